@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linux user programs in a fleet: the ELF loader, the process's first stack, and system calls, served for all
+// stopped lanes in one batch.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "myriarm/fleet.h"
+#include "myriarm/program.h"
+
+namespace myriarm {
+
+/// What an ELF file says beyond its Program.
+struct ElfImage {
+  Program program;
+  uint64_t program_headers = 0;  ///< address of the program headers in memory (AT_PHDR), 0 if not loaded
+  uint16_t program_header_count = 0;
+  uint64_t break_start = 0;      ///< first address after the image: where brk begins
+};
+/// Reads a static ELF64 little-endian AArch64 executable. Throws ArgumentError with one sentence for a file that
+/// is truncated, hostile, of another machine or class, or dynamic.
+ElfImage parse_elf(std::span<const uint8_t> file, const std::string& name);
+ElfImage load_elf(const std::string& path);
+
+struct LinuxOptions {
+  std::vector<std::string> arguments;    ///< argv; argv[0] is the program
+  std::vector<std::string> environment;  ///< "NAME=value"; MYRIARM_LANE=<lane> is added
+  std::vector<uint8_t> standard_input;   ///< what every lane reads from file descriptor 0
+  uint64_t seed = 0;                     ///< getrandom, AT_RANDOM: a function of seed, lane and position
+  bool pass_output = false;              ///< write the output of lane 0 through to this process as it comes
+};
+
+/// What became of one lane.
+struct LaneOutcome {
+  Stop stop;             ///< reason exited: detail is the exit status
+  int exit_status = -1;  ///< 0 to 255 if it exited, else -1
+  int signal = 0;        ///< the signal Linux would have sent: SIGSEGV, SIGBUS, SIGILL, SIGTRAP; 0 for none
+};
+
+struct LinuxProgress {
+  uint64_t lanes_done = 0;
+  uint64_t instructions = 0;
+  double seconds = 0;
+};
+
+class LinuxFleet {
+ public:
+  /// Lays out stack and heap of every lane in a new fleet.
+  LinuxFleet(const ElfImage& image, const FleetOptions& fleet, const LinuxOptions& options);
+  ~LinuxFleet();
+
+  Fleet& fleet();
+  /// Runs and serves system calls until every lane has ended, is at its limit, or cancel() was called.
+  /// `progress` is called now and then from this thread.
+  RunResult run(const std::function<void(const LinuxProgress&)>& progress = {});
+  void cancel();
+
+  LaneOutcome outcome(uint32_t lane) const;
+  const std::vector<uint8_t>& standard_output(uint32_t lane) const;
+  const std::vector<uint8_t>& standard_error(uint32_t lane) const;
+  /// System calls that were answered with ENOSYS: name and how often.
+  std::map<std::string, uint64_t> unimplemented() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace myriarm

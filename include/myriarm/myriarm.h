@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// All of the public C++ API.
+#pragma once
+
+#include "myriarm/error.h"
+#include "myriarm/fleet.h"
+#include "myriarm/isa.h"
+#include "myriarm/linux.h"
+#include "myriarm/program.h"
+#include "myriarm/stop.h"
+#include "myriarm/version.h"

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is loaded before a fleet is made: bytes at addresses with permissions, and where execution begins.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace myriarm {
+
+/// Page permissions; combine with |.
+enum Permission : uint32_t { kRead = 1, kWrite = 2, kExecute = 4 };
+
+constexpr uint64_t kPageBytes = 4096;
+
+/// A range of guest memory. `bytes` are at its start; the rest of `size` is zero.
+struct Segment {
+  uint64_t address = 0;
+  uint64_t size = 0;  ///< bytes in memory, at least bytes.size()
+  uint32_t permissions = kRead | kWrite;
+  std::vector<uint8_t> bytes;
+};
+
+/// A program image. All lanes share it; a lane gets its own copy of a page when it first writes to it.
+/// Segments may share a page: the page has the permissions of both. Segments that overlap are an ArgumentError.
+struct Program {
+  std::string name;
+  std::vector<Segment> segments;
+  uint64_t entry = 0;
+  uint64_t stack_pointer = 0;  ///< SP at entry
+};
+
+/// Raw bytes at an address in flat memory of `memory` bytes that starts at 0, all of it readable, writable and
+/// executable, with SP at the end. Entry is `address` unless told.
+Program raw_program(std::string name, std::vector<uint8_t> bytes, uint64_t address, uint64_t memory);
+
+}  // namespace myriarm

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a lane stopped. What a guest does is data and never an exception.
+#pragma once
+
+#include <cstdint>
+
+namespace myriarm {
+
+enum class StopReason : uint8_t {
+  none,           ///< has not stopped: it may run
+  halt,           ///< HLT; pc is that of the HLT, which has not retired
+  syscall,        ///< SVC; it has retired, pc is the next instruction's
+  breakpoint,     ///< BRK; pc is that of the BRK, which has not retired
+  budget,         ///< its instruction limit is reached; a higher limit lets it go on
+  fault,          ///< a memory access was refused; pc is that of the instruction, which has not retired
+  undefined,      ///< no such instruction, or one not implemented; `address` holds the instruction word
+  out_of_memory,  ///< the frame pool is spent; grow it and resume
+  cancelled,      ///< cancel() was called; at an instruction boundary, resumable
+  exited,         ///< the program has ended
+};
+
+enum class FaultKind : uint8_t {
+  none,
+  unmapped,   ///< no page there
+  read,       ///< a page without read permission
+  write,      ///< a page without write permission
+  execute,    ///< a page without execute permission
+  alignment,  ///< an access that must be aligned is not, or pc is not a multiple of 4
+};
+
+/// The stop of one lane.
+struct Stop {
+  StopReason reason = StopReason::none;
+  FaultKind fault = FaultKind::none;
+  uint32_t detail = 0;   ///< imm16 of SVC, BRK, HLT; the exit status of an exited lane
+  uint64_t address = 0;  ///< fault: the first inaccessible byte; undefined: the instruction word
+};
+
+/// Lower-case name as the command line and JSON print it: "halt", "out_of_memory", ...
+const char* name(StopReason reason);
+const char* name(FaultKind kind);
+
+}  // namespace myriarm

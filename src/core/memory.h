@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Guest memory as every engine sees it: the page-table entry, where a byte of a lane lies, and the one
+// load and store helper. Permissions, faults and ordering are decided here and in the engine's slow path
+// that these helpers call, nowhere else. Allocation of frames is not here: it is the backend's.
+#pragma once
+
+#include "core/portable.h"
+#include "core/stop.h"
+
+namespace myriarm {
+
+constexpr u32 kPageBits = 12;
+constexpr u32 kPageSize = 1u << kPageBits;
+
+/// A page-table entry is 4 bytes: a frame number in units of 4 KiB and six flags. 0 is "not mapped".
+enum PageFlag : u32 {
+  kPageReadable = 1,
+  kPageWritable = 2,    // the guest may write; with kPageShared the first write copies
+  kPageExecutable = 4,
+  kPageShared = 8,      // the frame is an image frame: contiguous, one copy for all lanes, never written
+  kPageDiffer = 16,     // the lanes of the team differ in what they may touch: always the slow path
+  kPageCode = 32,       // holds instructions that have a predecoded copy: a store must tell the engine
+};
+constexpr u32 kPageFlagBits = 6;
+constexpr u32 kPageFlagMask = (1u << kPageFlagBits) - 1;
+
+enum class Access : u8 { read, write, execute };
+
+/// The tables of one team of `kTeam` lanes. A frame holds one page of every lane of the team, interleaved by
+/// 8-byte granules: granule g of lane l lies at (g * kTeam + l) * 8. An image frame is contiguous.
+template <u32 kTeam>
+struct PagedMemory {
+  static constexpr u32 team = kTeam;
+  u8* frames;         // frame f begins at frames + f * 4 KiB
+  u32* table;         // page_count entries, for pages first_page and up
+  u64 first_page;     // the guest's address window
+  u64 page_count;
+  u32 lane_in_team;
+
+  /// Page number of an address within the window. The top byte is ignored (TBI, as Linux sets it for user space).
+  MYR_FN u64 page_of(u64 address) const { return ((address << 8) >> (8 + kPageBits)) - first_page; }
+
+  /// Where the byte at `offset` of the page with this entry lies for this lane.
+  MYR_FN u8* locate(u32 entry, u32 offset) const {
+    u8* frame = frames + ((u64)(entry >> kPageFlagBits) << kPageBits);
+    if (kTeam == 1) return frame + offset;
+    u32 interleaved = (offset & ~7u) * kTeam + lane_in_team * 8 + (offset & 7);
+    return frame + ((entry & kPageShared) ? offset : interleaved);
+  }
+
+  /// True if `size` bytes at `offset` can be reached by one access of the machine underneath.
+  template <u32 kSize>
+  MYR_FN static bool whole(u32 offset) {
+    return kTeam == 1 ? offset <= kPageSize - kSize : (offset & 7) + kSize <= 8;
+  }
+};
+
+/// A load is fast if the page is readable and all lanes of the team agree on that.
+MYR_FN bool fast_readable(u32 entry) { return (entry & (kPageReadable | kPageDiffer)) == kPageReadable; }
+/// A store is fast if moreover the frame is the lane's own and holds no predecoded instruction.
+MYR_FN bool fast_writable(u32 entry) {
+  return (entry & (kPageWritable | kPageShared | kPageDiffer | kPageCode)) == kPageWritable;
+}
+
+/// What permission an entry lacks for an access; none if the access may go on.
+MYR_FN FaultCode permission_fault(u32 entry, Access access) {
+  if (!(entry & (kPageReadable | kPageWritable | kPageExecutable))) {
+    return (entry & ~kPageFlagMask) ? (access == Access::read    ? FaultCode::read
+                                       : access == Access::write ? FaultCode::write
+                                                                 : FaultCode::execute)
+                                    : FaultCode::unmapped;
+  }
+  switch (access) {
+    case Access::read: return (entry & kPageReadable) ? FaultCode::none : FaultCode::read;
+    case Access::write: return (entry & kPageWritable) ? FaultCode::none : FaultCode::write;
+    default: return (entry & kPageExecutable) ? FaultCode::none : FaultCode::execute;
+  }
+}
+
+/// What the slow path gives back: in registers, so that no caller's variable needs an address.
+struct SlowLoad {
+  u64 value;
+  bool done;  // false: the instruction is abandoned; the engine knows why
+};
+
+/// Loads a little-endian T at `address`. False: the instruction is abandoned and must return Outcome::stop.
+/// The read is volatile: guest memory can change between two guest loads (the host's view, another engine), and
+/// a compiler that sees a translated loop has been caught hoisting a plain load out of it.
+template <class T, class Cpu>
+MYR_FN bool load(Cpu& cpu, u64 address, T& value) {
+  const auto& memory = cpu.memory();
+  u64 page = memory.page_of(address);
+  u32 offset = (u32)address & (kPageSize - 1);
+  if (MYR_LIKELY(page < memory.page_count)) {
+    u32 entry = memory.table[page];
+    if (MYR_LIKELY(fast_readable(entry) && memory.template whole<sizeof(T)>(offset))) {
+      value = *(const volatile T*)memory.locate(entry, offset);
+      return true;
+    }
+  }
+  SlowLoad slow = cpu.load_slow(address, sizeof(T));
+  value = (T)slow.value;
+  return slow.done;
+}
+
+/// Stores a little-endian T at `address`, all of it or nothing. False as for load.
+template <class T, class Cpu>
+MYR_FN bool store(Cpu& cpu, u64 address, T value) {
+  const auto& memory = cpu.memory();
+  u64 page = memory.page_of(address);
+  u32 offset = (u32)address & (kPageSize - 1);
+  if (MYR_LIKELY(page < memory.page_count)) {
+    u32 entry = memory.table[page];
+    if (MYR_LIKELY(fast_writable(entry) && memory.template whole<sizeof(T)>(offset))) {
+      *(volatile T*)memory.locate(entry, offset) = value;
+      return true;
+    }
+  }
+  return cpu.store_slow(address, value, sizeof(T));
+}
+
+/// Loads two adjacent Ts, the lower-addressed one into `first`: pairs and 16-byte quantities.
+template <class T, class Cpu>
+MYR_FN bool load_pair(Cpu& cpu, u64 address, T& first, T& second) {
+  const auto& memory = cpu.memory();
+  u64 page = memory.page_of(address);
+  u32 offset = (u32)address & (kPageSize - 1);
+  if (MYR_LIKELY(page < memory.page_count)) {
+    u32 entry = memory.table[page];
+    if (MYR_LIKELY(fast_readable(entry) && offset <= kPageSize - 2 * sizeof(T) &&
+                   memory.template whole<sizeof(T)>(offset))) {
+      first = *(const volatile T*)memory.locate(entry, offset);
+      second = *(const volatile T*)memory.locate(entry, offset + sizeof(T));
+      return true;
+    }
+  }
+  SlowLoad slow = cpu.load_slow(address, sizeof(T));
+  first = (T)slow.value;
+  if (!slow.done) return false;
+  slow = cpu.load_slow(address + sizeof(T), sizeof(T));
+  second = (T)slow.value;
+  return slow.done;
+}
+
+/// Stores two adjacent Ts, both or neither.
+template <class T, class Cpu>
+MYR_FN bool store_pair(Cpu& cpu, u64 address, T first, T second) {
+  const auto& memory = cpu.memory();
+  u64 page = memory.page_of(address);
+  u32 offset = (u32)address & (kPageSize - 1);
+  if (MYR_LIKELY(page < memory.page_count)) {
+    u32 entry = memory.table[page];
+    if (MYR_LIKELY(fast_writable(entry) && offset <= kPageSize - 2 * sizeof(T) &&
+                   memory.template whole<sizeof(T)>(offset))) {
+      *(volatile T*)memory.locate(entry, offset) = first;
+      *(volatile T*)memory.locate(entry, offset + sizeof(T)) = second;
+      return true;
+    }
+  }
+  return cpu.store_pair_slow(address, first, second, sizeof(T));
+}
+
+}  // namespace myriarm

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only file that asks which compiler this is. Everything in core/ is written against these
+// names, so that one text of the semantics serves host C++, nvcc and NVRTC, and keeps the shape
+// that the Metal Shading Language accepts: no std, no exceptions, no virtual, no recursion, no goto.
+#pragma once
+
+#if defined(__CUDACC_RTC__)
+namespace myriarm {
+using i8 = signed char;
+using i16 = short;
+using i32 = int;
+using i64 = long long;
+using u8 = unsigned char;
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+}  // namespace myriarm
+#else
+#include <stdint.h>
+namespace myriarm {
+using i8 = int8_t;
+using i16 = int16_t;
+using i32 = int32_t;
+using i64 = int64_t;
+using u8 = uint8_t;
+using u16 = uint16_t;
+using u32 = uint32_t;
+using u64 = uint64_t;
+}  // namespace myriarm
+#endif
+
+// MYR_FN: an inline function for every side. MYR_COLD: the same, but kept out of line, so that rare
+// work does not cost the callers registers. MYR_TABLE: a constant array that every side can index.
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+#define MYR_FN __host__ __device__ inline __attribute__((always_inline))
+#define MYR_COLD __host__ __device__ static __attribute__((noinline))
+#else
+#define MYR_FN inline __attribute__((always_inline))
+#define MYR_COLD static __attribute__((noinline, cold, unused))
+#endif
+
+#if defined(__CUDA_ARCH__)
+#define MYR_DEVICE 1
+#define MYR_TABLE static __device__ const
+#else
+#define MYR_DEVICE 0
+#define MYR_TABLE static constexpr
+#endif
+
+#define MYR_LIKELY(condition) (__builtin_expect(!!(condition), 1))
+#define MYR_UNLIKELY(condition) (__builtin_expect(!!(condition), 0))
+
+namespace myriarm {
+
+/// The value of `from` with its bits taken as a `To` of the same size.
+template <class To, class From>
+MYR_FN To bit_cast(const From& from) {
+  static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the size");
+  To to;
+  __builtin_memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+/// Number of leading zero bits; 64 (or 32) for 0.
+MYR_FN u32 count_leading_zeros64(u64 value) {
+#if MYR_DEVICE
+  return (u32)__clzll((long long)value);
+#else
+  return value ? (u32)__builtin_clzll(value) : 64;
+#endif
+}
+MYR_FN u32 count_leading_zeros32(u32 value) {
+#if MYR_DEVICE
+  return (u32)__clz((int)value);
+#else
+  return value ? (u32)__builtin_clz(value) : 32;
+#endif
+}
+
+/// Bits in reverse order.
+MYR_FN u64 reverse_bits64(u64 value) {
+#if MYR_DEVICE
+  return __brevll(value);
+#else
+  value = ((value >> 1) & 0x5555555555555555u) | ((value & 0x5555555555555555u) << 1);
+  value = ((value >> 2) & 0x3333333333333333u) | ((value & 0x3333333333333333u) << 2);
+  value = ((value >> 4) & 0x0F0F0F0F0F0F0F0Fu) | ((value & 0x0F0F0F0F0F0F0F0Fu) << 4);
+  return __builtin_bswap64(value);
+#endif
+}
+
+/// Upper 64 bits of the 128-bit product.
+MYR_FN u64 multiply_high_unsigned(u64 a, u64 b) {
+#if MYR_DEVICE
+  return __umul64hi(a, b);
+#else
+  return (u64)(((unsigned __int128)a * b) >> 64);
+#endif
+}
+MYR_FN i64 multiply_high_signed(i64 a, i64 b) {
+#if MYR_DEVICE
+  return __mul64hi(a, b);
+#else
+  return (i64)(((__int128)a * b) >> 64);
+#endif
+}
+
+}  // namespace myriarm

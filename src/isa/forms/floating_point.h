@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decode functions of the forms in floating_point.inc.
+#pragma once
+
+#include "isa/forms/fields.h"

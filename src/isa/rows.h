@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The instruction table as C++ sees it: an enumerator a row, and what is fixed in its encoding. Freestanding:
+// the device reads it too. Names, syntax and coverage are in row_info.h, which is for the host alone.
+#pragma once
+
+#include "core/portable.h"
+
+namespace myriarm {
+
+/// The rows, in the order of a64.inc. 0 is "no such instruction".
+enum Row : u16 {
+  kRowUndefined = 0,
+#define GROUP(name, title)
+#define A64(name, syntax, bits, form, semantics, feature) kRow_##name,
+#define UNDEFINED(name, bits, reason) kRow_##name,
+#include "isa/a64.inc"
+#undef GROUP
+#undef A64
+#undef UNDEFINED
+  kRowCount
+};
+
+/// The decode forms, in the order of forms.inc.
+enum class Form : u16 {
+  none,
+#define FORM(name, picture) name,
+#include "isa/forms.inc"
+#undef FORM
+  count
+};
+
+/// The fixed bits of a row: a word is of the row if (word & mask) == value and its form accepts the fields.
+struct RowPattern {
+  u32 mask;
+  u32 value;
+  Form form;
+};
+
+constexpr u32 fixed_mask(const char* bits) {
+  u32 mask = 0;
+  for (int i = 0; i < 32; i++) mask = mask << 1 | (u32)(bits[i] == '0' || bits[i] == '1');
+  return mask;
+}
+constexpr u32 fixed_value(const char* bits) {
+  u32 value = 0;
+  for (int i = 0; i < 32; i++) value = value << 1 | (u32)(bits[i] == '1');
+  return value;
+}
+
+}  // namespace myriarm
