@@ -72,11 +72,11 @@ MYR_FN bool decode_LoadLiteral(u32 word, Operands& o) {
   return true;
 }
 
-// Prefetches do nothing, so nothing is decoded.
-MYR_FN bool decode_PrefetchUnsignedImm(u32, Operands&) { return true; }
-MYR_FN bool decode_PrefetchSignedImm(u32, Operands&) { return true; }
-MYR_FN bool decode_PrefetchRegister(u32, Operands&) { return true; }
-MYR_FN bool decode_PrefetchLiteral(u32, Operands&) { return true; }
+// Prefetches do nothing; the disassembler wants the offset.
+MYR_FN bool decode_PrefetchUnsignedImm(u32 word, Operands& o) { return decode_LoadUnsignedImm(word, o); }
+MYR_FN bool decode_PrefetchSignedImm(u32 word, Operands& o) { return decode_LoadSignedImm(word, o); }
+MYR_FN bool decode_PrefetchRegister(u32 word, Operands& o) { return decode_LoadRegister(word, o); }
+MYR_FN bool decode_PrefetchLiteral(u32 word, Operands& o) { return decode_LoadLiteral(word, o); }
 
 /// imm7 scaled by the size of one register, which is 8 bytes if bit 31 is set and 4 if not.
 MYR_FN u64 pair_offset(u32 word) { return (u64)((i64)signed_field(word, 15, 7) * (field(word, 31, 1) ? 8 : 4)); }
