@@ -25,13 +25,13 @@ run: ## build, then run the example programs over some thousand lanes on the bes
 
 test: ## build and pass all tests
 	@tools/setup.sh test
-	@tools/configure.sh $(PRESET) $(BUILD) -DMYRIARM_BUILD_TESTS=ON $(CMAKE_FLAGS)
+	@tools/configure.sh $(PRESET) $(BUILD) -DMYRIARM_BUILD_TESTS=ON $$(tools/setup.sh flags) $(CMAKE_FLAGS)
 	@$(COMPILE)
 	@$(CTEST)
 
 test-gpu: ## the same tests on an NVIDIA GPU; without one it says so and fails, as nothing was tested
 	@tools/setup.sh test
-	@tools/configure.sh $(PRESET) $(BUILD) -DMYRIARM_BUILD_TESTS=ON $(CMAKE_FLAGS)
+	@tools/configure.sh $(PRESET) $(BUILD) -DMYRIARM_BUILD_TESTS=ON $$(tools/setup.sh flags) $(CMAKE_FLAGS)
 	@$(COMPILE) --target myriarm_cli
 	@tools/require_gpu.sh $(RUN)
 	@$(COMPILE)
@@ -39,7 +39,7 @@ test-gpu: ## the same tests on an NVIDIA GPU; without one it says so and fails, 
 
 bench: ## build and run the benchmarks, beside Unicorn and QEMU
 	@tools/setup.sh bench
-	@tools/configure.sh $(PRESET) $(BUILD) -DMYRIARM_BUILD_BENCHMARKS=ON $(CMAKE_FLAGS)
+	@tools/configure.sh $(PRESET) $(BUILD) -DMYRIARM_BUILD_BENCHMARKS=ON $$(tools/setup.sh flags) $(CMAKE_FLAGS)
 	@$(COMPILE)
 	@bench/run.sh $(BUILD)
 

@@ -10,7 +10,8 @@ macro(myriarm_package name debian)
   endif()
 endmacro()
 
-# myriarm_library(unicorn unicorn/unicorn.h libunicorn-dev): one that does not; makes the target oracle::unicorn.
+# myriarm_library(unicorn unicorn/unicorn.h libunicorn-dev): one that does not, used only where MYRIARM_WITH_UNICORN
+# is on; makes the target oracle::unicorn.
 function(myriarm_library name header debian)
   if(TARGET oracle::${name})
     return()
@@ -19,8 +20,9 @@ function(myriarm_library name header debian)
   find_library(${name}_LIBRARY ${name})
   mark_as_advanced(${name}_INCLUDE_DIR ${name}_LIBRARY)
   if(NOT ${name}_INCLUDE_DIR OR NOT ${name}_LIBRARY)
+    string(TOUPPER ${name} option)
     message(FATAL_ERROR "${name} was not found: install the package ${debian} (tools/setup.sh does), or configure "
-                        "with -DMYRIARM_BUILD_TESTS=OFF and without benchmarks.")
+                        "with -DMYRIARM_WITH_${option}=OFF to leave out what compares with it.")
   endif()
   add_library(oracle::${name} UNKNOWN IMPORTED GLOBAL)
   set_target_properties(oracle::${name} PROPERTIES IMPORTED_LOCATION ${${name}_LIBRARY}
@@ -33,6 +35,6 @@ function(myriarm_tool name variable debian)
   mark_as_advanced(${variable})
   if(NOT ${variable})
     message(FATAL_ERROR "${name} was not found: install the package ${debian} (tools/setup.sh does), or configure "
-                        "with -DMYRIARM_BUILD_TESTS=OFF and without benchmarks.")
+                        "with -DMYRIARM_BUILD_TESTS=OFF -DMYRIARM_BUILD_BENCHMARKS=OFF.")
   endif()
 endfunction()
