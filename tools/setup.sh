@@ -12,7 +12,7 @@ run="$build python3"
 oracles="libunicorn-dev libcapstone-dev qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross binutils-aarch64-linux-gnu"
 # Ubuntu 22.04 has no Unicorn: there the tests that compare with it are left out, and CMake says so.
 # shellcheck source=/dev/null
-release=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-}" || true)
+release=$(if [ -r /etc/os-release ]; then . /etc/os-release; fi; echo "${VERSION_CODENAME:-}")
 flags=
 if [ "$release" = jammy ]; then
   oracles=${oracles#libunicorn-dev }
