@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # The commands of README.md. Each sets up what it needs (tools/setup.sh) and hands over to CMake; `make help` lists
 # them. What they take: PRESET (a preset of CMakePresets.json), CMAKE_FLAGS, JOBS, and for tests TESTS (a regular
-# expression of test names).
+# expression of test names), for run RUN_FLAGS (tools/run_examples.py --help).
 PRESET ?= release
 CMAKE_FLAGS ?=
 JOBS ?= $(shell nproc)
 TESTS ?= .
+RUN_FLAGS ?=
 BUILD := $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 CTEST := ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --no-tests=error -R '$(TESTS)'
 COMPILE := cmake --build $(BUILD) -j $(JOBS)
@@ -21,7 +22,7 @@ build: ## build the library and the command line, build/bin/myriarm
 run: ## build, then run the example programs over some thousand lanes on the best device
 	@tools/setup.sh run
 	@$(MAKE) --no-print-directory build
-	@python3 tools/run_examples.py $(RUN)
+	@python3 tools/run_examples.py $(RUN) $(RUN_FLAGS)
 
 test: ## build and pass all tests
 	@tools/setup.sh test
