@@ -174,7 +174,7 @@ def main():
         word = int(parts[0], 16) if len(parts) == 3 else None
         given, _, wanted = parts[-1].partition("=>")
         inputs, memory = parse_values(given)
-        cases[i] = dict(word=word, text=parts[0], inputs=inputs, memory=memory, by_hand=by_hand, given=given.strip(),
+        cases[i] = dict(word=word, text=parts[0], shown=parts[1], inputs=inputs, memory=memory, by_hand=by_hand, given=given.strip(),
                         wanted=wanted.strip())
     unfinished = [c for c in cases.values() if c["word"] is None]
     if unfinished:
@@ -184,6 +184,8 @@ def main():
     unicorn = Unicorn()
     for (i, case), text in zip(cases.items(), texts):
         wanted = case["wanted"] if case["by_hand"] else outputs(unicorn, case["word"], case["inputs"], case["memory"])
+        if case["by_hand"] and case["shown"].startswith(".inst"):
+            text = case["shown"]
         wanted = wanted.replace("address=word", f"address={case['word']:#x}")
         lines[i] = f"{case['word']:08x} | {text} | {case['given'] + ' ' if case['given'] else ''}=> {wanted}".rstrip()
     open(sys.argv[1], "w").write("\n".join(lines) + "\n")
