@@ -36,8 +36,8 @@ struct Case {
   uint32_t word = 0;
   Values inputs, outputs;
   Bytes memory_in, memory_out;
-  std::optional<uint64_t> pc;         // input
-  std::optional<int64_t> pc_offset;   // output, one of the two
+  std::optional<uint64_t> pc;        // input
+  std::optional<int64_t> pc_offset;  // output, one of the two
   std::optional<uint64_t> pc_address;
   std::string stop, fault = "none";
   uint64_t detail = 0, address = 0;
@@ -67,8 +67,11 @@ std::vector<uint8_t> bytes(const std::string& hex) {
 /// x0, sp, nzcv ...; V registers are two fields and not here.
 std::optional<Field> field_of(const std::string& name) {
   static const auto* names = [] {
-    auto* made = new std::map<std::string, Field>{{"sp", Field::sp},     {"nzcv", Field::nzcv}, {"tpidr", Field::tpidr},
-                                                  {"fpcr", Field::fpcr}, {"fpsr", Field::fpsr}};
+    auto* made = new std::map<std::string, Field>{{"sp", Field::sp},
+                                                  {"nzcv", Field::nzcv},
+                                                  {"tpidr", Field::tpidr},
+                                                  {"fpcr", Field::fpcr},
+                                                  {"fpsr", Field::fpsr}};
     for (unsigned i = 0; i <= 30; i++) (*made)["x" + std::to_string(i)] = myriarm::x(i);
     return made;
   }();
