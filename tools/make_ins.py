@@ -174,8 +174,8 @@ def main():
         word = int(parts[0], 16) if len(parts) == 3 else None
         given, _, wanted = parts[-1].partition("=>")
         inputs, memory = parse_values(given)
-        cases[i] = dict(word=word, text=parts[0], shown=parts[1], inputs=inputs, memory=memory, by_hand=by_hand, given=given.strip(),
-                        wanted=wanted.strip())
+        cases[i] = dict(word=word, text=parts[0], shown=parts[1], inputs=inputs, memory=memory,
+                        by_hand=by_hand, given=given.strip(), wanted=wanted.strip())
     unfinished = [c for c in cases.values() if c["word"] is None]
     if unfinished:
         for case, word in zip(unfinished, assemble([c["text"] for c in unfinished])):
