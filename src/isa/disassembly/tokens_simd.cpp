@@ -59,6 +59,12 @@ Printed vector_m(const TokenContext& c, std::string& out) {
   return number_m(c, out);
 }
 
+Printed vector_a(const TokenContext& c, std::string& out) {
+  out += 'v';
+  append_decimal(out, c.bits(10, 5));
+  return Printed::given;
+}
+
 /// <R><n>: X for doublewords, else W.
 Printed general_letter(const TokenContext& c, std::string& out) {
   out += element_size(c) == 3 ? 'x' : 'w';
@@ -196,6 +202,7 @@ constexpr Token kTokens[] = {
     {"V", size_letter},
     {"Vb", size_letter},
     {"Va", wide_letter},
+    {"Va", vector_a, Form::VdVnVmVa},
     {"d", number_d},
     {"n", number_n},
     {"n", general_number, Form::VectorDupGeneral},
