@@ -101,7 +101,6 @@ struct UnreadField {
 constexpr UnreadField kUnreadFields[] = {
     {"_log_imm", "r", "a 32-bit pattern is rotated modulo 32"},
     {"B_ldst_regoff", "S", "S shifts by the log of the size, which is 0 for bytes"},
-    {"_B_ldst_regoff", "S", "the same for SIMD&FP registers"},
 };
 
 /// A letter of a row is a field that something reads: each of its bits changes the operands of some word. 'z' is
@@ -153,13 +152,12 @@ TEST(Decoder, FindsTheMostSpecificRowOfTheWholeTable) {
     u32 best = kRowUndefined;
     int best_fixed = -1;
     for (u32 row = 1; row < kRowCount; row++) {
-      const RowInfo& info = kRowInfos[row];
-      u32 mask = fixed_mask(info.bits.data());
+      const RowPattern& pattern = decode_table().patterns[row];
       Operands o = {};
-      if ((word & mask) != fixed_value(info.bits.data()) || !decode_operands(info.form, word, o)) continue;
-      if (std::popcount(mask) > best_fixed) {
+      if ((word & pattern.mask) != pattern.value || !decode_operands(pattern.form, word, o)) continue;
+      if (std::popcount(pattern.mask) > best_fixed) {
         best = row;
-        best_fixed = std::popcount(mask);
+        best_fixed = std::popcount(pattern.mask);
       }
     }
     EXPECT_EQ(decode(decode_table(), word).row, best) << std::hex << word;
