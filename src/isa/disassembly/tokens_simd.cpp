@@ -30,14 +30,13 @@ Printed wide(const TokenContext& c, std::string& out) { return arrangement(out, 
 Printed wide_pairs(const TokenContext& c, std::string& out) {
   return arrangement(out, element_size(c) + 1, width(c));
 }
-Printed bytes_of_words(const TokenContext& c, std::string& out) { return arrangement(out, 0, width(c)); }
-Printed halves_of_words(const TokenContext& c, std::string& out) { return arrangement(out, 1, width(c) / 2); }
+Printed bytes(const TokenContext& c, std::string& out) { return arrangement(out, 0, width(c)); }
+Printed half_the_halves(const TokenContext& c, std::string& out) { return arrangement(out, 1, width(c) / 2); }
 Printed one_pair(const TokenContext& c, std::string& out) {
   return arrangement(out, element_size(c), 2u << element_size(c));
 }
-Printed immediate_bytes(const TokenContext& c, std::string& out) { return arrangement(out, 0, width(c)); }
-Printed immediate_halves(const TokenContext& c, std::string& out) { return arrangement(out, 1, width(c)); }
-Printed immediate_words(const TokenContext& c, std::string& out) { return arrangement(out, 2, width(c)); }
+Printed halves(const TokenContext& c, std::string& out) { return arrangement(out, 1, width(c)); }
+Printed words(const TokenContext& c, std::string& out) { return arrangement(out, 2, width(c)); }
 
 // One element, and scalars: <V><d>.
 
@@ -49,9 +48,18 @@ Printed wide_letter(const TokenContext& c, std::string& out) {
   out += kSizeLetters[element_size(c) + 1];
   return Printed::given;
 }
-Printed number_d(const TokenContext& c, std::string& out) { return append_decimal(out, c.operands.rd), Printed::given; }
-Printed number_n(const TokenContext& c, std::string& out) { return append_decimal(out, c.operands.rn), Printed::given; }
-Printed number_m(const TokenContext& c, std::string& out) { return append_decimal(out, c.operands.rm), Printed::given; }
+Printed number_d(const TokenContext& c, std::string& out) {
+  append_decimal(out, c.operands.rd);
+  return Printed::given;
+}
+Printed number_n(const TokenContext& c, std::string& out) {
+  append_decimal(out, c.operands.rn);
+  return Printed::given;
+}
+Printed number_m(const TokenContext& c, std::string& out) {
+  append_decimal(out, c.operands.rm);
+  return Printed::given;
+}
 
 /// Vm as the form decoded it: where M is part of the index, it is not part of the register.
 Printed vector_m(const TokenContext& c, std::string& out) {
@@ -59,9 +67,10 @@ Printed vector_m(const TokenContext& c, std::string& out) {
   return number_m(c, out);
 }
 
+/// Registers of crypto rows; elsewhere <Va> is the letter of the wide scalar.
 Printed vector_a(const TokenContext& c, std::string& out) {
   out += 'v';
-  append_decimal(out, c.bits(10, 5));
+  append_decimal(out, c.operands.ra);
   return Printed::given;
 }
 
@@ -181,12 +190,12 @@ Printed index_extend(const TokenContext& c, std::string& out) {
 constexpr Token kTokens[] = {
     {"T", same},
     {"T", one_pair, Form::Scalar2Fp},
-    {"T", immediate_bytes, Form::VectorImm8},
-    {"T", immediate_halves, Form::VectorImm16},
-    {"T", immediate_halves, Form::VectorImmFp16},
-    {"T", immediate_words, Form::VectorImm32},
-    {"T", immediate_words, Form::VectorImmMsl},
-    {"T", immediate_words, Form::VectorImmFp32},
+    {"T", bytes, Form::VectorImm8},
+    {"T", halves, Form::VectorImm16},
+    {"T", halves, Form::VectorImmFp16},
+    {"T", words, Form::VectorImm32},
+    {"T", words, Form::VectorImmMsl},
+    {"T", words, Form::VectorImmFp32},
     {"Ta", wide},
     {"Ta", wide_pairs, Form::Vector2Pairwise},
     {"Ta", same, Form::VectorDot},
@@ -194,10 +203,10 @@ constexpr Token kTokens[] = {
     {"Ta", same, Form::VectorHalfToSingle},
     {"Ta", same, Form::VectorElementHalfToSingle},
     {"Tb", same},
-    {"Tb", bytes_of_words, Form::VectorDot},
-    {"Tb", bytes_of_words, Form::VectorElementDot},
-    {"Tb", halves_of_words, Form::VectorHalfToSingle},
-    {"Tb", halves_of_words, Form::VectorElementHalfToSingle},
+    {"Tb", bytes, Form::VectorDot},
+    {"Tb", bytes, Form::VectorElementDot},
+    {"Tb", half_the_halves, Form::VectorHalfToSingle},
+    {"Tb", half_the_halves, Form::VectorElementHalfToSingle},
     {"Ts", size_letter},
     {"V", size_letter},
     {"Vb", size_letter},
