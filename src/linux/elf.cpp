@@ -146,7 +146,7 @@ class Reader {
     if (p.p_filesz > p.p_memsz) {
       fail_segment(index, "has " + hex(p.p_filesz) + " bytes in the file but only " + hex(p.p_memsz) + " in memory");
     }
-    if (p.p_offset > file_.size() || p.p_filesz > file_.size() - p.p_offset) {
+    if (p.p_filesz != 0 && (p.p_offset > file_.size() || p.p_filesz > file_.size() - p.p_offset)) {
       fail("the file ends after " + std::to_string(file_.size()) + " bytes, but program header " +
                std::to_string(index) + " asks for " + hex(p.p_filesz) + " bytes at " + hex(p.p_offset),
            "give the complete file");

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table as include/myriarm/isa.h shows it: coverage per group, and the rows.
+#include "isa/row_info.h"
+
+#include "myriarm/isa.h"
+
+namespace myriarm {
+
+std::vector<IsaGroup> isa_groups() {
+  std::vector<IsaGroup> groups;
+  for (u32 row = 1; row < kRowCount; row++) {
+    const RowInfo& info = kRowInfos[row];
+    IsaGroup* group = nullptr;
+    for (IsaGroup& known : groups) {
+      if (known.name == info.group_title && known.feature == info.feature) group = &known;
+    }
+    if (group == nullptr) {
+      group = &groups.emplace_back();
+      group->name = info.group_title;
+      group->feature = info.feature;
+    }
+    group->rows++;
+    switch (info.status) {
+      case RowStatus::implemented: group->implemented++; break;
+      case RowStatus::todo: group->todo++; break;
+      case RowStatus::undefined: group->undefined++; break;
+    }
+  }
+  return groups;
+}
+
+std::vector<IsaRow> isa_rows() {
+  std::vector<IsaRow> rows;
+  rows.reserve(kRowCount);
+  for (u32 row = 1; row < kRowCount; row++) {
+    const RowInfo& info = kRowInfos[row];
+    IsaRow& out = rows.emplace_back();
+    out.name = info.name;
+    out.syntax = info.syntax;
+    out.bits = info.bits;
+    out.group = info.group_title;
+    out.feature = info.feature;
+    switch (info.status) {
+      case RowStatus::implemented: out.status = "implemented"; break;
+      case RowStatus::todo: out.status = "todo"; break;
+      case RowStatus::undefined: out.status = "undefined: " + std::string(info.reason); break;
+    }
+  }
+  return rows;
+}
+
+}  // namespace myriarm
