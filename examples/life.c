@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conway's Life on a torus of 64 x 32: the lane number (or argv[1]) seeds the soup; after 120 generations (or argv[2])
-// the program prints the field and how it ended. The exit status is 0 if something lives.
+// the program prints the field and how many cells live.
 #include "guest.h"
 
 enum { kRows = 32 };
@@ -35,5 +35,5 @@ int main(int argc, char** argv) {
     print("\n");
   }
   print("lane %lu: %lu cells live after %lu generations\n", lane, population, generation);
-  return population == 0;
+  return 0;
 }
