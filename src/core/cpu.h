@@ -44,7 +44,7 @@ enum class SystemField : u8 {
   tpidr,           // TPIDR_EL0
   fpcr,
   fpsr,
-  monitor,         // local exclusive monitor: address with bit 0 clear, or kMonitorOpen
+  monitor,         // local exclusive monitor: address without its tag, or kMonitorOpen
   monitor_size,    // bytes marked
   monitor_low,     // what the exclusive load read
   monitor_high,

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "core/integer/add_sub.h"
+#include "core/integer/atomic.h"
 #include "core/integer/branch.h"
+#include "core/integer/exclusive.h"
 #include "core/integer/load_store.h"
 
 namespace myriarm {

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores of general registers, except exclusives and atomics.
+// Loads and stores: one function an addressing mode, and a type for what is moved between registers and memory.
+// Here are the types for general registers; SIMD&FP registers bring their own and use the same addressing modes.
+// Exclusives are in exclusive.h, read-modify-write in atomic.h.
+//
+// A transfer is a type with
+//   static constexpr u32 bytes                                   the size of the whole access
+//   template <class Cpu> static bool run(Cpu&, const Operands&, u64 address)
+// run is false if the instruction is abandoned; it has changed no register then.
 #pragma once
 
 #include "core/cpu.h"
@@ -8,21 +15,135 @@ namespace myriarm {
 
 enum class Indexing : u8 { offset, pre, post };
 
-/// The unsigned integer type of a width in bits.
-template <int kBits> struct UnsignedOf;
-template <> struct UnsignedOf<8> { using type = u8; };
-template <> struct UnsignedOf<16> { using type = u16; };
-template <> struct UnsignedOf<32> { using type = u32; };
-template <> struct UnsignedOf<64> { using type = u64; };
+/// The integer types of a width in bits.
+template <int kBits> struct IntegerOf;
+template <> struct IntegerOf<8> { using unsigned_type = u8; using signed_type = i8; };
+template <> struct IntegerOf<16> { using unsigned_type = u16; using signed_type = i16; };
+template <> struct IntegerOf<32> { using unsigned_type = u32; using signed_type = i32; };
+template <> struct IntegerOf<64> { using unsigned_type = u64; using signed_type = i64; };
+template <int kBits> using Unsigned = typename IntegerOf<kBits>::unsigned_type;
+template <int kBits> using Signed = typename IntegerOf<kBits>::signed_type;
 
-/// STR, STRB, STRH with an immediate: unsigned offset, unscaled, pre- and post-indexed. imm: bytes.
-/// The base is written back only once the store is known to have happened.
-template <int kBits, Indexing kIndexing, class Cpu>
-MYR_FN Outcome store_imm(Cpu& cpu, const Operands& o) {
+/// The low kBits of rd to memory.
+template <int kBits>
+struct Store {
+  static constexpr u32 bytes = kBits / 8;
+  template <class Cpu>
+  MYR_FN static bool run(Cpu& cpu, const Operands& o, u64 address) {
+    return store(cpu, address, (Unsigned<kBits>)cpu.r(o.rd));
+  }
+};
+
+/// kBits of memory to rd, zero-extended.
+template <int kBits>
+struct Load {
+  static constexpr u32 bytes = kBits / 8;
+  template <class Cpu>
+  MYR_FN static bool run(Cpu& cpu, const Operands& o, u64 address) {
+    Unsigned<kBits> value;
+    if (!load(cpu, address, value)) return false;
+    cpu.set_r(o.rd, value);
+    return true;
+  }
+};
+
+/// kBits of memory to rd, sign-extended to kWidth.
+template <int kBits, int kWidth>
+struct LoadSigned {
+  static constexpr u32 bytes = kBits / 8;
+  template <class Cpu>
+  MYR_FN static bool run(Cpu& cpu, const Operands& o, u64 address) {
+    Unsigned<kBits> value;
+    if (!load(cpu, address, value)) return false;
+    write<kWidth>(cpu, o.rd, (u64)(i64)(Signed<kBits>)value);
+    return true;
+  }
+};
+
+/// The low kBits of rd and of ra to adjacent memory.
+template <int kBits>
+struct StorePair {
+  static constexpr u32 bytes = kBits / 4;
+  template <class Cpu>
+  MYR_FN static bool run(Cpu& cpu, const Operands& o, u64 address) {
+    return store_pair(cpu, address, (Unsigned<kBits>)cpu.r(o.rd), (Unsigned<kBits>)cpu.r(o.ra));
+  }
+};
+
+/// Adjacent memory to rd and ra. Where both are one register, rd's value stays (docs/design/unpredictable.md).
+template <int kBits>
+struct LoadPair {
+  static constexpr u32 bytes = kBits / 4;
+  template <class Cpu>
+  MYR_FN static bool run(Cpu& cpu, const Operands& o, u64 address) {
+    Unsigned<kBits> first, second;
+    if (!load_pair(cpu, address, first, second)) return false;
+    cpu.set_r(o.ra, second);
+    cpu.set_r(o.rd, first);
+    return true;
+  }
+};
+
+/// Two adjacent words to rd and ra, sign-extended to 64 bits: LDPSW.
+struct LoadPairSigned {
+  static constexpr u32 bytes = 8;
+  template <class Cpu>
+  MYR_FN static bool run(Cpu& cpu, const Operands& o, u64 address) {
+    u32 first, second;
+    if (!load_pair(cpu, address, first, second)) return false;
+    cpu.set_r(o.ra, (u64)(i64)(i32)second);
+    cpu.set_r(o.rd, (u64)(i64)(i32)first);
+    return true;
+  }
+};
+
+/// Base and immediate: unsigned offset, unscaled, unprivileged, pairs; pre- and post-indexed. imm: bytes.
+/// The base is written back once the access is known to have happened, and after a loaded register, so that the
+/// base wins where both are one (docs/design/unpredictable.md).
+template <class Transfer, Indexing kIndexing, class Cpu>
+MYR_FN Outcome access_imm(Cpu& cpu, const Operands& o) {
   u64 base = cpu.r(o.rn);
-  u64 address = kIndexing == Indexing::post ? base : base + o.imm;
-  if (!store(cpu, address, (typename UnsignedOf<kBits>::type)cpu.r(o.rd))) return Outcome::stop;
+  if (!Transfer::run(cpu, o, kIndexing == Indexing::post ? base : base + o.imm)) return Outcome::stop;
   if (kIndexing != Indexing::offset) cpu.set_r(o.rn, base + o.imm);
+  return Outcome::next;
+}
+
+// aux of an access with a register offset: the shift amount, and these.
+constexpr u32 kIndexWord = 0x100;    // only the low word of the index counts, zero-extended,
+constexpr u32 kIndexSigned = 0x200;  // or with this sign-extended
+
+/// Base and index register, extended and shifted. aux: as above.
+template <class Transfer, class Cpu>
+MYR_FN Outcome access_register(Cpu& cpu, const Operands& o) {
+  u64 index = cpu.r(o.rm);
+  if (o.aux & kIndexWord) index = (o.aux & kIndexSigned) ? (u64)(i64)(i32)index : (u64)(u32)index;
+  return Transfer::run(cpu, o, cpu.r(o.rn) + (index << (o.aux & 7))) ? Outcome::next : Outcome::stop;
+}
+
+/// Literal. imm: bytes from this instruction.
+template <class Transfer, class Cpu>
+MYR_FN Outcome access_literal(Cpu& cpu, const Operands& o) {
+  return Transfer::run(cpu, o, cpu.pc() + o.imm) ? Outcome::next : Outcome::stop;
+}
+
+/// True if an access that must be aligned is.
+template <u32 kBytes>
+MYR_FN bool is_aligned(u64 address) {
+  return (address & (kBytes - 1)) == 0;
+}
+
+/// LDAR, LDLAR, LDAPR, STLR, STLLR: base alone, and aligned (there is no FEAT_LSE2). A lane sees its own accesses in
+/// program order, and nothing else writes its memory while it runs, so the ordering itself asks for nothing.
+template <class Transfer, class Cpu>
+MYR_FN Outcome access_ordered(Cpu& cpu, const Operands& o) {
+  u64 address = cpu.r(o.rn);
+  if (MYR_UNLIKELY(!is_aligned<Transfer::bytes>(address))) return cpu.fault(FaultCode::alignment, address);
+  return Transfer::run(cpu, o, address) ? Outcome::next : Outcome::stop;
+}
+
+/// PRFM in all its forms: a hint, not taken, that never faults.
+template <class Cpu>
+MYR_FN Outcome prefetch(Cpu&, const Operands&) {
   return Outcome::next;
 }
 

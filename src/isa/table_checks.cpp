@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiler reads the instruction table: a bit string of the wrong length, a field that is not where its form
+// looks for it, a form that no row uses, two rows that claim the same word, all stop the build. The error message
+// names the rows. This file makes no code.
+#include <string_view>
+
+#include "isa/row_info.h"
+
+namespace myriarm {
+namespace {
+
+struct Overlap {
+  Row specific, general;
+};
+constexpr Overlap kOverlaps[] = {
+    {kRowUndefined, kRowUndefined},
+#define OVERLAP(specific, general, reason) {kRow_##specific, kRow_##general},
+#include "isa/overlaps.inc"
+#undef OVERLAP
+};
+
+struct Patterns {
+  u32 mask[kRowCount];
+  u32 value[kRowCount];
+};
+constexpr Patterns make_patterns() {
+  Patterns patterns = {};
+  for (u32 row = 1; row < kRowCount; row++) {
+    if (kRowInfos[row].bits.size() != 32) continue;
+    patterns.mask[row] = fixed_mask(kRowInfos[row].bits.data());
+    patterns.value[row] = fixed_value(kRowInfos[row].bits.data());
+  }
+  return patterns;
+}
+constexpr Patterns kPattern = make_patterns();
+
+constexpr std::string_view kPictures[] = {
+    "",
+#define FORM(name, picture) picture,
+#include "isa/forms.inc"
+#undef FORM
+};
+
+constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+constexpr bool is_digit(char c) { return c == '0' || c == '1'; }
+
+constexpr bool well_formed(std::string_view bits) {
+  if (bits.size() != 32) return false;
+  for (char c : bits) {
+    if (!is_digit(c) && !is_letter(c)) return false;
+  }
+  return true;
+}
+
+constexpr bool picture_well_formed(std::string_view picture) {
+  if (picture.size() != 32) return false;
+  for (char c : picture) {
+    if (c != '.' && !is_letter(c)) return false;
+  }
+  return true;
+}
+
+/// '.' in the picture and a digit in the row go together; letters are the same.
+constexpr bool matches_picture(std::string_view bits, std::string_view picture) {
+  if (bits.size() != 32 || picture.size() != 32) return false;
+  for (u32 i = 0; i < 32; i++) {
+    if (picture[i] == '.' ? !is_digit(bits[i]) : bits[i] != picture[i]) return false;
+  }
+  return true;
+}
+
+constexpr bool is_called(u32 row, std::string_view text) { return kRowInfos[row].name == text; }
+
+constexpr bool is_used(Form form) {
+  for (const RowInfo& row : kRowInfos) {
+    if (row.form == form) return true;
+  }
+  return false;
+}
+
+/// All words of `specific` are words of `general`, and not the reverse.
+[[maybe_unused]] constexpr bool is_more_specific(u32 specific, u32 general) {
+  return (kPattern.mask[specific] & kPattern.mask[general]) == kPattern.mask[general] &&
+         kPattern.mask[specific] != kPattern.mask[general] &&
+         (kPattern.value[specific] & kPattern.mask[general]) == kPattern.value[general];
+}
+
+constexpr bool is_listed(u32 a, u32 b) {
+  for (const Overlap& overlap : kOverlaps) {
+    if ((overlap.specific == a && overlap.general == b) || (overlap.specific == b && overlap.general == a)) return true;
+  }
+  return false;
+}
+
+/// The first later row that shares words with this one without being listed; kRowUndefined if there is none.
+constexpr Row unlisted_overlap(u32 row) {
+  u32 mask = kPattern.mask[row], value = kPattern.value[row];
+  if (mask == 0) return kRowUndefined;  // malformed, and reported as that
+  for (u32 other = row + 1; other < kRowCount; other++) {
+    u32 common = mask & kPattern.mask[other];
+    if (common != 0 && (common & (value ^ kPattern.value[other])) == 0 && !is_listed(row, other)) {
+      return static_cast<Row>(other);
+    }
+  }
+  return kRowUndefined;
+}
+
+template <Row kRow, Row kOther>
+struct SharesNoWords {
+  static_assert(kOther == kRowUndefined, "these two rows share words and are not in overlaps.inc");
+  static constexpr bool value = true;
+};
+
+#define GROUP(name, title)
+#define A64(name, syntax, bits, form, semantics, feature)                                               \
+  static_assert(well_formed(bits), #name ": the bit string is not 32 characters of 0, 1 and letters");  \
+  static_assert(matches_picture(bits, kPictures[static_cast<u32>(Form::form)]),                         \
+                #name ": the letters are not those of the picture of form " #form);                     \
+  static_assert(is_called(kRow_##name, #name), #name ": row_info.h has the files in another order");    \
+  static_assert(SharesNoWords<kRow_##name, unlisted_overlap(kRow_##name)>::value);
+#define UNDEFINED(name, bits, reason)                                                                  \
+  static_assert(well_formed(bits), #name ": the bit string is not 32 characters of 0, 1 and letters"); \
+  static_assert(SharesNoWords<kRow_##name, unlisted_overlap(kRow_##name)>::value);
+#include "isa/a64.inc"
+#undef GROUP
+#undef A64
+#undef UNDEFINED
+
+#define FORM(name, picture)                                                                                         \
+  static_assert(picture_well_formed(picture), #name ": the picture is not 32 characters, each a letter or a dot"); \
+  static_assert(is_used(Form::name), #name ": no row is of this form");
+#include "isa/forms.inc"
+#undef FORM
+
+#define OVERLAP(specific, general, reason)                           \
+  static_assert(is_more_specific(kRow_##specific, kRow_##general),   \
+                #specific " is listed in overlaps.inc and is not more specific than " #general);
+#include "isa/overlaps.inc"
+#undef OVERLAP
+
+}  // namespace
+}  // namespace myriarm
