@@ -62,7 +62,8 @@ UnicornEngine::UnicornEngine(bool vectors) : fields_(compared_fields(vectors)) {
                          data_.get() + page * kPageBytes),
           "map the data");
   }
-  // Top byte ignore for fetches, as Linux has it for user space: TCR_EL1.TBI0 and TBI1. Unicorn runs in EL1.
+  // Unicorn runs in EL1 with the MMU off. Top byte ignore for fetches, as Linux has it for user space: TCR_EL1.TBI0
+  // and TBI1. For data QEMU 5 ignores the top byte only with the MMU on: see in_top_byte().
   const uint32_t set_tcr = 0xD5182040;  // msr tcr_el1, x0
   std::memcpy(code_.get(), &set_tcr, 4);
   uint64_t tcr = uint64_t{3} << 37;
@@ -110,8 +111,10 @@ void UnicornEngine::on_interrupt(uc_engine* uc, uint32_t number, void* self) {
   uc_emu_stop(uc);
 }
 
-bool UnicornEngine::on_invalid(uc_engine*, uc_mem_type, uint64_t address, int, int64_t, void* self) {
-  static_cast<UnicornEngine*>(self)->fault_address_ = address;
+bool UnicornEngine::on_invalid(uc_engine*, uc_mem_type type, uint64_t address, int, int64_t, void* self) {
+  auto& engine = *static_cast<UnicornEngine*>(self);
+  engine.fault_address_ = address;
+  engine.in_top_byte_ = address >> 56 != 0 && type != UC_MEM_FETCH_UNMAPPED;
   return false;
 }
 
@@ -130,6 +133,7 @@ State UnicornEngine::run(const Batch& batch, uint32_t lane, uint64_t limit) {
   }
   check(uc_reg_write_batch(uc_, registers_.data(), pointers_.data(), static_cast<int>(registers_.size())), "set");
   entered_ = 0;
+  in_top_byte_ = false;
   limit_ = limit;
   at_limit_ = false;
   interrupt_ = -1;

@@ -22,6 +22,8 @@ class UnicornEngine {
   void load(const Batch& batch);
   /// Runs one case for at most `limit` instructions. The memory of the result is left in memory().
   State run(const Batch& batch, uint32_t lane, uint64_t limit);
+  /// True if the last run ended at an address that the oracle refused for its top byte, which Linux ignores.
+  bool in_top_byte() const { return in_top_byte_; }
   /// Data memory after the last run, Layout::data_bytes.
   const uint8_t* memory() const { return data_.get(); }
 
@@ -44,6 +46,7 @@ class UnicornEngine {
   uint64_t limit_ = 0;
   uint64_t last_pc_ = 0;
   bool at_limit_ = false;
+  bool in_top_byte_ = false;
   int interrupt_ = -1;
   uint64_t fault_address_ = 0;
 };

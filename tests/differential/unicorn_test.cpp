@@ -64,36 +64,38 @@ BatchOptions batch_options(const Options& options, uint64_t batch, bool vectors)
   return b;
 }
 
-/// Names that are no rows of the table, and rows that are excluded though they agree.
+/// True if one of 256 random cases of that row alone differs.
+bool differs_alone(UnicornEngine& unicorn, u16 row, bool vectors) {
+  BatchOptions options;
+  options.lanes = 256;
+  options.inputs_per_block = 1;
+  options.length = 1;
+  options.vectors = vectors;
+  const Batch batch = make_batch(BlockGenerator({&row, 1}), options);
+  unicorn.load(batch);
+  const BatchResult result = run_on(batch, "cpu", 0, options.lanes, options.limit);
+  for (uint32_t lane = 0; lane < options.lanes; lane++) {
+    if (compare(unicorn, batch, lane, result.state(lane)) == Verdict::different) return true;
+  }
+  return false;
+}
+
+/// Counts entries that no longer hold: names that are no rows of the table, and rows that agree after all.
 int check_exclusions(UnicornEngine& unicorn, const std::vector<u16>& all, bool vectors) {
   int wrong = 0;
   for (const Exclusion& exclusion : exclusions()) {
-    std::vector<u16> rows;
+    bool exists = false;
     for (u16 row : all) {
-      if (exclusion.name == (exclusion.is_group ? kRowInfos[row].group : kRowInfos[row].name)) rows.push_back(row);
-    }
-    if (rows.empty()) {
-      std::printf("exclusions.inc: %s is no implemented row or group: remove the entry\n", exclusion.name.c_str());
-      wrong++;
-      continue;
-    }
-    if (!exclusion.must_differ) continue;
-    BatchOptions options;
-    options.lanes = 256;
-    options.inputs_per_block = 1;
-    options.length = 1;
-    options.vectors = vectors;
-    Batch batch = make_batch(BlockGenerator(rows), options);
-    unicorn.load(batch);
-    BatchResult result = run_on(batch, "cpu", 0, options.lanes, options.limit);
-    bool differs = false;
-    for (uint32_t lane = 0; lane < options.lanes && !differs; lane++) {
-      differs = !agrees(unicorn, batch, lane, result.state(lane));
-    }
-    if (!differs) {
-      std::printf("exclusions.inc: %s agrees with Unicorn in 256 cases: remove the entry\n", exclusion.name.c_str());
+      if (!matches(exclusion, row)) continue;
+      exists = true;
+      if (!exclusion.must_differ || differs_alone(unicorn, row, vectors)) continue;
+      std::printf("exclusions.inc: %s agrees with Unicorn in 256 cases, against the entry %s: take it out\n",
+                  std::string(kRowInfos[row].name).c_str(), exclusion.name.c_str());
       wrong++;
     }
+    if (exists) continue;
+    std::printf("exclusions.inc: %s is no implemented row or group: remove the entry\n", exclusion.name.c_str());
+    wrong++;
   }
   return wrong;
 }
@@ -117,7 +119,7 @@ int run(const Options& options) {
   int wrong = options.row.empty() && !options.batch ? check_exclusions(unicorn, all, vectors) : 0;
 
   const BlockGenerator generator(rows);
-  uint64_t instructions = 0, cases = 0, different = 0;
+  uint64_t instructions = 0, cases = 0, different = 0, not_comparable = 0;
   std::map<StopReason, uint64_t> stops;
   std::map<std::string_view, uint64_t> differing_rows;
   std::vector<uint64_t> executed(kRowCount);
@@ -134,7 +136,9 @@ int run(const Options& options) {
       uint32_t first_word = batch.code[(batch.block_begin[lane] - Layout::code_begin) / 4 + generator.has_exclusives()];
       u16 first_row = decode(decode_table(), first_word).row;
       executed[first_row]++;
-      if (agrees(unicorn, batch, lane, ours)) continue;
+      const Verdict verdict = compare(unicorn, batch, lane, ours);
+      not_comparable += verdict == Verdict::not_comparable;
+      if (verdict != Verdict::different) continue;
       different++;
       if (batch.options.length == 1) differing_rows[kRowInfos[first_row].name]++;
       if (options.keep_going || different > options.failures) continue;
@@ -150,12 +154,18 @@ int run(const Options& options) {
   std::printf("%llu instructions in %llu cases of %zu rows (%zu exclusions): %llu cases differ\n",
               static_cast<unsigned long long>(instructions), static_cast<unsigned long long>(cases), rows.size(),
               exclusions().size(), static_cast<unsigned long long>(different));
-  std::printf("seed %llu; rows that began no case: %llu; stops:", static_cast<unsigned long long>(options.seed),
+  std::printf("seed %llu; %llu cases came to an address with a top byte, which Unicorn 2.0 does not ignore; "
+              "rows that began no case: %llu\nstops:",
+              static_cast<unsigned long long>(options.seed), static_cast<unsigned long long>(not_comparable),
               static_cast<unsigned long long>(untried));
   for (auto [reason, count] : stops) std::printf(" %s %llu", name(reason), static_cast<unsigned long long>(count));
   std::printf("\n");
   for (auto [row, count] : differing_rows) {
     std::printf("differs alone: %s %llu times\n", std::string(row).c_str(), static_cast<unsigned long long>(count));
+  }
+  if (!options.batch && not_comparable * 20 > cases) {
+    std::printf("more than one case in twenty cannot be compared: the generator makes too many tagged addresses\n");
+    wrong++;
   }
   return wrong || different ? 1 : 0;
 }
