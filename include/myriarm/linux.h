@@ -3,7 +3,6 @@
 // stopped lanes in one batch.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -22,8 +21,10 @@ struct ElfImage {
   uint64_t program_headers = 0;  ///< address of the program headers in memory (AT_PHDR), 0 if not loaded
   uint16_t program_header_count = 0;
   uint64_t break_start = 0;      ///< first address after the image: where brk begins
+  bool executable_stack = false; ///< PT_GNU_STACK asks for it
 };
-/// Reads a static ELF64 little-endian AArch64 executable. Throws ArgumentError with one sentence for a file that
+/// Reads a static ELF64 little-endian AArch64 executable; a static-pie one goes to an address of our choice and
+/// relocates itself. Throws ArgumentError with one sentence for a file that
 /// is truncated, hostile, of another machine or class, or dynamic.
 ElfImage parse_elf(std::span<const uint8_t> file, const std::string& name);
 ElfImage load_elf(const std::string& path);
@@ -33,7 +34,10 @@ struct LinuxOptions {
   std::vector<std::string> environment;  ///< "NAME=value"; MYRIARM_LANE=<lane> is added
   std::vector<uint8_t> standard_input;   ///< what every lane reads from file descriptor 0
   uint64_t seed = 0;                     ///< getrandom, AT_RANDOM: a function of seed, lane and position
-  bool pass_output = false;              ///< write the output of lane 0 through to this process as it comes
+  bool pass_output = false;              ///< lane 0's output goes to this process's as it comes, and is not kept
+  /// Bytes of output kept over all lanes; each lane has an equal share, at least 64 KiB, of its standard output and
+  /// as much of its standard error. A write beyond that fails with ENOSPC.
+  uint64_t output_limit = uint64_t{1} << 30;
 };
 
 /// What became of one lane.
@@ -42,6 +46,8 @@ struct LaneOutcome {
   int exit_status = -1;  ///< 0 to 255 if it exited, else -1
   int signal = 0;        ///< the signal Linux would have sent: SIGSEGV, SIGBUS, SIGILL, SIGTRAP; 0 for none
 };
+/// The signal that Linux sends to a process that does what this stop says; 0 for none.
+int linux_signal(const Stop& stop);
 
 struct LinuxProgress {
   uint64_t lanes_done = 0;
@@ -51,14 +57,16 @@ struct LinuxProgress {
 
 class LinuxFleet {
  public:
-  /// Lays out stack and heap of every lane in a new fleet.
+  /// Lays out stack and heap of every lane in a new fleet. Throws ArgumentError or DeviceError.
   LinuxFleet(const ElfImage& image, const FleetOptions& fleet, const LinuxOptions& options);
   ~LinuxFleet();
 
   Fleet& fleet();
-  /// Runs and serves system calls until every lane has ended, is at its limit, or cancel() was called.
-  /// `progress` is called now and then from this thread.
+  /// Runs and serves system calls until every lane has ended, is at its limit, or cancel() was called. Lanes that
+  /// an earlier run() left at their limit, cancelled or out of memory go on. `progress` is called some times a
+  /// second from this thread.
   RunResult run(const std::function<void(const LinuxProgress&)>& progress = {});
+  /// Ends a run() in another thread, or the next one. Lanes that had not ended stop with StopReason::cancelled.
   void cancel();
 
   LaneOutcome outcome(uint32_t lane) const;

@@ -34,4 +34,7 @@ struct Program {
 /// executable, with SP at the end. Entry is `address` unless told.
 Program raw_program(std::string name, std::vector<uint8_t> bytes, uint64_t address, uint64_t memory);
 
+/// All bytes of a regular file of at most 4 GiB. Throws ArgumentError.
+std::vector<uint8_t> read_file(const std::string& path);
+
 }  // namespace myriarm

@@ -21,11 +21,7 @@ struct ImagePage {
   u32 permissions;         // Permission flags of the public API
   std::vector<u8> bytes;   // kPageSize bytes, or empty for a page of zeros
 };
-/// Predecoded instructions of a run of pages: executable image pages that hold bytes, and neighbours.
-struct CodeRun {
-  u64 address;                 // of the first instruction
-  std::vector<Operands> code;  // one an instruction word; whole pages
-};
+/// The program in its window: what every lane begins with.
 struct Image {
   u64 window_begin;  // multiple of 4 KiB
   u64 window_pages;
@@ -68,6 +64,9 @@ class Backend {
 /// A backend with `options.lanes` lanes of the image. Throws DeviceError.
 std::unique_ptr<Backend> make_cpu_backend(const Image& image, const FleetOptions& options);
 #if MYRIARM_CUDA
+std::vector<Device> cuda_devices();
+/// Why cuda_devices() is empty, as part of a sentence; empty if it is not.
+std::string cuda_problem();
 std::unique_ptr<Backend> make_cuda_backend(const Image& image, const FleetOptions& options, int device);
 #endif
 

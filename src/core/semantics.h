@@ -4,9 +4,19 @@
 
 #include "core/integer/add_sub.h"
 #include "core/integer/atomic.h"
+#include "core/integer/bitfield.h"
+#include "core/integer/bits.h"
 #include "core/integer/branch.h"
+#include "core/integer/conditional.h"
+#include "core/integer/crc32.h"
 #include "core/integer/exclusive.h"
 #include "core/integer/load_store.h"
+#include "core/integer/logical.h"
+#include "core/integer/move.h"
+#include "core/integer/multiply.h"
+#include "core/integer/shift.h"
+#include "core/system/operations.h"
+#include "core/system/registers.h"
 
 namespace myriarm {
 

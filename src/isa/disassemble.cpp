@@ -185,6 +185,7 @@ std::string print(const std::vector<Piece>& pieces, TokenContext context) {
         break;
     }
   }
+  if (out.ends_with(' ')) out.pop_back();  // before an optional group that was left out
   return out;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/cpu.h"
+#include "core/integer/shift.h"
 
 namespace myriarm {
 
@@ -48,6 +49,31 @@ MYR_FN Outcome add_sub(Cpu& cpu, u32 rd, u64 operand1, u64 operand2) {
 template <int kWidth, AddSub kOp, Setting kSetting, class Cpu>
 MYR_FN Outcome add_sub_imm(Cpu& cpu, const Operands& o) {
   return add_sub<kWidth, kOp, kSetting>(cpu, o.rd, read<kWidth>(cpu, o.rn), o.imm);
+}
+
+/// ADD, ADDS, SUB, SUBS (shifted register). offset: kind of shift, aux: amount.
+template <int kWidth, AddSub kOp, Setting kSetting, class Cpu>
+MYR_FN Outcome add_sub_shifted(Cpu& cpu, const Operands& o) {
+  return add_sub<kWidth, kOp, kSetting>(cpu, o.rd, read<kWidth>(cpu, o.rn), shifted_register<kWidth>(cpu, o));
+}
+
+/// ADD, ADDS, SUB, SUBS (extended register). aux: the extension as the form packs it.
+template <int kWidth, AddSub kOp, Setting kSetting, class Cpu>
+MYR_FN Outcome add_sub_extended(Cpu& cpu, const Operands& o) {
+  return add_sub<kWidth, kOp, kSetting>(cpu, o.rd, read<kWidth>(cpu, o.rn), extended_register(cpu, o));
+}
+
+/// ADC, ADCS, SBC, SBCS.
+template <int kWidth, AddSub kOp, Setting kSetting, class Cpu>
+MYR_FN Outcome add_sub_carry(Cpu& cpu, const Operands& o) {
+  u64 operand1 = read<kWidth>(cpu, o.rn);
+  u64 operand2 = read<kWidth>(cpu, o.rm);
+  if (kOp == AddSub::sub) operand2 = ~operand2;
+  Flags flags = cpu.flags();
+  u64 result = add_with_carry<kWidth>(operand1, operand2, flags.c, flags);
+  if (kSetting == Setting::set_flags) cpu.set_flags(flags);
+  write<kWidth>(cpu, o.rd, result);
+  return Outcome::next;
 }
 
 }  // namespace myriarm

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+# The commands of README.md. Each sets up what it needs (tools/setup.sh) and hands over to CMake; `make help` lists
+# them. What they take: PRESET (a preset of CMakePresets.json), CMAKE_FLAGS, JOBS, and for tests TESTS (a regular
+# expression of test names), for run RUN_FLAGS (tools/run_examples.py --help).
+PRESET ?= release
+CMAKE_FLAGS ?=
+JOBS ?= $(shell nproc)
+TESTS ?= .
+RUN_FLAGS ?=
+BUILD := $(if $(filter release,$(PRESET)),build,build-$(PRESET))
+CTEST := ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --no-tests=error -R '$(TESTS)'
+COMPILE := cmake --build $(BUILD) -j $(JOBS)
+RUN := $(BUILD)/bin/myriarm
+
+.PHONY: build run test test-gpu bench format tidy clean help
+
+build: ## build the library and the command line, build/bin/myriarm
+	@tools/setup.sh build
+	@tools/configure.sh $(PRESET) $(BUILD) $(CMAKE_FLAGS)
+	@$(COMPILE) --target myriarm_cli
+
+run: ## build, then run the example programs over some thousand lanes on the best device
+	@tools/setup.sh run
+	@$(MAKE) --no-print-directory build
+	@python3 tools/run_examples.py $(RUN) $(RUN_FLAGS)
+
+test: ## build and pass all tests
+	@tools/setup.sh test
+	@tools/configure.sh $(PRESET) $(BUILD) -DMYRIARM_BUILD_TESTS=ON $$(tools/setup.sh flags) $(CMAKE_FLAGS)
+	@$(COMPILE)
+	@$(CTEST)
+
+test-gpu: ## the same tests on an NVIDIA GPU; without one it says so and fails, as nothing was tested
+	@tools/setup.sh test
+	@tools/configure.sh $(PRESET) $(BUILD) -DMYRIARM_BUILD_TESTS=ON $$(tools/setup.sh flags) $(CMAKE_FLAGS)
+	@$(COMPILE) --target myriarm_cli
+	@tools/require_gpu.sh $(RUN)
+	@$(COMPILE)
+	@MYRIARM_TEST_DEVICE=cuda $(CTEST)
+
+bench: ## build and run the benchmarks, beside Unicorn and QEMU
+	@tools/setup.sh bench
+	@tools/configure.sh $(PRESET) $(BUILD) -DMYRIARM_BUILD_BENCHMARKS=ON $$(tools/setup.sh flags) $(CMAKE_FLAGS)
+	@$(COMPILE)
+	@bench/run.sh $(BUILD)
+
+format: ## format the sources in place (tables are left alone)
+	@tools/setup.sh format
+	@git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs -r clang-format -i
+
+tidy: ## run clang-tidy over the host sources
+	@tools/setup.sh tidy
+	@tools/configure.sh $(PRESET) $(BUILD) $(CMAKE_FLAGS)
+	@git ls-files 'src/*.cpp' 'cli/*.cpp' | xargs -r -n 1 -P $(JOBS) clang-tidy --quiet -p $(BUILD)
+
+clean: ## remove all that was built
+	@rm -rf build build-*
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{printf "%-15s %s\n", $$1, $$2}'

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# Finding other people's libraries: what is missing is one sentence that names the Debian package.
+
+# myriarm_package(fmt libfmt-dev [version]): a library that brings its own CMake files.
+macro(myriarm_package name debian)
+  find_package(${name} ${ARGN} QUIET)
+  if(NOT ${name}_FOUND)
+    message(FATAL_ERROR "${name} ${ARGN} was not found: install the package ${debian} (tools/setup.sh does), or set "
+                        "CMAKE_PREFIX_PATH to where it is.")
+  endif()
+endmacro()
+
+# myriarm_library(unicorn unicorn/unicorn.h libunicorn-dev): one that does not, used only where MYRIARM_WITH_UNICORN
+# is on; makes the target oracle::unicorn.
+function(myriarm_library name header debian)
+  if(TARGET oracle::${name})
+    return()
+  endif()
+  find_path(${name}_INCLUDE_DIR ${header})
+  find_library(${name}_LIBRARY ${name})
+  mark_as_advanced(${name}_INCLUDE_DIR ${name}_LIBRARY)
+  if(NOT ${name}_INCLUDE_DIR OR NOT ${name}_LIBRARY)
+    string(TOUPPER ${name} option)
+    message(FATAL_ERROR "${name} was not found: install the package ${debian} (tools/setup.sh does), or configure "
+                        "with -DMYRIARM_WITH_${option}=OFF to leave out what compares with it.")
+  endif()
+  add_library(oracle::${name} UNKNOWN IMPORTED GLOBAL)
+  set_target_properties(oracle::${name} PROPERTIES IMPORTED_LOCATION ${${name}_LIBRARY}
+                        INTERFACE_INCLUDE_DIRECTORIES ${${name}_INCLUDE_DIR})
+endfunction()
+
+# myriarm_tool(qemu-aarch64 QEMU_AARCH64 qemu-user): a program that tests run; sets the variable to its path.
+function(myriarm_tool name variable debian)
+  find_program(${variable} ${name})
+  mark_as_advanced(${variable})
+  if(NOT ${variable})
+    message(FATAL_ERROR "${name} was not found: install the package ${debian} (tools/setup.sh does), or configure "
+                        "with -DMYRIARM_BUILD_TESTS=OFF -DMYRIARM_BUILD_BENCHMARKS=OFF.")
+  endif()
+endfunction()

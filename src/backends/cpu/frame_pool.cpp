@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/frame_pool.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+
+#include "myriarm/error.h"
+
+namespace myriarm::cpu {
+namespace {
+constexpr u64 kMostFrames = u64{1} << (32 - kPageFlagBits);
+}
+
+FramePool::FramePool(u64 image_frames, u64 pool_frames)
+    : first_(kFirstImageFrame + image_frames), next_(first_), limit_(pool_frames) {
+  // Twice the limit is reserved, so that grow_pool has somewhere to grow; addresses cost nothing.
+  reserved_ = std::min(kMostFrames, first_ + 2 * pool_frames);
+  void* range = mmap(nullptr, reserved_ << kPageBits, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (range == MAP_FAILED || first_ >= kMostFrames) {
+    throw DeviceError("the host refuses to reserve " + std::to_string(reserved_ >> 8) +
+                      " MiB of addresses for guest memory; ask for a smaller pool");
+  }
+  base_ = static_cast<u8*>(range);
+}
+
+FramePool::~FramePool() {
+  if (base_ != nullptr) munmap(base_, reserved_ << kPageBits);
+}
+
+u32 FramePool::allocate(bool& zeroed) {
+  if (free_count_.load(std::memory_order_relaxed) != 0) {
+    std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      u32 frame = free_.back();
+      free_.pop_back();
+      free_count_.store(free_.size(), std::memory_order_relaxed);
+      zeroed = false;
+      return frame;
+    }
+  }
+  u64 frame = next_.fetch_add(1, std::memory_order_relaxed);
+  if (frame - first_ >= limit_.load(std::memory_order_relaxed) || frame >= reserved_) {
+    next_.fetch_sub(1, std::memory_order_relaxed);
+    return 0;
+  }
+  zeroed = true;
+  return static_cast<u32>(frame);
+}
+
+void FramePool::release(u32 frame) {
+  std::lock_guard lock(mutex_);
+  free_.push_back(frame);
+  free_count_.store(free_.size(), std::memory_order_relaxed);
+}
+
+u64 FramePool::used_bytes() const { return (next_.load() - first_ - free_count_.load()) << kPageBits; }
+
+bool FramePool::grow(u64 bytes) {
+  u64 frames = (bytes + kPageSize - 1) >> kPageBits;
+  u64 most = reserved_ - first_;
+  limit_.store(std::max(limit_.load(), std::min(frames, most)));
+  return frames <= most;
+}
+
+}  // namespace myriarm::cpu

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU interpreter: one handler a kind, made from the instruction table, each ending in a jump to the next
+// instruction's handler (direct threading by tail calls). docs/design/cpu-interpreter.md says why and how fast.
+#include "backends/cpu/lane.h"
+#include "isa/decoder.h"
+#include "isa/execute.h"
+
+// Tail calls: guaranteed by clang's attribute; done by gcc at -O2 for calls of the same signature. Where neither
+// holds (unoptimised and sanitizer builds) handlers return to a loop instead.
+#if defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define MYR_TAIL_CALL [[clang::musttail]] return
+#define MYR_THREADED 1
+#elif defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define MYR_TAIL_CALL return
+#define MYR_THREADED 1
+#else
+#define MYR_TAIL_CALL return
+#define MYR_THREADED 0
+#endif
+
+#define MYR_ARGUMENTS Lane *lane, const Operands *op, u64 bias, const Handler *handlers, u32 *table, u8 *frames
+#if MYR_THREADED
+#define MYR_DISPATCH() MYR_TAIL_CALL handlers[op->kind].run(lane, op, bias, handlers, table, frames)
+#else
+#define MYR_DISPATCH()  \
+  do {                  \
+    lane->op = op;      \
+    lane->bias = bias;  \
+    return;             \
+  } while (0)
+#endif
+
+namespace myriarm::cpu {
+namespace {
+
+/// The Cpu policy. `kNear`: relative branches stay in the region and are linked by pointer. `kSlow`: memory takes the
+/// slow path where it must; without, such an access abandons the instruction, and the handler runs it again in a
+/// slow twin. The fast handlers therefore call nothing and save no registers.
+template <bool kNear, bool kSlow>
+struct Interpreter {
+  Lane* lane;
+  const Operands* op;
+  u64 bias;
+  u32* table;
+  u8* frames;
+  const Operands* target = nullptr;
+  bool missed = false;
+
+  MYR_FN u64 r(u32 slot) const { return lane->r[slot]; }
+  MYR_FN void set_r(u32 slot, u64 value) { lane->r[slot] = value; }
+  MYR_FN Flags flags() const { return {lane->n != 0, lane->z != 0, lane->c != 0, lane->v_flag != 0}; }
+  MYR_FN void set_flags(Flags flags) {
+    lane->n = flags.n;
+    lane->z = flags.z;
+    lane->c = flags.c;
+    lane->v_flag = flags.v;
+  }
+  MYR_FN u64 pc() const { return lane->pc_of(op); }
+  MYR_FN u64 retired() const { return (bias + reinterpret_cast<u64>(op)) / sizeof(Operands); }
+  MYR_FN u64 system(SystemField field) const { return lane->system[static_cast<int>(field)]; }
+  MYR_FN void set_system(SystemField field, u64 value) { lane->system[static_cast<int>(field)] = value; }
+  MYR_FN u64 v(u32 n, u32 half) const { return lane->v[2 * n + half]; }
+  MYR_FN void set_v(u32 n, u32 half, u64 value) { lane->v[2 * n + half] = value; }
+
+  MYR_FN PagedMemory<1> memory() const { return {frames, table, lane->first_page, lane->page_count, 0}; }
+  MYR_FN SlowLoad load_slow(u64 address, u32 size) {
+    if constexpr (kSlow) return cpu::load_slow(lane, address, size);
+    missed = true;
+    return {0, false};
+  }
+  MYR_FN bool store_slow(u64 address, u64 value, u32 size) {
+    if constexpr (kSlow) return cpu::store_slow(lane, address, value, size);
+    missed = true;
+    return false;
+  }
+  MYR_FN bool store_pair_slow(u64 address, u64 first, u64 second, u32 size) {
+    if constexpr (kSlow) return cpu::store_pair_slow(lane, address, first, second, size);
+    missed = true;
+    return false;
+  }
+
+  MYR_FN Outcome branch_relative(i64 offset) {
+    if (!kNear) return branch_to(pc() + static_cast<u64>(offset));
+    target = reinterpret_cast<const Operands*>(reinterpret_cast<const u8*>(op) + offset * 4);
+    return Outcome::branch;
+  }
+  MYR_FN Outcome branch_to(u64 address) {
+    u64 delta = address - lane->code_address;
+    if (MYR_LIKELY(delta < lane->code_bytes && (delta & 3) == 0)) {
+      target = reinterpret_cast<const Operands*>(reinterpret_cast<const u8*>(lane->code) + delta * 4);
+    } else {
+      lane->far_pc = address;
+      target = &lane->far;
+    }
+    return Outcome::branch;
+  }
+  MYR_FN Outcome stop(StopCode code, u32 detail, u64 address) {
+    lane->stop = {code, FaultCode::none, 0, detail, address};
+    return Outcome::stop;
+  }
+  MYR_FN Outcome fault(FaultCode fault, u64 address) {
+    lane->stop = {StopCode::fault, fault, 0, 0, address << 8 >> 8};
+    return Outcome::stop;
+  }
+  MYR_FN Outcome undefined() { return stop(StopCode::undefined, 0, 0); }  // run_lane adds the word
+};
+static_assert(sizeof(Operands) == 4 * sizeof(u32), "pc distance times four is the distance of Operands");
+
+// What each kind does, by name, so that a pair can call its two.
+#define GROUP(name, title)
+#define UNDEFINED(name, bits, reason)
+#define A64(name, syntax, bits, form, semantics, feature)  \
+  struct Do_kRow_##name {                                  \
+    static constexpr bool kNear = false;                   \
+    template <class C>                                     \
+    MYR_FN static Outcome run(C& cpu, const Operands& o) { \
+      return semantics(cpu, o);                            \
+    }                                                      \
+  };
+#include "isa/a64.inc"
+#undef GROUP
+#undef A64
+#undef UNDEFINED
+
+// The row that a kind comes from, to know its policy: near branches and all that is made from them are near.
+#define NEAR(row)                                             \
+  struct Do_kKind_near_##row {                                \
+    static constexpr bool kNear = true;                       \
+    template <class C>                                        \
+    MYR_FN static Outcome run(C& cpu, const Operands& o) {    \
+      return Do_kRow_##row::run(cpu, o);                      \
+    }                                                         \
+  };
+#define PIN(name, from, condition, pins)                                \
+  struct Do_kKind_##name {                                              \
+    static constexpr bool kNear = Do_##from::kNear;                     \
+    template <class C>                                                  \
+    MYR_FN static Outcome run(C& cpu, const Operands& operands) {       \
+      Operands o = operands;                                            \
+      pins;                                                             \
+      return Do_##from::run(cpu, o);                                    \
+    }                                                                   \
+  };
+#define FUSE(name, first, second)
+#include "backends/cpu/specialisations.inc"
+#undef NEAR
+#undef PIN
+#undef FUSE
+
+__attribute__((noinline)) void leave(MYR_ARGUMENTS) {
+  (void)handlers, (void)table, (void)frames;
+  lane->op = op;
+  lane->bias = bias;
+  lane->far.kind = kKindCount;  // tells the loop of unthreaded builds to end
+}
+
+/// After a taken branch: count, look at the limit, go on.
+#define MYR_TAKEN(target)                                                                \
+  do {                                                                                   \
+    u64 retired16 = bias + reinterpret_cast<u64>(op) + sizeof(Operands);                 \
+    op = (target);                                                                       \
+    bias = retired16 - reinterpret_cast<u64>(op);                                        \
+    if (MYR_UNLIKELY(retired16 >= lane->fast_limit)) {                                   \
+      MYR_TAIL_CALL leave(lane, op, bias, handlers, table, frames);                      \
+    }                                                                                    \
+    MYR_DISPATCH();                                                                      \
+  } while (0)
+
+template <class Do>
+__attribute__((noinline)) void slow_handler(MYR_ARGUMENTS) {
+  Interpreter<Do::kNear, true> cpu{lane, op, bias, table, frames};
+  Outcome outcome = Do::run(cpu, *op);
+  if (outcome == Outcome::next) {
+    op++;
+    MYR_DISPATCH();
+  }
+  if (outcome == Outcome::branch) MYR_TAKEN(cpu.target);
+  return leave(lane, op, bias, handlers, table, frames);
+}
+
+template <class Do>
+void handler(MYR_ARGUMENTS) {
+  Interpreter<Do::kNear, false> cpu{lane, op, bias, table, frames};
+  Outcome outcome = Do::run(cpu, *op);
+  if (outcome == Outcome::next) {
+    op++;
+    MYR_DISPATCH();
+  }
+  if (outcome == Outcome::branch) MYR_TAKEN(cpu.target);
+  if (cpu.missed) MYR_TAIL_CALL slow_handler<Do>(lane, op, bias, handlers, table, frames);
+  MYR_TAIL_CALL leave(lane, op, bias, handlers, table, frames);
+}
+
+template <class First, class Second>
+void pair_handler(MYR_ARGUMENTS) {
+  {
+    Interpreter<First::kNear, false> cpu{lane, op, bias, table, frames};
+    if (First::run(cpu, *op) != Outcome::next) {
+      if (cpu.missed) MYR_TAIL_CALL slow_handler<First>(lane, op, bias, handlers, table, frames);
+      MYR_TAIL_CALL leave(lane, op, bias, handlers, table, frames);
+    }
+  }
+  op++;
+  Interpreter<Second::kNear, false> cpu{lane, op, bias, table, frames};
+  Outcome outcome = Second::run(cpu, *op);
+  if (outcome == Outcome::next) {
+    op++;
+    MYR_DISPATCH();
+  }
+  if (outcome == Outcome::branch) MYR_TAKEN(cpu.target);
+  if (cpu.missed) MYR_TAIL_CALL slow_handler<Second>(lane, op, bias, handlers, table, frames);
+  MYR_TAIL_CALL leave(lane, op, bias, handlers, table, frames);
+}
+
+void undefined_handler(MYR_ARGUMENTS) {
+  Interpreter<false, true> cpu{lane, op, bias, table, frames};
+  cpu.undefined();
+  return leave(lane, op, bias, handlers, table, frames);
+}
+
+/// A branch out of the region, or the end of the region: find where pc lies.
+void far_handler(MYR_ARGUMENTS) {
+  u64 pc = op == &lane->far ? lane->far_pc : lane->pc_of(op);
+  u64 retired16 = bias + reinterpret_cast<u64>(op);
+  if (retired16 >= lane->fast_limit) return leave(lane, op, bias, handlers, table, frames);
+  bool entered = enter_region(*lane, pc, retired16 / sizeof(Operands));
+  op = lane->op;
+  bias = lane->bias;
+  if (!entered) return leave(lane, op, bias, handlers, table, frames);
+  MYR_DISPATCH();
+}
+
+/// A word of the lane's own code that was not decoded since it was written.
+void lazy_handler(MYR_ARGUMENTS) {
+  u64 pc = lane->pc_of(op);
+  CodeRegion* region = (*lane->own_code)->find(pc);
+  region->code[(pc - region->address) / 4] = decode_in_region(fetch_word(*lane, pc), pc, *region);
+  MYR_DISPATCH();
+}
+
+/// Before every instruction while stepping: the exact limit, and then the row itself, never a pair of two.
+void step_handler(MYR_ARGUMENTS);
+
+constexpr bool is_todo(const char* semantics) { return semantics[0] == 't' && semantics[1] == 'o' && semantics[2] == 'd'; }
+
+struct HandlerTables {
+  Handler fast[kKindCount];
+  Handler step[kKindCount];
+  HandlerTables() {
+    for (Handler& entry : fast) entry = {undefined_handler};
+    for (Handler& entry : step) entry = {step_handler};
+#define GROUP(name, title)
+#define UNDEFINED(name, bits, reason)
+#define A64(name, syntax, bits, form, semantics, feature)                   \
+  if constexpr (!is_todo(#semantics)) fast[kRow_##name] = {handler<Do_kRow_##name>};
+#include "isa/a64.inc"
+#undef GROUP
+#undef A64
+#undef UNDEFINED
+#define NEAR(row) fast[kKind_near_##row] = {handler<Do_kKind_near_##row>};
+#define PIN(name, from, condition, pins) fast[kKind_##name] = {handler<Do_kKind_##name>};
+#define FUSE(name, first, second) fast[kKind_##name] = {pair_handler<Do_##first, Do_##second>};
+#include "backends/cpu/specialisations.inc"
+#undef NEAR
+#undef PIN
+#undef FUSE
+    for (Handler* handlers : {fast, step}) {
+      handlers[kKindFar] = {far_handler};
+      handlers[kKindEnd] = {far_handler};
+      handlers[kKindLazy] = {lazy_handler};
+    }
+  }
+};
+const HandlerTables kHandlers;
+
+void step_handler(MYR_ARGUMENTS) {
+  if (bias + reinterpret_cast<u64>(op) >= lane->step_limit) return leave(lane, op, bias, handlers, table, frames);
+  MYR_TAIL_CALL kHandlers.fast[op->row].run(lane, op, bias, handlers, table, frames);
+}
+
+}  // namespace
+
+void interpret(Lane& lane, bool stepping) {
+  const Handler* handlers = stepping ? kHandlers.step : kHandlers.fast;
+  lane.far.kind = kKindFar;
+#if MYR_THREADED
+  handlers[lane.op->kind].run(&lane, lane.op, lane.bias, handlers, lane.table, lane.frames);
+#else
+  while (lane.far.kind == kKindFar) {
+    handlers[lane.op->kind].run(&lane, lane.op, lane.bias, handlers, lane.table, lane.frames);
+  }
+#endif
+}
+
+}  // namespace myriarm::cpu

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/worker_pool.h"
+
+namespace myriarm::cpu {
+
+WorkerPool::~WorkerPool() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  start_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void WorkerPool::run(unsigned wanted, const std::function<void()>& work) {
+  if (wanted > threads_) wanted = threads_;
+  if (wanted <= 1) return work();
+  while (workers_.size() < threads_ - 1) {
+    workers_.emplace_back([this, index = static_cast<unsigned>(workers_.size()) + 1] { loop(index); });
+  }
+  {
+    std::lock_guard lock(mutex_);
+    work_ = &work;
+    wanted_ = wanted;
+    running_ = static_cast<unsigned>(workers_.size());
+    generation_++;
+  }
+  start_.notify_all();
+  work();
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [this] { return running_ == 0; });
+}
+
+void WorkerPool::loop(unsigned index) {
+  unsigned seen = 0;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    start_.wait(lock, [&] { return stopping_ || generation_ != seen; });
+    if (stopping_) return;
+    seen = generation_;
+    const std::function<void()>* work = index < wanted_ ? work_ : nullptr;
+    lock.unlock();
+    if (work != nullptr) (*work)();
+    lock.lock();
+    if (--running_ == 0) done_.notify_one();
+  }
+}
+
+}  // namespace myriarm::cpu

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that wait for work, so that a fleet which stops and goes on thousands of times does not start them anew.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace myriarm::cpu {
+
+class WorkerPool {
+ public:
+  /// `threads` in all, the caller's among them; the others are started when first needed.
+  explicit WorkerPool(unsigned threads) : threads_(threads) {}
+  ~WorkerPool();
+  unsigned size() const { return threads_; }
+  /// Calls work() on at most `wanted` threads at once and returns when all calls have.
+  void run(unsigned wanted, const std::function<void()>& work);
+
+ private:
+  void loop(unsigned index);
+
+  unsigned threads_;
+  std::vector<std::thread> workers_;
+  std::mutex mutex_;
+  std::condition_variable start_, done_;
+  const std::function<void()>* work_ = nullptr;
+  unsigned generation_ = 0, wanted_ = 0, running_ = 0;
+  bool stopping_ = false;
+};
+
+}  // namespace myriarm::cpu

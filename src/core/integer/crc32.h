@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// CRC32 and CRC32C of 8, 16, 32 and 64 bits. Four bits a step: the remainder of a nibble is the sum of
+// the remainders of its bits, which are constants, so no table is read and a step has no branch.
+#pragma once
+
+#include "core/cpu.h"
+
+namespace myriarm {
+
+/// The polynomials, bit-reversed: x^31 is bit 0.
+constexpr u32 kCrc32 = 0xEDB88320;   // 0x04C11DB7
+constexpr u32 kCrc32C = 0x82F63B78;  // 0x1EDC6F41
+
+/// What `count` shifts of a remainder whose lowest bit is set, and no other of its lowest `count`, add to it.
+constexpr u32 crc_of_bit(u32 polynomial, int count) {
+  u32 value = 1;
+  for (int i = 0; i < count; i++) value = value >> 1 ^ ((value & 1) ? polynomial : 0);
+  return value;
+}
+
+/// Takes kBits of data, the lowest first, into a remainder.
+template <u32 kPolynomial, int kBits>
+MYR_FN u32 crc_update(u32 remainder, u32 data) {
+  constexpr u32 kBit0 = crc_of_bit(kPolynomial, 4), kBit1 = crc_of_bit(kPolynomial, 3);
+  constexpr u32 kBit2 = crc_of_bit(kPolynomial, 2), kBit3 = crc_of_bit(kPolynomial, 1);
+  u32 value = remainder ^ data;
+  for (int i = 0; i < kBits; i += 4) {
+    u32 sum = (kBit0 & (0 - (value & 1))) ^ (kBit1 & (0 - (value >> 1 & 1)));
+    sum ^= (kBit2 & (0 - (value >> 2 & 1))) ^ (kBit3 & (0 - (value >> 3 & 1)));
+    value = value >> 4 ^ sum;
+  }
+  return value;
+}
+
+/// CRC32B, CRC32H, CRC32W, CRC32X and the CRC32C ones.
+template <u32 kPolynomial, int kBits, class Cpu>
+MYR_FN Outcome crc32(Cpu& cpu, const Operands& o) {
+  u32 remainder = (u32)cpu.r(o.rn);
+  u64 data = cpu.r(o.rm);
+  if (kBits == 64) {
+    remainder = crc_update<kPolynomial, 32>(remainder, (u32)data);
+    remainder = crc_update<kPolynomial, 32>(remainder, (u32)(data >> 32));
+  } else {
+    u32 low = kBits == 32 ? (u32)data : (u32)data & ((1u << (kBits & 31)) - 1);
+    remainder = crc_update<kPolynomial, kBits == 64 ? 32 : kBits>(remainder, low);
+  }
+  cpu.set_r(o.rd, remainder);
+  return Outcome::next;
+}
+
+}  // namespace myriarm

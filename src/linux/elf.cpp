@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ELF64 loader: from the bytes of a file that nobody has vouched for to a Program. Every size and offset is
+// checked before it is used, and nothing larger than the file itself is allocated.
+// Relocations are not applied: a static-pie program relocates itself.
+#include <elf.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstring>
+
+#include "myriarm/linux.h"
+
+namespace myriarm {
+namespace {
+
+// Linux on AArch64 with 4 KiB pages gives a process 48 bits.
+constexpr uint64_t kAddressLimit = uint64_t{1} << 48;
+// Where a position-independent program goes.
+constexpr uint64_t kPositionIndependentBase = 0x1000'0000;
+// As Linux: the program headers fit in 64 KiB.
+constexpr uint64_t kMostProgramHeaderBytes = 65536;
+
+std::string hex(uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string machine_name(uint16_t machine) {
+  switch (machine) {
+    case EM_X86_64: return "x86-64";
+    case EM_386: return "x86";
+    case EM_ARM: return "32-bit Arm";
+    case EM_RISCV: return "RISC-V";
+    case EM_PPC64: return "PowerPC";
+    case EM_S390: return "S/390";
+    case EM_MIPS: return "MIPS";
+    default: return "machine number " + std::to_string(machine);
+  }
+}
+
+/// One file on its way to an ElfImage.
+class Reader {
+ public:
+  Reader(std::span<const uint8_t> file, const std::string& name) : file_(file), name_(name) {}
+
+  ElfImage read() {
+    check_identity();
+    header_ = at<Elf64_Ehdr>(0, "ELF header");
+    check_header();
+    read_program_headers();
+    choose_base();
+    for (const Elf64_Phdr& p : program_headers_) {
+      if (p.p_type == PT_LOAD) add_segment(p);
+    }
+    if (image_.program.segments.empty()) {
+      fail("no segment is to be loaded", "give an executable that the linker made");
+    }
+    check_overlap();
+    check_entry();
+    locate_program_headers();
+    image_.program.name = name_;
+    return std::move(image_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what, const std::string& remedy) const {
+    throw ArgumentError(name_ + ": " + what + "; " + remedy);
+  }
+  [[noreturn]] void fail_segment(size_t index, const std::string& what) const {
+    fail("program header " + std::to_string(index) + " " + what, "the file is damaged: link it again");
+  }
+
+  template <class T>
+  T at(uint64_t offset, const char* what) const {
+    if (offset > file_.size() || sizeof(T) > file_.size() - offset) {
+      fail("the file ends after " + std::to_string(file_.size()) + " bytes, within the " + what,
+           "give the complete file");
+    }
+    T value;
+    std::memcpy(&value, file_.data() + offset, sizeof value);
+    return value;
+  }
+
+  void check_identity() const {
+    if (file_.size() < SELFMAG || std::memcmp(file_.data(), ELFMAG, SELFMAG) != 0) {
+      fail("it is not an ELF file", "give a static AArch64 executable, or load it as raw bytes");
+    }
+    if (file_.size() < EI_NIDENT) at<Elf64_Ehdr>(0, "ELF header");
+    const char* build_for = "build it for AArch64 Linux";
+    if (file_[EI_CLASS] == ELFCLASS32) fail("it is a 32-bit ELF file, not a 64-bit one", build_for);
+    if (file_[EI_CLASS] != ELFCLASS64) {
+      fail("its ELF class is " + std::to_string(file_[EI_CLASS]) + ", not 2 (64-bit)", build_for);
+    }
+    if (file_[EI_DATA] == ELFDATA2MSB) fail("it is big-endian, not little-endian", build_for);
+    if (file_[EI_DATA] != ELFDATA2LSB) {
+      fail("its ELF data encoding is " + std::to_string(file_[EI_DATA]) + ", not 1 (little-endian)", build_for);
+    }
+    if (file_[EI_VERSION] != EV_CURRENT) {
+      fail("its ELF version is " + std::to_string(file_[EI_VERSION]) + ", not 1", build_for);
+    }
+    if (file_[EI_OSABI] != ELFOSABI_NONE && file_[EI_OSABI] != ELFOSABI_GNU) {
+      fail("it is for an operating system other than Linux (ELF OS ABI " + std::to_string(file_[EI_OSABI]) + ")",
+           build_for);
+    }
+  }
+
+  void check_header() {
+    if (header_.e_machine != EM_AARCH64) {
+      fail("it is for " + machine_name(header_.e_machine) + ", not for AArch64", "build it for AArch64 Linux");
+    }
+    switch (header_.e_type) {
+      case ET_EXEC: case ET_DYN: break;
+      case ET_REL: fail("it is an object file, not an executable", "link it with -static");
+      case ET_CORE: fail("it is a core dump, not an executable", "give the program that made it");
+      default:
+        fail("its ELF type is " + std::to_string(header_.e_type) + ", not an executable", "link it with -static");
+    }
+    if (header_.e_phnum == 0) fail("it has no program headers", "link it as an executable");
+    if (header_.e_phentsize != sizeof(Elf64_Phdr)) {
+      fail("its program headers are " + std::to_string(header_.e_phentsize) + " bytes each, not " +
+               std::to_string(sizeof(Elf64_Phdr)), "the file is damaged: link it again");
+    }
+    if (header_.e_phnum * sizeof(Elf64_Phdr) > kMostProgramHeaderBytes) {
+      fail("it has " + std::to_string(header_.e_phnum) + " program headers, more than Linux accepts",
+           "link it with fewer segments");
+    }
+  }
+
+  void read_program_headers() {
+    if (header_.e_phoff > file_.size()) {
+      fail("its program headers lie at file offset " + hex(header_.e_phoff) + ", beyond the end of the file",
+           "give the complete file");
+    }
+    for (size_t i = 0; i < header_.e_phnum; i++) {
+      program_headers_.push_back(at<Elf64_Phdr>(header_.e_phoff + i * sizeof(Elf64_Phdr), "program headers"));
+      const Elf64_Phdr& p = program_headers_.back();
+      if (p.p_type == PT_INTERP) fail("it is dynamically linked", "link it with -static");
+      if (p.p_type == PT_GNU_STACK) image_.executable_stack = (p.p_flags & PF_X) != 0;
+      if (p.p_type == PT_LOAD) check_segment(i, p);
+    }
+  }
+
+  void check_segment(size_t index, const Elf64_Phdr& p) {
+    if (p.p_filesz > p.p_memsz) {
+      fail_segment(index, "has " + hex(p.p_filesz) + " bytes in the file but only " + hex(p.p_memsz) + " in memory");
+    }
+    if (p.p_filesz != 0 && (p.p_offset > file_.size() || p.p_filesz > file_.size() - p.p_offset)) {
+      fail("the file ends after " + std::to_string(file_.size()) + " bytes, but program header " +
+               std::to_string(index) + " asks for " + hex(p.p_filesz) + " bytes at " + hex(p.p_offset),
+           "give the complete file");
+    }
+    // Otherwise a small file could name the same bytes a thousand times over.
+    file_bytes_ += p.p_filesz;
+    if (file_bytes_ > file_.size()) {
+      fail_segment(index, "and those before it ask for more bytes than the file has");
+    }
+    if (p.p_memsz > kAddressLimit || p.p_vaddr > kAddressLimit - p.p_memsz) {
+      fail_segment(index, "asks for " + hex(p.p_memsz) + " bytes at " + hex(p.p_vaddr) +
+                              ", which leaves the 48-bit address space");
+    }
+    if (p.p_align > 1 && !std::has_single_bit(p.p_align)) {
+      fail_segment(index, "has the alignment " + hex(p.p_align) + ", which is not a power of two");
+    }
+    if (p.p_memsz != 0) {
+      lowest_ = std::min(lowest_, p.p_vaddr & ~(kPageBytes - 1));
+      highest_ = std::max(highest_, p.p_vaddr + p.p_memsz);
+      alignment_ = std::max(alignment_, p.p_align);
+    }
+  }
+
+  void choose_base() {
+    if (header_.e_type != ET_DYN || highest_ == 0) return;
+    if (header_.e_entry == 0) fail("it is a shared library, not a program", "give an executable");
+    uint64_t wanted = std::max(kPositionIndependentBase, lowest_);
+    if (alignment_ > kAddressLimit) fail_alignment();
+    uint64_t base = (wanted + alignment_ - 1) & ~(alignment_ - 1);
+    // The lowest page goes to `base`; what lies below it in the file's own numbering keeps its distance.
+    bias_ = base - (lowest_ & ~(alignment_ - 1));
+    if (bias_ > kAddressLimit || highest_ > kAddressLimit - bias_) fail_alignment();
+  }
+  [[noreturn]] void fail_alignment() const {
+    fail("its alignment " + hex(alignment_) + " leaves no place for it in the 48-bit address space",
+         "link it with -z max-page-size=4096");
+  }
+
+  void add_segment(const Elf64_Phdr& p) {
+    if (p.p_memsz == 0) return;
+    image_.break_start = std::max(image_.break_start,
+                                  (bias_ + p.p_vaddr + p.p_memsz + kPageBytes - 1) & ~(kPageBytes - 1));
+    // As on Linux for AArch64, what can be written can be read.
+    uint32_t permissions = (p.p_flags & (PF_R | PF_W) ? kRead : 0u) | (p.p_flags & PF_W ? kWrite : 0u) |
+                           (p.p_flags & PF_X ? kExecute : 0u);
+    if (permissions == 0) return;  // nobody can tell it from unmapped memory: each access is SIGSEGV
+    Segment segment;
+    segment.address = bias_ + p.p_vaddr;
+    segment.size = p.p_memsz;
+    segment.permissions = permissions;
+    segment.bytes.assign(file_.begin() + static_cast<ptrdiff_t>(p.p_offset),
+                         file_.begin() + static_cast<ptrdiff_t>(p.p_offset + p.p_filesz));
+    image_.program.segments.push_back(std::move(segment));
+  }
+
+  void check_overlap() {
+    auto& segments = image_.program.segments;
+    std::sort(segments.begin(), segments.end(),
+              [](const Segment& a, const Segment& b) { return a.address < b.address; });
+    for (size_t i = 1; i < segments.size(); i++) {
+      if (segments[i - 1].address + segments[i - 1].size > segments[i].address) {
+        fail("the segments at " + hex(segments[i - 1].address) + " and " + hex(segments[i].address) + " overlap",
+             "the file is damaged: link it again");
+      }
+    }
+  }
+
+  void check_entry() {
+    uint64_t entry = header_.e_entry + bias_;
+    image_.program.entry = entry;
+    if (entry % 4 != 0) {
+      fail("its entry point " + hex(entry) + " is not a multiple of 4", "the file is damaged: link it again");
+    }
+    for (const Segment& s : image_.program.segments) {
+      if (entry >= s.address && entry - s.address < s.size && (s.permissions & kExecute)) return;
+    }
+    fail("its entry point " + hex(entry) + " is not in an executable segment", "the file is damaged: link it again");
+  }
+
+  void locate_program_headers() {
+    image_.program_header_count = header_.e_phnum;
+    uint64_t size = header_.e_phnum * sizeof(Elf64_Phdr);
+    for (const Elf64_Phdr& p : program_headers_) {
+      if (p.p_type != PT_LOAD || header_.e_phoff < p.p_offset) continue;
+      uint64_t into = header_.e_phoff - p.p_offset;
+      if (into <= p.p_filesz && size <= p.p_filesz - into) {
+        image_.program_headers = bias_ + p.p_vaddr + into;
+        return;
+      }
+    }
+  }
+
+  std::span<const uint8_t> file_;
+  const std::string& name_;
+  Elf64_Ehdr header_ = {};
+  std::vector<Elf64_Phdr> program_headers_;
+  ElfImage image_;
+  uint64_t file_bytes_ = 0;
+  uint64_t lowest_ = ~uint64_t{0};
+  uint64_t highest_ = 0;
+  uint64_t alignment_ = kPageBytes;
+  uint64_t bias_ = 0;
+};
+
+}  // namespace
+
+ElfImage parse_elf(std::span<const uint8_t> file, const std::string& name) { return Reader(file, name).read(); }
+
+ElfImage load_elf(const std::string& path) { return parse_elf(read_file(path), path); }
+
+}  // namespace myriarm

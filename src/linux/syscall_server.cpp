@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The batch: from stopped lanes to calls, to their handlers, and back. What the calls do is in syscall_io.cpp and
+// syscall_misc.cpp.
+#include "linux/syscall_server.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace myriarm::linux_process {
+namespace {
+
+// One transfer buffer on the host is at most about this large (or as large as one guest access).
+constexpr uint64_t kBatchBytes = uint64_t{64} << 20;
+constexpr uint64_t kSmallestShare = 65536;
+
+constexpr uint64_t page_down(uint64_t address) { return address & ~(kPageBytes - 1); }
+constexpr uint64_t page_up(uint64_t address) { return page_down(address + kPageBytes - 1); }
+
+}  // namespace
+
+AddressRanges::AddressRanges(const Program& program) {
+  std::vector<uint64_t> edges;
+  for (const Segment& s : program.segments) {
+    edges.push_back(page_down(s.address));
+    edges.push_back(page_up(s.address + s.size));
+  }
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  for (size_t i = 1; i < edges.size(); i++) {
+    uint32_t permissions = 0;
+    for (const Segment& s : program.segments) {
+      if (page_down(s.address) <= edges[i - 1] && edges[i] <= page_up(s.address + s.size)) permissions |= s.permissions;
+    }
+    if (permissions) ranges_.push_back({edges[i - 1], edges[i], permissions});
+  }
+}
+
+uint64_t AddressRanges::accessible(uint64_t address, uint64_t size, uint32_t permission, uint64_t heap,
+                                   uint64_t heap_end) const {
+  uint64_t at = address;
+  uint64_t end = size > ~address ? ~uint64_t{0} : address + size;
+  while (at < end) {
+    if (at >= heap && at < heap_end) {
+      at = heap_end;
+      continue;
+    }
+    auto range = std::upper_bound(ranges_.begin(), ranges_.end(), at,
+                                  [](uint64_t value, const Range& r) { return value < r.end; });
+    if (range == ranges_.end() || at < range->begin || !(range->permissions & permission)) break;
+    at = range->end;
+  }
+  return std::min(at, end) - address;
+}
+
+SyscallServer::SyscallServer(Fleet& fleet, const ProcessLayout& layout, const LinuxOptions& options)
+    : fleet_(fleet),
+      ranges_(layout.program),
+      break_start_(layout.break_start),
+      heap_limit_(layout.heap_limit),
+      input_(options.standard_input),
+      seed_(options.seed),
+      pass_output_(options.pass_output),
+      output_share_(std::max(options.output_limit / fleet.lanes(), kSmallestShare)),
+      lanes_(fleet.lanes()) {
+  for (Lane& lane : lanes_) lane.break_end = break_start_;
+}
+
+const std::map<uint32_t, SyscallServer::Row>& SyscallServer::rows() {
+  static const std::map<uint32_t, Row> rows = {
+#define SYSCALL(number, name, handler) {number, {#name, &SyscallServer::handler}},
+#include "linux/syscalls.inc"
+#undef SYSCALL
+  };
+  return rows;
+}
+
+std::vector<uint32_t> SyscallServer::serve(std::span<const uint32_t> lanes) {
+  std::vector<uint32_t> resumed;
+  if (lanes.empty()) return resumed;
+  std::vector<Call> calls(lanes.size());
+  std::vector<uint64_t> values(lanes.size());
+  auto gather = [&](Field field, auto&& keep) {
+    fleet_.get(field, lanes, values);
+    for (size_t i = 0; i < calls.size(); i++) keep(calls[i], values[i]);
+  };
+  for (size_t i = 0; i < calls.size(); i++) calls[i].lane = lanes[i];
+  gather(x(8), [](Call& c, uint64_t v) { c.number = static_cast<uint32_t>(v); });  // Linux reads w8
+  for (unsigned a = 0; a < std::size(calls[0].arguments); a++) {
+    gather(x(a), [a](Call& c, uint64_t v) { c.arguments[a] = v; });
+  }
+  gather(Field::instructions, [](Call& c, uint64_t v) { c.instructions = v; });
+
+  std::map<uint32_t, std::vector<Call*>> by_number;
+  for (Call& call : calls) by_number[call.number].push_back(&call);
+  for (const auto& [number, group] : by_number) {
+    auto row = rows().find(number);
+    (this->*(row == rows().end() ? &SyscallServer::unimplemented : row->second.handler))(group);
+  }
+  flush_stores();
+
+  std::vector<uint32_t> answered, ended, starved;
+  std::vector<uint64_t> results;
+  std::vector<Stop> exits;
+  for (const Call& call : calls) {
+    if (call.ended) {
+      ended.push_back(call.lane);
+      exits.push_back({StopReason::exited, FaultKind::none, static_cast<uint32_t>(call.result), 0});
+      continue;
+    }
+    answered.push_back(call.lane);
+    results.push_back(static_cast<uint64_t>(call.result));
+    (has_pending_store(call.lane) ? starved : resumed).push_back(call.lane);
+  }
+  if (!answered.empty()) fleet_.set(x(0), answered, results);
+  if (!ended.empty()) fleet_.set_stops(ended, exits);
+  if (!starved.empty()) {
+    std::vector<Stop> stops(starved.size(), {StopReason::out_of_memory, FaultKind::none, 0, 0});
+    fleet_.set_stops(starved, stops);
+  }
+  if (!resumed.empty()) fleet_.resume(resumed);
+  return resumed;
+}
+
+uint64_t SyscallServer::accessible(uint32_t lane, uint64_t address, uint64_t size, uint32_t permission) const {
+  return ranges_.accessible(address, size, permission, break_start_, page_up(lanes_[lane].break_end));
+}
+
+void SyscallServer::fetch(std::vector<Transfer>& transfers,
+                          const std::function<void(size_t, std::span<const uint8_t>)>& use) const {
+  std::vector<uint8_t> buffer;
+  for (size_t first = 0; first < transfers.size();) {
+    size_t last = first;
+    uint64_t size = 0;
+    do {
+      transfers[last].offset = size;
+      size += transfers[last].size;
+      last++;
+    } while (last < transfers.size() && size + transfers[last].size <= kBatchBytes);
+    buffer.resize(size);
+    fleet_.read(std::span(transfers).subspan(first, last - first), buffer);
+    for (; first < last; first++) {
+      use(first, std::span(buffer).subspan(transfers[first].offset, transfers[first].size));
+    }
+  }
+}
+
+bool SyscallServer::store_all(Call& call, uint64_t address, std::span<const uint8_t> bytes) {
+  if (accessible(call.lane, address, bytes.size(), kWrite) != bytes.size()) return false;
+  queue_store(call.lane, address, bytes);
+  return true;
+}
+
+void SyscallServer::queue_store(uint32_t lane, uint64_t address, std::span<const uint8_t> bytes) {
+  if (bytes.empty()) return;
+  if (!store_bytes_.empty() && store_bytes_.size() + bytes.size() > kBatchBytes) flush_stores();
+  store_transfers_.push_back({lane, static_cast<uint32_t>(bytes.size()), address, store_bytes_.size()});
+  store_bytes_.insert(store_bytes_.end(), bytes.begin(), bytes.end());
+}
+
+void SyscallServer::flush_stores() {
+  if (store_transfers_.empty()) return;
+  try {
+    fleet_.write(store_transfers_, store_bytes_);
+  } catch (const DeviceError&) {
+    // The pool is spent, it is not known for whom. Repeating a store does no harm: find the lanes that starve.
+    for (Transfer t : store_transfers_) {
+      std::span<const uint8_t> bytes(store_bytes_.data() + t.offset, t.size);
+      try {
+        t.offset = 0;
+        if (!has_pending_store(t.lane)) fleet_.write(std::span(&t, 1), bytes);
+        else pending_[t.lane].push_back({t.address, {bytes.begin(), bytes.end()}});
+      } catch (const DeviceError&) {
+        pending_[t.lane].push_back({t.address, {bytes.begin(), bytes.end()}});
+      }
+    }
+  }
+  store_transfers_.clear();
+  store_bytes_.clear();
+}
+
+std::vector<uint32_t> SyscallServer::retry_stores() {
+  std::vector<uint32_t> served;
+  auto waiting = std::move(pending_);
+  pending_.clear();
+  for (const auto& [lane, stores] : waiting) {
+    for (const Store& store : stores) queue_store(lane, store.address, store.bytes);
+  }
+  flush_stores();
+  for (const auto& entry : waiting) {
+    if (!has_pending_store(entry.first)) served.push_back(entry.first);
+  }
+  return served;
+}
+
+}  // namespace myriarm::linux_process

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// GNU binutils as an oracle for A64 encodings. objdump knows every architecture version at once, so what it prints
+// is handed to the assembler, which is told to accept Armv8.2-A and the extensions that myriarm has rows for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace myriarm::test {
+
+struct Verdict {
+  std::string text;         // mnemonic, one space, operands; comments removed; empty if there is no such instruction
+  bool in_scope = false;    // the assembler takes the text for Armv8.2-A with our extensions
+  std::string complaint;    // what the assembler said if not
+};
+
+/// Disassembles words[i] at address 4 * i. Throws std::runtime_error if the tools cannot be run.
+std::vector<Verdict> ask_binutils(const std::vector<uint32_t>& words);
+
+}  // namespace myriarm::test

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The instruction table as data: names, coverage counts, syntax. What the compiler can check is in
+// src/isa/table_checks.cpp.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <map>
+#include <set>
+
+#include "isa/decoder.h"
+#include "isa/disassembly/tokens.h"
+#include "isa/row_info.h"
+#include "myriarm/isa.h"
+
+namespace myriarm {
+namespace {
+
+TEST(Table, RowNamesAreUniqueAndComplete) {
+  std::set<std::string> names;
+  for (const IsaRow& row : isa_rows()) {
+    EXPECT_TRUE(names.insert(row.name).second) << row.name << " is there twice";
+    EXPECT_FALSE(row.group.empty()) << row.name << " is in no group";
+    EXPECT_FALSE(row.feature.empty()) << row.name;
+    EXPECT_EQ(row.bits.size(), 32u) << row.name;
+  }
+  EXPECT_EQ(names.size(), kRowCount - 1u);
+}
+
+TEST(Table, EveryRowHasSyntaxOrAReason) {
+  for (u32 row = 1; row < kRowCount; row++) {
+    const RowInfo& info = kRowInfos[row];
+    EXPECT_NE(info.syntax.empty(), info.reason.empty()) << info.name;
+    EXPECT_EQ(info.status == RowStatus::undefined, !info.reason.empty()) << info.name;
+  }
+}
+
+TEST(Table, SyntaxStartsWithALowerCaseMnemonicAndItsBracketsMatch) {
+  for (u32 row = 1; row < kRowCount; row++) {
+    std::string syntax(kRowInfos[row].syntax);
+    if (syntax.empty()) continue;
+    EXPECT_TRUE(syntax[0] >= 'a' && syntax[0] <= 'z') << syntax;
+    int braces = 0, angles = 0;
+    for (char c : syntax) {
+      braces += (c == '{') - (c == '}');
+      angles += (c == '<') - (c == '>');
+      EXPECT_GE(braces, 0) << syntax;
+      EXPECT_TRUE(angles == 0 || angles == 1) << syntax;
+    }
+    EXPECT_EQ(braces, 0) << syntax;
+    EXPECT_EQ(angles, 0) << syntax;
+  }
+}
+
+TEST(Table, EveryTokenOfTheSyntaxIsPrinted) {
+  for (const std::string& token : disassembly::unknown_tokens()) ADD_FAILURE() << "nobody prints the token in " << token;
+}
+
+TEST(Table, GroupsCountEveryRowOnce) {
+  std::map<std::string, u32> statuses;
+  for (const IsaRow& row : isa_rows()) {
+    statuses[row.status.substr(0, row.status.find(':'))]++;
+  }
+  u32 rows = 0, implemented = 0, todo = 0, undefined = 0;
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const IsaGroup& group : isa_groups()) {
+    EXPECT_TRUE(seen.insert({group.name, group.feature}).second) << group.name << " " << group.feature;
+    EXPECT_EQ(group.rows, group.implemented + group.todo + group.undefined) << group.name;
+    EXPECT_GT(group.rows, 0u) << group.name;
+    rows += group.rows;
+    implemented += group.implemented;
+    todo += group.todo;
+    undefined += group.undefined;
+  }
+  EXPECT_EQ(rows, kRowCount - 1u);
+  EXPECT_EQ(implemented, statuses["implemented"]);
+  EXPECT_EQ(todo, statuses["todo"]);
+  EXPECT_EQ(undefined, statuses["undefined"]);
+}
+
+/// Some word of every row that is not UNDEFINED decodes to it: no row is hidden by others or refused by its form.
+TEST(Table, EveryRowIsReached) {
+  for (u32 row = 1; row < kRowCount; row++) {
+    const RowInfo& info = kRowInfos[row];
+    if (info.status == RowStatus::undefined) continue;
+    u32 mask = fixed_mask(info.bits.data()), value = fixed_value(info.bits.data());
+    bool reached = false;
+    u32 random = 1;
+    for (u32 i = 0; i < 20000 && !reached; i++) {
+      random = random * 1664525 + 1013904223;
+      u32 word = value | ((random ^ random >> 16) & ~mask);
+      reached = decode(decode_table(), word).row == row;
+    }
+    EXPECT_TRUE(reached) << info.name;
+  }
+}
+
+/// The buckets of the decoder change nothing: reading the whole table finds the same row.
+TEST(Decoder, FindsTheMostSpecificRowOfTheWholeTable) {
+  u32 random = 1;
+  for (u32 i = 0; i < 20000; i++) {
+    random = random * 1664525 + 1013904223;
+    u32 word = random ^ random >> 15;
+    if (i % 2 == 0) {  // half of the words are of some row
+      const RowInfo& info = kRowInfos[1 + i % (kRowCount - 1)];
+      u32 mask = fixed_mask(info.bits.data());
+      word = fixed_value(info.bits.data()) | (word & ~mask);
+    }
+    u32 best = kRowUndefined;
+    int best_fixed = -1;
+    for (u32 row = 1; row < kRowCount; row++) {
+      const RowInfo& info = kRowInfos[row];
+      u32 mask = fixed_mask(info.bits.data());
+      Operands o = {};
+      if ((word & mask) != fixed_value(info.bits.data()) || !decode_operands(info.form, word, o)) continue;
+      if (std::popcount(mask) > best_fixed) {
+        best = row;
+        best_fixed = std::popcount(mask);
+      }
+    }
+    EXPECT_EQ(decode(decode_table(), word).row, best) << std::hex << word;
+  }
+}
+
+TEST(Disassemble, PrintsWhatObjdumpPrints) {
+  EXPECT_EQ(disassemble(0x91400820, 0), "add x0, x1, #0x2, lsl #12");
+  EXPECT_EQ(disassemble(0x91000BE0, 0), "add x0, sp, #0x2");
+  EXPECT_EQ(disassemble(0x14000003, 0x1000), "b 0x100c");
+  EXPECT_EQ(disassemble(0x17FFFFFF, 0), "b 0xfffffffffffffffc");
+  EXPECT_EQ(disassemble(0xF90003E0, 0), "str x0, [sp]");
+  EXPECT_EQ(disassemble(0xF9000BE0, 0), "str x0, [sp, #16]");
+}
+
+TEST(Disassemble, UndefinedWordsArePrintedAsData) {
+  EXPECT_EQ(disassemble(0xFFFFFFFF, 0), ".inst 0xffffffff");
+}
+
+}  // namespace
+}  // namespace myriarm

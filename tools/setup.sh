@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs the Debian or Ubuntu packages that a set of make targets needs, and only those that are missing:
+#   tools/setup.sh build|run|test|bench|format|tidy
+#   tools/setup.sh flags      prints what CMake must be told about packages that this release does not have
+# Does nothing, and asks for nothing, where all are there. With MYRIARM_SETUP=check it only says what is missing
+# (exit status 1); with MYRIARM_SETUP=skip it trusts that you have everything by other means.
+set -eu
+
+build="g++ make cmake ninja-build libfmt-dev nlohmann-json3-dev libcli11-dev"
+run="$build python3"
+oracles="libunicorn-dev libcapstone-dev qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross binutils-aarch64-linux-gnu"
+# Ubuntu 22.04 has no Unicorn: there the tests that compare with it are left out, and CMake says so.
+# shellcheck source=/dev/null
+release=$(if [ -r /etc/os-release ]; then . /etc/os-release; fi; echo "${VERSION_CODENAME:-}")
+flags=
+if [ "$release" = jammy ]; then
+  oracles=${oracles#libunicorn-dev }
+  flags=-DMYRIARM_WITH_UNICORN=OFF
+fi
+
+case "${1:-}" in
+  flags) echo "$flags"; exit 0 ;;
+  build) wanted=$build ;;
+  run) wanted=$run ;;
+  test) wanted="$run libgtest-dev $oracles" ;;
+  bench) wanted="$run libbenchmark-dev $oracles" ;;
+  format) wanted="clang-format git" ;;
+  tidy) wanted="$build clang-tidy git" ;;
+  *) echo "usage: tools/setup.sh build|run|test|bench|format|tidy|flags" >&2; exit 2 ;;
+esac
+[ "${MYRIARM_SETUP:-install}" != skip ] || exit 0
+
+if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
+  echo "tools/setup.sh: this is neither Debian nor Ubuntu: install the like of \"$wanted\" yourself, then run" \
+       "make with MYRIARM_SETUP=skip." >&2
+  exit 1
+fi
+
+missing=
+for package in $wanted; do
+  if ! dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -q '^installed$'; then
+    missing="$missing $package"
+  fi
+done
+[ -n "$missing" ] || exit 0
+if [ "${MYRIARM_SETUP:-install}" = check ]; then
+  echo "tools/setup.sh: missing packages:$missing" >&2
+  exit 1
+fi
+
+if [ "$(id -u)" -eq 0 ]; then
+  as_root=
+elif command -v sudo >/dev/null 2>&1; then
+  as_root=sudo
+else
+  echo "tools/setup.sh: become root and run \"apt-get install$missing\": you are not root and there is no sudo." >&2
+  exit 1
+fi
+
+echo "tools/setup.sh: installing$missing"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+quietly() {
+  if ! $as_root env DEBIAN_FRONTEND=noninteractive "$@" >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    echo "tools/setup.sh: \"$*\" failed; its last lines are above. On Ubuntu some of these packages are in" \
+         "\"universe\": enable that, and check the network." >&2
+    exit 1
+  fi
+}
+quietly apt-get update
+# shellcheck disable=SC2086  # one word a package
+quietly apt-get install -y --no-install-recommends $missing
