@@ -15,7 +15,7 @@ namespace {
 
 std::string field_name(Field field) {
   unsigned n = static_cast<unsigned>(field);
-  if (n <= 30) return "x" + std::to_string(n);
+  if (n <= 30) return std::string("x").append(std::to_string(n));
   switch (field) {
     case Field::sp: return "sp";
     case Field::pc: return "pc";
@@ -26,7 +26,7 @@ std::string field_name(Field field) {
     default: break;
   }
   unsigned low = static_cast<unsigned>(Field::v0_low), high = static_cast<unsigned>(Field::v0_high);
-  return n >= high ? "v" + std::to_string(n - high) + ".high" : "v" + std::to_string(n - low) + ".low";
+  return std::string("v").append(std::to_string(n >= high ? n - high : n - low)).append(n >= high ? ".high" : ".low");
 }
 
 /// An address in or near the data window: inside, at the seams of its pages, or aligned.

@@ -62,11 +62,11 @@ UnicornEngine::UnicornEngine(bool vectors) : fields_(compared_fields(vectors)) {
                          data_.get() + page * kPageBytes),
           "map the data");
   }
-  // Unicorn runs in EL1 with the MMU off. Top byte ignore for fetches, as Linux has it for user space: TCR_EL1.TBI0
-  // and TBI1. For data QEMU 5 ignores the top byte only with the MMU on: see in_top_byte().
+  // Unicorn runs in EL1 with the MMU off. Top byte ignore for fetches, as Linux has it for user space: TCR_EL1.TBI0, not TBI1.
+  // For data QEMU 5 ignores the top byte only with the MMU on: see in_top_byte().
   const uint32_t set_tcr = 0xD5182040;  // msr tcr_el1, x0
   std::memcpy(code_.get(), &set_tcr, 4);
-  uint64_t tcr = uint64_t{3} << 37;
+  uint64_t tcr = uint64_t{1} << 37;
   check(uc_reg_write(uc_, UC_ARM64_REG_X0, &tcr), "set x0");
   check(uc_emu_start(uc_, Layout::code_begin, Layout::code_begin + 4, 0, 0), "set TCR_EL1");
   uc_hook hook;
@@ -90,8 +90,7 @@ void UnicornEngine::load(const Batch& batch) {
   std::memset(code_.get(), 0, Layout::code_bytes);
   std::memcpy(code_.get(), batch.code.data(), batch.code.size() * 4);
   std::memcpy(data_.get(), batch.data.data(), batch.data.size());
-  check(uc_ctl_flush_tlb(uc_), "forget translated code");  // named so, but it flushes the translation blocks
-  check(uc_ctl_remove_cache(uc_, Layout::code_begin, Layout::code_begin + Layout::code_bytes), "forget code");
+check(uc_ctl_remove_cache(uc_, Layout::code_begin, Layout::code_begin + Layout::code_bytes), "forget code");
 }
 
 void UnicornEngine::on_code(uc_engine* uc, uint64_t address, uint32_t, void* self) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random instructions and random blocks on myriarm and on Unicorn: the same registers, flags, memory, counts and
 // stops. Batches alternate between single instructions and blocks.
+#include <malloc.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -174,6 +176,9 @@ int run(const Options& options) {
 }  // namespace myriarm::differential
 
 int main(int argc, char** argv) {
+  // The buffers of a batch are large: keep them from going back to the kernel, page by page, after each.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   myriarm::differential::Options options;
   if (!myriarm::differential::parse(argc, argv, options)) {
     std::fputs(myriarm::differential::kUsage, stderr);
