@@ -3,6 +3,7 @@
 #include "isa/generate.h"
 
 #include <bit>
+#include <utility>
 
 #include "isa/decoder.h"
 
@@ -32,6 +33,11 @@ u16 row_named(std::string_view name) {
     if (kRowInfos[row].name == name) return row;
   }
   return kRowUndefined;
+}
+
+/// Tells exclusives of different sizes apart: bits 31:30, and whether it is a pair.
+std::pair<std::string_view, std::string_view> exclusive_size(u16 row) {
+  return {kRowInfos[row].bits.substr(0, 2), kRowInfos[row].group};
 }
 
 bool in_set(u32 set, u32 slot) { return slot < 31 && (set >> slot & 1); }
@@ -152,7 +158,6 @@ u32 halt_instruction(u32 imm) {
 }
 
 BlockGenerator::BlockGenerator(std::span<const u16> rows) {
-  bool exclusives = false;
   for (u16 row : rows) {
     if (is_exception_row(row)) {
       plain_.push_back(row);
@@ -163,10 +168,10 @@ BlockGenerator::BlockGenerator(std::span<const u16> rows) {
     } else {
       plain_.push_back(row);
     }
-    exclusives |= is_exclusive_row(row);
+    if (is_exclusive_row(row)) exclusives_.push_back(row);
   }
   u16 clear = row_named("CLREX_BN_barriers");
-  if (exclusives && clear != kRowUndefined) {
+  if (!exclusives_.empty() && clear != kRowUndefined) {
     Random random(0);
     const ForcedField field[] = {{'m', 15}, {'i', 15}};
     clear_exclusive_ = generate_instruction(random, clear, field);
@@ -223,10 +228,26 @@ void BlockGenerator::append(Random& random, const BlockOptions& options, std::ve
     code.push_back(clear_exclusive_);
     index++;
   }
+  // A store exclusive of another size than the load is UNPREDICTABLE: a block has exclusives of one size. They
+  // are drawn together and mostly with one base register, so that many of the stores succeed.
+  u16 exclusive = kRowUndefined;
+  u32 base = 0;
   for (; index < options.length; index++) {
     u32 word = 0;
     for (u32 attempt = 0; word == 0 && attempt < kTries; attempt++) {
-      word = instruction(random, options, draw(random, options), index);
+      bool again = exclusive != kRowUndefined && random.one_in(4);
+      u16 row = again ? exclusives_[random.below(exclusives_.size())] : draw(random, options);
+      if (is_exclusive_row(row)) {
+        if (exclusive != kRowUndefined && exclusive_size(row) != exclusive_size(exclusive)) continue;
+        const ForcedField field[] = {{'n', base}};
+        bool follow = exclusive != kRowUndefined && !random.one_in(4);
+        word = follow ? generate_instruction(random, row, field) : instruction(random, options, row, index);
+        if (word == 0) continue;
+        exclusive = row;
+        base = decode(decode_table(), word).rn;
+      } else {
+        word = instruction(random, options, row, index);
+      }
     }
     code.push_back(word ? word : halt_instruction(1));
   }

@@ -77,7 +77,7 @@ class BlockGenerator {
  private:
   u16 draw(Random& random, const BlockOptions& options) const;
 
-  std::vector<u16> plain_, memory_, branches_;
+  std::vector<u16> plain_, memory_, branches_, exclusives_;
   u32 clear_exclusive_ = 0;  // CLREX, for the start of a block, if any row is exclusive
 };
 
