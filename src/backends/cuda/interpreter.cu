@@ -4,8 +4,9 @@
 // that lanes that parted meet again: docs/design/min-pc-scheduling.md.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/team_memory.cuh"
+#include "core/semantics.h"
 #include "isa/control_flow.h"
-#include "isa/execute.h"
+#include "isa/semantics_ids.h"
 
 namespace myriarm::cuda {
 namespace {
@@ -35,13 +36,13 @@ struct Interpreter {
   u64* registers;  // this lane's column: slot s is registers[s * kTeam]
   u32 team, lane_in_team;
   u64 lane;
-  u32 at;  // pc as an offset in the window
-  u32 nzcv;
-  u64 retired_before;  // without those counted in `left`
-  u32 left_before, left;
-  u32 target;
-  Pending pending;
-  u64 copy_address;
+  u32 at = 0;  // pc as an offset in the window
+  u32 nzcv = 0;
+  u64 retired_before = 0;  // without those counted in `left`
+  u32 left_before = 0, left = 0;
+  u32 target = 0;
+  Pending pending = Pending::none;
+  u64 copy_address = 0;
 
   MYR_FN u64 r(u32 slot) const { return registers[slot * kTeam]; }
   MYR_FN void set_r(u32 slot, u64 value) { registers[slot * kTeam] = value; }
@@ -118,6 +119,56 @@ struct Interpreter {
   MYR_FN Outcome undefined() { return stop(StopCode::undefined, 0, fetch_word(view, team, lane_in_team, at)); }
 };
 
+template <bool kRare>
+constexpr bool serves(u32 row) {
+  return kSemantics.id[row] != 0 && kSemantics.first[row] == row && kSemantics.rare[row] == kRare;
+}
+
+/// Runs the semantics with the given number, of those that are rare or of those that are not.
+template <bool kRare, class Cpu>
+MYR_FN Outcome execute_semantics(u32 number, Cpu& cpu, const Operands& o) {
+  // Rows that are not the first with their semantics, or not of this half, get numbers that no instruction has.
+  switch (number) {
+#define GROUP(name, title)
+#define UNDEFINED(name, bits, reason)
+#define A64(name, syntax, bits, form, semantics, feature)                                                           \
+  case serves<kRare>(kRow_##name) ? kSemantics.id[kRow_##name] : kRowCount + kRow_##name:                           \
+    if constexpr (serves<kRare>(kRow_##name)) return semantics(cpu, o);                                             \
+    else __builtin_unreachable();
+#include "isa/a64.inc"
+#undef GROUP
+#undef A64
+#undef UNDEFINED
+    default: return cpu.undefined();
+  }
+}
+
+/// The rare half, behind a call: only what it may change comes back, so that the caller keeps its registers.
+struct RareResult {
+  u64 copy_address;
+  u32 target;
+  u32 nzcv;
+  Outcome outcome;
+  Pending pending;
+};
+__device__ __noinline__ RareResult execute_rare(const View& view, u64* registers, u32 team, u64 lane, u32 at, u32 nzcv,
+                                                u64 retired, Operands o) {
+  Interpreter cpu{view, registers, team, (u32)(lane % kTeam), lane, at, nzcv, retired};
+  Outcome outcome = execute_semantics<true>(o.row & ~kRareBit, cpu, o);
+  return {cpu.copy_address, cpu.target, cpu.nzcv, outcome, cpu.pending};
+}
+
+MYR_FN Outcome execute(Interpreter& cpu, const Operands& o) {
+  if (MYR_LIKELY(!(o.row & kRareBit))) return execute_semantics<false>(o.row, cpu, o);
+  RareResult result =
+      execute_rare(cpu.view, cpu.registers, cpu.team, cpu.lane, cpu.at, cpu.nzcv, cpu.retired(), o);
+  cpu.nzcv = result.nzcv;
+  cpu.target = result.target;
+  cpu.copy_address = result.copy_address;
+  cpu.pending = result.pending;
+  return result.outcome;
+}
+
 /// Decodes the word at an offset that the predecoded image does not serve. Row 0 with kind kNotCode: a fault was
 /// recorded.
 __device__ __noinline__ Operands fetch_slow(const View& view, u32 team, u64 lane, u32 at) {
@@ -133,7 +184,8 @@ __device__ __noinline__ Operands fetch_slow(const View& view, u32 team, u64 lane
     fault = permission_fault(entry, Access::execute);
     if (fault == FaultCode::none) {
       Operands o = decode(view.decode, *(const volatile u32*)memory.locate(entry, at & (kPageSize - 1)));
-      o.kind = (u16)flow_of(o.row);
+      o.kind = view.rows[o.row].kind;
+      o.row = view.rows[o.row].row;
       return o;
     }
   }
@@ -224,7 +276,7 @@ __global__ void __launch_bounds__(kWarps * kTeam, 6) run_kernel(const __grid_con
           cpu.pending = Pending::stopped;
           break;
         }
-        Outcome outcome = execute_row(o.row, cpu, o);
+        Outcome outcome = execute(cpu, o);
         if (outcome == Outcome::stop) break;
         cpu.left--;
         cpu.at = outcome == Outcome::branch ? cpu.target : cpu.at + 4;

@@ -31,6 +31,13 @@ struct Pool {
 constexpr u32 kPlaneSp = 31, kPlanePc = 32, kPlaneNzcv = 33, kPlaneTpidr = 34, kPlaneFpcr = 35, kPlaneFpsr = 36,
               kPlaneInstructions = 37, kPlaneLimit = 38, kPlaneMonitor = 39, kPlaneCount = 43;
 
+/// What the device dispatches on in place of a row.
+struct DeviceRow {
+  u16 kind;  // Flow
+  u16 row;   // number of the semantics, kRareBit if it is rare
+};
+constexpr u16 kRareBit = 0x8000;
+
 struct View {
   u64 lanes;
   u32 teams;
@@ -43,7 +50,8 @@ struct View {
   u8* frames;         // unit 0 is here
   Pool* pool;
   u32* free_frames;   // stack of first units
-  const Operands* code;  // predecoded image; kind is the Flow of the row
+  const Operands* code;   // predecoded image; kind and row as in DeviceRow
+  const DeviceRow* rows;  // kRowCount: for what is decoded on the device
   u32 code_begin;        // offset in the window of its first word, and its size in bytes
   u32 code_bytes;
   u8* own_code;          // a team that wrote to executable pages, or whose pages changed: decodes as it runs
