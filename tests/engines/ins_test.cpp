@@ -220,38 +220,80 @@ void check_stop(const Case& c, const myriarm::Stop& stop, std::string& wrong) {
   if (stop.address != c.address) wrong += "  address: " + hex(stop.address) + ", expected " + hex(c.address) + "\n";
 }
 
+/// Pieces of the memory of many lanes, for one call of the fleet.
+struct Pieces {
+  std::vector<myriarm::Transfer> transfers;
+  std::vector<uint8_t> buffer;
+
+  void add(size_t lane, uint64_t address, const std::vector<uint8_t>& data) {
+    transfers.push_back({static_cast<uint32_t>(lane), static_cast<uint32_t>(data.size()), address, buffer.size()});
+    buffer.insert(buffer.end(), data.begin(), data.end());
+  }
+};
+
 /// What the inputs put there, with the outputs laid over them.
-void check_memory(const Case& c, const myriarm::Fleet& fleet, uint32_t lane, std::string& wrong) {
-  std::map<uint64_t, uint8_t> bytes;
-  for (const Bytes* layer : {&c.memory_in, &c.memory_out}) {
-    for (const auto& [address, data] : *layer) {
-      for (size_t i = 0; i < data.size(); i++) bytes[address + i] = data[i];
+Pieces expected_memory(const std::vector<Case>& cases) {
+  Pieces pieces;
+  for (size_t lane = 0; lane < cases.size(); lane++) {
+    std::map<uint64_t, uint8_t> bytes;
+    for (const Bytes* layer : {&cases[lane].memory_in, &cases[lane].memory_out}) {
+      for (const auto& [address, data] : *layer) {
+        for (size_t i = 0; i < data.size(); i++) bytes[address + i] = data[i];
+      }
+    }
+    for (auto it = bytes.begin(); it != bytes.end();) {
+      uint64_t start = it->first;
+      std::vector<uint8_t> run;
+      while (it != bytes.end() && it->first == start + run.size()) run.push_back((it++)->second);
+      pieces.add(lane, start, run);
     }
   }
-  for (auto it = bytes.begin(); it != bytes.end();) {
-    uint64_t start = it->first;
-    std::vector<uint8_t> wanted;
-    while (it != bytes.end() && it->first == start + wanted.size()) wanted.push_back((it++)->second);
-    std::vector<uint8_t> found = fleet.read(lane, start, wanted.size());
-    for (size_t i = 0; i < wanted.size(); i++) {
-      if (found[i] != wanted[i]) {
-        wrong += "  [" + hex(start + i) + "]: " + hex(found[i]) + ", expected " + hex(wanted[i]) + "\n";
+  return pieces;
+}
+
+void check_memory(const myriarm::Fleet& fleet, const std::vector<Case>& cases, std::vector<std::string>& wrong) {
+  Pieces wanted = expected_memory(cases);
+  std::vector<uint8_t> found(wanted.buffer.size());
+  std::vector<uint32_t> done(wanted.transfers.size());
+  fleet.read(wanted.transfers, found, done);
+  for (size_t piece = 0; piece < done.size(); piece++) {
+    const myriarm::Transfer& t = wanted.transfers[piece];
+    for (size_t i = 0; i < t.size; i++) {
+      uint8_t want = wanted.buffer[t.offset + i], have = found[t.offset + i];
+      if (i >= done[piece]) {
+        wrong[t.lane] += "  [" + hex(t.address + i) + "] is not mapped\n";
+      } else if (have != want) {
+        wrong[t.lane] += "  [" + hex(t.address + i) + "]: " + hex(have) + ", expected " + hex(want) + "\n";
       }
     }
   }
 }
 
+/// Executable pages with the words at their places, amid data pages.
+myriarm::Program program_of(const std::string& file, const std::vector<Case>& cases) {
+  uint64_t begin = kMemory, end = 0;
+  for (const Case& c : cases) {
+    begin = std::min(begin, *c.pc / myriarm::kPageBytes * myriarm::kPageBytes);
+    end = std::max(end, (*c.pc / myriarm::kPageBytes + 1) * myriarm::kPageBytes);
+  }
+  std::vector<uint8_t> code(end - begin);
+  for (const Case& c : cases) std::memcpy(code.data() + (*c.pc - begin), &c.word, 4);
+  myriarm::Program program;
+  program.name = file;
+  program.entry = begin;
+  program.segments = {{0, begin, myriarm::kRead | myriarm::kWrite, {}},
+                      {begin, end - begin, myriarm::kRead | myriarm::kExecute, code},
+                      {end, kMemory - end, myriarm::kRead | myriarm::kWrite, {}}};
+  return program;
+}
+
 void run_group(const std::string& file, const std::vector<Case>& cases) {
-  uint64_t end = 0;
-  for (const Case& c : cases) end = std::max(end, *c.pc + 4);
-  std::vector<uint8_t> image(end);
-  for (const Case& c : cases) std::memcpy(image.data() + *c.pc, &c.word, 4);
   const char* device = std::getenv("MYRIARM_TEST_DEVICE");
   myriarm::FleetOptions options;
   options.device = device != nullptr ? device : "cpu";
   options.lanes = cases.size();
   options.memory = kMemory;
-  myriarm::Fleet fleet(myriarm::raw_program(file, image, 0, kMemory), options);
+  myriarm::Fleet fleet(program_of(file, cases), options);
 
   std::vector<uint64_t> values(cases.size());
   std::vector<std::string> wrong(cases.size());
@@ -260,9 +302,11 @@ void run_group(const std::string& file, const std::vector<Case>& cases) {
     std::transform(cases.begin(), cases.end(), values.begin(), [&](const Case& c) { return initial(c, field); });
     fleet.set_all(field, values);
   }
+  Pieces given;
   for (size_t lane = 0; lane < cases.size(); lane++) {
-    for (const auto& [address, data] : cases[lane].memory_in) fleet.write(static_cast<uint32_t>(lane), address, data);
+    for (const auto& [address, data] : cases[lane].memory_in) given.add(lane, address, data);
   }
+  fleet.write(given.transfers, given.buffer);
   fleet.run();
   for (unsigned f = 0; f < static_cast<unsigned>(Field::count); f++) {
     auto field = static_cast<Field>(f);
@@ -275,10 +319,10 @@ void run_group(const std::string& file, const std::vector<Case>& cases) {
       }
     }
   }
+  check_memory(fleet, cases, wrong);
   for (size_t lane = 0; lane < cases.size(); lane++) {
     const Case& c = cases[lane];
     check_stop(c, fleet.stops()[lane], wrong[lane]);
-    check_memory(c, fleet, static_cast<uint32_t>(lane), wrong[lane]);
     std::string text = myriarm::disassemble(c.word, c.pc.value_or(0));
     if (text != c.text) wrong[lane] += "  disassembly: \"" + text + "\", expected \"" + c.text + "\"\n";
     if (!wrong[lane].empty()) ADD_FAILURE() << file << ":" << c.line << ": " << c.whole << "\n" << wrong[lane];
