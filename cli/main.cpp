@@ -18,6 +18,7 @@ int run_command_line(std::vector<std::string> arguments, std::vector<std::string
   app.set_version_flag("--version", "myriarm " MYRIARM_VERSION);
   app.require_subcommand(1);
   int status = 0;
+  std::string command = arguments.empty() ? "" : arguments[0];
   myriarm::cli::add_run(app, status, after_separator, separated);
   myriarm::cli::add_info(app, status);
   myriarm::cli::add_isa(app, status);
@@ -35,6 +36,9 @@ int run_command_line(std::vector<std::string> arguments, std::vector<std::string
   } catch (const CLI::ParseError& error) {
     std::string message = error.what();
     std::replace(message.begin(), message.end(), '\n', ' ');
+    if (app.get_subcommands().empty() && !command.empty() && command[0] != '-') {
+      message = "there is no command '" + command + "'";
+    }
     fmt::print(stderr, "myriarm: {}; see myriarm --help\n", message);
     return kUsageStatus;
   }

@@ -74,6 +74,11 @@ std::vector<uint8_t> read_standard_input() {
 
 int RunCommand::execute() {
   if (!lanes.empty()) fleet.lanes = parse_number(lanes, "--lanes");
+  for (const std::string& variable : process.environment) {
+    if (variable.find('=') == std::string::npos || variable[0] == '=') {
+      throw ArgumentError("--env: '" + variable + "' names no variable; give it as NAME=VALUE");
+    }
+  }
   if (!seed.empty()) process.seed = parse_number(seed, "--seed");
   if (!memory.empty()) fleet.memory = parse_size(memory, "--memory");
   else if (!raw.empty()) fleet.memory = kRawMemory;
@@ -166,8 +171,10 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
   run->add_option("--entry", command->entry, "Starts here, not at the entry point")->type_name("ADDRESS");
   run->add_option("--stdin", command->standard_input, "What every lane reads as standard input; - is ours")
       ->type_name("FILE");
-  run->add_option("--env", command->process.environment, "Adds an environment variable; may be repeated")
-      ->type_name("NAME=VALUE")->expected(1)->allow_extra_args(false);
+  run->add_option_function<std::string>(
+         "--env", [command](const std::string& text) { command->process.environment.push_back(text); },
+         "Adds an environment variable; may be repeated")
+      ->type_name("NAME=VALUE")->trigger_on_parse();
   run->add_option("--seed", command->seed, "For the guests' random numbers")->type_name("N");
   run->add_option("--json", command->json, "Writes the result as JSON; - is standard output, then with nothing else on it")
       ->type_name("FILE");
