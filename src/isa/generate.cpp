@@ -157,7 +157,7 @@ u32 halt_instruction(u32 imm) {
   return generate_instruction(random, kRow_HLT_EX_exception, field);
 }
 
-BlockGenerator::BlockGenerator(std::span<const u16> rows) {
+BlockGenerator::BlockGenerator(std::span<const u16> rows) : all_(rows.begin(), rows.end()) {
   for (u16 row : rows) {
     if (is_exception_row(row)) {
       plain_.push_back(row);
@@ -179,6 +179,7 @@ BlockGenerator::BlockGenerator(std::span<const u16> rows) {
 }
 
 u16 BlockGenerator::draw(Random& random, const BlockOptions& options) const {
+  if (options.even) return all_[random.below(all_.size())];
   u64 percent = random.below(100);
   const std::vector<u16>* kind = percent < options.branches_in_100                            ? &branches_
                                  : percent < options.branches_in_100 + options.memory_in_100 ? &memory_

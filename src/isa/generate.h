@@ -62,6 +62,7 @@ struct BlockOptions {
   RegisterRoles roles;
   u32 branches_in_100 = 10;
   u32 memory_in_100 = 40;
+  bool even = false;      ///< every row is as likely as any other; the two shares above are not looked at
 };
 
 /// Appends a block to `code`: random instructions, mostly forward branches, and a HLT. Rows are drawn evenly among
@@ -77,7 +78,7 @@ class BlockGenerator {
  private:
   u16 draw(Random& random, const BlockOptions& options) const;
 
-  std::vector<u16> plain_, memory_, branches_, exclusives_;
+  std::vector<u16> all_, plain_, memory_, branches_, exclusives_;
   u32 clear_exclusive_ = 0;  // CLREX, for the start of a block, if any row is exclusive
 };
 

@@ -87,6 +87,7 @@ Batch make_batch(const BlockGenerator& generator, const BatchOptions& options) {
   batch.fields = compared_fields(options.vectors);
   Random random(options.seed);
   BlockOptions block;
+  block.even = options.length != 0;
   const uint32_t max_words = static_cast<uint32_t>(Layout::code_bytes / 4) - 64;
   for (uint32_t lane = 0; lane < options.lanes; lane++) {
     if (lane % options.inputs_per_block == 0 && batch.code.size() < max_words) {

@@ -32,7 +32,7 @@ struct BatchOptions {
   uint64_t seed = 1;
   uint32_t lanes = 2048;
   uint32_t inputs_per_block = 4;  ///< lanes that run the same block with different registers
-  uint32_t length = 0;            ///< instructions a block; 0: each its own, 4 to 24
+  uint32_t length = 0;            ///< instructions a block, rows drawn evenly; 0: 4 to 24, kinds in proportion
   uint64_t limit = 64;            ///< instructions a lane
   bool tags = false;              ///< addresses with a random top byte
   bool vectors = false;           ///< SIMD&FP registers take part

@@ -180,6 +180,7 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   myriarm::differential::Options options;
+  if (const char* device = std::getenv("MYRIARM_TEST_DEVICE")) options.device = device;
   if (!myriarm::differential::parse(argc, argv, options)) {
     std::fputs(myriarm::differential::kUsage, stderr);
     return 2;
