@@ -21,10 +21,10 @@ constexpr bool begins_with(const char* text, const char* prefix) {
 constexpr const char* implemented_text(const char* text) { return same_text(text, "todo") ? nullptr : text; }
 
 struct SemanticsTable {
-  u16 id[kRowCount];     // 0: not implemented
+  u16 id[kRowCount];     // from 1 in each half, rare and not, without gaps; 0: not implemented
   u16 first[kRowCount];  // the first row with the same semantics
   bool rare[kRowCount];
-  u32 count;
+  u16 count[2];          // ids in use, of what is not rare and of what is; 0 among them
 };
 
 /// What compiled programs seldom run. An engine may keep it out of the way of the rest.
@@ -51,7 +51,7 @@ constexpr SemanticsTable make_semantics_table() {
 #undef UNDEFINED
   };
   SemanticsTable table = {};
-  table.count = 1;
+  table.count[0] = table.count[1] = 1;
   u32 hash[kRowCount] = {};
   for (u32 row = 1; row < kRowCount; row++) {
     if (kText[row] == nullptr) continue;
@@ -66,8 +66,8 @@ constexpr SemanticsTable make_semantics_table() {
       }
     }
     table.first[row] = (u16)first;
-    table.id[row] = first == row ? (u16)table.count++ : table.id[first];
     table.rare[row] = is_rare(kText[row]);
+    table.id[row] = first == row ? table.count[table.rare[row]]++ : table.id[first];
   }
   return table;
 }
