@@ -169,9 +169,12 @@ void CudaBackend::predecode(const Image& image) {
       }
     }
     view_.code_begin = static_cast<u32>(first << kPageBits);
-    view_.code_bytes = static_cast<u32>(code.size() * 4);
+    view_.code_bytes = static_cast<u32>(code.size() * 4 + 4);
   }
-  code_.resize(std::max<u64>(code.size(), 1), "allocating predecoded code");
+  Operands end = {};
+  end.kind = kNotCode;
+  code.push_back(end);  // the interpreter looks one word ahead
+  code_.resize(code.size(), "allocating predecoded code");
   code_.upload(code, stream_);
   view_.code = code_.data();
   synchronize("predecoding the program");

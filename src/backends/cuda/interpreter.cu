@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA interpreter: one warp runs one team of 32 lanes, from the state arrays to the last stop, in one launch.
-// General registers live in shared memory. The warp follows one group of lanes with the same pc at a time, chosen so
-// that lanes that parted meet again: docs/design/min-pc-scheduling.md.
+// General registers live in shared memory. Lanes part as the hardware lets them, and are brought together at calls
+// and returns: docs/design/meeting-at-calls.md.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/team_memory.cuh"
 #include "core/semantics.h"
@@ -13,7 +13,8 @@ namespace {
 
 constexpr u32 kWarps = 4;  // a block; six blocks fill the shared memory of an SM
 constexpr u32 kAll = 0xFFFFFFFFu;
-constexpr u32 kRoundsBetweenCancelChecks = 1024;
+/// Most instructions that a lane runs before the warp comes together to look at the cancel flag.
+constexpr u32 kQuantum = 1u << 16;
 
 __device__ inline u32 warp_min(u32 value) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -28,28 +29,40 @@ __device__ inline u32 warp_min(u32 value) {
 }
 
 /// Why a lane left the instruction loop without retiring the instruction.
-enum class Pending : u8 { none, stopped, copy_page };
+enum class Pending : u8 {
+  none,
+  stopped,    // its stop is recorded
+  copy_page,  // it needs its own copy of a shared page, and then runs the instruction again
+  refetch,    // the predecoded image does not have this word
+};
 
 /// The Cpu policy on the device.
 struct Interpreter {
   const View& view;
-  u64* registers;  // this lane's column: slot s is registers[s * kTeam]
+  u32 registers;  // address in shared memory of this lane's column: slot s is s * kTeam * 8 bytes further
   u32 team, lane_in_team;
   u64 lane;
   u32 at = 0;  // pc as an offset in the window
   u32 nzcv = 0;
-  u64 retired_before = 0;  // without those counted in `left`
-  u32 left_before = 0, left = 0;
+  u64 retires_at_zero = 0;  // the count of retired instructions when `left` is 0
+  u32 left = 0;
   u32 target = 0;
   Pending pending = Pending::none;
   u64 copy_address = 0;
 
-  MYR_FN u64 r(u32 slot) const { return registers[slot * kTeam]; }
-  MYR_FN void set_r(u32 slot, u64 value) { registers[slot * kTeam] = value; }
+  // As assembly, so that an access is one multiply-add and one instruction, not a generic pointer rebuilt each time.
+  MYR_FN u64 r(u32 slot) const {
+    u64 value;
+    asm volatile("ld.shared.u64 %0, [%1];" : "=l"(value) : "r"(registers + slot * (kTeam * 8)));
+    return value;
+  }
+  MYR_FN void set_r(u32 slot, u64 value) {
+    asm volatile("st.shared.u64 [%0], %1;" ::"r"(registers + slot * (kTeam * 8)), "l"(value));
+  }
   MYR_FN Flags flags() const { return unpack_flags(nzcv); }
   MYR_FN void set_flags(Flags flags) { nzcv = pack_flags(flags); }
   MYR_FN u64 pc() const { return view.window_begin + at; }
-  MYR_FN u64 retired() const { return retired_before + (left_before - left); }
+  MYR_FN u64 retired() const { return retires_at_zero - left; }
   MYR_FN u64* plane(SystemField field) const {
     u32 number = field == SystemField::tpidr  ? kPlaneTpidr
                  : field == SystemField::fpcr ? kPlaneFpcr
@@ -139,7 +152,12 @@ MYR_FN Outcome execute_semantics(u32 number, Cpu& cpu, const Operands& o) {
 #undef GROUP
 #undef A64
 #undef UNDEFINED
-    default: return cpu.undefined();
+    default:
+      if (!kRare && o.kind == kNotCode) {
+        cpu.pending = Pending::refetch;
+        return Outcome::stop;
+      }
+      return cpu.undefined();
   }
 }
 
@@ -151,7 +169,7 @@ struct RareResult {
   Outcome outcome;
   Pending pending;
 };
-__device__ __noinline__ RareResult execute_rare(const View& view, u64* registers, u32 team, u64 lane, u32 at, u32 nzcv,
+__device__ __noinline__ RareResult execute_rare(const View& view, u32 registers, u32 team, u64 lane, u32 at, u32 nzcv,
                                                 u64 retired, Operands o) {
   Interpreter cpu{view, registers, team, (u32)(lane % kTeam), lane, at, nzcv, retired};
   Outcome outcome = execute_semantics<true>(o.row & ~kRareBit, cpu, o);
@@ -193,21 +211,48 @@ __device__ __noinline__ Operands fetch_slow(const View& view, u32 team, u64 lane
   return none;
 }
 
-MYR_FN Operands fetch(const View& view, u32 team, u64 lane, u32 at, bool own_code) {
+/// The predecoded word at an offset, or one that asks for fetch_slow. `code_bytes` is 0 for a team with code of its own.
+/// One word more than the code may be asked for.
+MYR_FN Operands fetch(const View& view, u32 at, u32 code_bytes) {
   u32 offset = at - view.code_begin;
-  if (MYR_LIKELY(offset < view.code_bytes && !own_code)) {
-    uint4 raw = __ldg((const uint4*)view.code + (offset >> 2));
-    Operands o;
-    o.kind = (u16)raw.x;
-    o.row = (u16)(raw.x >> 16);
-    o.rd = (u8)raw.y;
-    o.rn = (u8)(raw.y >> 8);
-    o.rm = (u8)(raw.y >> 16);
-    o.ra = (u8)(raw.y >> 24);
-    o.imm = raw.z | (u64)raw.w << 32;
-    if (MYR_LIKELY(o.kind != kNotCode)) return o;
+  uint4 raw = make_uint4(kNotCode, 0, 0, 0);
+  if (MYR_LIKELY(offset < code_bytes)) raw = __ldg((const uint4*)view.code + (offset >> 2));
+  Operands o;
+  o.kind = (u16)raw.x;
+  o.row = (u16)(raw.x >> 16);
+  o.rd = (u8)raw.y;
+  o.rn = (u8)(raw.y >> 8);
+  o.rm = (u8)(raw.y >> 16);
+  o.ra = (u8)(raw.y >> 24);
+  o.imm = raw.z | (u64)raw.w << 32;
+  return o;
+}
+
+/// Runs one lane until it has called or returned, is to wait for something, or has used up `cpu.left`.
+MYR_FN void run_lane(Interpreter& cpu, u32 code_bytes) {
+  Operands o = fetch(cpu.view, cpu.at, code_bytes);
+  while (cpu.left != 0) {
+    // The next word in sequence is on its way while this one runs.
+    Operands following = fetch(cpu.view, cpu.at + 4, code_bytes);
+    Outcome outcome = execute(cpu, o);
+    if (MYR_UNLIKELY(outcome == Outcome::stop)) {
+      if (cpu.pending != Pending::refetch) break;
+      o = fetch_slow(cpu.view, cpu.team, cpu.lane, cpu.at);
+      cpu.pending = o.kind == kNotCode ? Pending::stopped : Pending::none;
+      if (cpu.pending == Pending::stopped) break;
+      continue;
+    }
+    cpu.left--;
+    const u16 flow = o.kind;
+    if (outcome == Outcome::branch) {
+      cpu.at = cpu.target;
+      if (flow >= (u16)Flow::call) break;
+      o = fetch(cpu.view, cpu.at, code_bytes);
+    } else {
+      cpu.at += 4;
+      o = following;
+    }
   }
-  return fetch_slow(view, team, lane, at);
 }
 
 __global__ void __launch_bounds__(kWarps * kTeam, 6) run_kernel(const __grid_constant__ View view) {
@@ -220,7 +265,8 @@ __global__ void __launch_bounds__(kWarps * kTeam, 6) run_kernel(const __grid_con
   bool alive = exists && view.stops[lane].code == StopCode::none;
   if (__ballot_sync(kAll, alive) == 0) return;
 
-  Interpreter cpu{view, shared + warp * kSlotCount * kTeam + lane_in_team, team, lane_in_team, lane};
+  const u32 column = (u32)__cvta_generic_to_shared(shared) + (warp * kSlotCount * kTeam + lane_in_team) * 8;
+  Interpreter cpu{view, column, team, lane_in_team, lane};
   const u64 source = exists ? lane : (u64)team * kTeam;
   for (u32 slot = 0; slot <= kSlotSP; slot++) cpu.set_r(slot, view.state[slot * view.lanes + source]);
   cpu.set_r(kSlotZero, 0);
@@ -233,70 +279,42 @@ __global__ void __launch_bounds__(kWarps * kTeam, 6) run_kernel(const __grid_con
     cpu.at = inside ? (u32)offset : Interpreter::kOutside;
   }
   const bool was_alive = alive;
-  bool own_code = view.own_code[team] != 0;
+  bool parked = true;  // at a call or return, waiting for the others
+  u32 code_bytes = view.own_code[team] != 0 ? 0 : view.code_bytes;
 
-  for (u32 round = 1;; round++) {
+  for (;;) {
     __syncwarp();
     if (alive && retired >= limit) {
       view.stops[lane] = {StopCode::budget, FaultCode::none, 0, 0, 0};
       alive = false;
     }
-    if (round % kRoundsBetweenCancelChecks == 0 && *(const volatile u32*)view.cancel != 0 && alive) {
+    if (*(const volatile u32*)view.cancel != 0 && alive) {
       view.stops[lane] = {StopCode::cancelled, FaultCode::none, 0, 0, 0};
       alive = false;
     }
     const u32 live = __ballot_sync(kAll, alive);
     if (live == 0) break;
-
-    // The group: all lanes if they are at one place; else the deepest in the stack, and of those the lowest pc.
-    u32 first_at = __shfl_sync(kAll, cpu.at, __ffs(live) - 1);
-    bool chosen = alive && cpu.at == first_at;
-    const bool together = __ballot_sync(kAll, chosen) == live;
-    u32 run = 0x40000000;
-    if (!together) {
-      u32 depth = alive ? (u32)(cpu.r(kSlotSP) >> 4) : kAll;
-      bool candidate = alive && depth == warp_min(depth);
-      u32 lowest = warp_min(candidate ? cpu.at : kAll);
-      chosen = candidate && cpu.at == lowest;
-      // Not past the next place where others wait.
-      u32 join = warp_min(alive && cpu.at > lowest ? cpu.at : kAll);
-      if (join != kAll) run = (join - lowest) / 4;
-    }
-    u64 remaining = limit - retired;
-    u32 own_run = chosen && remaining < run ? (u32)remaining : run;
-    run = warp_min(own_run);
-
-    cpu.pending = Pending::none;
-    if (chosen) {
-      cpu.retired_before = retired;
-      cpu.left_before = cpu.left = run;
-      while (cpu.left != 0) {
-        Operands o = fetch(view, team, lane, cpu.at, own_code);
-        if (MYR_UNLIKELY(o.kind == kNotCode)) {
-          cpu.pending = Pending::stopped;
-          break;
-        }
-        Outcome outcome = execute(cpu, o);
-        if (outcome == Outcome::stop) break;
-        cpu.left--;
-        cpu.at = outcome == Outcome::branch ? cpu.target : cpu.at + 4;
-        if (o.kind != (u16)Flow::next) {
-          if (!together) break;
-          if (o.kind != (u16)Flow::always) {
-            // Lanes may have parted; those that left the loop count as parted too.
-            u32 here = __activemask();
-            if (here != live) break;
-            if (o.kind == (u16)Flow::conditional) {
-              u32 taken = __ballot_sync(here, outcome == Outcome::branch);
-              if (taken != 0 && taken != here) break;
-            } else {
-              u32 common = __shfl_sync(here, cpu.at, __ffs(here) - 1);
-              if (!__all_sync(here, cpu.at == common)) break;
-            }
-          }
-        }
+    // When all have come to a call or return: those go on that are deepest in the stack, and of those the ones at the
+    // lowest pc. All of them, if they are at one place.
+    if (__all_sync(kAll, parked || !alive)) {
+      u32 first_at = __shfl_sync(kAll, cpu.at, __ffs(live) - 1);
+      bool chosen = alive && cpu.at == first_at;
+      if (__ballot_sync(kAll, chosen) != live) {
+        u32 depth = alive ? (u32)(cpu.r(kSlotSP) >> 4) : kAll;
+        bool candidate = alive && depth == warp_min(depth);
+        u32 lowest = warp_min(candidate ? cpu.at : kAll);
+        chosen = candidate && cpu.at == lowest;
       }
-      retired += cpu.left_before - cpu.left;
+      parked = !chosen;
+    }
+    cpu.pending = Pending::none;
+    if (alive && !parked) {
+      const u64 remaining = limit - retired;
+      cpu.left = remaining < kQuantum ? (u32)remaining : kQuantum;
+      cpu.retires_at_zero = retired + cpu.left;
+      run_lane(cpu, code_bytes);
+      parked = cpu.pending == Pending::none && cpu.left != 0;
+      retired = cpu.retires_at_zero - cpu.left;
       if (cpu.pending == Pending::stopped) {
         alive = false;
         if (view.stops[lane].code == StopCode::syscall) {
@@ -319,7 +337,7 @@ __global__ void __launch_bounds__(kWarps * kTeam, 6) run_kernel(const __grid_con
         }
         cpu.pending = Pending::none;
       }
-      own_code |= copied == CopyOutcome::copied_code;
+      if (copied == CopyOutcome::copied_code) code_bytes = 0;
       wanting = __ballot_sync(kAll, cpu.pending == Pending::copy_page);
     }
   }
