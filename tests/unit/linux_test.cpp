@@ -379,6 +379,31 @@ TEST(LinuxInput, VectorsAreScattered) {
   EXPECT_EQ(text(caller.machine.fleet().read(0, kData + 0x10, 4)), "llo ");
 }
 
+TEST(LinuxInput, ALaneForWhichThePoolIsTooSmallGoesOnWhenItHasGrown) {
+  if (test_device() != "cpu") GTEST_SKIP() << "the pool is counted here in pages of one lane";
+  FleetOptions fleet = fleet_of(2);
+  fleet.pool = 3 * kPageBytes;  // a page of stack for each lane, and one more
+  LinuxOptions options;
+  options.standard_input = bytes_of("hello world");
+  LinuxFleet machine(image_of({kSvc, kBrk}), fleet, options);
+  machine.fleet().fill(x(8), kRead63);
+  machine.fleet().fill(x(1), kData);
+  machine.fleet().fill(x(2), 5);
+  for (int again = 0; again < 2; again++) {
+    machine.run();
+    EXPECT_EQ(machine.outcome(0).stop.reason, StopReason::breakpoint);
+    EXPECT_EQ(machine.outcome(1).stop.reason, StopReason::out_of_memory);
+  }
+  machine.fleet().grow_pool(6 * kPageBytes);
+  machine.run();
+  for (uint32_t lane : {0u, 1u}) {
+    EXPECT_EQ(machine.outcome(lane).stop.reason, StopReason::breakpoint);
+    EXPECT_EQ(machine.fleet().get(x(0), lane), 5u);
+    EXPECT_EQ(machine.fleet().get(Field::instructions, lane), 1u);
+    EXPECT_EQ(text(machine.fleet().read(lane, kData, 5)), "hello");
+  }
+}
+
 // ---- memory
 
 TEST(LinuxBreak, GrowsAndShrinks) {
