@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fleets of bare programs on one device: the mixed program in lockstep and divergent, and the tight loops. Needs
+// nothing but the C library, so that it can be carried to a GPU machine; its guests are in the program.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "measure.h"
+
+// The prebuilt guests, as bytes of this program.
+#define GUEST(symbol, file)                                                            \
+  asm(".section .rodata\n.balign 8\n.global " #symbol "\n" #symbol ":\n.incbin \"" MYRIARM_GUESTS "/" file \
+      "\"\n.global " #symbol "_end\n" #symbol "_end:\n.byte 0\n.previous\n");          \
+  extern "C" const unsigned char symbol[], symbol##_end[];
+GUEST(guest_mixed_1, "mixed_1.bin")
+GUEST(guest_mixed_4, "mixed_4.bin")
+GUEST(guest_mixed_10, "mixed_10.bin")
+GUEST(guest_loop_add, "loop_add.bin")
+GUEST(guest_loop_store, "loop_store.bin")
+
+namespace myriarm::bench {
+namespace {
+
+struct Options {
+  std::string device = "auto", workload, program, json, commit = "unknown";
+  uint64_t lanes = 0, instructions = 0, memory = 0;
+  int iterations = 1, repeats = 3;
+  unsigned threads = 0;
+  bool divergent = false;
+};
+
+constexpr const char* kUsage =
+    "fleet_bench [--device auto|cpu|cuda|cuda:N] [--threads N] [--repeats N] [--json FILE|-] [--commit TEXT]\n"
+    "            [--workload mixed|add|store] [--program FILE] [--lanes N] [--lockstep|--divergent] [--iterations 1|4|10]\n"
+    "            [--instructions N] [--memory BYTES]\n"
+    "Without --workload: the whole list for the device. mixed runs to its end and is checked; add (ADD, B) and store\n"
+    "(ADD, STR, B) run N instructions a lane. --program runs a bare program of yours, checked only to stop by itself or\n"
+    "at N instructions. One warm-up, then the median of the repeats.\n";
+
+std::vector<uint8_t> bytes_of(const unsigned char* begin, const unsigned char* end) { return {begin, end}; }
+
+std::vector<uint8_t> guest(const Options& options) {
+  if (!options.program.empty()) return read_file(options.program);
+  if (options.workload == "add") return bytes_of(guest_loop_add, guest_loop_add_end);
+  if (options.workload == "store") return bytes_of(guest_loop_store, guest_loop_store_end);
+  if (options.iterations == 1) return bytes_of(guest_mixed_1, guest_mixed_1_end);
+  if (options.iterations == 4) return bytes_of(guest_mixed_4, guest_mixed_4_end);
+  if (options.iterations == 10) return bytes_of(guest_mixed_10, guest_mixed_10_end);
+  throw ArgumentError("--iterations " + std::to_string(options.iterations) + ": the mixed program is built for 1, 4 and 10");
+}
+
+void measure(Report& report, const Options& options) {
+  const bool mixed_program = options.workload == "mixed" && options.program.empty();
+  FleetRun run;
+  // The loop with a store writes at 64 KiB; the mixed program has 50 KiB of data, and its stack at the end.
+  const uint64_t memory = options.memory ? options.memory : 128 << 10;
+  run.program = raw_program(options.workload, guest(options), 0, memory);
+  run.options.device = options.device;
+  run.options.lanes = options.lanes;
+  run.options.memory = memory;
+  run.options.threads = options.threads;
+  run.lane_in_x0 = options.divergent;
+  run.repeats = options.repeats;
+  if (!mixed_program) run.limit = options.instructions ? options.instructions : 1'000'000;
+  const FleetResult result = run_fleet(run);
+  if (mixed_program) check_mixed(result, options.divergent, options.iterations);
+  std::string what = options.program.empty() ? options.workload : options.program;
+  if (mixed_program) {
+    what += options.divergent ? " divergent" : " lockstep";
+    what += ", iterations " + std::to_string(options.iterations);
+  } else if (options.program.empty()) {
+    what = options.workload == "add" ? "loop ADD, B" : "loop ADD, STR, B";
+  }
+  report.add(what, options.device, options.lanes, result.instructions, result.times,
+             {{"create_seconds", result.create_seconds},
+              {"pool_bytes", result.pool_bytes},
+              {"threads", options.threads},
+              {"iterations", mixed_program ? options.iterations : 0},
+              {"inputs", options.divergent ? "divergent" : "lockstep"}});
+}
+
+void measure_all(Report& report, const Options& base, bool gpu) {
+  auto one = [&](const char* workload, uint64_t lanes, bool divergent, int iterations, uint64_t instructions) {
+    Options options = base;
+    options.workload = workload;
+    options.lanes = lanes;
+    options.divergent = divergent;
+    options.iterations = iterations;
+    options.instructions = instructions;
+    measure(report, options);
+  };
+  if (gpu) {
+    one("add", 1, false, 1, 100'000'000);
+    one("store", 1, false, 1, 100'000'000);
+    one("add", 270'336, false, 1, 10'000'000);
+    one("store", 202'752, false, 1, 1'000'000);
+    one("mixed", 1, false, 1, 0);
+    one("mixed", 33'792, false, 1, 0);
+    one("mixed", 202'752, false, 1, 0);
+    one("mixed", 202'752, false, 4, 0);
+    one("mixed", 202'752, true, 1, 0);
+    one("mixed", 202'752, true, 4, 0);
+    return;
+  }
+  one("add", 1, false, 1, 200'000'000);
+  one("store", 1, false, 1, 200'000'000);
+  one("mixed", 1, false, 10, 0);
+  one("mixed", 256, false, 1, 0);
+  one("mixed", 256, true, 1, 0);
+}
+
+bool parse(int argc, char** argv, Options& o) {
+  for (int i = 1; i < argc; i++) {
+    const std::string name = argv[i];
+    if (name == "--lockstep" || name == "--divergent") {
+      o.divergent = name == "--divergent";
+      continue;
+    }
+    if (i + 1 == argc) return false;
+    const char* value = argv[++i];
+    if (name == "--device") o.device = value;
+    else if (name == "--workload") o.workload = value;
+    else if (name == "--program") o.program = value;
+    else if (name == "--json") o.json = value;
+    else if (name == "--commit") o.commit = value;
+    else if (name == "--lanes") o.lanes = std::strtoull(value, nullptr, 0);
+    else if (name == "--instructions") o.instructions = std::strtoull(value, nullptr, 0);
+    else if (name == "--memory") o.memory = std::strtoull(value, nullptr, 0);
+    else if (name == "--iterations") o.iterations = std::atoi(value);
+    else if (name == "--repeats") o.repeats = std::atoi(value);
+    else if (name == "--threads") o.threads = static_cast<unsigned>(std::atoi(value));
+    else return false;
+  }
+  if (!o.workload.empty() && o.workload != "mixed" && o.workload != "add" && o.workload != "store") return false;
+  return o.repeats > 0;
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  if (!parse(argc, argv, options)) {
+    std::fputs(kUsage, stderr);
+    return 2;
+  }
+  if (options.device == "auto") options.device = devices().back().id;
+  if (options.device == "cuda") options.device = "cuda:0";
+  const bool gpu = options.device.starts_with("cuda");
+  if (gpu && !cuda_unavailable_reason().empty()) {
+    std::fprintf(stderr, "fleet_bench: nothing was measured on %s: %s\n", options.device.c_str(),
+                 cuda_unavailable_reason().c_str());
+    return 2;
+  }
+  check_native();
+  Report report(argc, argv, options.commit);
+  report.begin("Fleets of bare programs");
+  if (options.workload.empty() && options.program.empty()) {
+    measure_all(report, options, gpu);
+  } else {
+    if (options.workload.empty()) options.workload = "program";
+    if (options.lanes == 0) options.lanes = 1;
+    measure(report, options);
+  }
+  report.write(options.json);
+  return 0;
+}
+
+}  // namespace
+}  // namespace myriarm::bench
+
+int main(int argc, char** argv) {
+  try {
+    return myriarm::bench::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "fleet_bench: %s\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entry of a freestanding Linux guest: the kernel's first stack (argc, argv, envp, auxv) goes to guest_start.
+    .text
+    .globl _start
+    .type _start, %function
+_start:
+    mov x29, #0
+    mov x30, #0
+    mov x0, sp
+    bl guest_start
+    brk #1
+    .size _start, . - _start
+    .section .note.GNU-stack, "", %progbits

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares one lane with Unicorn.
+#include "compare.h"
+
+#include <fnmatch.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "isa/decoder.h"
+
+namespace myriarm::differential {
+namespace {
+
+/// Accesses of these groups fault where they are not aligned.
+bool must_be_aligned(u16 row) {
+  for (std::string_view group : {"ldstexclr", "ldstexclp", "ldstord", "ldapr", "ldapstl_unscaled", "memop", "comswap", "comswappr"}) {
+    if (kRowInfos[row].group == group) return true;
+  }
+  return false;
+}
+
+/// True if the stops are the same, or differ in a way that is known of Unicorn.
+bool stops_agree(const Batch& batch, const State& ours, const State& unicorn, uint64_t pc) {
+  const Stop &a = ours.stop, &b = unicorn.stop;
+  if (a.reason == StopReason::fault && a.fault == FaultKind::alignment) {
+    // QEMU 5, which Unicorn 2.0 is made from, fetches from addresses that are not multiples of 4.
+    if (pc & 3) return true;
+    // It checks the alignment of exclusives, atomics and ordered accesses late or never: before the access is made
+    // it has seen that the page is not there, and a store exclusive without a monitor accesses nothing.
+    uint64_t index = (pc - Layout::code_begin) / 4;
+    return index < batch.code.size() && must_be_aligned(decode(decode_table(), batch.code[index]).row) &&
+           (a.address & 15) != 0;
+  }
+  if (a.reason != b.reason) return false;
+  if (a.reason == StopReason::undefined) return a.address == b.address;
+  if (a.reason != StopReason::fault) return true;
+  return a.fault == b.fault;
+}
+
+size_t index_of(const Batch& batch, Field field) {
+  for (size_t i = 0; i < batch.fields.size(); i++) {
+    if (batch.fields[i] == field) return i;
+  }
+  return 0;
+}
+
+bool same_registers_and_memory(const UnicornEngine& unicorn, const State& expected, const State& ours) {
+  return expected.values == ours.values && expected.instructions == ours.instructions &&
+         std::memcmp(unicorn.memory(), ours.memory.data(), ours.memory.size()) == 0;
+}
+
+/// After exactly ours.instructions instructions.
+bool states_agree(UnicornEngine& unicorn, const Batch& batch, uint32_t lane, const State& ours, State& expected) {
+  expected = unicorn.run(batch, lane, ours.instructions);
+  return same_registers_and_memory(unicorn, expected, ours);
+}
+
+}  // namespace
+
+const std::vector<Exclusion>& exclusions() {
+  constexpr bool exists = false, differs = true;
+  static const std::vector<Exclusion> list = {
+#define EXCLUDE_ROW(row, check, reason) {row, false, check, reason},
+#define EXCLUDE_GROUP(group, check, reason) {group, true, check, reason},
+#include "exclusions.inc"
+#undef EXCLUDE_ROW
+#undef EXCLUDE_GROUP
+  };
+  static_cast<void>(exists);
+  static_cast<void>(differs);
+  return list;
+}
+
+bool matches(const Exclusion& exclusion, u16 row) {
+  const std::string name(exclusion.is_group ? kRowInfos[row].group : kRowInfos[row].name);
+  return fnmatch(exclusion.name.c_str(), name.c_str(), 0) == 0;
+}
+
+bool is_excluded(u16 row) {
+  for (const Exclusion& exclusion : exclusions()) {
+    if (matches(exclusion, row)) return true;
+  }
+  return false;
+}
+
+Verdict compare(UnicornEngine& unicorn, const Batch& batch, uint32_t lane, const State& ours) {
+  auto verdict = [](bool same) { return same ? Verdict::same : Verdict::different; };
+  State theirs = unicorn.run(batch, lane, batch.options.limit);
+  const bool in_top_byte = unicorn.in_top_byte();
+  if (in_top_byte && ours.instructions > theirs.instructions) return Verdict::not_comparable;
+  if (!stops_agree(batch, ours, theirs, ours.values[index_of(batch, Field::pc)])) {
+    return in_top_byte && ours.instructions == theirs.instructions ? Verdict::not_comparable : Verdict::different;
+  }
+  // A fault may leave Unicorn with half of a store done, and a tolerated stop with more instructions.
+  if (ours.stop.reason != StopReason::fault) return verdict(same_registers_and_memory(unicorn, theirs, ours));
+  State expected;
+  return verdict(states_agree(unicorn, batch, lane, ours, expected));
+}
+
+void tell(UnicornEngine& unicorn, const Batch& batch, uint32_t lane, const std::string& device,
+          const std::string& reproduce) {
+  const size_t pc = index_of(batch, Field::pc);
+  State before = run_on(batch, device, lane, 1, 0).state(0);
+  State ours = before, expected = before;
+  bool same = true;
+  for (uint64_t count = 1; same && count <= batch.options.limit; count++) {
+    State next = run_on(batch, device, lane, 1, count).state(0);
+    if (next.instructions < count) {  // ours stops here
+      before = ours;
+      ours = next;
+      break;
+    }
+    same = states_agree(unicorn, batch, lane, next, expected);
+    before = ours;
+    ours = next;
+  }
+  std::printf("\nDIFFERENT: case %u of batch seed %llu\n", lane, static_cast<unsigned long long>(batch.options.seed));
+  if (same) {  // the states agree up to our stop: the stops, or the state at the stop, do not
+    before = ours;
+    expected = unicorn.run(batch, lane, batch.options.limit);
+  }
+  expected.memory.assign(unicorn.memory(), unicorn.memory() + Layout::data_bytes);
+  print_listing(batch, lane, before.values[pc]);
+  print_states(batch, before, ours, "myriarm", expected, "Unicorn");
+  std::printf("reproduce: %s\n", reproduce.c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace myriarm::differential

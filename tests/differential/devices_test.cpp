@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same random code on the CPU and on another device: every field, stop, count and byte of memory is the same, at
+// lane counts around the size of a team and at 100,000. Lanes differ in code, in registers, or in nothing.
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+#include "cases.h"
+
+namespace myriarm::differential {
+namespace {
+
+constexpr int kSkipped = 77;
+
+struct Options {
+  std::string device = "cuda";
+  uint64_t seed = 1;
+  uint64_t lanes = 0;  // 0: the list below
+};
+
+constexpr const char* kUsage =
+    "devices_test [--device cuda|cuda:N|cpu] [--seed N] [--lanes N]\n"
+    "Compares random code on the CPU with the same on a device, bit for bit.\n";
+
+/// How lanes are given their code: every lane a block of its own, a team a block, all lanes the same.
+struct Shape {
+  const char* name;
+  uint32_t inputs_per_block;
+};
+constexpr Shape kShapes[] = {{"each lane its own block", 1}, {"a block every 5 lanes", 5}, {"all lanes one block", 1u << 30}};
+
+/// Lanes whose memory is held at one time: 100,000 windows of 20 KiB do not fit everywhere.
+constexpr uint32_t kMemoryLanes = 8192;
+
+bool parse(int argc, char** argv, Options& options) {
+  for (int i = 1; i + 1 < argc; i += 2) {
+    std::string name = argv[i];
+    if (name == "--device") options.device = argv[i + 1];
+    else if (name == "--seed") options.seed = std::strtoull(argv[i + 1], nullptr, 0);
+    else if (name == "--lanes") options.lanes = std::strtoull(argv[i + 1], nullptr, 0);
+    else return false;
+  }
+  return argc % 2 == 1;
+}
+
+/// The lanes of a batch as a fleet that stays, so that its memory can be read in pieces.
+struct Run {
+  Fleet fleet;
+  RunResult result;
+};
+
+Run start(const Batch& batch, const std::string& device) {
+  FleetOptions options;
+  options.device = device;
+  options.lanes = batch.options.lanes;
+  options.memory = Layout::memory;
+  Run run{Fleet(batch.program, options), {}};
+  for (size_t i = 0; i < batch.fields.size(); i++) run.fleet.set_all(batch.fields[i], batch.initial[i]);
+  // A quarter of the budget first: a run that goes on must go on from the same state.
+  run.fleet.fill(Field::limit, batch.options.limit / 4);
+  run.result = run.fleet.run();
+  run.fleet.fill(Field::limit, batch.options.limit);
+  std::vector<uint32_t> paused;
+  std::span<const Stop> stops = run.fleet.stops();
+  for (uint32_t lane = 0; lane < stops.size(); lane++) {
+    if (stops[lane].reason == StopReason::budget) paused.push_back(lane);
+  }
+  run.fleet.resume(paused);
+  run.result.instructions += run.fleet.run().instructions;
+  return run;
+}
+
+std::vector<uint8_t> read_memory(const Fleet& fleet, uint32_t first, uint32_t count) {
+  std::vector<uint8_t> memory(count * Layout::data_bytes);
+  std::vector<Transfer> transfers;
+  for (uint32_t lane = 0; lane < count; lane++) {
+    for (size_t page = 0; page < Layout::pages.size(); page++) {
+      if (!(Layout::pages[page] & kWrite)) continue;
+      transfers.push_back({first + lane, static_cast<uint32_t>(kPageBytes), Layout::data_begin + page * kPageBytes,
+                           lane * Layout::data_bytes + page * kPageBytes});
+    }
+  }
+  fleet.read(transfers, memory);
+  return memory;
+}
+
+State state_of(const Batch& batch, const Run& run, uint32_t lane) {
+  State state;
+  for (Field field : batch.fields) state.values.push_back(run.fleet.get(field, lane));
+  state.instructions = run.fleet.get(Field::instructions, lane);
+  state.stop = run.fleet.stops()[lane];
+  state.memory = read_memory(run.fleet, lane, 1);
+  return state;
+}
+
+bool same_stop(const Stop& a, const Stop& b) {
+  return a.reason == b.reason && a.fault == b.fault && a.detail == b.detail && a.address == b.address;
+}
+
+/// Lanes that differ, at most `most` of them.
+std::vector<uint32_t> differences(const Batch& batch, const Run& a, const Run& b, size_t most) {
+  const uint32_t lanes = batch.options.lanes;
+  std::vector<uint8_t> differs(lanes);
+  std::vector<uint64_t> left(lanes), right(lanes);
+  std::vector<Field> fields = batch.fields;
+  fields.push_back(Field::instructions);
+  for (Field field : fields) {
+    a.fleet.get_all(field, left);
+    b.fleet.get_all(field, right);
+    for (uint32_t lane = 0; lane < lanes; lane++) differs[lane] |= left[lane] != right[lane];
+  }
+  std::span<const Stop> left_stops = a.fleet.stops(), right_stops = b.fleet.stops();
+  for (uint32_t lane = 0; lane < lanes; lane++) differs[lane] |= !same_stop(left_stops[lane], right_stops[lane]);
+  for (uint32_t first = 0; first < lanes; first += kMemoryLanes) {
+    const uint32_t count = std::min(kMemoryLanes, lanes - first);
+    std::vector<uint8_t> left_memory = read_memory(a.fleet, first, count), right_memory = read_memory(b.fleet, first, count);
+    for (uint32_t lane = 0; lane < count; lane++) {
+      size_t at = lane * Layout::data_bytes;
+      differs[first + lane] |= std::memcmp(&left_memory[at], &right_memory[at], Layout::data_bytes) != 0;
+    }
+  }
+  std::vector<uint32_t> found;
+  for (uint32_t lane = 0; lane < lanes && found.size() < most; lane++) {
+    if (differs[lane]) found.push_back(lane);
+  }
+  return found;
+}
+
+State initial_state(const Batch& batch, uint32_t lane) {
+  State state;
+  for (const auto& values : batch.initial) state.values.push_back(values[lane]);
+  state.memory = batch.data;
+  return state;
+}
+
+int run(const Options& options) {
+  const BlockGenerator generator(generatable_rows());
+  std::vector<uint64_t> lane_counts = {1, 31, 32, 33, 1000, 100'000};
+  if (options.lanes) lane_counts = {options.lanes};
+  int failures = 0;
+  for (uint64_t lanes : lane_counts) {
+    uint64_t instructions = 0, batches = 0;
+    for (const Shape& shape : kShapes) {
+      // As many batches as make the small fleets worth while.
+      const uint64_t repeats = std::max<uint64_t>(1, std::min<uint64_t>(16, 4000 / lanes));
+      for (uint64_t repeat = 0; repeat < repeats; repeat++) {
+        BatchOptions b;
+        b.seed = batch_seed(options.seed, lanes * 1000 + repeat);
+        b.lanes = static_cast<uint32_t>(lanes);
+        b.inputs_per_block = shape.inputs_per_block;
+        b.tags = true;
+        b.vectors = true;
+        const Batch batch = make_batch(generator, b);
+        const Run cpu = start(batch, "cpu"), other = start(batch, options.device);
+        instructions += other.result.instructions;
+        batches++;
+        if (cpu.result.instructions != other.result.instructions) {
+          std::printf("DIFFERENT: %" PRIu64 " instructions on the CPU, %" PRIu64 " on %s\n", cpu.result.instructions,
+                      other.result.instructions, options.device.c_str());
+          failures++;
+        }
+        for (uint32_t lane : differences(batch, cpu, other, 2)) {
+          std::printf("\nDIFFERENT: lane %u of %" PRIu64 ", %s, batch seed %" PRIu64 "\n", lane, lanes, shape.name, b.seed);
+          print_listing(batch, lane, cpu.fleet.get(Field::pc, lane));
+          print_states(batch, initial_state(batch, lane), state_of(batch, cpu, lane), "cpu", state_of(batch, other, lane),
+                       options.device.c_str());
+          std::printf("reproduce: devices_test --device %s --seed %" PRIu64 " --lanes %" PRIu64 "\n",
+                      options.device.c_str(), options.seed, lanes);
+          failures++;
+        }
+        if (failures > 4) return 1;
+      }
+    }
+    std::printf("%7" PRIu64 " lanes: %" PRIu64 " instructions in %" PRIu64 " fleets, %s\n", lanes, instructions, batches,
+                failures ? "some differ" : "the same on both");
+    std::fflush(stdout);
+  }
+  return failures ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace myriarm::differential
+
+int main(int argc, char** argv) {
+  using namespace myriarm;
+  differential::Options options;
+  if (!differential::parse(argc, argv, options)) {
+    std::fputs(differential::kUsage, stderr);
+    return 2;
+  }
+  if (options.device.starts_with("cuda") && !cuda_unavailable_reason().empty()) {
+    std::printf("Skipped: CPU and GPU were not compared, because there is no CUDA device here: %s\n",
+                cuda_unavailable_reason().c_str());
+    return differential::kSkipped;
+  }
+  try {
+    return differential::run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "devices_test: %s\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random instructions and random blocks on myriarm and on Unicorn: the same registers, flags, memory, counts and
+// stops. Batches alternate between single instructions and blocks.
+#include <malloc.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <stdexcept>
+
+#include "compare.h"
+#include "isa/decoder.h"
+
+namespace myriarm::differential {
+namespace {
+
+struct Options {
+  uint64_t seed = 1;
+  uint64_t instructions = 1'000'000;
+  std::string device = "cpu";
+  std::string row;
+  std::optional<uint64_t> batch;
+  std::optional<uint32_t> lane;
+  uint32_t failures = 5;  // told before giving up
+  bool keep_going = false;
+};
+
+constexpr const char* kUsage =
+    "unicorn_test [--instructions N] [--seed N] [--device cpu|cuda|cuda:N] [--row NAME] [--batch N] [--case N]\n"
+    "             [--keep-going]\n"
+    "Compares N random instructions with Unicorn. --row takes one row of the table (name or a part of it), --batch and\n"
+    "--case repeat one of them, --keep-going counts what differs row by row.\n";
+
+bool parse(int argc, char** argv, Options& options) {
+  for (int i = 1; i < argc; i++) {
+    std::string name = argv[i];
+    if (name == "--keep-going") {
+      options.keep_going = true;
+      continue;
+    }
+    if (i + 1 == argc) return false;
+    const char* value = argv[++i];
+    if (name == "--seed") options.seed = std::strtoull(value, nullptr, 0);
+    else if (name == "--instructions") options.instructions = std::strtoull(value, nullptr, 0);
+    else if (name == "--device") options.device = value;
+    else if (name == "--row") options.row = value;
+    else if (name == "--batch") options.batch = std::strtoull(value, nullptr, 0);
+    else if (name == "--case") options.lane = static_cast<uint32_t>(std::strtoul(value, nullptr, 0));
+    else return false;
+  }
+  return true;
+}
+
+bool needs_vectors(u16 row) {
+  RowFamily family = kRowInfos[row].family;
+  return family == RowFamily::floating_point || family == RowFamily::simd || family == RowFamily::crypto;
+}
+
+BatchOptions batch_options(const Options& options, uint64_t batch, bool vectors) {
+  BatchOptions b;
+  b.seed = batch_seed(options.seed, batch);
+  b.length = batch % 2 == 0 ? 1 : 0;
+  b.vectors = vectors;
+  return b;
+}
+
+/// True if one of 2,048 random cases of that row alone differs.
+bool differs_alone(UnicornEngine& unicorn, u16 row, bool vectors) {
+  BatchOptions options;
+  options.lanes = 2048;
+  options.inputs_per_block = 1;
+  options.length = 1;
+  options.vectors = vectors;
+  const Batch batch = make_batch(BlockGenerator({&row, 1}), options);
+  unicorn.load(batch);
+  const BatchResult result = run_on(batch, "cpu", 0, options.lanes, options.limit);
+  for (uint32_t lane = 0; lane < options.lanes; lane++) {
+    if (compare(unicorn, batch, lane, result.state(lane)) == Verdict::different) return true;
+  }
+  return false;
+}
+
+/// Counts entries that no longer hold: names that are no rows of the table, and rows that agree after all.
+int check_exclusions(UnicornEngine& unicorn, const std::vector<u16>& all, bool vectors) {
+  int wrong = 0;
+  for (const Exclusion& exclusion : exclusions()) {
+    bool exists = false;
+    for (u16 row : all) {
+      if (!matches(exclusion, row)) continue;
+      exists = true;
+      if (!exclusion.must_differ || differs_alone(unicorn, row, vectors)) continue;
+      std::printf("exclusions.inc: %s agrees with Unicorn in 2,048 cases, against the entry %s: take it out\n",
+                  std::string(kRowInfos[row].name).c_str(), exclusion.name.c_str());
+      wrong++;
+    }
+    if (exists) continue;
+    std::printf("exclusions.inc: %s is no implemented row or group: remove the entry\n", exclusion.name.c_str());
+    wrong++;
+  }
+  return wrong;
+}
+
+int run(const Options& options) {
+  const std::vector<u16> all = generatable_rows();
+  std::vector<u16> rows;
+  bool vectors = false;
+  for (u16 row : all) {
+    if (!options.row.empty() ? kRowInfos[row].name.find(options.row) != std::string_view::npos : !is_excluded(row)) {
+      rows.push_back(row);
+    }
+    vectors |= needs_vectors(row);
+  }
+  if (rows.empty()) {
+    std::fprintf(stderr, "unicorn_test: no implemented row of the table has \"%s\" in its name; see `myriarm isa`\n",
+                 options.row.c_str());
+    return 2;
+  }
+  UnicornEngine unicorn(vectors);
+  int wrong = options.row.empty() && !options.batch ? check_exclusions(unicorn, all, vectors) : 0;
+
+  const BlockGenerator generator(rows);
+  uint64_t instructions = 0, cases = 0, different = 0, not_comparable = 0;
+  std::map<StopReason, uint64_t> stops;
+  std::map<std::string_view, uint64_t> differing_rows;
+  std::vector<uint64_t> executed(kRowCount);
+  for (uint64_t n = options.batch.value_or(0); instructions < options.instructions; n++) {
+    const Batch batch = make_batch(generator, batch_options(options, n, vectors));
+    unicorn.load(batch);
+    const BatchResult result = run_on(batch, options.device, 0, batch.options.lanes, batch.options.limit);
+    for (uint32_t lane = 0; lane < batch.options.lanes; lane++) {
+      if (options.lane && *options.lane != lane) continue;
+      const State ours = result.state(lane);
+      instructions += ours.instructions;
+      cases++;
+      stops[ours.stop.reason]++;
+      uint32_t first_word = batch.code[(batch.block_begin[lane] - Layout::code_begin) / 4 + generator.has_exclusives()];
+      u16 first_row = decode(decode_table(), first_word).row;
+      executed[first_row]++;
+      const Verdict verdict = compare(unicorn, batch, lane, ours);
+      not_comparable += verdict == Verdict::not_comparable;
+      if (verdict != Verdict::different) continue;
+      different++;
+      if (batch.options.length == 1) differing_rows[kRowInfos[first_row].name]++;
+      if (options.keep_going || different > options.failures) continue;
+      tell(unicorn, batch, lane, options.device,
+           "unicorn_test --seed " + std::to_string(options.seed) + (options.row.empty() ? "" : " --row " + options.row) +
+               " --device " + options.device + " --batch " + std::to_string(n) + " --case " + std::to_string(lane));
+    }
+    if (options.batch || (different > options.failures && !options.keep_going)) break;
+  }
+
+  uint64_t untried = 0;
+  for (u16 row : rows) untried += executed[row] == 0;
+  std::printf("%llu instructions in %llu cases of %zu rows (%zu exclusions): %llu cases differ\n",
+              static_cast<unsigned long long>(instructions), static_cast<unsigned long long>(cases), rows.size(),
+              exclusions().size(), static_cast<unsigned long long>(different));
+  std::printf("seed %llu; %llu cases came to an address with a top byte, which Unicorn 2.0 does not ignore; "
+              "rows that began no case: %llu\nstops:",
+              static_cast<unsigned long long>(options.seed), static_cast<unsigned long long>(not_comparable),
+              static_cast<unsigned long long>(untried));
+  for (auto [reason, count] : stops) std::printf(" %s %llu", name(reason), static_cast<unsigned long long>(count));
+  std::printf("\n");
+  for (auto [row, count] : differing_rows) {
+    std::printf("differs alone: %s %llu times\n", std::string(row).c_str(), static_cast<unsigned long long>(count));
+  }
+  if (!options.batch && not_comparable * 20 > cases) {
+    std::printf("more than one case in twenty cannot be compared: the generator makes too many tagged addresses\n");
+    wrong++;
+  }
+  return wrong || different ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace myriarm::differential
+
+int main(int argc, char** argv) {
+  // The buffers of a batch are large: keep them from going back to the kernel, page by page, after each.
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  myriarm::differential::Options options;
+  if (const char* device = std::getenv("MYRIARM_TEST_DEVICE")) options.device = device;
+  if (!myriarm::differential::parse(argc, argv, options)) {
+    std::fputs(myriarm::differential::kUsage, stderr);
+    return 2;
+  }
+  try {
+    return myriarm::differential::run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "unicorn_test: %s\n", error.what());
+    return 2;
+  }
+}

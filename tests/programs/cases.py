@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+# What is run of each guest program: arguments, standard input and, where an answer is known from elsewhere, the
+# expected output. Everything else is compared with QEMU user mode.
+
+TEXT = b"""It was a bright cold day in April, and the clocks were striking thirteen lanes.
+the lane the warp the page, the lane the warp the frame
+"quoted" and (1 + 2) * 3
+\ttabs and trailing blanks   \n\n"""
+SUMS = b"1 + 2 * 3\n(1 + 2) * -3\n7 / 0 - 8 / 3\n99999999999 * 7 - -1\n((((((((((5))))))))))\n"
+BINARY = bytes(range(256)) * 5
+JSONS = [
+    b'{"b": [1, 2, {"c": null}], "a": "x\\ny", "a": 0.5e-7}',
+    b"[" * 60 + b"]" * 60,
+    b"[" * 200,
+    b'  "lone string"  ',
+    b'{"unfinished": [1, 2',
+    b"[1, 2,]",
+    b"[01]",
+    b"[-]",
+    b'["\\u12G4"]',
+    b'["control \x01"]',
+    b"truth",
+    b"[9223372036854775807, -9223372036854775808, 18446744073709551616, 1E400]",
+]
+FAULTS = ["null", "null-store", "high", "kernel", "readonly", "code", "jump", "jump-odd", "jump-data", "exclusive", "brk",
+          "udf", "privileged", "stack"]
+
+
+def case(*arguments, stdin=b"", expect=None):
+    return {"arguments": list(arguments), "stdin": stdin, "expect": expect}
+
+
+def seeds(*more):
+    return [case(), case("1"), case("12345"), case("18446744073709551615")] + list(more)
+
+
+def program(cases, sources=None, flags=(), lanes=True):
+    """`lanes`: also run 100 lanes, each with its lane number as seed."""
+    return {"cases": cases, "sources": sources, "flags": list(flags), "lanes": lanes}
+
+
+PROGRAMS = {
+    "aes": program(seeds()),
+    "arithmetic": program(seeds()),
+    "atomics": program(seeds()),
+    "bigint": program(seeds()),
+    "control": program(seeds(case("3", stdin=SUMS))),
+    "coremix": program(seeds()),
+    "crc": program(seeds()),
+    "echo": program([case(), case(stdin=TEXT), case("0", stdin=TEXT), case("6", stdin=BINARY)], lanes=False),
+    "exit42": program([case(expect="the answer\n")]),
+    "fault": program([case(kind) for kind in FAULTS] + [case("none")]),
+    "heap": program(seeds()),
+    "json": program(seeds(*[case(stdin=text) for text in JSONS])),
+    "kernel": program([case(), case("a", "b c", "", "--lanes", "-x", "*", "\u00e9"), case(stdin=b"abc"),
+                       case("x" * 3000, stdin=TEXT)]),
+    "lz": program(seeds(case(stdin=TEXT * 20), case(stdin=b"a" * 5000), case(stdin=BINARY))),
+    "matrix": program(seeds()),
+    "memory": program(seeds()),
+    "regex": program(seeds(case("3", "(a|b)*c", "abbac"), case("4", "x.?z$", "xz"))),
+    "selfmod": program(seeds(), flags=["-Wl,-N"]),
+    "sha256": program(seeds()),
+    "sieve": program(seeds()),
+    "sort": program(seeds()),
+    "words": program(seeds(case(stdin=TEXT))),
+    # The check values of mixed.c, from a native build.
+    "mixed": program([case("0", "1", expect="0000001647233d8f\n"), case("0", "10", expect="cc0884efa9414ef2\n"),
+                      case("1", "1", expect="000000127e5c108d\n"), case("7", "1", expect="00000014dceb8467\n"),
+                      case("12345", "10", expect="24c8176d4d19db3d\n")],
+                     sources=["bench/guests/mixed_linux.c", "bench/guests/mixed.c"]),
+    "example_collatz": program([case(), case("5", "100")], sources=["examples/collatz.c"]),
+    "example_fault": program([case(), case("readonly"), case("undefined"), case("some")], sources=["examples/fault.c"]),
+    "example_hello": program([case(expect="hello from lane 0\n")], sources=["examples/hello.c"]),
+    "example_life": program([case(), case("9", "30")], sources=["examples/life.c"]),
+    "example_mandelbrot": program([case(), case("17")], sources=["examples/mandelbrot.c"]),
+    "example_pi": program([case(), case("3", "1000")], sources=["examples/pi.c"]),
+    "example_proof_of_work": program([case(), case("3", "10")], sources=["examples/proof_of_work.c"]),
+    "example_queens": program([case("0", str(size)) for size in range(1, 10)] + [
+        case("0", "8", expect="8 queens: 92 solutions\n"), case("40")], sources=["examples/queens.c"]),
+    "example_sha256": program([case(stdin=b"abc",
+                                    expect="ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  -\n"),
+                               case(stdin=BINARY)], sources=["examples/sha256.c"]),
+}
+
+# The builds of every program. Armv8.2-A brings LSE atomics and CRC32.
+VARIANTS = {"O2": ["-O2"], "O3-v8.2": ["-O3", "-march=armv8.2-a"]}
+LANES = 100
+SAMPLED_LANES = [0, 1, 2, 7, 15, 31, 32, 33, 63, 64, 99]

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Takes the place of `myriarm run` in the harness's own test: it runs the program under QEMU, and with STAND_IN_LIE set
+# it does one thing wrong, which the harness must notice.
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+lie = os.environ.get("STAND_IN_LIE", "")
+parser = argparse.ArgumentParser()
+parser.add_argument("run")
+parser.add_argument("--device")
+parser.add_argument("--stdin")
+parser.add_argument("--lanes", type=int, default=1)
+parser.add_argument("--json")
+parser.add_argument("--quiet", action="store_true")
+parser.add_argument("program")
+parser.add_argument("arguments", nargs=argparse.REMAINDER)
+options = parser.parse_args()
+stdin = pathlib.Path(options.stdin).read_bytes()
+
+
+def run(lane):
+    result = subprocess.run(["qemu-aarch64", "-E", f"MYRIARM_LANE={lane}", options.program] + options.arguments,
+                            input=stdin, capture_output=True, env={})
+    stderr = b"".join(line for line in result.stderr.splitlines(True) if not line.startswith(b"qemu: uncaught target"))
+    return result.stdout, stderr, result.returncode
+
+
+if options.json is None:
+    stdout, stderr, status = run(0)
+    sys.stdout.buffer.write(stdout[:-1] if lie == "output" else stdout)
+    sys.stderr.buffer.write(stderr)
+    sys.stdout.flush()
+    sys.exit((128 - status if status < 0 else status) ^ (lie == "status"))
+
+lanes = []
+for number in range(options.lanes):
+    stdout, stderr, status = run(31 if lie == "lane" and number == 32 else number)
+    if lie == "stderr":
+        stderr += b"noise"
+    lanes.append({"lane": number, "stop": "exited" if status >= 0 else "fault", "exit_status": status if status >= 0 else -1,
+                  "signal": max(0, -status) ^ (lie == "signal"), "instructions": 1000 + number + (lie == "count" and options.lanes > 1 and number == 0),
+                  "stdout": stdout.decode(errors="replace"), "stderr": stderr.decode(errors="replace")})
+total = sum(lane["instructions"] for lane in lanes) + (lie == "sum")
+pathlib.Path(options.json).write_text(json.dumps({"lanes": options.lanes, "instructions": total, "lane_results": lanes}))

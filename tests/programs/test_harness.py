@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# The test of run_programs.py: with an honest stand-in for myriarm it passes, with each lie it fails, and a missing tool
+# is a failure whose sentence names the package.
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def harness(work, lie="", path=None, myriarm=HERE / "stand_in.py"):
+    environment = dict(os.environ, STAND_IN_LIE=lie)
+    if path is not None:
+        environment["PATH"] = path
+    return subprocess.run([sys.executable, HERE / "run_programs.py", "--myriarm", myriarm, "--work", work, "--lanes", "33",
+                           "example_hello"], capture_output=True, text=True, env=environment)
+
+
+def main():
+    wrong = 0
+
+    def expect(what, condition, result):
+        nonlocal wrong
+        if not condition:
+            wrong += 1
+            print(f"{what}: status {result.returncode}\n{result.stdout}{result.stderr}")
+
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        honest = harness(work)
+        expect("an honest myriarm passes", honest.returncode == 0, honest)
+        for lie, sentence in (("output", "the output differs"), ("status", "the exit status differs"),
+                              ("lane", "lane 32 of 33"), ("stderr", "standard error differs"),
+                              ("signal", "the signal differs"), ("sum", "the sum of the lanes' instructions"),
+                              ("count", "alone and in a fleet")):
+            result = harness(work, lie)
+            expect(f"the lie \"{lie}\" is noticed", result.returncode == 1 and sentence in result.stderr, result)
+        for tool, package in (("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"), ("qemu-aarch64", "qemu-user")):
+            tools = work / f"without-{tool}"
+            tools.mkdir()
+            for other in ("aarch64-linux-gnu-gcc", "qemu-aarch64"):
+                if other != tool:
+                    (tools / other).symlink_to(shutil.which(other))
+            result = harness(work, path=str(tools))
+            expect(f"a missing {tool} is named", result.returncode == 1 and f"package {package}" in result.stderr, result)
+        result = harness(work, myriarm=work / "nothing")
+        expect("a missing myriarm is named", result.returncode == 1 and "make build" in result.stderr, result)
+    print("the harness notices what it must" if not wrong else f"{wrong} of the harness's checks failed")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds one freestanding Linux guest: build_guest.sh OUTPUT [FLAG or SOURCE]...
+# The one place that knows the flags of guests: general registers only, no C library, one small static ELF whose bytes
+# depend on nothing but sources and compiler. Later flags win, so that a test can ask for another optimisation level.
+set -eu
+cd "$(dirname "$0")/.."
+compiler=${MYRIARM_GUEST_COMPILER:-aarch64-linux-gnu-gcc}
+if ! command -v "$compiler" >/dev/null 2>&1; then
+  echo "build_guest.sh: $compiler is missing: install the Debian package gcc-aarch64-linux-gnu." >&2
+  exit 3
+fi
+output=$1
+shift
+exec "$compiler" -std=gnu11 -O2 -ffreestanding -fno-builtin -mgeneral-regs-only -mno-outline-atomics \
+  -fno-pic -no-pie -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-ident \
+  -fno-tree-loop-distribute-patterns -ffunction-sections -fdata-sections -Wall -Wextra -Werror \
+  -Iexamples/guest/runtime examples/guest/runtime/guest.c examples/guest/runtime/start.S "$@" \
+  -static -nostdlib -nostartfiles -s -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,max-page-size=4096 \
+  -Wl,-z,noseparate-code -Wl,--no-warn-rwx-segments -o "$output"

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Holds the source tree to docs/architecture.md: which layer may include which, that core/ is freestanding, that every
+# source file has its SPDX line and a decent length, and that no path of a build machine got in.
+#   check_layers.py [ROOT]     prints one line a mistake; status 1 if there is any
+import pathlib
+import re
+import sys
+
+# A layer is a folder; the longest folder that holds a file is its layer. What it may include: other layers, or files.
+HEADERS = "include/myriarm"
+DATA_TYPES = [f"{HEADERS}/{name}.h" for name in ("error", "fleet", "program", "stop")]
+LAYERS = {
+    "src/core": ["src/core"],
+    "src/isa": ["src/core", "src/isa", f"{HEADERS}/isa.h"],
+    "src/translate": ["src/core", "src/isa", "src/translate"],
+    "src/backends": ["src/core", "src/isa", "src/translate", "src/backends", *DATA_TYPES],
+    "src/fleet": ["src/core", "src/isa", "src/translate", "src/backends", "src/fleet", HEADERS],
+    HEADERS: [HEADERS],
+    "src/linux": [HEADERS, "src/linux"],
+    "src/gdb": [HEADERS, "src/gdb"],
+    "src/trace": [HEADERS, "src/trace"],
+    "cli": [HEADERS, "cli"],
+    "python": [HEADERS, "python"],
+    "examples": [HEADERS, "examples"],
+    "tests": None,  # free
+    "bench": None,
+    "tools": None,
+}
+# Where #include looks, after the file's own folder: the include paths of the builds.
+INCLUDE_FOLDERS = ["src", "include", "examples/guest/runtime", "."]
+# What engines and both compilers share: no library, none of these words, no question which compiler this is.
+FREESTANDING = ["src/core", "src/isa/forms", "src/isa/rows.h", "src/isa/execute.h", "src/isa/decoder.h"]
+PORTABLE = "src/core/portable.h"
+FORBIDDEN = {
+    r"\bstd\s*::": "std::",
+    r"\bthrow\b": "throw",
+    r"\b(?:try|catch)\b": "try or catch",
+    r"\bvirtual\b": "virtual",
+    r"\bgoto\b": "goto",
+}
+COMPILER_QUESTION = re.compile(r"\b(?:__CUDACC\w*|__CUDA_ARCH__|__NVCC__|__METAL\w*|_MSC_VER|__GNUC__|__clang__)\b")
+# Libraries by the start of their <include>, and the folders that may use them. The library proper needs none but CUDA.
+LIBRARIES = {
+    r"(?:cuda|nvrtc|cooperative_groups|cub/|thrust/|nvJitLink)": ["src/backends/cuda", "tests", "bench"],
+    r"(?:fmt/|nlohmann/|CLI/)": ["cli", "tests", "bench", "examples"],
+    r"(?:Python\.h|nanobind/|pybind11/)": ["python"],
+}
+# Host headers that the build makes, by the name they are included with. An entry that nothing includes is a mistake.
+GENERATED = {}
+# Files longer than the limit, each with its reason. An entry that is not needed is a mistake.
+MOST_LINES = 600
+LONG_FILES = {}
+
+CODE = {".h", ".c", ".cpp", ".cu", ".cuh", ".S", ".inc"}
+SOURCES = CODE | {".py", ".sh", ".cmake"}
+SOURCE_NAMES = {"CMakeLists.txt", "Makefile", "run"}
+NOT_TEXT = {".bin", ".elf", ".png", ".gz", ".xz", ".zip", ".so", ".a", ".o", ".npz"}
+SKIPPED_FOLDERS = re.compile(r"^(?:build(?:-.*)?|dist|__pycache__|.*\.egg-info|venv|\.(?!ci$|github$).*)$")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+MACHINE_PATH = re.compile(r"(?<![\w.\-/})~*])/(?:root|work|home|Users)/[\w.\-]+")
+SPDX = "SPDX-License-Identifier: Apache-2.0"
+
+
+def walk(folder):
+    for path in sorted(folder.iterdir()):
+        if path.is_symlink() or path.name == ".git":  # a file, in a linked worktree
+            continue
+        if path.is_dir():
+            if not SKIPPED_FOLDERS.match(path.name):
+                yield from walk(path)
+        elif path.is_file():
+            yield path
+
+
+def inside(name, folders):
+    return any(name == folder or name.startswith(folder + "/") for folder in folders)
+
+
+def layer_of(name):
+    found = [folder for folder in LAYERS if inside(name, [folder])]
+    return max(found, key=len) if found else None
+
+
+def without_comments(text, strings=False):
+    """The text without comments, and without string and character literals unless `strings`; lines stay lines."""
+    def keep_lines(match):
+        token = match.group(0)
+        if token[0] in "\"'" and strings:
+            return token
+        return "\n" * token.count("\n") or " "
+    return re.sub(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", keep_lines, text, flags=re.DOTALL)
+
+
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
+
+
+class Checker:
+    def __init__(self, root):
+        self.root = root
+        self.mistakes = []
+        self.used_generated = set()
+        self.used_long = set()
+
+    def mistake(self, name, line, sentence):
+        self.mistakes.append(f"{name}:{line}: {sentence}")
+
+    def resolve(self, path, quote, target):
+        """The file of the project that an #include names, or None."""
+        places = [path.parent] if quote == '"' else []
+        for place in places + [self.root / folder for folder in INCLUDE_FOLDERS]:
+            file = (place / target).resolve()
+            if file.is_file() and file.is_relative_to(self.root):
+                return file.relative_to(self.root).as_posix()
+        return None
+
+    def check_includes(self, path, name, text):
+        layer = layer_of(name)
+        if layer is None:
+            self.mistake(name, 1, "no layer has this folder: move the file, or add the folder to LAYERS in check_layers.py.")
+            return
+        allowed = LAYERS[layer]
+        for match in INCLUDE.finditer(text):
+            quote, target = match.groups()
+            line = line_of(text, match.start(1))
+            file = self.resolve(path, quote, target)
+            for pattern, folders in LIBRARIES.items():
+                if file is None and re.match(pattern, target) and not inside(name, folders):
+                    self.mistake(name, line, f"only {', '.join(folders)} may include <{target}>.")
+            if inside(name, FREESTANDING) and quote == "<" and name != PORTABLE:
+                self.mistake(name, line, f"freestanding code includes no <{target}>; {PORTABLE} alone may.")
+            if file is None and quote == '"' and allowed is not None:
+                if target in GENERATED:
+                    self.used_generated.add(target)
+                else:
+                    self.mistake(name, line, f"\"{target}\" is not in the repository; a library's header is included with <>.")
+            elif file is not None and allowed is not None and not inside(file, allowed):
+                self.mistake(name, line, f"{layer} must not include {file}; it may include {', '.join(allowed)}.")
+
+    def check_freestanding(self, name, text):
+        code = without_comments(text)
+        for pattern, word in FORBIDDEN.items():
+            for match in re.finditer(pattern, code):
+                self.mistake(name, line_of(code, match.start()), f"freestanding code has no {word}.")
+        if name == PORTABLE:
+            return
+        for match in COMPILER_QUESTION.finditer(code):
+            self.mistake(name, line_of(code, match.start()),
+                         f"{match.group(0)}: only {PORTABLE} asks which compiler this is.")
+
+    def check_file(self, path):
+        name = path.relative_to(self.root).as_posix()
+        if path.suffix in NOT_TEXT:
+            return
+        data = path.read_bytes()
+        if b"\0" in data:
+            return
+        text = data.decode(errors="replace")
+        for match in MACHINE_PATH.finditer(text):
+            self.mistake(name, line_of(text, match.start()), f"{match.group(0)} is a path of one machine.")
+        if path.suffix not in SOURCES and path.name not in SOURCE_NAMES:
+            return
+        lines = text.splitlines()
+        if not any(SPDX in line for line in lines[:3]):
+            self.mistake(name, 1, f"the first lines lack \"{SPDX}\".")
+        if len(lines) > MOST_LINES and path.suffix != ".inc":
+            if name in LONG_FILES:
+                self.used_long.add(name)
+            else:
+                self.mistake(name, len(lines), f"{len(lines)} lines, more than {MOST_LINES}: split the file.")
+        if path.suffix in CODE:
+            self.check_includes(path, name, without_comments(text, strings=True))
+            if inside(name, FREESTANDING):
+                self.check_freestanding(name, text)
+
+    def check(self):
+        for path in walk(self.root):
+            self.check_file(path)
+        for name in sorted(set(LONG_FILES) - self.used_long):
+            self.mistake("tools/check_layers.py", 1, f"LONG_FILES lists {name}, which is not longer than {MOST_LINES} lines.")
+        for name in sorted(set(GENERATED) - self.used_generated):
+            self.mistake("tools/check_layers.py", 1, f"GENERATED lists {name}, which nothing includes.")
+        return self.mistakes
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[1]).resolve()
+    if not (root / "src").is_dir():
+        print(f"check_layers.py: {root} has no src/ folder: give the root of the repository.", file=sys.stderr)
+        return 2
+    mistakes = Checker(root).check()
+    for mistake in mistakes:
+        print(mistake)
+    print(f"check_layers.py: {len(mistakes)} mistakes" if mistakes else "check_layers.py: every rule is kept")
+    return 1 if mistakes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
