@@ -23,9 +23,9 @@ constexpr uint64_t kRawMemory = uint64_t{4} << 20;
 
 constexpr char kExitStatusHelp[] =
     "Options come before PROGRAM; what follows it belongs to the program.\n"
-    "Exit status of a lane: that of the program; 128 + signal if a fault killed it; 0 after HLT of a bare program and\n"
-    "1 after its SVC; 124 at --max-instructions; 130 after Ctrl-C; 137 if memory for its pages ran out. With many lanes:\n"
-    "0 if all have 0, else the highest. 2 for a mistake in the arguments.";
+    "Exit status of a lane: that of the program; 128 + signal if a fault killed it; 0 after HLT of a bare program\n"
+    "and 1 after its SVC; 124 at --max-instructions; 130 after Ctrl-C; 137 if memory for its pages ran out. With\n"
+    "many lanes: 0 if all have 0, else the highest. 2 for a mistake in the arguments.";
 
 struct RunCommand {
   FleetOptions fleet;
@@ -176,7 +176,7 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
          "Adds an environment variable; may be repeated")
       ->type_name("NAME=VALUE")->trigger_on_parse();
   run->add_option("--seed", command->seed, "For the guests' random numbers")->type_name("N");
-  run->add_option("--json", command->json, "Writes the result as JSON; - is standard output, then with nothing else on it")
+  run->add_option("--json", command->json, "Writes the result as JSON; - is standard output, with nothing else on it")
       ->type_name("FILE");
   run->add_flag("--registers", command->registers, "Registers too");
   run->add_flag("--quiet", command->quiet, "No summary and no progress bar");

@@ -50,8 +50,11 @@ uint64_t parse_size(const std::string& text, const char* option) {
 std::string hex(uint64_t value) { return fmt::format("{:#x}", value); }
 
 std::string grouped(uint64_t value) {
-  std::string text = std::to_string(value);
-  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
+  std::string digits = std::to_string(value), text;
+  for (size_t i = 0; i < digits.size(); i++) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
   return text;
 }
 

@@ -69,17 +69,18 @@ uint64_t hardware_capabilities() {
   };
   static constexpr Capability capabilities[] = {
       {"FP", 0},    {"SIMD", 1}, {"AES", 3},  {"PMULL", 4},  {"SHA1", 5},   {"SHA256", 6}, {"CRC32", 7},
-      {"LSE", 8},   {"FP16", 9}, {"RDM", 12}, {"LRCPC", 15}, {"DPB", 16},   {"SHA3", 17},  {"SM3", 18},
-      {"SM4", 19},  {"DOTPROD", 20}, {"SHA512", 21},
+      {"LSE", 8},   {"FP16", 9}, {"RDM", 12}, {"LRCPC", 15}, {"SHA3", 17},  {"SM3", 18},   {"SM4", 19},
+      {"DOTPROD", 20}, {"SHA512", 21},
   };
-  constexpr uint64_t kCpuid = uint64_t{1} << 11;  // MRS of ID registers works at EL0
+  // These two are rows of the base set: MRS of ID registers works at EL0, and so does DC CVAP.
+  constexpr uint64_t kCpuid = uint64_t{1} << 11, kDcpop = uint64_t{1} << 16;
   static const uint64_t value = [] {
     std::map<std::string, bool> complete;
     for (const IsaRow& row : isa_rows()) {
       bool& all = complete.try_emplace(row.feature, true).first->second;
       all = all && row.status == "implemented";
     }
-    uint64_t bits = kCpuid;
+    uint64_t bits = kCpuid | kDcpop;
     for (const Capability& c : capabilities) {
       auto found = complete.find(c.feature);
       if (found != complete.end() && found->second) bits |= uint64_t{1} << c.bit;
@@ -104,7 +105,9 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t memory, const Linu
                         " bytes cannot be made; use a multiple of 4 KiB above zero");
   }
   uint64_t window_begin = ~uint64_t{0};
-  for (const Segment& s : image.program.segments) window_begin = std::min(window_begin, s.address / kPageBytes * kPageBytes);
+  for (const Segment& s : image.program.segments) {
+    window_begin = std::min(window_begin, s.address / kPageBytes * kPageBytes);
+  }
   if (image.program.segments.empty() || memory > ~window_begin) {
     throw ArgumentError(name + ": a guest memory of " + kibibytes(memory) +
                         " leaves the 64-bit address space; use a smaller one");

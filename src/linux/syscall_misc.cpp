@@ -136,7 +136,9 @@ void SyscallServer::uname(Calls calls) {
   constexpr size_t kFieldBytes = 65;
   static constexpr const char* fields[] = {"Linux", "myriarm", "6.1.0", "#1 SMP myriarm", "aarch64", "(none)"};
   std::array<uint8_t, kFieldBytes * std::size(fields)> names = {};
-  for (size_t i = 0; i < std::size(fields); i++) std::memcpy(&names[i * kFieldBytes], fields[i], std::strlen(fields[i]));
+  for (size_t i = 0; i < std::size(fields); i++) {
+    std::memcpy(&names[i * kFieldBytes], fields[i], std::strlen(fields[i]));
+  }
   for (Call* call : calls) call->result = store_all(*call, call->arguments[0], names) ? 0 : -EFAULT;
 }
 

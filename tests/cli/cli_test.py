@@ -171,7 +171,8 @@ class Json(CliTest):
         self.assertEqual(len(json.loads(path.read_text())["lane_results"]), 2)
 
     def test_stops(self):
-        for code, stop, number in ((guest.LOAD_FAULT, "fault", signal.SIGSEGV), (guest.BREAK, "breakpoint", signal.SIGTRAP),
+        for code, stop, number in ((guest.LOAD_FAULT, "fault", signal.SIGSEGV),
+                                   (guest.BREAK, "breakpoint", signal.SIGTRAP),
                                    (guest.UNDEFINED, "undefined", signal.SIGILL)):
             lane = self.run_json(self.elf(code))[0]["lane_results"][0]
             self.assertEqual((lane["stop"], lane["exit_status"], lane["signal"]), (stop, None, number))
@@ -209,8 +210,8 @@ class Bare(CliTest):
 
     def test_budget_entry_and_memory(self):
         raw = self.file("raw", guest.UNDEFINED + guest.LOOP)
-        result, status = self.run_json("--raw", "4096", "--entry", "0x1004", "--memory", "64K", "--max-instructions", 77,
-                                       "--registers", raw)
+        result, status = self.run_json("--raw", "4096", "--entry", "0x1004", "--memory", "64K", "--max-instructions",
+                                       77, "--registers", raw)
         lane = result["lane_results"][0]
         self.assertEqual((lane["stop"], lane["instructions"], lane["registers"]["sp"], status),
                          ("budget", 77, "0x10000", 124))

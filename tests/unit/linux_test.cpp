@@ -54,9 +54,12 @@ ElfImage image_of(const std::vector<uint32_t>& words) { return parse_elf(program
 std::string text(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 
+using Results = std::vector<int64_t>;
+
 /// Makes system calls in lanes, one batch at a time.
 struct Caller {
-  explicit Caller(uint64_t lanes, LinuxOptions options = {}) : machine(image_of({kSvc, kBrk}), fleet_of(lanes), options) {}
+  explicit Caller(uint64_t lanes, LinuxOptions options = {})
+      : machine(image_of({kSvc, kBrk}), fleet_of(lanes), options) {}
 
   struct Request {
     uint64_t number, x0 = 0, x1 = 0, x2 = 0;
@@ -187,6 +190,27 @@ TEST(LinuxStart, TheLargestLaneNumberFits) {
   EXPECT_STREQ(reinterpret_cast<const char*>(bytes.data()), "4294967295");
 }
 
+TEST(LinuxStart, HardwareCapabilitiesAgreeWithTheIdRegisters) {
+  constexpr uint32_t kIsar0 = 0xd5380600, kIsar1 = 0xd5380621, kPfr0 = 0xd5380402;  // mrs x0, mrs x1, mrs x2
+  LinuxFleet machine(image_of({kIsar0, kIsar1, kPfr0, kBrk}), fleet_of(1), {});
+  machine.run();
+  ASSERT_EQ(machine.outcome(0).stop.reason, StopReason::breakpoint);
+  auto field = [&](unsigned reg, unsigned low_bit) { return machine.fleet().get(x(reg), 0) >> low_bit & 15; };
+  auto capability = [&](unsigned bit) { return (hardware_capabilities() >> bit & 1) != 0; };
+  EXPECT_EQ(capability(0), field(2, 16) != 15) << "FP";
+  EXPECT_EQ(capability(1), field(2, 20) != 15) << "ASIMD";
+  EXPECT_EQ(capability(3), field(0, 4) >= 1) << "AES";
+  EXPECT_EQ(capability(4), field(0, 4) >= 2) << "PMULL";
+  EXPECT_EQ(capability(5), field(0, 8) >= 1) << "SHA1";
+  EXPECT_EQ(capability(6), field(0, 12) >= 1) << "SHA2";
+  EXPECT_EQ(capability(7), field(0, 16) >= 1) << "CRC32";
+  EXPECT_EQ(capability(8), field(0, 20) >= 2) << "ATOMICS";
+  EXPECT_TRUE(capability(11)) << "CPUID";
+  EXPECT_EQ(capability(12), field(0, 28) >= 1) << "ASIMDRDM";
+  EXPECT_EQ(capability(15), field(1, 20) >= 1) << "LRCPC";
+  EXPECT_EQ(capability(16), field(1, 0) >= 1) << "DCPOP";
+}
+
 TEST(LinuxStart, StackIsAnEighthOfMemoryAtTheEnd) {
   ProcessLayout layout = lay_out_process(image_of({kSvc}), 1 << 20, {});
   EXPECT_EQ(layout.window_end, 0x500000u);
@@ -198,8 +222,9 @@ TEST(LinuxStart, StackIsAnEighthOfMemoryAtTheEnd) {
 TEST(LinuxStart, AnExecutableStackIsGivenWhenAsked) {
   test::ElfFile file = program_of({kSvc});
   file.add(PT_GNU_STACK, PF_R | PF_W | PF_X, 0, 0, 0, 0);
-  EXPECT_TRUE(lay_out_process(parse_elf(file.bytes(), "guest"), 1 << 20, {}).program.segments.back().permissions & kExecute);
-  EXPECT_FALSE(lay_out_process(image_of({kSvc}), 1 << 20, {}).program.segments.back().permissions & kExecute);
+  auto stack = [](const ElfImage& image) { return lay_out_process(image, 1 << 20, {}).program.segments.back(); };
+  EXPECT_TRUE(stack(parse_elf(file.bytes(), "guest")).permissions & kExecute);
+  EXPECT_FALSE(stack(image_of({kSvc})).permissions & kExecute);
 }
 
 TEST(LinuxStart, WhatDoesNotFitIsRefused) {
@@ -236,15 +261,15 @@ TEST(LinuxRandom, GetrandomGoesOnWhereItEnded) {
   LinuxOptions options;
   options.seed = 11;
   Caller caller(2, options);
-  EXPECT_EQ(caller.call({{kGetrandom, kData, 5}, {kGetrandom, kData, 0}}), (std::vector<int64_t>{5, 0}));
-  EXPECT_EQ(caller.call({{kGetrandom, kData + 5, 8, 1}, {kGetrandom, kData, 13, 2}}), (std::vector<int64_t>{8, 13}));
+  EXPECT_EQ(caller.call({{kGetrandom, kData, 5}, {kGetrandom, kData, 0}}), (Results{5, 0}));
+  EXPECT_EQ(caller.call({{kGetrandom, kData + 5, 8, 1}, {kGetrandom, kData, 13, 2}}), (Results{8, 13}));
   std::vector<uint8_t> expected(13);
   for (uint32_t lane : {0u, 1u}) {
     random_bytes(11, lane, kRandomBytes, expected);
     EXPECT_EQ(caller.machine.fleet().read(lane, kData, 13), expected);
   }
-  EXPECT_EQ(caller.call({{kGetrandom, kData, 1, 8}, {kGetrandom, kCode, 1}}), (std::vector<int64_t>{-EINVAL, -EFAULT}));
-  EXPECT_EQ(caller.call({{kGetrandom, kData, 1, 6}, {kGetrandom, kDataEnd - 3, 10}}), (std::vector<int64_t>{-EINVAL, 3}));
+  EXPECT_EQ(caller.call({{kGetrandom, kData, 1, 8}, {kGetrandom, kCode, 1}}), (Results{-EINVAL, -EFAULT}));
+  EXPECT_EQ(caller.call({{kGetrandom, kData, 1, 6}, {kGetrandom, kDataEnd - 3, 10}}), (Results{-EINVAL, 3}));
 }
 
 // ---- output and input
@@ -253,9 +278,9 @@ TEST(LinuxOutput, EachLaneHasItsOwn) {
   Caller caller(3);
   for (uint32_t lane = 0; lane < 3; lane++) caller.put_text(kData, "lane" + std::to_string(lane), lane);
   EXPECT_EQ(caller.call({{kWrite64, 1, kData, 5}, {kWrite64, 2, kData, 5}, {kWrite64, 1, kData, 4}}),
-            (std::vector<int64_t>{5, 5, 4}));
+            (Results{5, 5, 4}));
   EXPECT_EQ(caller.call({{kWrite64, 1, kData + 4, 1}, {kWrite64, 1, kData, 0}, {kWrite64, 1, kData + 4, 1}}),
-            (std::vector<int64_t>{1, 0, 1}));
+            (Results{1, 0, 1}));
   EXPECT_EQ(text(caller.machine.standard_output(0)), "lane00");
   EXPECT_EQ(text(caller.machine.standard_output(1)), "");
   EXPECT_EQ(text(caller.machine.standard_error(1)), "lane1");
@@ -294,16 +319,16 @@ TEST(LinuxOutput, VectorsAreGathered) {
   Caller caller(2);
   caller.put_text(kData, "abcdef");
   caller.put(kData + 0x100, {kData, 2, kData + 4, 0, kData + 3, 3});
-  EXPECT_EQ(caller.call({{kWritev, 1, kData + 0x100, 3}, {kWritev, 1, kDataEnd, 1}}), (std::vector<int64_t>{5, -EFAULT}));
+  EXPECT_EQ(caller.call({{kWritev, 1, kData + 0x100, 3}, {kWritev, 1, kDataEnd, 1}}), (Results{5, -EFAULT}));
   EXPECT_EQ(text(caller.machine.standard_output(0)), "abdef");
   caller.put(kData + 0x100, {kData, 2, 0, 4, kData + 3, 3});
-  EXPECT_EQ(caller.call({{kWritev, 1, kData + 0x100, 3}, {kWritev, 1, kData, 0}}), (std::vector<int64_t>{2, 0}));
+  EXPECT_EQ(caller.call({{kWritev, 1, kData + 0x100, 3}, {kWritev, 1, kData, 0}}), (Results{2, 0}));
   EXPECT_EQ(text(caller.machine.standard_output(0)), "abdefab") << "ends at the bad buffer";
   caller.put(kData + 0x100, {kData, 2, kData, ~uint64_t{0}});
   EXPECT_EQ(caller.call({{kWritev, 1, kData + 0x100, 2}, {kWritev, 1, kData, 1025}}),
-            (std::vector<int64_t>{-EINVAL, -EINVAL}));
+            (Results{-EINVAL, -EINVAL}));
   EXPECT_EQ(caller.call({{kWritev, 5, kData + 0x100, 2}, {kWritev, 1, kData, ~uint64_t{0}}}),
-            (std::vector<int64_t>{-EBADF, -EINVAL}));
+            (Results{-EBADF, -EINVAL}));
   EXPECT_EQ(text(caller.machine.standard_output(0)), "abdefab");
 }
 
@@ -323,8 +348,8 @@ TEST(LinuxInput, EachLaneReadsAllOfIt) {
   LinuxOptions options;
   options.standard_input = bytes_of("hello world");
   Caller caller(2, options);
-  EXPECT_EQ(caller.call({{kRead63, 0, kData, 5}, {kRead63, 0, kData, 100}}), (std::vector<int64_t>{5, 11}));
-  EXPECT_EQ(caller.call({{kRead63, 0, kData + 5, 100}, {kRead63, 0, kData, 100}}), (std::vector<int64_t>{6, 0}));
+  EXPECT_EQ(caller.call({{kRead63, 0, kData, 5}, {kRead63, 0, kData, 100}}), (Results{5, 11}));
+  EXPECT_EQ(caller.call({{kRead63, 0, kData + 5, 100}, {kRead63, 0, kData, 100}}), (Results{6, 0}));
   EXPECT_EQ(text(caller.machine.fleet().read(0, kData, 11)), "hello world");
   EXPECT_EQ(text(caller.machine.fleet().read(1, kData, 11)), "hello world");
 }
@@ -354,6 +379,31 @@ TEST(LinuxInput, VectorsAreScattered) {
   EXPECT_EQ(text(caller.machine.fleet().read(0, kData + 0x10, 4)), "llo ");
 }
 
+TEST(LinuxInput, ALaneForWhichThePoolIsTooSmallGoesOnWhenItHasGrown) {
+  if (test_device() != "cpu") GTEST_SKIP() << "the pool is counted here in pages of one lane";
+  FleetOptions fleet = fleet_of(2);
+  fleet.pool = 3 * kPageBytes;  // a page of stack for each lane, and one more
+  LinuxOptions options;
+  options.standard_input = bytes_of("hello world");
+  LinuxFleet machine(image_of({kSvc, kBrk}), fleet, options);
+  machine.fleet().fill(x(8), kRead63);
+  machine.fleet().fill(x(1), kData);
+  machine.fleet().fill(x(2), 5);
+  for (int again = 0; again < 2; again++) {
+    machine.run();
+    EXPECT_EQ(machine.outcome(0).stop.reason, StopReason::breakpoint);
+    EXPECT_EQ(machine.outcome(1).stop.reason, StopReason::out_of_memory);
+  }
+  machine.fleet().grow_pool(6 * kPageBytes);
+  machine.run();
+  for (uint32_t lane : {0u, 1u}) {
+    EXPECT_EQ(machine.outcome(lane).stop.reason, StopReason::breakpoint);
+    EXPECT_EQ(machine.fleet().get(x(0), lane), 5u);
+    EXPECT_EQ(machine.fleet().get(Field::instructions, lane), 1u);
+    EXPECT_EQ(text(machine.fleet().read(lane, kData, 5)), "hello");
+  }
+}
+
 // ---- memory
 
 TEST(LinuxBreak, GrowsAndShrinks) {
@@ -361,7 +411,7 @@ TEST(LinuxBreak, GrowsAndShrinks) {
   auto start = static_cast<uint64_t>(caller.call({{kBrkCall}, {kBrkCall, 1}, {kBrkCall, kData}})[2]);
   EXPECT_EQ(start, kDataEnd);
   auto ends = caller.call({{kBrkCall, start + 5}, {kBrkCall, start + 0x3000}, {kBrkCall, start - 1}});
-  EXPECT_EQ(ends, (std::vector<int64_t>{static_cast<int64_t>(start + 5), static_cast<int64_t>(start + 0x3000),
+  EXPECT_EQ(ends, (Results{static_cast<int64_t>(start + 5), static_cast<int64_t>(start + 0x3000),
                                         static_cast<int64_t>(start)}));
   caller.put(start + 0xff8, {42}, 0);
   EXPECT_THROW(caller.put(start + 0x1000, {42}, 0), ArgumentError);
@@ -390,7 +440,7 @@ TEST(LinuxBreak, StaysBelowTheStack) {
 TEST(LinuxBreak, SystemCallsReachTheHeap) {
   Caller caller(2);
   caller.call({{kBrkCall, kDataEnd + 0x1000}, {kBrkCall}});
-  EXPECT_EQ(caller.call({{kWrite64, 1, kDataEnd - 1, 4}, {kWrite64, 1, kDataEnd - 1, 4}}), (std::vector<int64_t>{4, 1}));
+  EXPECT_EQ(caller.call({{kWrite64, 1, kDataEnd - 1, 4}, {kWrite64, 1, kDataEnd - 1, 4}}), (Results{4, 1}));
 }
 
 // ---- the rest
@@ -443,10 +493,11 @@ TEST(LinuxIdentity, UnameAndNumbers) {
 
 TEST(LinuxUnimplemented, IsReportedByName) {
   Caller caller(3);
-  EXPECT_EQ(caller.call({{kOpenat}, {kMmap}, {kOpenat}}), (std::vector<int64_t>{-ENOSYS, -ENOSYS, -ENOSYS}));
-  EXPECT_EQ(caller.call({{9999}, {~uint64_t{0}}, {kGetpid}}), (std::vector<int64_t>{-ENOSYS, -ENOSYS, kProcessId}));
+  EXPECT_EQ(caller.call({{kOpenat}, {kMmap}, {kOpenat}}), (Results{-ENOSYS, -ENOSYS, -ENOSYS}));
+  EXPECT_EQ(caller.call({{9999}, {~uint64_t{0}}, {kGetpid}}), (Results{-ENOSYS, -ENOSYS, kProcessId}));
   EXPECT_EQ(caller.machine.unimplemented(),
-            (std::map<std::string, uint64_t>{{"openat", 2}, {"mmap", 1}, {"syscall_9999", 1}, {"syscall_4294967295", 1}}));
+            (std::map<std::string, uint64_t>{
+                {"openat", 2}, {"mmap", 1}, {"syscall_9999", 1}, {"syscall_4294967295", 1}}));
 }
 
 TEST(LinuxEnd, ExitStatuses) {
@@ -471,7 +522,8 @@ TEST(LinuxEnd, Signals) {
     StopReason reason;
   };
   for (const Case& c : {Case{kLoadX0, 0, SIGSEGV, StopReason::fault}, {kStoreX0, kCode, SIGSEGV, StopReason::fault},
-                        {kBranchX0, kData, SIGSEGV, StopReason::fault}, {kBranchX0, kCode + 2, SIGBUS, StopReason::fault},
+                        {kBranchX0, kData, SIGSEGV, StopReason::fault},
+                        {kBranchX0, kCode + 2, SIGBUS, StopReason::fault},
                         {kBrk, 0, SIGTRAP, StopReason::breakpoint}, {kHlt, 0, SIGILL, StopReason::halt},
                         {kUndefined, 0, SIGILL, StopReason::undefined}}) {
     LinuxFleet machine(image_of({c.word}), fleet_of(1), {});
