@@ -88,6 +88,7 @@ Batch make_batch(const BlockGenerator& generator, const BatchOptions& options) {
   Random random(options.seed);
   BlockOptions block;
   block.even = options.length != 0;
+  block.exclusive = generator.draw_exclusive(random);  // of one size in the whole batch: branches lead into other blocks
   const uint32_t max_words = static_cast<uint32_t>(Layout::code_bytes / 4) - 64;
   for (uint32_t lane = 0; lane < options.lanes; lane++) {
     if (lane % options.inputs_per_block == 0 && batch.code.size() < max_words) {
@@ -157,7 +158,7 @@ State BatchResult::state(uint32_t lane) const {
 }
 
 BatchResult run_on(const Batch& batch, const std::string& device, uint32_t first, uint32_t count, uint64_t limit,
-                   bool read_memory) {
+                   BatchResult reuse) {
   FleetOptions options;
   options.device = device;
   options.lanes = count;
@@ -167,15 +168,17 @@ BatchResult run_on(const Batch& batch, const std::string& device, uint32_t first
     fleet.set_all(batch.fields[i], std::span(batch.initial[i]).subspan(first, count));
   }
   fleet.fill(Field::limit, limit);
-  BatchResult result;
+  BatchResult result = std::move(reuse);
   result.retired = fleet.run().instructions;
-  result.values.assign(batch.fields.size(), std::vector<uint64_t>(count));
-  for (size_t i = 0; i < batch.fields.size(); i++) fleet.get_all(batch.fields[i], result.values[i]);
+  result.values.resize(batch.fields.size());
+  for (size_t i = 0; i < batch.fields.size(); i++) {
+    result.values[i].resize(count);
+    fleet.get_all(batch.fields[i], result.values[i]);
+  }
   result.instructions.resize(count);
   fleet.get_all(Field::instructions, result.instructions);
   std::span<const Stop> stops = fleet.stops();
   result.stops.assign(stops.begin(), stops.end());
-  if (!read_memory) return result;
   result.memory.resize(count * Layout::data_bytes);
   std::vector<Transfer> transfers;
   for (uint32_t lane = 0; lane < count; lane++) {

@@ -73,8 +73,9 @@ struct BatchResult {
 };
 
 /// Runs lanes [first, first + count) of the batch as a fleet of their own; each stops after `limit` instructions.
+/// `reuse` gives its buffers.
 BatchResult run_on(const Batch& batch, const std::string& device, uint32_t first, uint32_t count, uint64_t limit,
-                   bool read_memory = true);
+                   BatchResult reuse = {});
 
 /// The listing of a case with the instruction at `mark` marked.
 void print_listing(const Batch& batch, uint32_t lane, uint64_t mark);

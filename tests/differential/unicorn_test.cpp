@@ -123,12 +123,13 @@ int run(const Options& options) {
   const BlockGenerator generator(rows);
   uint64_t instructions = 0, cases = 0, different = 0, not_comparable = 0;
   std::map<StopReason, uint64_t> stops;
+  BatchResult result;
   std::map<std::string_view, uint64_t> differing_rows;
   std::vector<uint64_t> executed(kRowCount);
   for (uint64_t n = options.batch.value_or(0); instructions < options.instructions; n++) {
     const Batch batch = make_batch(generator, batch_options(options, n, vectors));
     unicorn.load(batch);
-    const BatchResult result = run_on(batch, options.device, 0, batch.options.lanes, batch.options.limit);
+    result = run_on(batch, options.device, 0, batch.options.lanes, batch.options.limit, std::move(result));
     for (uint32_t lane = 0; lane < batch.options.lanes; lane++) {
       if (options.lane && *options.lane != lane) continue;
       const State ours = result.state(lane);
