@@ -4,3 +4,8 @@
 add_library(myriarm_options INTERFACE)
 target_compile_options(myriarm_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -ffp-contract=off>)
+# gcc 12 warns of overlapping copies inside its own std::string.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12
+   AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(myriarm_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+endif()

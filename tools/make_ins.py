@@ -17,6 +17,8 @@ ARCH_ARM64, MODE_ARM, PROT_ALL = 2, 0, 7
 REGISTERS = {f"x{i}": 199 + i for i in range(29)}
 REGISTERS |= {"x29": 1, "x30": 2, "sp": 4, "nzcv": 3, "tpidr": 262}
 PC = 260
+CTL_WRITE_CPU_MODEL = 1 << 30 | 1 << 26 | 7
+CPU_MODEL_MAX = 3
 WINDOW = 4 << 20
 DATA = (0x8000, 0x20000)
 PROBES = (0x180000, 0x1C0040)  # where a case without a pc is run
@@ -37,6 +39,8 @@ class Unicorn:
         """Runs one word at pc. Returns registers, pc and the changed pieces of the data area."""
         lib, uc = self.lib, ctypes.c_void_p()
         self.check(lib.uc_open(ARCH_ARM64, MODE_ARM, ctypes.byref(uc)), "start")
+        # Its default model has no LSE. The call is variadic: model and value.
+        self.check(lib.uc_ctl(uc, CTL_WRITE_CPU_MODEL, ctypes.c_int(CPU_MODEL_MAX)), "change its model")
         self.check(lib.uc_mem_map(uc, ctypes.c_uint64(0), ctypes.c_size_t(WINDOW), PROT_ALL), "map memory")
 
         def write(address, data):
@@ -174,8 +178,8 @@ def main():
         word = int(parts[0], 16) if len(parts) == 3 else None
         given, _, wanted = parts[-1].partition("=>")
         inputs, memory = parse_values(given)
-        cases[i] = dict(word=word, text=parts[0], shown=parts[1], inputs=inputs, memory=memory, by_hand=by_hand, given=given.strip(),
-                        wanted=wanted.strip())
+        cases[i] = dict(word=word, text=parts[0], shown=parts[1], inputs=inputs, memory=memory,
+                        by_hand=by_hand, given=given.strip(), wanted=wanted.strip())
     unfinished = [c for c in cases.values() if c["word"] is None]
     if unfinished:
         for case, word in zip(unfinished, assemble([c["text"] for c in unfinished])):

@@ -31,9 +31,10 @@ using u64 = uint64_t;
 
 // MYR_FN: an inline function for every side. MYR_COLD: the same, but kept out of line, so that rare
 // work does not cost the callers registers. MYR_TABLE: a constant array that every side can index.
+// Under nvcc all of it is device code: what the host does with the same text is compiled from .cpp files.
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
-#define MYR_FN __host__ __device__ inline __attribute__((always_inline))
-#define MYR_COLD __host__ __device__ static __attribute__((noinline))
+#define MYR_FN __device__ inline __attribute__((always_inline))
+#define MYR_COLD __device__ static __attribute__((noinline))
 #else
 #define MYR_FN inline __attribute__((always_inline))
 #define MYR_COLD static __attribute__((noinline, cold, unused))

@@ -197,8 +197,10 @@ class Reader {
     segment.address = bias_ + p.p_vaddr;
     segment.size = p.p_memsz;
     segment.permissions = permissions;
-    segment.bytes.assign(file_.begin() + static_cast<ptrdiff_t>(p.p_offset),
-                         file_.begin() + static_cast<ptrdiff_t>(p.p_offset + p.p_filesz));
+    if (p.p_filesz != 0) {
+      std::span<const uint8_t> bytes = file_.subspan(p.p_offset, p.p_filesz);
+      segment.bytes.assign(bytes.begin(), bytes.end());
+    }
     image_.program.segments.push_back(std::move(segment));
   }
 

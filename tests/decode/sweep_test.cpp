@@ -186,7 +186,7 @@ void sweep_random(Sweep& sweep) {
 void sweep_opcodes(Sweep& sweep) {
   std::mt19937 random(3);
   std::vector<uint32_t> patterns = {0x3ff};
-  for (uint32_t i = 0; i < scale() * 2; i++) patterns.push_back(~0u);
+  for (uint32_t i = 0; i < scale(); i++) patterns.push_back(~0u);
   for (uint32_t pattern : patterns) {
     for (uint32_t high = 0; high < 1u << 22; high++) {
       sweep.add(high << 10 | (pattern == ~0u ? static_cast<uint32_t>(random()) & 0x3ff : pattern));

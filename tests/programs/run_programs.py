@@ -73,7 +73,8 @@ class Myriarm:
         with tempfile.NamedTemporaryFile() as text:
             text.write(stdin)
             text.flush()
-            command = self.command + ["--stdin", text.name] + list(options) + [program] + arguments
+            given = [] if "--raw" in options else ["--stdin", text.name]  # a bare program reads no files
+            command = self.command + given + list(options) + [program] + arguments
             result = execute(command)
         if report is None:
             return result

@@ -45,9 +45,10 @@ MYR_FN Outcome branch_register(Cpu& cpu, const Operands& o) {
   return cpu.branch_to(target);
 }
 
-/// SVC: retires, then stops. imm: imm16.
+/// SVC: retires, then stops. imm: imm16. The program goes on after an exception return, which opens the monitor.
 template <class Cpu>
 MYR_FN Outcome supervisor_call(Cpu& cpu, const Operands& o) {
+  cpu.set_system(SystemField::monitor, kMonitorOpen);
   return cpu.stop(StopCode::syscall, (u32)o.imm, 0);
 }
 

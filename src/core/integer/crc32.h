@@ -35,15 +35,11 @@ MYR_FN u32 crc_update(u32 remainder, u32 data) {
 /// CRC32B, CRC32H, CRC32W, CRC32X and the CRC32C ones.
 template <u32 kPolynomial, int kBits, class Cpu>
 MYR_FN Outcome crc32(Cpu& cpu, const Operands& o) {
-  u32 remainder = (u32)cpu.r(o.rn);
+  constexpr int kFirst = kBits == 64 ? 32 : kBits;
   u64 data = cpu.r(o.rm);
-  if (kBits == 64) {
-    remainder = crc_update<kPolynomial, 32>(remainder, (u32)data);
-    remainder = crc_update<kPolynomial, 32>(remainder, (u32)(data >> 32));
-  } else {
-    u32 low = kBits == 32 ? (u32)data : (u32)data & ((1u << (kBits & 31)) - 1);
-    remainder = crc_update<kPolynomial, kBits == 64 ? 32 : kBits>(remainder, low);
-  }
+  u32 first = kFirst == 32 ? (u32)data : (u32)data & ((1u << (kFirst & 31)) - 1);
+  u32 remainder = crc_update<kPolynomial, kFirst>((u32)cpu.r(o.rn), first);
+  if (kBits == 64) remainder = crc_update<kPolynomial, 32>(remainder, (u32)(data >> 32));
   cpu.set_r(o.rd, remainder);
   return Outcome::next;
 }

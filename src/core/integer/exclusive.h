@@ -3,8 +3,9 @@
 // succeeds if it is to the same place and memory still holds those values. That is weaker than the manual's monitor
 // in one way (a value changed and changed back is not noticed), as in QEMU, and needs no work in plain stores.
 //
-// The manual's order of checks: alignment, then the local monitor, then the memory itself. A failing monitor means
-// no access and no fault.
+// The manual leaves open whether a store-exclusive looks at the monitor or for faults first. Here as in QEMU the
+// monitor is first: where it fails there is no access and no fault, and where it holds the address is aligned, since
+// the load-exclusive of the same size was.
 #pragma once
 
 #include "core/cpu.h"
@@ -58,7 +59,6 @@ MYR_FN Outcome load_exclusive(Cpu& cpu, const Operands& o) {
 template <int kBits, class Cpu>
 MYR_FN Outcome store_exclusive(Cpu& cpu, const Operands& o) {
   u64 address = cpu.r(o.rn);
-  if (MYR_UNLIKELY(!is_aligned<kBits / 8>(address))) return cpu.fault(FaultCode::alignment, address);
   bool pass = monitor_marks(cpu, address, kBits / 8);
   if (pass) {
     Unsigned<kBits> now;
@@ -86,7 +86,6 @@ MYR_FN Outcome load_exclusive_pair(Cpu& cpu, const Operands& o) {
 template <int kBits, class Cpu>
 MYR_FN Outcome store_exclusive_pair(Cpu& cpu, const Operands& o) {
   u64 address = cpu.r(o.rn);
-  if (MYR_UNLIKELY(!is_aligned<kBits / 4>(address))) return cpu.fault(FaultCode::alignment, address);
   bool pass = monitor_marks(cpu, address, kBits / 4);
   if (pass) {
     Unsigned<kBits> first, second;

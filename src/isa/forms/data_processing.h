@@ -151,9 +151,7 @@ MYR_FN bool decode_LogicalShifted64(u32 word, Operands& o) {
 }
 MYR_FN bool decode_LogicalShifted32(u32 word, Operands& o) { return decode_LogicalShifted64(word, o); }
 /// The same; additions do not rotate.
-MYR_FN bool decode_AddSubShifted64(u32 word, Operands& o) {
-  return decode_LogicalShifted64(word, o) && o.offset != 3;
-}
+MYR_FN bool decode_AddSubShifted64(u32 word, Operands& o) { return decode_LogicalShifted64(word, o) && o.offset != 3; }
 MYR_FN bool decode_AddSubShifted32(u32 word, Operands& o) { return decode_AddSubShifted64(word, o); }
 
 /// aux: bits above the part of Rm that is extended; offset: imm3, plus 256 if the extension is signed.

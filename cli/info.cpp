@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// `myriarm info`: the devices of this machine, and which architecture features are there.
+#include <fmt/core.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "myriarm/myriarm.h"
+#include "text.h"
+
+namespace myriarm::cli {
+namespace {
+
+/// Features by whether every instruction of theirs is implemented.
+std::map<std::string, bool> features() {
+  std::map<std::string, bool> complete;
+  for (const IsaRow& row : isa_rows()) {
+    bool& all = complete.try_emplace(row.feature, true).first->second;
+    all = all && row.status != "todo";
+  }
+  return complete;
+}
+
+void print_text() {
+  fmt::print("myriarm {}\n\n", MYRIARM_VERSION);
+  for (const Device& device : devices()) {
+    fmt::print("{:<10}{}, {} units, {}\n", device.id, device.name, device.units, bytes_text(device.memory_bytes));
+  }
+  if (std::string reason = cuda_unavailable_reason(); !reason.empty()) fmt::print("no CUDA: {}\n", reason);
+  std::string there, missing;
+  for (const auto& [feature, complete] : features()) (complete ? there : missing) += " " + feature;
+  fmt::print("\nfeatures complete:{}\nfeatures not complete:{}\n", there, missing);
+}
+
+void print_json() {
+  nlohmann::ordered_json info = {{"version", MYRIARM_VERSION},
+                                 {"devices", nlohmann::ordered_json::array()},
+                                 {"cuda_unavailable", nullptr},
+                                 {"features", nlohmann::ordered_json::array()}};
+  for (const Device& device : devices()) {
+    info["devices"].push_back({{"id", device.id}, {"name", device.name}, {"memory_bytes", device.memory_bytes},
+                               {"units", device.units}});
+  }
+  if (std::string reason = cuda_unavailable_reason(); !reason.empty()) info["cuda_unavailable"] = reason;
+  for (const auto& [feature, complete] : features()) {
+    info["features"].push_back({{"name", feature}, {"complete", complete}});
+  }
+  fmt::print("{}\n", info.dump(2));
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, int& status) {
+  CLI::App* info = app.add_subcommand("info", "Shows the devices of this machine and the features there are");
+  auto json = std::make_shared<bool>(false);
+  info->add_flag("--json", *json, "As JSON");
+  info->callback([json, &status] {
+    *json ? print_json() : print_text();
+    status = 0;
+  });
+}
+
+}  // namespace myriarm::cli

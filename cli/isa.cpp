@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// `myriarm isa`: how much of the instruction set is there, group by group, from the table itself.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "myriarm/isa.h"
+
+namespace myriarm::cli {
+namespace {
+
+void print_text() {
+  std::vector<IsaGroup> groups = isa_groups();
+  size_t width = 5, feature_width = 7;
+  for (const IsaGroup& g : groups) {
+    width = std::max(width, g.name.size());
+    feature_width = std::max(feature_width, g.feature.size());
+  }
+  auto line = [&](const std::string& name, const std::string& feature, auto rows, auto there, auto todo, auto never) {
+    fmt::print("{:<{}}  {:<{}}  {:>6} {:>12} {:>6} {:>10}\n", name, width, feature, feature_width, rows, there, todo,
+               never);
+  };
+  line("group", "feature", "rows", "implemented", "todo", "undefined");
+  IsaGroup sum;
+  for (const IsaGroup& g : groups) {
+    line(g.name, g.feature, g.rows, g.implemented, g.todo, g.undefined);
+    sum.rows += g.rows;
+    sum.implemented += g.implemented;
+    sum.todo += g.todo;
+    sum.undefined += g.undefined;
+  }
+  line("all", "", sum.rows, sum.implemented, sum.todo, sum.undefined);
+}
+
+void print_json() {
+  nlohmann::ordered_json groups = nlohmann::ordered_json::array();
+  for (const IsaGroup& g : isa_groups()) {
+    groups.push_back({{"name", g.name}, {"feature", g.feature}, {"rows", g.rows}, {"implemented", g.implemented},
+                      {"todo", g.todo}, {"undefined", g.undefined}});
+  }
+  fmt::print("{}\n", nlohmann::ordered_json{{"groups", groups}}.dump(2));
+}
+
+}  // namespace
+
+void add_isa(CLI::App& app, int& status) {
+  CLI::App* isa = app.add_subcommand("isa", "Shows which instructions are implemented");
+  auto json = std::make_shared<bool>(false);
+  isa->add_flag("--json", *json, "As JSON");
+  isa->callback([json, &status] {
+    *json ? print_json() : print_text();
+    status = 0;
+  });
+}
+
+}  // namespace myriarm::cli

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// `myriarm`: parses the command line and calls the command. Every mistake becomes one sentence on standard error
+// and exit status 2.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <new>
+
+#include "commands.h"
+#include "myriarm/myriarm.h"
+
+namespace {
+
+using myriarm::cli::kUsageStatus;
+
+int run_command_line(std::vector<std::string> arguments, std::vector<std::string> after_separator, bool separated) {
+  CLI::App app{"Runs ARM64 programs in many isolated copies, on a GPU or on the CPU.", "myriarm"};
+  app.set_version_flag("--version", "myriarm " MYRIARM_VERSION);
+  app.require_subcommand(1);
+  int status = 0;
+  std::string command = arguments.empty() ? "" : arguments[0];
+  myriarm::cli::add_run(app, status, after_separator, separated);
+  myriarm::cli::add_info(app, status);
+  myriarm::cli::add_isa(app, status);
+  myriarm::cli::add_disasm(app, status);
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+  try {
+    app.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    const CLI::App* command = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
+    fmt::print("{}", command->help());
+    return 0;
+  } catch (const CLI::CallForVersion& version) {
+    fmt::print("{}\n", version.what());
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    std::string message = error.what();
+    std::replace(message.begin(), message.end(), '\n', ' ');
+    if (app.get_subcommands().empty() && !command.empty() && command[0] != '-') {
+      message = "there is no command '" + command + "'";
+    }
+    fmt::print(stderr, "myriarm: {}; see myriarm --help\n", message);
+    return kUsageStatus;
+  }
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    // CLI11 gives "--" a meaning of its own; here it ends our options, and what follows is taken as it is.
+    std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+    auto separator = std::find(arguments.begin(), arguments.end(), "--");
+    bool separated = separator != arguments.end();
+    std::vector<std::string> rest;
+    if (separated) rest.assign(separator + 1, arguments.end());
+    arguments.erase(separator, arguments.end());
+    return run_command_line(std::move(arguments), std::move(rest), separated);
+  } catch (const myriarm::Error& error) {
+    fmt::print(stderr, "myriarm: {}\n", error.what());
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "myriarm: this machine has not enough memory for that; use fewer lanes or a smaller --memory\n");
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "myriarm: {}\n", error.what());
+  }
+  return kUsageStatus;
+}

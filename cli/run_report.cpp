@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `myriarm run` tells about a run that has ended. Lanes may be hundreds of thousands: fields are fetched once
+// for all of them, and JSON is written lane by lane.
+#include "run_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <tuple>
+
+#include "text.h"
+
+namespace myriarm::cli {
+namespace {
+
+// As the shell and coreutils' timeout have them.
+constexpr int kSignalStatus = 128;
+constexpr int kBudgetStatus = 124;
+constexpr int kCancelledStatus = kSignalStatus + SIGINT;
+constexpr int kOutOfMemoryStatus = kSignalStatus + SIGKILL;
+constexpr int kUnservedStatus = 1;
+constexpr size_t kMostGroups = 10;
+
+const char* signal_name(int number) {
+  switch (number) {
+    case SIGSEGV: return "SIGSEGV";
+    case SIGBUS: return "SIGBUS";
+    case SIGILL: return "SIGILL";
+    case SIGTRAP: return "SIGTRAP";
+    default: return "a signal";
+  }
+}
+
+std::string_view text_of(const std::vector<uint8_t>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// How a lane ended, without what differs between lanes that ended alike.
+std::string verdict(const LaneOutcome& outcome) {
+  std::string text = name(outcome.stop.reason);
+  if (outcome.stop.reason == StopReason::exited) return fmt::format("exited with {}", outcome.exit_status);
+  if (outcome.stop.reason == StopReason::fault) text += fmt::format(" ({})", name(outcome.stop.fault));
+  if (outcome.signal) text += fmt::format(", {}", signal_name(outcome.signal));
+  return text;
+}
+
+/// "0-3, 7, 9-12" out of rising numbers; long lists are cut.
+std::string lane_list(const std::vector<uint32_t>& lanes) {
+  constexpr int kMostRanges = 8;
+  std::string text;
+  int ranges = 0;
+  for (size_t i = 0; i < lanes.size(); ranges++) {
+    size_t last = i;
+    while (last + 1 < lanes.size() && lanes[last + 1] == lanes[last] + 1) last++;
+    if (ranges == kMostRanges) return text + ", ...";
+    text += fmt::format("{}{}", ranges ? ", " : "", lanes[i]);
+    if (last > i) text += fmt::format("-{}", lanes[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+struct Registers {
+  std::vector<std::string> names;
+  std::vector<std::vector<uint64_t>> values;  // by register, then by lane
+};
+
+Registers fetch_registers(const Fleet& fleet) {
+  Registers registers;
+  auto add = [&](std::string name, Field field) {
+    registers.names.push_back(std::move(name));
+    registers.values.emplace_back(fleet.lanes());
+    fleet.get_all(field, registers.values.back());
+  };
+  for (unsigned n = 0; n <= 30; n++) add(fmt::format("x{}", n), x(n));
+  add("sp", Field::sp);
+  add("nzcv", Field::nzcv);
+  return registers;
+}
+
+void print_all(std::FILE* to, std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), to);
+  if (!text.empty() && text.back() != '\n') std::fputc('\n', to);
+}
+
+double ips(const RunResult& result) {
+  return result.seconds > 0 ? static_cast<double>(result.instructions) / result.seconds : 0;
+}
+
+}  // namespace
+
+LaneOutcome Run::outcome(uint32_t lane) const {
+  if (process) return process->outcome(lane);
+  LaneOutcome outcome;
+  outcome.stop = fleet.stops()[lane];
+  // HLT and SVC are how a bare program ends.
+  if (outcome.stop.reason != StopReason::halt) outcome.signal = linux_signal(outcome.stop);
+  return outcome;
+}
+
+const std::vector<uint8_t>& Run::output(uint32_t lane, bool error_stream) const {
+  static const std::vector<uint8_t> none;
+  if (!process) return none;
+  return error_stream ? process->standard_error(lane) : process->standard_output(lane);
+}
+
+int Run::exit_status(uint32_t lane) const {
+  LaneOutcome end = outcome(lane);
+  if (end.signal) return kSignalStatus + end.signal;
+  switch (end.stop.reason) {
+    case StopReason::exited: return end.exit_status;
+    case StopReason::halt: return 0;
+    case StopReason::budget: return kBudgetStatus;
+    case StopReason::out_of_memory: return kOutOfMemoryStatus;
+    case StopReason::syscall: return kUnservedStatus;
+    default: return kCancelledStatus;
+  }
+}
+
+int exit_status(const Run& run) {
+  int highest = 0;
+  for (uint32_t lane = 0; lane < run.fleet.lanes(); lane++) highest = std::max(highest, run.exit_status(lane));
+  return highest;
+}
+
+void write_json(const Run& run, bool registers, std::FILE* to) {
+  using nlohmann::ordered_json;
+  auto text = [](const ordered_json& value) {
+    // Guests may print bytes that are not UTF-8; JSON cannot hold those.
+    return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  };
+  Fleet& fleet = run.fleet;
+  ordered_json head = {{"device", fleet.device().id},
+                       {"engine", fleet.engine()},
+                       {"lanes", fleet.lanes()},
+                       {"instructions", run.result.instructions},
+                       {"seconds", run.result.seconds},
+                       {"ips", ips(run.result)}};
+  std::string opening = text(head);
+  opening.pop_back();  // the brace: lane_results follow
+  fmt::print(to, "{},\"lane_results\":[", opening);
+  std::vector<uint64_t> pcs(fleet.lanes()), counts(fleet.lanes());
+  fleet.get_all(Field::pc, pcs);
+  fleet.get_all(Field::instructions, counts);
+  Registers all;
+  if (registers) all = fetch_registers(fleet);
+  for (uint32_t lane = 0; lane < fleet.lanes(); lane++) {
+    LaneOutcome end = run.outcome(lane);
+    ordered_json entry = {{"lane", lane},
+                          {"stop", name(end.stop.reason)},
+                          {"exit_status", nullptr},
+                          {"signal", nullptr},
+                          {"instructions", counts[lane]},
+                          {"pc", hex(pcs[lane])}};
+    if (end.stop.reason == StopReason::exited) entry["exit_status"] = end.exit_status;
+    if (end.signal) entry["signal"] = end.signal;
+    if (registers) {
+      ordered_json values;
+      for (size_t r = 0; r < all.names.size(); r++) values[all.names[r]] = hex(all.values[r][lane]);
+      entry["registers"] = std::move(values);
+    }
+    entry["fault"] = nullptr;
+    if (end.stop.reason == StopReason::fault) {
+      entry["fault"] = {{"kind", name(end.stop.fault)}, {"address", hex(end.stop.address)}};
+    }
+    entry["stdout"] = text_of(run.output(lane, false));
+    entry["stderr"] = text_of(run.output(lane, true));
+    fmt::print(to, "{}\n{}", lane ? "," : "", text(entry));
+  }
+  fmt::print(to, "\n]}}\n");
+}
+
+void print_outputs(const Run& run) {
+  using Key = std::tuple<std::string_view, std::string_view, std::string>;
+  std::map<Key, std::vector<uint32_t>> same;
+  for (uint32_t lane = 0; lane < run.fleet.lanes(); lane++) {
+    same[{text_of(run.output(lane, false)), text_of(run.output(lane, true)), verdict(run.outcome(lane))}]
+        .push_back(lane);
+  }
+  std::vector<const std::pair<const Key, std::vector<uint32_t>>*> groups;
+  for (const auto& group : same) groups.push_back(&group);
+  std::sort(groups.begin(), groups.end(), [](auto a, auto b) { return a->second.front() < b->second.front(); });
+  for (size_t i = 0; i < groups.size() && i < kMostGroups; i++) {
+    const auto& [key, lanes] = *groups[i];
+    const auto& [standard_output, standard_error, end] = key;
+    fmt::print("== {} {}: {}\n", lanes.size() == 1 ? "lane" : "lanes", lane_list(lanes), end);
+    print_all(stdout, standard_output);
+    std::fflush(stdout);
+    print_all(stderr, standard_error);
+  }
+  if (groups.size() > kMostGroups) {
+    size_t rest = 0;
+    for (size_t i = kMostGroups; i < groups.size(); i++) rest += groups[i]->second.size();
+    fmt::print("== {} other lanes ended in {} other ways; --json has them all\n", grouped(rest),
+               grouped(groups.size() - kMostGroups));
+  }
+  std::fflush(stdout);
+}
+
+void print_summary(const Run& run) {
+  Fleet& fleet = run.fleet;
+  auto line = [](const char* label, const std::string& value) { fmt::print(stderr, "{:<14}{}\n", label, value); };
+  line("device", fmt::format("{} ({}), {}", fleet.device().id, fleet.device().name, fleet.engine()));
+  line("lanes", grouped(fleet.lanes()));
+  line("instructions", fmt::format("{} ({})", grouped(run.result.instructions),
+                                   with_unit(static_cast<double>(run.result.instructions))));
+  line("seconds", fmt::format("{:.6f}", run.result.seconds));
+  line("IPS", with_unit(ips(run.result)));
+  std::map<StopReason, uint64_t> reasons;
+  for (const Stop& stop : fleet.stops()) reasons[stop.reason]++;
+  std::string stops;
+  for (const auto& [reason, count] : reasons) {
+    stops += fmt::format("{}{} {}", stops.empty() ? "" : ", ", name(reason), grouped(count));
+  }
+  line("stops", stops);
+  if (run.process) {
+    std::string missing;
+    for (const auto& [call, count] : run.process->unimplemented()) {
+      missing += fmt::format("{}{} {}", missing.empty() ? "" : ", ", call, grouped(count));
+    }
+    if (!missing.empty()) line("unimplemented", "system calls: " + missing);
+  }
+  if (fleet.lanes() != 1) return;
+  LaneOutcome end = run.outcome(0);
+  std::string where = fmt::format("pc {}", hex(fleet.get(Field::pc, 0)));
+  if (end.stop.reason == StopReason::fault) where += fmt::format(", address {}", hex(end.stop.address));
+  if (end.stop.reason == StopReason::undefined) {
+    where += fmt::format(", word {:#010x} {}", end.stop.address,
+                         disassemble(static_cast<uint32_t>(end.stop.address), fleet.get(Field::pc, 0)));
+  }
+  if (end.stop.reason != StopReason::exited) line("ended by", fmt::format("{}, {}", verdict(end), where));
+}
+
+void print_registers(const Run& run) {
+  Registers all = fetch_registers(run.fleet);
+  for (size_t r = 0; r < all.names.size(); r++) {
+    fmt::print(stderr, "{:<5}{:#018x}{}", all.names[r], all.values[r][0], r % 3 == 2 ? "\n" : "   ");
+  }
+}
+
+}  // namespace myriarm::cli

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers as people write and read them.
+#include "text.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <charconv>
+#include <limits>
+
+#include "myriarm/error.h"
+
+namespace myriarm::cli {
+
+uint64_t parse_number(const std::string& text, const char* option) {
+  bool is_hex = text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+  const char* begin = text.data() + (is_hex ? 2 : 0);
+  const char* end = text.data() + text.size();
+  uint64_t value = 0;
+  auto [stop, error] = std::from_chars(begin, end, value, is_hex ? 16 : 10);
+  if (error != std::errc() || stop != end) {
+    throw ArgumentError(fmt::format(
+        "{}: '{}' is not a number from 0 to 2^64 - 1; give it in decimal, or in hexadecimal with 0x", option, text));
+  }
+  return value;
+}
+
+uint64_t parse_size(const std::string& text, const char* option) {
+  size_t digits = 0;
+  while (digits < text.size() && std::isdigit(static_cast<unsigned char>(text[digits]))) digits++;
+  std::string unit;
+  for (char c : text.substr(digits)) unit += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  unsigned shift = 0;
+  bool known = digits > 0;
+  if (unit == "k" || unit == "kib") shift = 10;
+  else if (unit == "m" || unit == "mib") shift = 20;
+  else if (unit == "g" || unit == "gib") shift = 30;
+  else if (unit == "t" || unit == "tib") shift = 40;
+  else known = known && unit.empty();
+  uint64_t value = 0;
+  auto [stop, error] = std::from_chars(text.data(), text.data() + digits, value);
+  (void)stop;
+  if (!known || error != std::errc() || value > std::numeric_limits<uint64_t>::max() >> shift) {
+    throw ArgumentError(fmt::format("{}: '{}' is not a size; give bytes, or a number with K, M, G or T, as in 64M",
+                                    option, text));
+  }
+  return value << shift;
+}
+
+std::string hex(uint64_t value) { return fmt::format("{:#x}", value); }
+
+std::string grouped(uint64_t value) {
+  std::string text = std::to_string(value);
+  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
+  return text;
+}
+
+std::string with_unit(double value) {
+  static constexpr const char* units[] = {"", " k", " M", " G", " T", " P", " E"};
+  size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < std::size(units)) {
+    value /= 1000;
+    unit++;
+  }
+  return fmt::format("{:.3g}{}", value, units[unit]);
+}
+
+std::string bytes_text(uint64_t bytes) {
+  static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(units)) {
+    value /= 1024;
+    unit++;
+  }
+  return fmt::format("{:.4g} {}", value, units[unit]);
+}
+
+}  // namespace myriarm::cli

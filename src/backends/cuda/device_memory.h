@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device memory: arrays that free themselves, the one place where CUDA's errors become sentences, and the range of
+// frames, which grows without moving.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/portable.h"
+
+namespace myriarm::cuda {
+
+/// Throws DeviceError with what was being done and CUDA's own words.
+void check(cudaError_t error, const char* doing);
+
+template <class T>
+class DeviceArray {
+ public:
+  DeviceArray() = default;
+  explicit DeviceArray(u64 count, const char* what) { resize(count, what); }
+  ~DeviceArray() { cudaFree(data_); }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+
+  /// Makes room for `count` elements; what was there is lost if it did not suffice.
+  void resize(u64 count, const char* what) {
+    if (count <= count_) return;
+    cudaFree(data_);
+    data_ = nullptr;
+    count_ = 0;
+    check(cudaMalloc(reinterpret_cast<void**>(&data_), count * sizeof(T)), what);
+    count_ = count;
+  }
+  void upload(std::span<const T> values, cudaStream_t stream) {
+    check(cudaMemcpyAsync(data_, values.data(), values.size_bytes(), cudaMemcpyHostToDevice, stream), "copying to the device");
+  }
+  T* data() const { return data_; }
+  u64 bytes() const { return count_ * sizeof(T); }
+
+ private:
+  T* data_ = nullptr;
+  u64 count_ = 0;
+};
+
+/// A range of device addresses, backed by memory from its start as far as it was grown.
+class GrowingRange {
+ public:
+  /// Reserves addresses only.
+  GrowingRange(int device, u64 most_bytes);
+  ~GrowingRange();
+  GrowingRange(const GrowingRange&) = delete;
+  GrowingRange& operator=(const GrowingRange&) = delete;
+  u8* data() const { return data_; }
+  u64 bytes() const { return bytes_; }
+  /// Backs at least `bytes` if the device has them. Returns whether it had.
+  bool grow(u64 bytes);
+
+ private:
+  struct Chunk {
+    u64 offset, bytes;
+    unsigned long long handle;
+  };
+  int device_;
+  u8* data_ = nullptr;
+  u64 reserved_ = 0, bytes_ = 0, granularity_ = 0;
+  std::vector<Chunk> chunks_;
+};
+
+}  // namespace myriarm::cuda

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that share one semantics function share one number: acquire and release variants, for example, are the same
+// to a lane that no other lane can observe. A kernel's switch over these is shorter and denser than one over rows.
+#pragma once
+
+#include "isa/rows.h"
+
+namespace myriarm {
+namespace detail {
+
+constexpr bool same_text(const char* a, const char* b) {
+  while (*a != 0 && *a == *b) a++, b++;
+  return *a == *b;
+}
+constexpr bool begins_with(const char* text, const char* prefix) {
+  while (*prefix != 0 && *text == *prefix) text++, prefix++;
+  return *prefix == 0;
+}
+
+/// The semantics column as text; null where nothing is implemented.
+constexpr const char* implemented_text(const char* text) { return same_text(text, "todo") ? nullptr : text; }
+
+struct SemanticsTable {
+  u16 id[kRowCount];     // 0: not implemented
+  u16 first[kRowCount];  // the first row with the same semantics
+  bool rare[kRowCount];
+  u32 count;
+};
+
+/// What compiled programs seldom run. An engine may keep it out of the way of the rest.
+constexpr bool is_rare(const char* text) {
+  constexpr const char* kRare[] = {"(atomic_", "(compare_and_swap", "(swap", "(store_exclusive", "(load_exclusive",
+                                   "(access_ordered", "(crc32", "(read_system", "(write_system", "(zero_block",
+                                   "(clear_exclusive", "(divide", "(conditional_compare", "(add_sub_carry",
+                                   "(access_imm<LoadPairSigned", "(access_literal"};
+  for (const char* prefix : kRare) {
+    if (begins_with(text, prefix)) return true;
+  }
+  return false;
+}
+
+constexpr SemanticsTable make_semantics_table() {
+  constexpr const char* kText[kRowCount] = {
+      nullptr,
+#define GROUP(name, title)
+#define A64(name, syntax, bits, form, semantics, feature) implemented_text(#semantics),
+#define UNDEFINED(name, bits, reason) nullptr,
+#include "isa/a64.inc"
+#undef GROUP
+#undef A64
+#undef UNDEFINED
+  };
+  SemanticsTable table = {};
+  table.count = 1;
+  u32 hash[kRowCount] = {};
+  for (u32 row = 1; row < kRowCount; row++) {
+    if (kText[row] == nullptr) continue;
+    u32 h = 2166136261u;
+    for (const char* c = kText[row]; *c != 0; c++) h = (h ^ (u32)(unsigned char)*c) * 16777619u;
+    hash[row] = h | 1;
+    u32 first = row;
+    for (u32 other = 1; other < row; other++) {
+      if (hash[other] == hash[row] && same_text(kText[other], kText[row])) {
+        first = other;
+        break;
+      }
+    }
+    table.first[row] = (u16)first;
+    table.id[row] = first == row ? (u16)table.count++ : table.id[first];
+    table.rare[row] = is_rare(kText[row]);
+  }
+  return table;
+}
+
+}  // namespace detail
+
+inline constexpr detail::SemanticsTable kSemantics = detail::make_semantics_table();
+
+}  // namespace myriarm

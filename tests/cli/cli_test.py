@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as its users see it. Usage: cli_test.py PATH_OF_MYRIARM [unittest options]"""
+import json
+import os
+import pathlib
+import pty
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import guest
+
+MYRIARM = "myriarm"
+DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
+HEX_KEYS = [f"x{n}" for n in range(31)] + ["sp", "nzcv"]
+
+
+class CliTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def file(self, name, contents):
+        path = self.folder / name
+        path.write_bytes(contents)
+        return str(path)
+
+    def elf(self, code):
+        return self.file("guest", guest.elf(code))
+
+    def myriarm(self, *arguments, **options):
+        return subprocess.run([MYRIARM, *map(str, arguments)], capture_output=True, timeout=120, **options)
+
+    def run_guest(self, *arguments, **options):
+        return self.myriarm("run", "--device", DEVICE, *arguments, **options)
+
+    def run_json(self, *arguments):
+        done = self.run_guest("--json", "-", *arguments)
+        return json.loads(done.stdout), done.returncode
+
+    def assert_refused(self, *arguments, says):
+        done = self.myriarm(*arguments)
+        message = done.stderr.decode()
+        self.assertEqual(done.returncode, 2, message)
+        self.assertEqual(done.stdout, b"")
+        self.assertTrue(message.startswith("myriarm: "), message)
+        self.assertEqual(message.count("\n"), 1, message)
+        self.assertIn(says, message)
+        self.assertIn(";", message, "says not what to do")
+
+
+class OneLane(CliTest):
+    def test_output_passes_through_and_the_status_is_the_guests(self):
+        stdin = self.file("in", b"input\x00\xff\n" * 20)
+        program = self.elf(guest.SHOW)
+        done = self.run_guest("--quiet", "--stdin", stdin, program, "two words", "")
+        lines = f"{program}\ntwo words\n\nMYRIARM_LANE=0\n".encode()
+        self.assertEqual(done.stdout, lines + b"input\x00\xff\n" * 20)
+        self.assertEqual(done.stderr, b"err\n")
+        self.assertEqual(done.returncode, 3)
+
+    def test_what_follows_the_program_is_its_own(self):
+        program = self.elf(guest.SHOW)
+        arguments = ["--lanes", "4", "--help", "-x", "--", "run", "info", "[a,b]", "{}", "a=b"]
+        for separator in ([], ["--"]):
+            done = self.run_guest("--quiet", *separator, program, *arguments)
+            self.assertEqual(done.stdout.decode().splitlines(), [program, *arguments, "MYRIARM_LANE=0"])
+
+    def test_a_program_named_like_a_command(self):
+        self.elf(guest.SHOW)
+        (self.folder / "guest").rename(self.folder / "info")
+        done = self.run_guest("--quiet", "info", cwd=self.folder)
+        self.assertEqual(done.stdout, b"info\nMYRIARM_LANE=0\n")
+
+    def test_environment(self):
+        done = self.run_guest("--quiet", "--env", "A=1", "--env", "B=[2,3]", self.elf(guest.SHOW))
+        self.assertEqual(done.stdout.decode().splitlines()[1:], ["A=1", "B=[2,3]", "MYRIARM_LANE=0"])
+
+    def test_standard_input_can_be_ours(self):
+        done = self.run_guest("--quiet", "--stdin", "-", self.elf(guest.SHOW), input=b"piped")
+        self.assertTrue(done.stdout.endswith(b"piped"))
+
+    def test_summary_is_on_standard_error(self):
+        done = self.run_guest(self.elf(guest.SHOW))
+        self.assertNotIn(b"instructions", done.stdout)
+        for part in ("device", "lanes", "instructions", "seconds", "IPS", "exited 1", "statx 1"):
+            self.assertIn(part, done.stderr.decode())
+        self.assertNotIn(b"\r", done.stderr, "a progress bar where there is no terminal")
+
+    def test_exit_statuses(self):
+        for code, status in ((guest.EXIT_7, 7), (guest.LOAD_FAULT, 128 + signal.SIGSEGV),
+                             (guest.BREAK, 128 + signal.SIGTRAP), (guest.UNDEFINED, 128 + signal.SIGILL),
+                             (guest.HALT, 128 + signal.SIGILL)):
+            self.assertEqual(self.run_guest("--quiet", self.elf(code)).returncode, status)
+        self.assertEqual(self.run_guest("--max-instructions", 1000, self.elf(guest.LOOP)).returncode, 124)
+
+    def test_entry(self):
+        done = self.run_guest("--quiet", "--entry", hex(guest.BASE + guest.HEADERS + 4),
+                              self.elf(guest.UNDEFINED + guest.EXIT_7))
+        self.assertEqual(done.returncode, 7)
+
+
+class ManyLanes(CliTest):
+    def test_each_lane_finds_its_number(self):
+        result, status = self.run_json("--lanes", 9, self.elf(guest.EXIT_LANE))
+        self.assertEqual([lane["exit_status"] for lane in result["lane_results"]], list(range(9)))
+        self.assertEqual(status, 8, "the highest")
+
+    def test_equal_outputs_are_told_together(self):
+        done = self.run_guest("--lanes", 4, "--max-instructions", 5, self.elf(guest.LOOP))
+        self.assertEqual(done.stdout, b"== lanes 0-3: budget\n")
+        self.assertEqual(done.returncode, 124)
+        done = self.run_guest("--lanes", 25, "--quiet", self.elf(guest.SHOW))
+        text = done.stdout.decode()
+        self.assertIn("== lane 3: exited with 1\n", text)
+        self.assertIn("MYRIARM_LANE=3\n", text)
+        self.assertIn("15 other lanes", text)
+        self.assertEqual(done.stderr, b"err\n" * 10)
+
+    def test_progress_bar_only_on_a_terminal(self):
+        ours, theirs = pty.openpty()
+        program = self.elf(guest.LOOP)
+        subprocess.run([MYRIARM, "run", "--device", DEVICE, "--lanes", "2", "--max-instructions", "1000", program],
+                       stdout=subprocess.DEVNULL, stderr=theirs, check=False, timeout=120)
+        os.close(theirs)
+        text = b""
+        try:
+            while part := os.read(ours, 4096):
+                text += part
+        except OSError:
+            pass  # the terminal is closed
+        os.close(ours)
+        self.assertIn(b"/2 lanes", text)
+
+
+class Json(CliTest):
+    def test_schema(self):
+        result, _ = self.run_json("--lanes", 2, "--registers", self.elf(guest.SHOW))
+        self.assertEqual(list(result), ["device", "engine", "lanes", "instructions", "seconds", "ips", "lane_results"])
+        self.assertEqual(result["lanes"], 2)
+        self.assertGreater(result["seconds"], 0)
+        self.assertAlmostEqual(result["ips"], result["instructions"] / result["seconds"], delta=result["ips"] / 1e6)
+        self.assertEqual(sum(lane["instructions"] for lane in result["lane_results"]), result["instructions"])
+        for number, lane in enumerate(result["lane_results"]):
+            self.assertEqual(list(lane), ["lane", "stop", "exit_status", "signal", "instructions", "pc", "registers",
+                                          "fault", "stdout", "stderr"])
+            self.assertEqual((lane["lane"], lane["stop"], lane["exit_status"], lane["signal"], lane["fault"]),
+                             (number, "exited", 1, None, None))
+            self.assertEqual(list(lane["registers"]), HEX_KEYS)
+            self.assertEqual(int(lane["registers"]["x8"], 16), 94)
+            self.assertEqual(int(lane["registers"]["sp"], 16) % 16, 0)
+            self.assertGreater(int(lane["pc"], 16), guest.BASE)
+            self.assertTrue(lane["stdout"].endswith(f"MYRIARM_LANE={number}\n"))
+            self.assertEqual(lane["stderr"], "err\n")
+
+    def test_one_lane_prints_nothing_else(self):
+        done = self.run_guest("--json", "-", self.elf(guest.SHOW))
+        lane = json.loads(done.stdout)["lane_results"][0]
+        self.assertNotIn("registers", lane)
+        self.assertIn("MYRIARM_LANE=0", lane["stdout"])
+        self.assertNotIn(b"err\n", done.stderr)
+
+    def test_into_a_file_the_output_still_passes(self):
+        path = self.folder / "result.json"
+        done = self.run_guest("--quiet", "--json", path, "--lanes", 2, self.elf(guest.SHOW))
+        self.assertIn(b"MYRIARM_LANE=1", done.stdout)
+        self.assertEqual(len(json.loads(path.read_text())["lane_results"]), 2)
+
+    def test_stops(self):
+        for code, stop, number in ((guest.LOAD_FAULT, "fault", signal.SIGSEGV), (guest.BREAK, "breakpoint", signal.SIGTRAP),
+                                   (guest.UNDEFINED, "undefined", signal.SIGILL)):
+            lane = self.run_json(self.elf(code))[0]["lane_results"][0]
+            self.assertEqual((lane["stop"], lane["exit_status"], lane["signal"]), (stop, None, number))
+            self.assertEqual(int(lane["pc"], 16), guest.BASE + guest.HEADERS)
+            self.assertEqual(lane["instructions"], 0)
+            self.assertEqual(lane["fault"], {"kind": "unmapped", "address": "0x0"} if stop == "fault" else None)
+
+    def test_bytes_that_are_not_text(self):
+        stdin = self.file("in", b"\xff\xfe\x00\"")
+        lane = self.run_json("--stdin", stdin, self.elf(guest.SHOW))[0]["lane_results"][0]
+        self.assertTrue(lane["stdout"].endswith("\ufffd\ufffd\x00\""))
+
+    def test_same_results_whatever_the_number_of_lanes(self):
+        program = self.elf(guest.SHOW)
+        few = self.run_json("--lanes", 3, "--registers", program)[0]["lane_results"]
+        many = self.run_json("--lanes", 70, "--registers", program)[0]["lane_results"]
+        self.assertEqual(few, many[:3])
+
+
+class Bare(CliTest):
+    def test_lane_number_and_halt(self):
+        result, status = self.run_json("--raw", "0x1000", "--lanes", 3, "--registers", self.file("raw", guest.HALT))
+        self.assertEqual(status, 0)
+        self.assertEqual(result["instructions"], 3)
+        for number, lane in enumerate(result["lane_results"]):
+            self.assertEqual((lane["stop"], lane["pc"], lane["signal"]), ("halt", "0x1004", None))
+            self.assertEqual(int(lane["registers"]["x0"], 16), number)
+            self.assertEqual(int(lane["registers"]["x1"], 16), number + 5)
+            self.assertEqual(int(lane["registers"]["sp"], 16), 4 << 20)
+
+    def test_system_calls_are_stops(self):
+        result, status = self.run_json("--raw", 0, self.file("raw", guest.SVC))
+        self.assertEqual((result["lane_results"][0]["stop"], status), ("syscall", 1))
+        self.assertEqual(result["lane_results"][0]["pc"], "0x4")
+
+    def test_budget_entry_and_memory(self):
+        raw = self.file("raw", guest.UNDEFINED + guest.LOOP)
+        result, status = self.run_json("--raw", "4096", "--entry", "0x1004", "--memory", "64K", "--max-instructions", 77,
+                                       "--registers", raw)
+        lane = result["lane_results"][0]
+        self.assertEqual((lane["stop"], lane["instructions"], lane["registers"]["sp"], status),
+                         ("budget", 77, "0x10000", 124))
+
+
+class Interrupt(CliTest):
+    def test_ends_the_run_with_partial_results(self):
+        for arguments in (["--lanes", "3"], [], ["--raw", "0x1000"]):
+            program = self.file("raw", guest.LOOP) if "--raw" in arguments else self.elf(guest.LOOP)
+            path = self.folder / "result.json"
+            child = subprocess.Popen([MYRIARM, "run", "--device", DEVICE, "--json", path, *arguments, program],
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while not path.exists():  # made just before the run
+                self.assertIsNone(child.poll())
+                time.sleep(0.01)
+            time.sleep(0.3)
+            child.send_signal(signal.SIGINT)
+            self.assertEqual(child.wait(timeout=60), 130)
+            for lane in json.loads(path.read_text())["lane_results"]:
+                self.assertEqual(lane["stop"], "cancelled")
+
+
+class Mistakes(CliTest):
+    def test_arguments(self):
+        program = self.elf(guest.EXIT_7)
+        self.assert_refused("run", says="no program")
+        self.assert_refused("run", "--", says="no program")
+        self.assert_refused(says="command")
+        self.assert_refused("frobnicate", says="frobnicate")
+        self.assert_refused("run", "--frobnicate", program, says="--frobnicate")
+        self.assert_refused("info", "--frobnicate", says="--frobnicate")
+        self.assert_refused("disasm", says="FILE")
+        self.assert_refused("run", "--lanes", "0", program, says="zero lanes")
+        self.assert_refused("run", "--lanes", "many", program, says="'many'")
+        self.assert_refused("run", "--lanes", "-1", program, says="'-1'")
+        self.assert_refused("run", "--lanes", "99999999999", program, says="99999999999")
+        self.assert_refused("run", "--max-instructions", "1e9", program, says="1e9")
+        self.assert_refused("run", "--seed", "99999999999999999999", program, says="99999999999999999999")
+        self.assert_refused("run", "--memory", "64Q", program, says="64Q")
+        self.assert_refused("run", "--memory", "99999999999999999T", program, says="--memory")
+        self.assert_refused("run", "--memory", "4097", program, says="4097")
+        self.assert_refused("run", "--memory", "4K", program, says="does not fit")
+        self.assert_refused("run", "--memory", "1000T", program, says="memory")
+        self.assert_refused("run", "--device", "abacus", program, says="abacus")
+        self.assert_refused("run", "--device", "cuda:99", program, says="cuda:99")
+        self.assert_refused("run", "--entry", "zz", program, says="--entry")
+        self.assert_refused("run", "--env", "NAME", program, says="NAME")
+        self.assert_refused("run", "--stdin", "/nonexistent", program, says="/nonexistent")
+        self.assert_refused("run", "--json", "/nonexistent/x", program, says="/nonexistent/x")
+
+    def test_bare_programs(self):
+        raw = self.file("raw", guest.HALT)
+        self.assert_refused("run", "--raw", "0x1001", raw, says="multiple of 4")
+        self.assert_refused("run", "--raw", "0x400000", raw, says="do not fit")
+        self.assert_refused("run", "--raw", "0xfffffffffffffffc", raw, says="do not fit")
+        self.assert_refused("run", "--raw", "0", "--memory", "0", raw, says="memory of 0 bytes")
+        self.assert_refused("run", "--raw", "0", raw, "argument", says="no arguments")
+        self.assert_refused("run", "--raw", "0", "--stdin", raw, raw, says="--stdin")
+        self.assert_refused("run", "--raw", "0", self.file("empty", b""), says="empty")
+
+    def test_files(self):
+        for command in ("run", "disasm"):
+            self.assert_refused(command, "/nonexistent", says="/nonexistent")
+            self.assert_refused(command, str(self.folder), says="directory")
+            self.assert_refused(command, "/dev/zero", says="regular file")
+            self.assert_refused(command, self.file("x86", guest.elf(guest.EXIT_7, machine=62)), says="x86-64")
+            self.assert_refused(command, self.file("cut", guest.elf(guest.EXIT_7)[:-1]), says="the file ends")
+        self.assert_refused("run", self.file("text", b"#!/bin/sh\n"), says="not an ELF file")
+        self.assert_refused("run", self.file("none", b""), says="not an ELF file")
+        self.assert_refused("run", self.file("data", guest.elf(guest.EXIT_7, flags=6)), says="executable segment")
+
+    def test_nothing_is_half_started(self):
+        path = self.folder / "result.json"
+        self.assert_refused("run", "--json", path, "--lanes", "0", self.elf(guest.EXIT_7), says="zero lanes")
+        self.assertFalse(path.exists())
+
+
+class Other(CliTest):
+    def test_help_and_version(self):
+        for arguments in (["--help"], ["run", "--help"], ["info", "--help"], ["isa", "--help"], ["disasm", "--help"]):
+            done = self.myriarm(*arguments)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            self.assertIn(b"Usage", done.stdout)
+        self.assertIn("--max-instructions", self.myriarm("run", "--help").stdout.decode())
+        self.assertEqual(self.myriarm("--version").stdout[:8], b"myriarm ")
+
+    def test_info(self):
+        self.assertIn(b"cpu", self.myriarm("info").stdout)
+        info = json.loads(self.myriarm("info", "--json").stdout)
+        self.assertEqual(info["devices"][0]["id"], "cpu")
+        self.assertGreater(info["devices"][0]["units"], 0)
+        self.assertIn("BASE", [feature["name"] for feature in info["features"]])
+
+    def test_isa(self):
+        groups = json.loads(self.myriarm("isa", "--json").stdout)["groups"]
+        self.assertGreater(len(groups), 20)
+        for group in groups:
+            self.assertEqual(list(group), ["name", "feature", "rows", "implemented", "todo", "undefined"])
+            self.assertEqual(group["rows"], group["implemented"] + group["todo"] + group["undefined"])
+        self.assertIn(groups[0]["name"], self.myriarm("isa").stdout.decode())
+
+    def test_disasm(self):
+        text = self.myriarm("disasm", self.file("raw", guest.HALT + b"\x01\x02")).stdout.decode().splitlines()
+        self.assertEqual([line.split() for line in text],
+                         [["0:", "91001401", "add", "x1,", "x0,", "#0x5"], ["4:", "d44000e0", "hlt", "#0x7"],
+                          ["8:", "01", ".byte", "0x01"], ["9:", "02", ".byte", "0x02"]])
+        text = self.myriarm("disasm", "--address", "0x1000", self.file("raw", guest.LOOP)).stdout.decode()
+        self.assertEqual(text.split(), ["1000:", "14000000", "b", "0x1000"])
+        text = self.myriarm("disasm", self.elf(guest.EXIT_7)).stdout.decode()
+        self.assertIn(f"{guest.BASE + guest.HEADERS:x}:  d2800ba8", text)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("usage: cli_test.py PATH_OF_MYRIARM")
+    MYRIARM = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=1)
