@@ -8,9 +8,9 @@
 #include "measure.h"
 
 // The prebuilt guests, as bytes of this program.
-#define GUEST(symbol, file)                                                            \
+#define GUEST(symbol, file)                                                                                \
   asm(".section .rodata\n.balign 8\n.global " #symbol "\n" #symbol ":\n.incbin \"" MYRIARM_GUESTS "/" file \
-      "\"\n.global " #symbol "_end\n" #symbol "_end:\n.byte 0\n.previous\n");          \
+      "\"\n.global " #symbol "_end\n" #symbol "_end:\n.byte 0\n.previous\n");                              \
   extern "C" const unsigned char symbol[], symbol##_end[];
 GUEST(guest_mixed_1, "mixed_1.bin")
 GUEST(guest_mixed_4, "mixed_4.bin")
@@ -31,10 +31,12 @@ struct Options {
 
 constexpr const char* kUsage =
     "fleet_bench [--device auto|cpu|cuda|cuda:N] [--threads N] [--repeats N] [--json FILE|-] [--commit TEXT]\n"
-    "            [--workload mixed|add|store] [--program FILE] [--lanes N] [--lockstep|--divergent] [--iterations 1|4|10]\n"
+    "            [--workload mixed|add|store] [--program FILE] [--lanes N] [--lockstep|--divergent] [--iterations "
+    "1|4|10]\n"
     "            [--instructions N] [--memory BYTES]\n"
     "Without --workload: the whole list for the device. mixed runs to its end and is checked; add (ADD, B) and store\n"
-    "(ADD, STR, B) run N instructions a lane. --program runs a bare program of yours, checked only to stop by itself or\n"
+    "(ADD, STR, B) run N instructions a lane. --program runs a bare program of yours, checked only to stop by itself "
+    "or\n"
     "at N instructions. One warm-up, then the median of the repeats.\n";
 
 std::vector<uint8_t> bytes_of(const unsigned char* begin, const unsigned char* end) { return {begin, end}; }
@@ -46,7 +48,8 @@ std::vector<uint8_t> guest(const Options& options) {
   if (options.iterations == 1) return bytes_of(guest_mixed_1, guest_mixed_1_end);
   if (options.iterations == 4) return bytes_of(guest_mixed_4, guest_mixed_4_end);
   if (options.iterations == 10) return bytes_of(guest_mixed_10, guest_mixed_10_end);
-  throw ArgumentError("--iterations " + std::to_string(options.iterations) + ": the mixed program is built for 1, 4 and 10");
+  throw ArgumentError("--iterations " + std::to_string(options.iterations) +
+                      ": the mixed program is built for 1, 4 and 10");
 }
 
 void measure(Report& report, const Options& options) {
@@ -126,18 +129,30 @@ bool parse(int argc, char** argv, Options& o) {
     }
     if (i + 1 == argc) return false;
     const char* value = argv[++i];
-    if (name == "--device") o.device = value;
-    else if (name == "--workload") o.workload = value;
-    else if (name == "--program") o.program = value;
-    else if (name == "--json") o.json = value;
-    else if (name == "--commit") o.commit = value;
-    else if (name == "--lanes") o.lanes = std::strtoull(value, nullptr, 0);
-    else if (name == "--instructions") o.instructions = std::strtoull(value, nullptr, 0);
-    else if (name == "--memory") o.memory = std::strtoull(value, nullptr, 0);
-    else if (name == "--iterations") o.iterations = std::atoi(value);
-    else if (name == "--repeats") o.repeats = std::atoi(value);
-    else if (name == "--threads") o.threads = static_cast<unsigned>(std::atoi(value));
-    else return false;
+    if (name == "--device")
+      o.device = value;
+    else if (name == "--workload")
+      o.workload = value;
+    else if (name == "--program")
+      o.program = value;
+    else if (name == "--json")
+      o.json = value;
+    else if (name == "--commit")
+      o.commit = value;
+    else if (name == "--lanes")
+      o.lanes = std::strtoull(value, nullptr, 0);
+    else if (name == "--instructions")
+      o.instructions = std::strtoull(value, nullptr, 0);
+    else if (name == "--memory")
+      o.memory = std::strtoull(value, nullptr, 0);
+    else if (name == "--iterations")
+      o.iterations = std::atoi(value);
+    else if (name == "--repeats")
+      o.repeats = std::atoi(value);
+    else if (name == "--threads")
+      o.threads = static_cast<unsigned>(std::atoi(value));
+    else
+      return false;
   }
   if (!o.workload.empty() && o.workload != "mixed" && o.workload != "add" && o.workload != "store") return false;
   return o.repeats > 0;

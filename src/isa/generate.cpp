@@ -181,9 +181,9 @@ BlockGenerator::BlockGenerator(std::span<const u16> rows) : all_(rows.begin(), r
 u16 BlockGenerator::draw(Random& random, const BlockOptions& options) const {
   if (options.even) return all_[random.below(all_.size())];
   u64 percent = random.below(100);
-  const std::vector<u16>* kind = percent < options.branches_in_100                            ? &branches_
+  const std::vector<u16>* kind = percent < options.branches_in_100                           ? &branches_
                                  : percent < options.branches_in_100 + options.memory_in_100 ? &memory_
-                                                                                              : &plain_;
+                                                                                             : &plain_;
   if (kind->empty()) kind = !plain_.empty() ? &plain_ : !memory_.empty() ? &memory_ : &branches_;
   u16 row = (*kind)[random.below(kind->size())];
   // An exception ends the block: keep most of them out.

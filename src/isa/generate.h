@@ -58,12 +58,12 @@ struct RegisterRoles {
 };
 
 struct BlockOptions {
-  u32 length = 12;        ///< instructions, without the HLT at the end
+  u32 length = 12;  ///< instructions, without the HLT at the end
   RegisterRoles roles;
   u32 branches_in_100 = 10;
   u32 memory_in_100 = 40;
-  u16 exclusive = 0;      ///< exclusives are of this row's size; 0: of the first that is drawn
-  bool even = false;      ///< every row is as likely as any other; the two shares above are not looked at
+  u16 exclusive = 0;  ///< exclusives are of this row's size; 0: of the first that is drawn
+  bool even = false;  ///< every row is as likely as any other; the two shares above are not looked at
 };
 
 /// Appends a block to `code`: random instructions, mostly forward branches, and a HLT. Rows are drawn evenly among

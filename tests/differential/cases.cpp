@@ -33,7 +33,9 @@ std::string field_name(Field field) {
 uint64_t data_address(Random& random, bool tags) {
   uint64_t address;
   switch (random.below(8)) {
-    case 0: address = Layout::data_begin + random.below(Layout::pages.size() + 1) * kPageBytes + random.below(33) - 16; break;
+    case 0:
+      address = Layout::data_begin + random.below(Layout::pages.size() + 1) * kPageBytes + random.below(33) - 16;
+      break;
     case 1: address = Layout::data_begin + random.below(Layout::data_bytes); break;
     case 2: address = Layout::data_begin + random.below(2 * kPageBytes); break;
     default: address = Layout::data_begin + 256 + (random.below(2 * kPageBytes - 512) & ~uint64_t{15}); break;
@@ -88,7 +90,8 @@ Batch make_batch(const BlockGenerator& generator, const BatchOptions& options) {
   Random random(options.seed);
   BlockOptions block;
   block.even = options.length != 0;
-  block.exclusive = generator.draw_exclusive(random);  // of one size in the whole batch: branches lead into other blocks
+  block.exclusive =
+      generator.draw_exclusive(random);  // of one size in the whole batch: branches lead into other blocks
   const uint32_t max_words = static_cast<uint32_t>(Layout::code_bytes / 4) - 64;
   for (uint32_t lane = 0; lane < options.lanes; lane++) {
     if (lane % options.inputs_per_block == 0 && batch.code.size() < max_words) {
@@ -205,9 +208,8 @@ void print_states(const Batch& batch, const State& before, const State& a, const
                   const char* b_name) {
   std::printf("  %-12s %-18s %-18s %-18s\n", "", "before", a_name, b_name);
   for (size_t i = 0; i < batch.fields.size(); i++) {
-    std::printf("%s %-12s %016" PRIx64 "   %016" PRIx64 "   %016" PRIx64 "\n",
-                a.values[i] != b.values[i] ? "*" : " ", field_name(batch.fields[i]).c_str(), before.values[i],
-                a.values[i], b.values[i]);
+    std::printf("%s %-12s %016" PRIx64 "   %016" PRIx64 "   %016" PRIx64 "\n", a.values[i] != b.values[i] ? "*" : " ",
+                field_name(batch.fields[i]).c_str(), before.values[i], a.values[i], b.values[i]);
   }
   std::printf("%s %-12s %-18" PRIu64 " %-18" PRIu64 " %-18" PRIu64 "\n", a.instructions != b.instructions ? "*" : " ",
               "instructions", before.instructions, a.instructions, b.instructions);

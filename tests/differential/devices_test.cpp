@@ -30,7 +30,8 @@ struct Shape {
   const char* name;
   uint32_t inputs_per_block;
 };
-constexpr Shape kShapes[] = {{"each lane its own block", 1}, {"a block every 5 lanes", 5}, {"all lanes one block", 1u << 30}};
+constexpr Shape kShapes[] = {
+    {"each lane its own block", 1}, {"a block every 5 lanes", 5}, {"all lanes one block", 1u << 30}};
 
 /// Lanes whose memory is held at one time: 100,000 windows of 20 KiB do not fit everywhere.
 constexpr uint32_t kMemoryLanes = 8192;
@@ -38,10 +39,14 @@ constexpr uint32_t kMemoryLanes = 8192;
 bool parse(int argc, char** argv, Options& options) {
   for (int i = 1; i + 1 < argc; i += 2) {
     std::string name = argv[i];
-    if (name == "--device") options.device = argv[i + 1];
-    else if (name == "--seed") options.seed = std::strtoull(argv[i + 1], nullptr, 0);
-    else if (name == "--lanes") options.lanes = std::strtoull(argv[i + 1], nullptr, 0);
-    else return false;
+    if (name == "--device")
+      options.device = argv[i + 1];
+    else if (name == "--seed")
+      options.seed = std::strtoull(argv[i + 1], nullptr, 0);
+    else if (name == "--lanes")
+      options.lanes = std::strtoull(argv[i + 1], nullptr, 0);
+    else
+      return false;
   }
   return argc % 2 == 1;
 }
@@ -116,7 +121,8 @@ std::vector<uint32_t> differences(const Batch& batch, const Run& a, const Run& b
   for (uint32_t lane = 0; lane < lanes; lane++) differs[lane] |= !same_stop(left_stops[lane], right_stops[lane]);
   for (uint32_t first = 0; first < lanes; first += kMemoryLanes) {
     const uint32_t count = std::min(kMemoryLanes, lanes - first);
-    std::vector<uint8_t> left_memory = read_memory(a.fleet, first, count), right_memory = read_memory(b.fleet, first, count);
+    std::vector<uint8_t> left_memory = read_memory(a.fleet, first, count),
+                         right_memory = read_memory(b.fleet, first, count);
     for (uint32_t lane = 0; lane < count; lane++) {
       size_t at = lane * Layout::data_bytes;
       differs[first + lane] |= std::memcmp(&left_memory[at], &right_memory[at], Layout::data_bytes) != 0;
@@ -178,10 +184,11 @@ int run(const Options& options) {
           failures++;
         }
         for (uint32_t lane : differences(batch, cpu, other, 2)) {
-          std::printf("\nDIFFERENT: lane %u of %" PRIu64 ", %s, batch seed %" PRIu64 "\n", lane, lanes, shape.name, b.seed);
+          std::printf("\nDIFFERENT: lane %u of %" PRIu64 ", %s, batch seed %" PRIu64 "\n", lane, lanes, shape.name,
+                      b.seed);
           print_listing(batch, lane, cpu.fleet.get(Field::pc, lane));
-          print_states(batch, initial_state(batch, lane), state_of(batch, cpu, lane), "cpu", state_of(batch, other, lane),
-                       options.device.c_str());
+          print_states(batch, initial_state(batch, lane), state_of(batch, cpu, lane), "cpu",
+                       state_of(batch, other, lane), options.device.c_str());
           std::printf("reproduce: devices_test --device %s --seed %" PRIu64 " --lanes %" PRIu64 "\n",
                       options.device.c_str(), options.seed, lanes);
           failures++;
@@ -189,8 +196,8 @@ int run(const Options& options) {
         if (failures > 4) return 1;
       }
     }
-    std::printf("%7" PRIu64 " lanes: %" PRIu64 " instructions in %" PRIu64 " fleets, %s\n", lanes, instructions, batches,
-                failures ? "some differ" : "the same on both");
+    std::printf("%7" PRIu64 " lanes: %" PRIu64 " instructions in %" PRIu64 " fleets, %s\n", lanes, instructions,
+                batches, failures ? "some differ" : "the same on both");
     std::fflush(stdout);
   }
   return failures ? 1 : 0;
