@@ -31,9 +31,11 @@ struct Options {
 
 constexpr const char* kUsage =
     "compare [--iterations N] [--rounds N] [--qemu PROGRAM] [--cpu-time] [--json FILE|-] [--commit TEXT]\n"
-    "Runs the prebuilt mixed program with N iterations on each engine, in turns, and prints seconds and instructions per\n"
+    "Runs the prebuilt mixed program with N iterations on each engine, in turns, and prints seconds and instructions "
+    "per\n"
     "second. The count is the interpreter's, which is exact, for all of them. QEMU's time includes its start-up, the\n"
-    "others' does not: a uc_emu_start call, a run() call. --cpu-time compares the engines by processor time in place of\n"
+    "others' does not: a uc_emu_start call, a run() call. --cpu-time compares the engines by processor time in place "
+    "of\n"
     "wall time, for a machine that others use as well.\n";
 
 /// Wall time, or processor time of this process and its children.
@@ -82,7 +84,8 @@ class UnicornProcess {
     check(uc_open(UC_ARCH_ARM64, UC_MODE_ARM, &uc_), "open");
     std::map<uint64_t, uint32_t> pages;
     for (const Segment& segment : image.program.segments) {
-      for (uint64_t page = segment.address & ~(kPageBytes - 1); page < segment.address + segment.size; page += kPageBytes) {
+      for (uint64_t page = segment.address & ~(kPageBytes - 1); page < segment.address + segment.size;
+           page += kPageBytes) {
         uint32_t& protection = pages[page];
         if (segment.permissions & kRead) protection |= UC_PROT_READ;
         if (segment.permissions & kWrite) protection |= UC_PROT_WRITE;
@@ -92,7 +95,8 @@ class UnicornProcess {
     for (auto it = pages.begin(); it != pages.end();) {  // one mapping a run of pages alike
       auto end = it;
       uint64_t size = 0;
-      for (; end != pages.end() && end->first == it->first + size && end->second == it->second; ++end) size += kPageBytes;
+      for (; end != pages.end() && end->first == it->first + size && end->second == it->second; ++end)
+        size += kPageBytes;
       check(uc_mem_map(uc_, it->first, size, it->second), "map a segment");
       it = end;
     }
@@ -182,14 +186,17 @@ Sample run_child(std::vector<std::string> words) {
 
 void compare_engines(Report& report, const Options& options) {
   const ElfImage image = load_elf(options.program);
-  const std::vector<std::string> arguments = {"mixed", std::to_string(options.seed), std::to_string(options.iterations)};
+  const std::vector<std::string> arguments = {"mixed", std::to_string(options.seed),
+                                              std::to_string(options.iterations)};
   Times interpreter, unicorn, qemu, native;
   uint64_t instructions = 0;
   char expected[32];
-  std::snprintf(expected, sizeof expected, "%016llx\n", static_cast<unsigned long long>(mixed(options.seed, options.iterations)));
+  std::snprintf(expected, sizeof expected, "%016llx\n",
+                static_cast<unsigned long long>(mixed(options.seed, options.iterations)));
   auto take = [&](Times& times, const Sample& sample, const char* engine) {
     if (sample.output != expected) {
-      throw Error(std::string(engine) + " printed \"" + sample.output + "\" where the native program gives " + expected);
+      throw Error(std::string(engine) + " printed \"" + sample.output + "\" where the native program gives " +
+                  expected);
     }
     times.seconds.push_back(sample.seconds);
   };
@@ -213,9 +220,12 @@ void compare_engines(Report& report, const Options& options) {
   report.begin("One ELF on one core, engines in turns: mixed " + arguments[1] + " " + arguments[2] +
                (use_cpu_time ? " (processor time)" : ""));
   report.add("myriarm, CPU interpreter", "cpu", 1, instructions, interpreter);
-  report.add("Unicorn " + std::to_string(major) + "." + std::to_string(minor) + " (JIT)", "peer", 1, instructions, unicorn);
-  if (have_qemu) report.add("qemu-aarch64 (JIT), start included", "peer", 1, instructions, qemu);
-  else report.note(options.qemu + " could not be run: no QEMU row (install qemu-user, or give --qemu)");
+  report.add("Unicorn " + std::to_string(major) + "." + std::to_string(minor) + " (JIT)", "peer", 1, instructions,
+             unicorn);
+  if (have_qemu)
+    report.add("qemu-aarch64 (JIT), start included", "peer", 1, instructions, qemu);
+  else
+    report.note(options.qemu + " could not be run: no QEMU row (install qemu-user, or give --qemu)");
   report.add("native, A64 count it stands for", "peer", 1, instructions, native);
   char text[96];
   std::snprintf(text, sizeof text, "myriarm is %.2f times Unicorn's rate", unicorn.median() / interpreter.median());
@@ -246,7 +256,8 @@ void measure_start_up(Report& report, const Options& options) {
                {{"seconds_per_lane", times.median() / static_cast<double>(lanes)}, {"bytes_per_lane", bytes / lanes}});
     char text[128];
     std::snprintf(text, sizeof text, "a lane: %.4f ms, %.1f KiB of this process's memory",
-                  1e3 * times.median() / static_cast<double>(lanes), static_cast<double>(bytes) / 1024 / static_cast<double>(lanes));
+                  1e3 * times.median() / static_cast<double>(lanes),
+                  static_cast<double>(bytes) / 1024 / static_cast<double>(lanes));
     report.note(text);
   }
 }
@@ -265,8 +276,8 @@ void measure_scaling(Report& report, const Options& options) {
     run.options.threads = threads;
     const FleetResult result = run_fleet(run);
     check_mixed(result, true, 1);
-    report.add(std::to_string(threads) + (threads == 1 ? " thread" : " threads"), "cpu", 64, result.instructions, result.times,
-               {{"threads", threads}});
+    report.add(std::to_string(threads) + (threads == 1 ? " thread" : " threads"), "cpu", 64, result.instructions,
+               result.times, {{"threads", threads}});
     if (threads == 1) one = result.times.median();
     char text[64];
     std::snprintf(text, sizeof text, "speed-up %.2f", one / result.times.median());
@@ -276,7 +287,8 @@ void measure_scaling(Report& report, const Options& options) {
 
 void measure_loops(Report& report, const Options& options) {
   report.begin("Tight loops, one lane, one thread");
-  for (auto [name, file] : {std::pair{"loop ADD, B", "/loop_add.bin"}, std::pair{"loop ADD, STR, B", "/loop_store.bin"}}) {
+  for (auto [name, file] :
+       {std::pair{"loop ADD, B", "/loop_add.bin"}, std::pair{"loop ADD, STR, B", "/loop_store.bin"}}) {
     FleetRun run;
     run.program = raw_program(name, read_file(std::string(MYRIARM_GUESTS) + file), 0, 128 << 10);
     run.options.device = "cpu";
@@ -298,12 +310,18 @@ bool parse(int argc, char** argv, Options& o) {
     }
     if (i + 1 == argc) return false;
     const char* value = argv[++i];
-    if (name == "--iterations") o.iterations = std::atoi(value);
-    else if (name == "--rounds") o.rounds = std::atoi(value);
-    else if (name == "--qemu") o.qemu = value;
-    else if (name == "--json") o.json = value;
-    else if (name == "--commit") o.commit = value;
-    else return false;
+    if (name == "--iterations")
+      o.iterations = std::atoi(value);
+    else if (name == "--rounds")
+      o.rounds = std::atoi(value);
+    else if (name == "--qemu")
+      o.qemu = value;
+    else if (name == "--json")
+      o.json = value;
+    else if (name == "--commit")
+      o.commit = value;
+    else
+      return false;
   }
   return o.iterations > 0 && o.rounds > 0;
 }

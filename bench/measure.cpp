@@ -24,8 +24,10 @@ struct CheckValue {
   uint64_t result;
 };
 // Native and under QEMU user mode.
-constexpr CheckValue kCheckValues[] = {{0, 1, 0x0000001647233d8f},  {0, 10, 0xcc0884efa9414ef2},
-                                       {1, 1, 0x000000127e5c108d},  {7, 1, 0x00000014dceb8467},
+constexpr CheckValue kCheckValues[] = {{0, 1, 0x0000001647233d8f},
+                                       {0, 10, 0xcc0884efa9414ef2},
+                                       {1, 1, 0x000000127e5c108d},
+                                       {7, 1, 0x00000014dceb8467},
                                        {12345, 10, 0x24c8176d4d19db3d}};
 
 std::string rate_text(double rate) {
@@ -65,8 +67,9 @@ void Report::begin(const std::string& title) {
 void Report::add(const std::string& what, const std::string& device, uint64_t lanes, uint64_t instructions,
                  const Times& times, nlohmann::json more) {
   const double rate = instructions ? static_cast<double>(instructions) / times.median() : 0;
-  std::printf("  %-34s %-8s %9" PRIu64 " %14" PRIu64 " %10.4f %10.4f %10.4f %12s\n", what.c_str(), device.c_str(), lanes,
-              instructions, times.min(), times.median(), times.max(), instructions ? rate_text(rate).c_str() : "");
+  std::printf("  %-34s %-8s %9" PRIu64 " %14" PRIu64 " %10.4f %10.4f %10.4f %12s\n", what.c_str(), device.c_str(),
+              lanes, instructions, times.min(), times.median(), times.max(),
+              instructions ? rate_text(rate).c_str() : "");
   std::fflush(stdout);
   char date[32];
   std::time_t time = std::time(nullptr);
@@ -101,8 +104,10 @@ void Report::write(const std::string& file) const {
   }
   for (const auto& row : rows_) {
     const std::string line = row.dump() + "\n";
-    if (file == "-") std::fputs(line.c_str(), stdout);
-    else stream << line;
+    if (file == "-")
+      std::fputs(line.c_str(), stdout);
+    else
+      stream << line;
   }
 }
 
@@ -160,25 +165,28 @@ void check_mixed(const FleetResult& result, bool lane_in_x0, int iterations) {
   const size_t lanes = result.x0.size();
   for (size_t lane = 0; lane < lanes; lane++) {
     if (result.stops[lane].reason == StopReason::halt) continue;
-    throw Error("lane " + std::to_string(lane) + " of the mixed program stopped with " + name(result.stops[lane].reason) +
-                " instead of halt: the measurement is void");
+    throw Error("lane " + std::to_string(lane) + " of the mixed program stopped with " +
+                name(result.stops[lane].reason) + " instead of halt: the measurement is void");
   }
   const size_t step = std::max<size_t>(1, lane_in_x0 ? lanes / 61 : lanes);
   for (size_t lane = 0; lane < lanes; lane++) {
     bool wrong;
     if (lane_in_x0) {
-      wrong = (lane % step == 0 || lane + 1 == lanes) && result.x0[lane] != mixed(static_cast<uint32_t>(lane), iterations);
+      wrong =
+          (lane % step == 0 || lane + 1 == lanes) && result.x0[lane] != mixed(static_cast<uint32_t>(lane), iterations);
     } else {
       wrong = result.x0[lane] != (lane ? result.x0[0] : mixed(0, iterations));
     }
-    if (wrong) throw Error("lane " + std::to_string(lane) + " of the mixed program has a wrong result: the measurement is void");
+    if (wrong)
+      throw Error("lane " + std::to_string(lane) + " of the mixed program has a wrong result: the measurement is void");
   }
 }
 
 void check_native() {
   for (const CheckValue& value : kCheckValues) {
     if (mixed(value.seed, value.iterations) != value.result) {
-      throw Error("mixed.c compiled for this machine gives wrong results: check bench/guests/mixed.c and its compiler flags");
+      throw Error(
+          "mixed.c compiled for this machine gives wrong results: check bench/guests/mixed.c and its compiler flags");
     }
   }
 }

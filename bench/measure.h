@@ -32,8 +32,8 @@ class Report {
   /// Prints a heading and the column names.
   void begin(const std::string& title);
   /// One row. instructions 0: a time without a rate. `more` is added to the JSON object.
-  void add(const std::string& what, const std::string& device, uint64_t lanes, uint64_t instructions, const Times& times,
-           nlohmann::json more = nlohmann::json::object());
+  void add(const std::string& what, const std::string& device, uint64_t lanes, uint64_t instructions,
+           const Times& times, nlohmann::json more = nlohmann::json::object());
   void note(const std::string& text);
   /// One object a line, appended to the file, or to stdout for "-". Nothing if the name is empty.
   void write(const std::string& file) const;
@@ -54,16 +54,16 @@ std::vector<uint8_t> read_file(const std::string& path);
 struct FleetRun {
   Program program;
   FleetOptions options;
-  bool lane_in_x0 = false;   ///< x0 is the lane number at entry, else 0
-  uint64_t limit = ~0ull;    ///< instructions a lane
-  int repeats = 3;           ///< after one warm-up
+  bool lane_in_x0 = false;  ///< x0 is the lane number at entry, else 0
+  uint64_t limit = ~0ull;   ///< instructions a lane
+  int repeats = 3;          ///< after one warm-up
 };
 struct FleetResult {
   Times times;
-  uint64_t instructions = 0;        ///< of one run, all lanes
+  uint64_t instructions = 0;  ///< of one run, all lanes
   double create_seconds = 0;
   uint64_t pool_bytes = 0;
-  std::vector<uint64_t> x0;         ///< of every lane at the end
+  std::vector<uint64_t> x0;  ///< of every lane at the end
   std::vector<Stop> stops;
 };
 FleetResult run_fleet(const FleetRun& run);

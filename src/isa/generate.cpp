@@ -181,14 +181,18 @@ BlockGenerator::BlockGenerator(std::span<const u16> rows) : all_(rows.begin(), r
 u16 BlockGenerator::draw(Random& random, const BlockOptions& options) const {
   if (options.even) return all_[random.below(all_.size())];
   u64 percent = random.below(100);
-  const std::vector<u16>* kind = percent < options.branches_in_100                            ? &branches_
+  const std::vector<u16>* kind = percent < options.branches_in_100                           ? &branches_
                                  : percent < options.branches_in_100 + options.memory_in_100 ? &memory_
-                                                                                              : &plain_;
+                                                                                             : &plain_;
   if (kind->empty()) kind = !plain_.empty() ? &plain_ : !memory_.empty() ? &memory_ : &branches_;
   u16 row = (*kind)[random.below(kind->size())];
   // An exception ends the block: keep most of them out.
   for (u32 again = 0; again < 3 && is_exception_row(row); again++) row = (*kind)[random.below(kind->size())];
   return row;
+}
+
+u16 BlockGenerator::draw_exclusive(Random& random) const {
+  return exclusives_.empty() ? u16{0} : exclusives_[random.below(exclusives_.size())];
 }
 
 u32 BlockGenerator::instruction(Random& random, const BlockOptions& options, u16 row, u32 index) const {
@@ -231,20 +235,22 @@ void BlockGenerator::append(Random& random, const BlockOptions& options, std::ve
   }
   // A store exclusive of another size than the load is UNPREDICTABLE: a block has exclusives of one size. They
   // are drawn together and mostly with one base register, so that many of the stores succeed.
-  u16 exclusive = kRowUndefined;
+  u16 exclusive = options.exclusive;
+  bool begun = false;
   u32 base = 0;
   for (; index < options.length; index++) {
     u32 word = 0;
     for (u32 attempt = 0; word == 0 && attempt < kTries; attempt++) {
-      bool again = exclusive != kRowUndefined && random.one_in(4);
+      bool again = begun && random.one_in(4);
       u16 row = again ? exclusives_[random.below(exclusives_.size())] : draw(random, options);
       if (is_exclusive_row(row)) {
         if (exclusive != kRowUndefined && exclusive_size(row) != exclusive_size(exclusive)) continue;
         const ForcedField field[] = {{'n', base}};
-        bool follow = exclusive != kRowUndefined && !random.one_in(4);
+        bool follow = begun && !random.one_in(4);
         word = follow ? generate_instruction(random, row, field) : instruction(random, options, row, index);
         if (word == 0) continue;
         exclusive = row;
+        begun = true;
         base = decode(decode_table(), word).rn;
       } else {
         word = instruction(random, options, row, index);

@@ -58,11 +58,12 @@ struct RegisterRoles {
 };
 
 struct BlockOptions {
-  u32 length = 12;        ///< instructions, without the HLT at the end
+  u32 length = 12;  ///< instructions, without the HLT at the end
   RegisterRoles roles;
   u32 branches_in_100 = 10;
   u32 memory_in_100 = 40;
-  bool even = false;      ///< every row is as likely as any other; the two shares above are not looked at
+  u16 exclusive = 0;  ///< exclusives are of this row's size; 0: of the first that is drawn
+  bool even = false;  ///< every row is as likely as any other; the two shares above are not looked at
 };
 
 /// Appends a block to `code`: random instructions, mostly forward branches, and a HLT. Rows are drawn evenly among
@@ -73,6 +74,8 @@ class BlockGenerator {
   void append(Random& random, const BlockOptions& options, std::vector<u32>& code) const;
   /// One instruction of that row at place `index` of a block of `length` instructions; 0 if none was found.
   u32 instruction(Random& random, const BlockOptions& options, u16 row, u32 index) const;
+  /// A load or store exclusive, or 0 if no row is one.
+  u16 draw_exclusive(Random& random) const;
   bool has_exclusives() const { return clear_exclusive_ != 0; }
 
  private:

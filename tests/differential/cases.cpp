@@ -33,7 +33,9 @@ std::string field_name(Field field) {
 uint64_t data_address(Random& random, bool tags) {
   uint64_t address;
   switch (random.below(8)) {
-    case 0: address = Layout::data_begin + random.below(Layout::pages.size() + 1) * kPageBytes + random.below(33) - 16; break;
+    case 0:
+      address = Layout::data_begin + random.below(Layout::pages.size() + 1) * kPageBytes + random.below(33) - 16;
+      break;
     case 1: address = Layout::data_begin + random.below(Layout::data_bytes); break;
     case 2: address = Layout::data_begin + random.below(2 * kPageBytes); break;
     default: address = Layout::data_begin + 256 + (random.below(2 * kPageBytes - 512) & ~uint64_t{15}); break;
@@ -88,6 +90,8 @@ Batch make_batch(const BlockGenerator& generator, const BatchOptions& options) {
   Random random(options.seed);
   BlockOptions block;
   block.even = options.length != 0;
+  block.exclusive =
+      generator.draw_exclusive(random);  // of one size in the whole batch: branches lead into other blocks
   const uint32_t max_words = static_cast<uint32_t>(Layout::code_bytes / 4) - 64;
   for (uint32_t lane = 0; lane < options.lanes; lane++) {
     if (lane % options.inputs_per_block == 0 && batch.code.size() < max_words) {
@@ -157,7 +161,7 @@ State BatchResult::state(uint32_t lane) const {
 }
 
 BatchResult run_on(const Batch& batch, const std::string& device, uint32_t first, uint32_t count, uint64_t limit,
-                   bool read_memory) {
+                   BatchResult reuse) {
   FleetOptions options;
   options.device = device;
   options.lanes = count;
@@ -167,15 +171,17 @@ BatchResult run_on(const Batch& batch, const std::string& device, uint32_t first
     fleet.set_all(batch.fields[i], std::span(batch.initial[i]).subspan(first, count));
   }
   fleet.fill(Field::limit, limit);
-  BatchResult result;
+  BatchResult result = std::move(reuse);
   result.retired = fleet.run().instructions;
-  result.values.assign(batch.fields.size(), std::vector<uint64_t>(count));
-  for (size_t i = 0; i < batch.fields.size(); i++) fleet.get_all(batch.fields[i], result.values[i]);
+  result.values.resize(batch.fields.size());
+  for (size_t i = 0; i < batch.fields.size(); i++) {
+    result.values[i].resize(count);
+    fleet.get_all(batch.fields[i], result.values[i]);
+  }
   result.instructions.resize(count);
   fleet.get_all(Field::instructions, result.instructions);
   std::span<const Stop> stops = fleet.stops();
   result.stops.assign(stops.begin(), stops.end());
-  if (!read_memory) return result;
   result.memory.resize(count * Layout::data_bytes);
   std::vector<Transfer> transfers;
   for (uint32_t lane = 0; lane < count; lane++) {
@@ -202,9 +208,8 @@ void print_states(const Batch& batch, const State& before, const State& a, const
                   const char* b_name) {
   std::printf("  %-12s %-18s %-18s %-18s\n", "", "before", a_name, b_name);
   for (size_t i = 0; i < batch.fields.size(); i++) {
-    std::printf("%s %-12s %016" PRIx64 "   %016" PRIx64 "   %016" PRIx64 "\n",
-                a.values[i] != b.values[i] ? "*" : " ", field_name(batch.fields[i]).c_str(), before.values[i],
-                a.values[i], b.values[i]);
+    std::printf("%s %-12s %016" PRIx64 "   %016" PRIx64 "   %016" PRIx64 "\n", a.values[i] != b.values[i] ? "*" : " ",
+                field_name(batch.fields[i]).c_str(), before.values[i], a.values[i], b.values[i]);
   }
   std::printf("%s %-12s %-18" PRIu64 " %-18" PRIu64 " %-18" PRIu64 "\n", a.instructions != b.instructions ? "*" : " ",
               "instructions", before.instructions, a.instructions, b.instructions);

@@ -42,8 +42,8 @@ struct Batch {
   BatchOptions options;
   Program program;
   std::vector<uint32_t> code;
-  std::vector<uint64_t> block_begin;           ///< a lane's first instruction
-  std::vector<uint32_t> block_words;           ///< with the HLT
+  std::vector<uint64_t> block_begin;  ///< a lane's first instruction
+  std::vector<uint32_t> block_words;  ///< with the HLT
   std::vector<Field> fields;
   std::vector<std::vector<uint64_t>> initial;  ///< [field][lane]
   std::vector<uint8_t> data;                   ///< Layout::data_bytes, the same for every lane at first
@@ -59,7 +59,7 @@ struct State {
   std::vector<uint64_t> values;  ///< as Batch::fields
   uint64_t instructions = 0;
   Stop stop;
-  std::vector<uint8_t> memory;   ///< Layout::data_bytes; holes are zero
+  std::vector<uint8_t> memory;  ///< Layout::data_bytes; holes are zero
 };
 
 /// All lanes of a batch after their run on a device.
@@ -67,14 +67,15 @@ struct BatchResult {
   std::vector<std::vector<uint64_t>> values;  ///< [field][lane]
   std::vector<uint64_t> instructions;
   std::vector<Stop> stops;
-  std::vector<uint8_t> memory;                ///< [lane][Layout::data_bytes]
-  uint64_t retired = 0;                       ///< as RunResult said
+  std::vector<uint8_t> memory;  ///< [lane][Layout::data_bytes]
+  uint64_t retired = 0;         ///< as RunResult said
   State state(uint32_t lane) const;
 };
 
 /// Runs lanes [first, first + count) of the batch as a fleet of their own; each stops after `limit` instructions.
+/// `reuse` gives its buffers.
 BatchResult run_on(const Batch& batch, const std::string& device, uint32_t first, uint32_t count, uint64_t limit,
-                   bool read_memory = true);
+                   BatchResult reuse = {});
 
 /// The listing of a case with the instruction at `mark` marked.
 void print_listing(const Batch& batch, uint32_t lane, uint64_t mark);

@@ -14,7 +14,8 @@ namespace {
 
 /// Accesses of these groups fault where they are not aligned.
 bool must_be_aligned(u16 row) {
-  for (std::string_view group : {"ldstexclr", "ldstexclp", "ldstord", "ldapr", "ldapstl_unscaled", "memop", "comswap", "comswappr"}) {
+  for (std::string_view group :
+       {"ldstexclr", "ldstexclp", "ldstord", "ldapr", "ldapstl_unscaled", "memop", "comswap", "comswappr"}) {
     if (kRowInfos[row].group == group) return true;
   }
   return false;

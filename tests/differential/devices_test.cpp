@@ -30,7 +30,8 @@ struct Shape {
   const char* name;
   uint32_t inputs_per_block;
 };
-constexpr Shape kShapes[] = {{"each lane its own block", 1}, {"a block every 5 lanes", 5}, {"all lanes one block", 1u << 30}};
+constexpr Shape kShapes[] = {
+    {"each lane its own block", 1}, {"a block every 5 lanes", 5}, {"all lanes one block", 1u << 30}};
 
 /// Lanes whose memory is held at one time: 100,000 windows of 20 KiB do not fit everywhere.
 constexpr uint32_t kMemoryLanes = 8192;
@@ -38,10 +39,14 @@ constexpr uint32_t kMemoryLanes = 8192;
 bool parse(int argc, char** argv, Options& options) {
   for (int i = 1; i + 1 < argc; i += 2) {
     std::string name = argv[i];
-    if (name == "--device") options.device = argv[i + 1];
-    else if (name == "--seed") options.seed = std::strtoull(argv[i + 1], nullptr, 0);
-    else if (name == "--lanes") options.lanes = std::strtoull(argv[i + 1], nullptr, 0);
-    else return false;
+    if (name == "--device")
+      options.device = argv[i + 1];
+    else if (name == "--seed")
+      options.seed = std::strtoull(argv[i + 1], nullptr, 0);
+    else if (name == "--lanes")
+      options.lanes = std::strtoull(argv[i + 1], nullptr, 0);
+    else
+      return false;
   }
   return argc % 2 == 1;
 }
@@ -116,7 +121,8 @@ std::vector<uint32_t> differences(const Batch& batch, const Run& a, const Run& b
   for (uint32_t lane = 0; lane < lanes; lane++) differs[lane] |= !same_stop(left_stops[lane], right_stops[lane]);
   for (uint32_t first = 0; first < lanes; first += kMemoryLanes) {
     const uint32_t count = std::min(kMemoryLanes, lanes - first);
-    std::vector<uint8_t> left_memory = read_memory(a.fleet, first, count), right_memory = read_memory(b.fleet, first, count);
+    std::vector<uint8_t> left_memory = read_memory(a.fleet, first, count),
+                         right_memory = read_memory(b.fleet, first, count);
     for (uint32_t lane = 0; lane < count; lane++) {
       size_t at = lane * Layout::data_bytes;
       differs[first + lane] |= std::memcmp(&left_memory[at], &right_memory[at], Layout::data_bytes) != 0;
@@ -134,6 +140,21 @@ State initial_state(const Batch& batch, uint32_t lane) {
   for (const auto& values : batch.initial) state.values.push_back(values[lane]);
   state.memory = batch.data;
   return state;
+}
+
+/// The comparison must be able to fail: one bit of one lane's TPIDR_EL0 or data is found, and nothing else.
+bool finds_a_difference() {
+  BatchOptions b;
+  b.lanes = 40;
+  const Batch batch = make_batch(BlockGenerator(generatable_rows()), b);
+  const Run one = start(batch, "cpu");
+  Run two = start(batch, "cpu");
+  if (!differences(batch, one, two, 40).empty()) return false;
+  two.fleet.set(Field::tpidr, 17, two.fleet.get(Field::tpidr, 17) ^ 1);
+  const uint64_t address = Layout::data_begin + Layout::data_bytes - 1;
+  const uint8_t byte[] = {static_cast<uint8_t>(two.fleet.read(33, address, 1)[0] ^ 0x80)};
+  two.fleet.write(33, address, byte);
+  return differences(batch, one, two, 40) == std::vector<uint32_t>{17, 33};
 }
 
 int run(const Options& options) {
@@ -163,10 +184,11 @@ int run(const Options& options) {
           failures++;
         }
         for (uint32_t lane : differences(batch, cpu, other, 2)) {
-          std::printf("\nDIFFERENT: lane %u of %" PRIu64 ", %s, batch seed %" PRIu64 "\n", lane, lanes, shape.name, b.seed);
+          std::printf("\nDIFFERENT: lane %u of %" PRIu64 ", %s, batch seed %" PRIu64 "\n", lane, lanes, shape.name,
+                      b.seed);
           print_listing(batch, lane, cpu.fleet.get(Field::pc, lane));
-          print_states(batch, initial_state(batch, lane), state_of(batch, cpu, lane), "cpu", state_of(batch, other, lane),
-                       options.device.c_str());
+          print_states(batch, initial_state(batch, lane), state_of(batch, cpu, lane), "cpu",
+                       state_of(batch, other, lane), options.device.c_str());
           std::printf("reproduce: devices_test --device %s --seed %" PRIu64 " --lanes %" PRIu64 "\n",
                       options.device.c_str(), options.seed, lanes);
           failures++;
@@ -174,8 +196,8 @@ int run(const Options& options) {
         if (failures > 4) return 1;
       }
     }
-    std::printf("%7" PRIu64 " lanes: %" PRIu64 " instructions in %" PRIu64 " fleets, %s\n", lanes, instructions, batches,
-                failures ? "some differ" : "the same on both");
+    std::printf("%7" PRIu64 " lanes: %" PRIu64 " instructions in %" PRIu64 " fleets, %s\n", lanes, instructions,
+                batches, failures ? "some differ" : "the same on both");
     std::fflush(stdout);
   }
   return failures ? 1 : 0;
@@ -187,9 +209,14 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   using namespace myriarm;
   differential::Options options;
+  // The device of a test run is chosen by MYRIARM_TEST_DEVICE elsewhere; here the CPU is always one of the two.
   if (!differential::parse(argc, argv, options)) {
     std::fputs(differential::kUsage, stderr);
     return 2;
+  }
+  if (!differential::finds_a_difference()) {
+    std::printf("The comparison does not find one changed bit in two equal fleets: it cannot be trusted\n");
+    return 1;
   }
   if (options.device.starts_with("cuda") && !cuda_unavailable_reason().empty()) {
     std::printf("Skipped: CPU and GPU were not compared, because there is no CUDA device here: %s\n",

@@ -62,8 +62,8 @@ UnicornEngine::UnicornEngine(bool vectors) : fields_(compared_fields(vectors)) {
                          data_.get() + page * kPageBytes),
           "map the data");
   }
-  // Unicorn runs in EL1 with the MMU off. Top byte ignore for fetches, as Linux has it for user space: TCR_EL1.TBI0, not TBI1.
-  // For data QEMU 5 ignores the top byte only with the MMU on: see in_top_byte().
+  // Unicorn runs in EL1 with the MMU off. Top byte ignore for fetches, as Linux has it for user space: TCR_EL1.TBI0,
+  // not TBI1. For data QEMU 5 ignores the top byte only with the MMU on: see in_top_byte().
   const uint32_t set_tcr = 0xD5182040;  // msr tcr_el1, x0
   std::memcpy(code_.get(), &set_tcr, 4);
   uint64_t tcr = uint64_t{1} << 37;
@@ -90,7 +90,7 @@ void UnicornEngine::load(const Batch& batch) {
   std::memset(code_.get(), 0, Layout::code_bytes);
   std::memcpy(code_.get(), batch.code.data(), batch.code.size() * 4);
   std::memcpy(data_.get(), batch.data.data(), batch.data.size());
-check(uc_ctl_remove_cache(uc_, Layout::code_begin, Layout::code_begin + Layout::code_bytes), "forget code");
+  check(uc_ctl_remove_cache(uc_, Layout::code_begin, Layout::code_begin + Layout::code_bytes), "forget code");
 }
 
 void UnicornEngine::on_code(uc_engine* uc, uint64_t address, uint32_t, void* self) {

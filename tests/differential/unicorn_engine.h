@@ -42,7 +42,7 @@ class UnicornEngine {
   std::vector<int> registers_;
   std::vector<uint64_t> values_;  // two words a register
   std::vector<void*> pointers_;
-  uint64_t entered_ = 0;   // instructions that the hook has seen begin
+  uint64_t entered_ = 0;  // instructions that the hook has seen begin
   uint64_t limit_ = 0;
   uint64_t last_pc_ = 0;
   bool at_limit_ = false;

@@ -30,7 +30,8 @@ struct Options {
 constexpr const char* kUsage =
     "unicorn_test [--instructions N] [--seed N] [--device cpu|cuda|cuda:N] [--row NAME] [--batch N] [--case N]\n"
     "             [--keep-going]\n"
-    "Compares N random instructions with Unicorn. --row takes one row of the table (name or a part of it), --batch and\n"
+    "Compares N random instructions with Unicorn. --row takes one row of the table (name or a part of it), --batch "
+    "and\n"
     "--case repeat one of them, --keep-going counts what differs row by row.\n";
 
 bool parse(int argc, char** argv, Options& options) {
@@ -42,13 +43,20 @@ bool parse(int argc, char** argv, Options& options) {
     }
     if (i + 1 == argc) return false;
     const char* value = argv[++i];
-    if (name == "--seed") options.seed = std::strtoull(value, nullptr, 0);
-    else if (name == "--instructions") options.instructions = std::strtoull(value, nullptr, 0);
-    else if (name == "--device") options.device = value;
-    else if (name == "--row") options.row = value;
-    else if (name == "--batch") options.batch = std::strtoull(value, nullptr, 0);
-    else if (name == "--case") options.lane = static_cast<uint32_t>(std::strtoul(value, nullptr, 0));
-    else return false;
+    if (name == "--seed")
+      options.seed = std::strtoull(value, nullptr, 0);
+    else if (name == "--instructions")
+      options.instructions = std::strtoull(value, nullptr, 0);
+    else if (name == "--device")
+      options.device = value;
+    else if (name == "--row")
+      options.row = value;
+    else if (name == "--batch")
+      options.batch = std::strtoull(value, nullptr, 0);
+    else if (name == "--case")
+      options.lane = static_cast<uint32_t>(std::strtoul(value, nullptr, 0));
+    else
+      return false;
   }
   return true;
 }
@@ -123,12 +131,13 @@ int run(const Options& options) {
   const BlockGenerator generator(rows);
   uint64_t instructions = 0, cases = 0, different = 0, not_comparable = 0;
   std::map<StopReason, uint64_t> stops;
+  BatchResult result;
   std::map<std::string_view, uint64_t> differing_rows;
   std::vector<uint64_t> executed(kRowCount);
   for (uint64_t n = options.batch.value_or(0); instructions < options.instructions; n++) {
     const Batch batch = make_batch(generator, batch_options(options, n, vectors));
     unicorn.load(batch);
-    const BatchResult result = run_on(batch, options.device, 0, batch.options.lanes, batch.options.limit);
+    result = run_on(batch, options.device, 0, batch.options.lanes, batch.options.limit, std::move(result));
     for (uint32_t lane = 0; lane < batch.options.lanes; lane++) {
       if (options.lane && *options.lane != lane) continue;
       const State ours = result.state(lane);
@@ -145,8 +154,9 @@ int run(const Options& options) {
       if (batch.options.length == 1) differing_rows[kRowInfos[first_row].name]++;
       if (options.keep_going || different > options.failures) continue;
       tell(unicorn, batch, lane, options.device,
-           "unicorn_test --seed " + std::to_string(options.seed) + (options.row.empty() ? "" : " --row " + options.row) +
-               " --device " + options.device + " --batch " + std::to_string(n) + " --case " + std::to_string(lane));
+           "unicorn_test --seed " + std::to_string(options.seed) +
+               (options.row.empty() ? "" : " --row " + options.row) + " --device " + options.device + " --batch " +
+               std::to_string(n) + " --case " + std::to_string(lane));
     }
     if (options.batch || (different > options.failures && !options.keep_going)) break;
   }
@@ -156,10 +166,11 @@ int run(const Options& options) {
   std::printf("%llu instructions in %llu cases of %zu rows (%zu exclusions): %llu cases differ\n",
               static_cast<unsigned long long>(instructions), static_cast<unsigned long long>(cases), rows.size(),
               exclusions().size(), static_cast<unsigned long long>(different));
-  std::printf("seed %llu; %llu cases came to an address with a top byte, which Unicorn 2.0 does not ignore; "
-              "rows that began no case: %llu\nstops:",
-              static_cast<unsigned long long>(options.seed), static_cast<unsigned long long>(not_comparable),
-              static_cast<unsigned long long>(untried));
+  std::printf(
+      "seed %llu; %llu cases came to an address with a top byte, which Unicorn 2.0 does not ignore; "
+      "rows that began no case: %llu\nstops:",
+      static_cast<unsigned long long>(options.seed), static_cast<unsigned long long>(not_comparable),
+      static_cast<unsigned long long>(untried));
   for (auto [reason, count] : stops) std::printf(" %s %llu", name(reason), static_cast<unsigned long long>(count));
   std::printf("\n");
   for (auto [row, count] : differing_rows) {
