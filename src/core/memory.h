@@ -48,10 +48,11 @@ struct PagedMemory {
     return frame + ((entry & kPageShared) ? offset : interleaved);
   }
 
-  /// True if `size` bytes at `offset` can be reached by one access of the machine underneath.
+  /// True if `kSize` bytes at `offset` can be reached by one access of the machine underneath. A GPU faults on an
+  /// access that is not naturally aligned, even inside a granule.
   template <u32 kSize>
   MYR_FN static bool whole(u32 offset) {
-    return kTeam == 1 ? offset <= kPageSize - kSize : (offset & 7) + kSize <= 8;
+    return kTeam == 1 ? offset <= kPageSize - kSize : (offset & (kSize - 1)) == 0;
   }
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "isa/control_flow.h"
 #include "isa/decoder.h"
 
 namespace myriarm::cpu {
@@ -55,11 +56,8 @@ void fuse(std::vector<Operands>& code, u64 count) {
 
 /// Control always leaves straight-line execution here, and the budget is looked at.
 bool always_leaves(u16 row) {
-  switch (row) {
-    case kRowUndefined:
-    case kRow_B_only_branch_imm: return true;
-    default: return false;
-  }
+  return row == kRowUndefined || row == kRow_B_only_branch_imm || row == kRow_BR_64_branch_reg ||
+         flow_of(row) == Flow::call || flow_of(row) == Flow::ret;
 }
 
 Operands marker(Kind kind) {

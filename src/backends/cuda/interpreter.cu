@@ -301,7 +301,8 @@ __global__ void __launch_bounds__(kWarps * kTeam, 6) run_kernel(const __grid_con
       bool chosen = alive && cpu.at == first_at;
       if (__ballot_sync(kAll, chosen) != live) {
         u32 depth = alive ? (u32)(cpu.r(kSlotSP) >> 4) : kAll;
-        bool candidate = alive && depth == warp_min(depth);
+        u32 deepest = warp_min(depth);  // by all 32 threads, so never behind a condition
+        bool candidate = alive && depth == deepest;
         u32 lowest = warp_min(candidate ? cpu.at : kAll);
         chosen = candidate && cpu.at == lowest;
       }
