@@ -178,6 +178,7 @@ void CudaBackend::predecode(const Image& image) {
       }
     }
     view_.code_begin = static_cast<u32>(first << kPageBits);
+    view_.code_words = static_cast<u32>(code.size());
   }
   code.insert(code.begin(), outside);
   code_.resize(code.size(), "allocating predecoded code");
