@@ -125,8 +125,11 @@ u64 LaneCode::longest_run() const {
 }
 
 void LaneCode::invalidate(u64 address, u64 size) {
-  // One word more in front: it may have been fused with the first.
-  for (u64 pc = (address & ~u64{3}) - 4; pc < address + size; pc += 4) {
+  // One word more in front: it may have been fused with the first. At address 0 that is none of any region.
+  const u64 first = (address & ~u64{3}) - 4;
+  const u64 words = (address + size - first + 3) / 4;
+  for (u64 i = 0; i < words; i++) {
+    const u64 pc = first + i * 4;
     if (CodeRegion* region = find(pc)) region->code[(pc - region->address) / 4] = marker(kKindLazy);
   }
 }
