@@ -38,19 +38,19 @@ void specialise(Operands& o, u64 pc, const CodeRegion& region) {
 /// and a branch into the middle of one finds the pair that begins there.
 void fuse(std::vector<Operands>& code, u64 count) {
   for (u64 i = 0; i + 1 < count; i++) {
-    const u16 first_kind = code[i].kind, second_kind = code[i + 1].kind;
-    (void)first_kind, (void)second_kind;
+    switch (u32{code[i].kind} << 16 | code[i + 1].kind) {
 #define NEAR(row)
 #define PIN(name, from, condition, pins)
-#define FUSE(name, first, second)                          \
-  if (first_kind == (first) && second_kind == (second)) {  \
-    code[i].kind = kKind_##name;                           \
-    continue;                                              \
-  }
+#define FUSE(name, first, second)               \
+  case u32{(first)} << 16 | u32{(second)}:      \
+    code[i].kind = kKind_##name;                \
+    break;
 #include "backends/cpu/specialisations.inc"
 #undef NEAR
 #undef PIN
 #undef FUSE
+      default: break;
+    }
   }
 }
 
