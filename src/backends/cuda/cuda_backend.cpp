@@ -127,8 +127,10 @@ void CudaBackend::load_image(const Image& image) {
       number = unit++;
       std::memcpy(bytes.data() + (static_cast<u64>(number) << kPageBits), page.bytes.data(), kPageSize);
     }
-    pages.push_back(page.page);
-    entries.push_back(number << kPageFlagBits | (page.permissions & 7) | kPageShared);
+    for (u64 i = 0; i < page.count; i++) {
+      pages.push_back(page.page + i);
+      entries.push_back(number << kPageFlagBits | (page.permissions & 7) | kPageShared);
+    }
   }
   check(cudaMemcpyAsync(view_.frames, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, stream_), "loading the program");
   DeviceArray<u64> device_pages(pages.size(), "allocating the image's page list");
