@@ -125,15 +125,14 @@ u64 LaneCode::longest_run() const {
 }
 
 void LaneCode::invalidate(u64 address, u64 size) {
-  // One word more in front: it may have been fused with the first.
-  for (u64 pc = (address & ~u64{3}) - 4; pc < address + size; pc += 4) {
+  // One word more in front, if there is one: it may have been fused with the first.
+  const u64 first = address & ~u64{3};
+  for (u64 pc = first - (first != 0 ? 4 : 0); pc < address + size; pc += 4) {
     if (CodeRegion* region = find(pc)) region->code[(pc - region->address) / 4] = marker(kKindLazy);
   }
 }
 
 void LaneCode::drop_all() {
-  for (auto& region : copies) dropped.push_back(std::move(region));
-  for (auto& [address, region] : pages) dropped.push_back(std::move(region));
   copies.clear();
   pages.clear();
 }

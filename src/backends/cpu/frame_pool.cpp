@@ -58,7 +58,7 @@ void FramePool::release(u32 frame) {
 u64 FramePool::used_bytes() const { return (next_.load() - first_ - free_count_.load()) << kPageBits; }
 
 bool FramePool::grow(u64 bytes) {
-  u64 frames = (bytes + kPageSize - 1) >> kPageBits;
+  u64 frames = (bytes >> kPageBits) + (bytes % kPageSize != 0);
   u64 most = reserved_ - first_;
   limit_.store(std::max(limit_.load(), std::min(frames, most)));
   return frames <= most;
