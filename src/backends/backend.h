@@ -61,6 +61,7 @@ class Backend {
   virtual void grow_pool(u64 bytes) = 0;
 };
 
+Device cpu_device();
 /// A backend with `options.lanes` lanes of the image. Throws DeviceError.
 std::unique_ptr<Backend> make_cpu_backend(const Image& image, const FleetOptions& options);
 #if MYRIARM_CUDA

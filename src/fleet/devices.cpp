@@ -23,10 +23,14 @@ std::string cpu_name() {
 
 }  // namespace
 
-std::vector<Device> devices() {
+Device cpu_device() {
   u64 page = static_cast<u64>(sysconf(_SC_PAGESIZE));
-  std::vector<Device> all{{"cpu", cpu_name(), static_cast<u64>(sysconf(_SC_AVPHYS_PAGES)) * page,
-                           std::max(1u, std::thread::hardware_concurrency())}};
+  return {"cpu", cpu_name(), static_cast<u64>(sysconf(_SC_AVPHYS_PAGES)) * page,
+          std::max(1u, std::thread::hardware_concurrency())};
+}
+
+std::vector<Device> devices() {
+  std::vector<Device> all{cpu_device()};
 #if MYRIARM_CUDA
   std::vector<Device> cuda = cuda_devices();
   all.insert(all.end(), cuda.begin(), cuda.end());
