@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "backends/backend.h"
+#include "core/system/registers.h"
 #include "fleet/image.h"
 
 namespace myriarm {
@@ -75,6 +76,21 @@ struct Fleet::Impl {
   }
   static void check_field(Field field) {
     if (field >= Field::count) throw ArgumentError("there is no field " + std::to_string(static_cast<unsigned>(field)));
+  }
+  /// What a register keeps of a value: no engine ever sees a bit that the register does not have.
+  static u64 legal(Field field, u64 value) {
+    switch (field) {
+      case Field::nzcv: return value & 15;
+      case Field::fpcr: return value & kFpcrMask;
+      case Field::fpsr: return value & kFpsrMask;
+      default: return value;
+    }
+  }
+  void scatter(Field field, std::span<const uint32_t> lanes, std::span<const uint64_t> values) const {
+    if (legal(field, ~u64{0}) == ~u64{0}) return backend->scatter(field, lanes, values);
+    std::vector<uint64_t> kept(values.begin(), values.end());
+    for (uint64_t& value : kept) value = legal(field, value);
+    backend->scatter(field, lanes, kept);
   }
   static void check_size(size_t have, size_t want, const char* what) {
     if (have != want) {
@@ -204,7 +220,7 @@ void Fleet::set(Field field, std::span<const uint32_t> lanes, std::span<const ui
   Impl::check_field(field);
   impl_->check_lanes(lanes, "set");
   Impl::check_size(values.size(), lanes.size(), "set");
-  if (!lanes.empty()) impl_->backend->scatter(field, lanes, values);
+  if (!lanes.empty()) impl_->scatter(field, lanes, values);
 }
 void Fleet::get_all(Field field, std::span<uint64_t> values) const {
   Impl::check_field(field);
@@ -214,11 +230,11 @@ void Fleet::get_all(Field field, std::span<uint64_t> values) const {
 void Fleet::set_all(Field field, std::span<const uint64_t> values) {
   Impl::check_field(field);
   Impl::check_size(values.size(), lanes(), "set_all");
-  impl_->backend->scatter(field, {}, values);
+  impl_->scatter(field, {}, values);
 }
 void Fleet::fill(Field field, uint64_t value) {
   Impl::check_field(field);
-  impl_->backend->fill(field, value);
+  impl_->backend->fill(field, Impl::legal(field, value));
 }
 uint64_t Fleet::get(Field field, uint32_t lane) const {
   uint64_t value = 0;

@@ -379,6 +379,20 @@ TEST(LinuxInput, VectorsAreScattered) {
   EXPECT_EQ(text(caller.machine.fleet().read(0, kData + 0x10, 4)), "llo ");
 }
 
+TEST(LinuxInput, OfBuffersThatOverlapTheLastOneWins) {
+  LinuxOptions options;
+  options.standard_input = bytes_of("abcdefghijkl");
+  Caller caller(2, options);
+  for (uint32_t lane : {0u, 1u}) {
+    caller.put(kData + 0x100, {kData, 4, kData + 8, 4, kData + 2, 4}, lane);
+  }
+  EXPECT_EQ(caller.call({{kReadv, 0, kData + 0x100, 3}, {kReadv, 0, kData + 0x100, 3}}), (Results{12, 12}));
+  for (uint32_t lane : {0u, 1u}) {
+    EXPECT_EQ(text(caller.machine.fleet().read(lane, kData, 6)), "abijkl");
+    EXPECT_EQ(text(caller.machine.fleet().read(lane, kData + 8, 4)), "efgh");
+  }
+}
+
 TEST(LinuxInput, ALaneForWhichThePoolIsTooSmallGoesOnWhenItHasGrown) {
   if (test_device() != "cpu") GTEST_SKIP() << "the pool is counted here in pages of one lane";
   FleetOptions fleet = fleet_of(2);
@@ -498,6 +512,13 @@ TEST(LinuxUnimplemented, IsReportedByName) {
   EXPECT_EQ(caller.machine.unimplemented(),
             (std::map<std::string, uint64_t>{
                 {"openat", 2}, {"mmap", 1}, {"syscall_9999", 1}, {"syscall_4294967295", 1}}));
+}
+
+TEST(LinuxEnd, OfALaneThatIsNotThere) {
+  LinuxFleet machine(image_of({kSvc, kBrk}), fleet_of(2), {});
+  EXPECT_THROW(machine.outcome(2), ArgumentError);
+  EXPECT_THROW(machine.standard_output(2), ArgumentError);
+  EXPECT_THROW(machine.standard_error(~0u), ArgumentError);
 }
 
 TEST(LinuxEnd, ExitStatuses) {

@@ -135,8 +135,6 @@ void LaneCode::invalidate(u64 address, u64 size) {
 }
 
 void LaneCode::drop_all() {
-  for (auto& region : copies) dropped.push_back(std::move(region));
-  for (auto& [address, region] : pages) dropped.push_back(std::move(region));
   copies.clear();
   pages.clear();
 }

@@ -167,7 +167,6 @@ u64 CpuBackend::run_lane(u64 index) {
   const u64 before = field(Field::instructions)[index];
   Position at{field(Field::pc)[index], before};
   execute(lane, at, field(Field::limit)[index]);
-  if (own_code_[index]) own_code_[index]->tidy();
   for (u32 i = 0; i <= kSlotSP; i++) field(static_cast<Field>(i))[index] = lane.r[i];
   field(Field::nzcv)[index] = pack_flags({lane.n != 0, lane.z != 0, lane.c != 0, lane.v_flag != 0});
   for (int i = 0; i < static_cast<int>(SystemField::count); i++) {

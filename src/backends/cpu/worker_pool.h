@@ -23,7 +23,7 @@ class WorkerPool {
   void run(unsigned wanted, const std::function<void()>& work);
 
  private:
-  void loop(unsigned index);
+  void loop(unsigned index, unsigned seen);  // seen: the last generation that is not its
 
   unsigned threads_;
   std::vector<std::thread> workers_;
