@@ -17,9 +17,9 @@ namespace myriarm {
 
 /// The program as every lane sees it at first: pages of the window, in the form that backends copy from.
 struct ImagePage {
-  u64 page;                // index within the window
-  u32 permissions;         // Permission flags of the public API
-  std::vector<u8> bytes;   // kPageSize bytes, or empty for a page of zeros
+  u64 page;               // index within the window
+  u32 permissions;        // Permission flags of the public API
+  std::vector<u8> bytes;  // kPageSize bytes, or empty for a page of zeros
 };
 /// The program in its window: what every lane begins with.
 struct Image {

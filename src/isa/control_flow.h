@@ -8,10 +8,10 @@
 namespace myriarm {
 
 enum class Flow : u8 {
-  next,         // never branches
-  branch,       // branches, or may: B, B.cond, CBZ, TBZ, BR
-  call,         // BL, BLR
-  ret,          // RET
+  next,    // never branches
+  branch,  // branches, or may: B, B.cond, CBZ, TBZ, BR
+  call,    // BL, BLR
+  ret,     // RET
 };
 
 constexpr Flow flow_of(u16 row) {

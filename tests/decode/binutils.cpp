@@ -13,9 +13,9 @@
 namespace myriarm::test {
 namespace {
 
-constexpr const char* kObjdump = "aarch64-linux-gnu-objdump -D -z -b binary -m aarch64 -M no-aliases --no-show-raw-insn ";
-constexpr const char* kAs =
-    "aarch64-linux-gnu-as -march=armv8.2-a+fp16+fp16fml+crypto+sha3+sm4+dotprod+rcpc+compnum ";
+constexpr const char* kObjdump =
+    "aarch64-linux-gnu-objdump -D -z -b binary -m aarch64 -M no-aliases --no-show-raw-insn ";
+constexpr const char* kAs = "aarch64-linux-gnu-as -march=armv8.2-a+fp16+fp16fml+crypto+sha3+sm4+dotprod+rcpc+compnum ";
 
 struct TemporaryFolder {
   std::filesystem::path path;

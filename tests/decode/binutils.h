@@ -10,9 +10,9 @@
 namespace myriarm::test {
 
 struct Verdict {
-  std::string text;         // mnemonic, one space, operands; comments removed; empty if there is no such instruction
-  bool in_scope = false;    // the assembler takes the text for Armv8.2-A with our extensions
-  std::string complaint;    // what the assembler said if not
+  std::string text;       // mnemonic, one space, operands; comments removed; empty if there is no such instruction
+  bool in_scope = false;  // the assembler takes the text for Armv8.2-A with our extensions
+  std::string complaint;  // what the assembler said if not
 };
 
 /// Disassembles words[i] at address 4 * i. Throws std::runtime_error if the tools cannot be run.

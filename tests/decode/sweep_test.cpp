@@ -116,7 +116,8 @@ class Sweep {
       instructions_++;
       std::string text = disassemble(word, pc);
       std::string expected = expected_text(word, theirs.text, text);
-      if (text != expected) differ(word, Direction::text, row_name + " is printed differently", text + " | " + expected);
+      if (text != expected)
+        differ(word, Direction::text, row_name + " is printed differently", text + " | " + expected);
     }
   }
 

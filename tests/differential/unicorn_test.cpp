@@ -43,20 +43,13 @@ bool parse(int argc, char** argv, Options& options) {
     }
     if (i + 1 == argc) return false;
     const char* value = argv[++i];
-    if (name == "--seed")
-      options.seed = std::strtoull(value, nullptr, 0);
-    else if (name == "--instructions")
-      options.instructions = std::strtoull(value, nullptr, 0);
-    else if (name == "--device")
-      options.device = value;
-    else if (name == "--row")
-      options.row = value;
-    else if (name == "--batch")
-      options.batch = std::strtoull(value, nullptr, 0);
-    else if (name == "--case")
-      options.lane = static_cast<uint32_t>(std::strtoul(value, nullptr, 0));
-    else
-      return false;
+    if (name == "--seed") options.seed = std::strtoull(value, nullptr, 0);
+    else if (name == "--instructions") options.instructions = std::strtoull(value, nullptr, 0);
+    else if (name == "--device") options.device = value;
+    else if (name == "--row") options.row = value;
+    else if (name == "--batch") options.batch = std::strtoull(value, nullptr, 0);
+    else if (name == "--case") options.lane = static_cast<uint32_t>(std::strtoul(value, nullptr, 0));
+    else return false;
   }
   return true;
 }

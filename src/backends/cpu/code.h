@@ -32,9 +32,9 @@ enum Kind : u16 {
 
 struct CodeRegion {
   u64 address = 0;
-  u64 count = 0;                // instruction words
-  std::vector<Operands> code;   // count + 1: the last is kKindEnd
-  u64 longest_run = 0;          // most instructions that can retire between two budget checks
+  u64 count = 0;               // instruction words
+  std::vector<Operands> code;  // count + 1: the last is kKindEnd
+  u64 longest_run = 0;         // most instructions that can retire between two budget checks
   const Operands* begin() const { return code.data(); }
   bool contains(u64 pc) const { return pc - address < count * 4; }
 };
@@ -56,9 +56,9 @@ struct SharedCode {
 /// The regions of one lane that no longer runs the shared ones.
 struct LaneCode {
   bool use_shared = true;  // false: page permissions have changed; everything is looked up anew
-  std::vector<std::unique_ptr<CodeRegion>> copies;                // of shared regions
-  std::unordered_map<u64, std::unique_ptr<CodeRegion>> pages;     // by page address
-  std::vector<std::unique_ptr<CodeRegion>> dropped;               // may still be executing
+  std::vector<std::unique_ptr<CodeRegion>> copies;             // of shared regions
+  std::unordered_map<u64, std::unique_ptr<CodeRegion>> pages;  // by page address
+  std::vector<std::unique_ptr<CodeRegion>> dropped;            // may still be executing
   CodeRegion* find(u64 pc) const;
   /// Most instructions between two budget checks: written code may have no branch at all.
   u64 longest_run() const;
