@@ -60,7 +60,7 @@ class RunFormatter : public CLI::Formatter {
 };
 
 void show_progress(const LinuxProgress& progress, uint64_t lanes) {
-  constexpr unsigned kCells = 30;
+  constexpr unsigned kCells = 16;
   auto filled = static_cast<unsigned>(progress.lanes_done * kCells / lanes);
   double rate = progress.seconds > 0 ? static_cast<double>(progress.instructions) / progress.seconds : 0;
   fmt::print(stderr, "\r[{:#<{}}{:.<{}}] {}/{} lanes, {} instructions, {} IPS\x1b[K", "", filled, "", kCells - filled,
