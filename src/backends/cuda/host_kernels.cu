@@ -136,7 +136,6 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
     next = __shfl_sync(0xFFFFFFFFu, next, __ffs(present) - 1);
     if (own && thread == 0) {
       view.free_frames[atomicAdd(&view.pool->free_count, 1)] = entry >> kPageFlagBits;
-      atomicSub(&view.pool->used, 1);
     }
   } else if (agree && (action == MapAction::protect || entry == 0)) {
     next = leader == 0 ? entry == 0 ? 0 : entry & ~7u : entry;
