@@ -15,6 +15,9 @@ struct Verdict {
   std::string complaint;  // what the assembler said if not
 };
 
+/// N of binutils 2.N. Throws std::runtime_error if objdump cannot be run.
+unsigned binutils_minor();
+
 /// Disassembles words[i] at address 4 * i. Throws std::runtime_error if the tools cannot be run.
 std::vector<Verdict> ask_binutils(const std::vector<uint32_t>& words);
 

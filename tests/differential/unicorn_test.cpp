@@ -160,7 +160,7 @@ int run(const Options& options) {
               static_cast<unsigned long long>(instructions), static_cast<unsigned long long>(cases), rows.size(),
               exclusions().size(), static_cast<unsigned long long>(different));
   std::printf(
-      "seed %llu; %llu cases came to an address with a top byte, which Unicorn 2.0 does not ignore; "
+      "seed %llu; %llu cases came to what cannot be compared (an address with a top byte, mostly); "
       "rows that began no case: %llu\nstops:",
       static_cast<unsigned long long>(options.seed), static_cast<unsigned long long>(not_comparable),
       static_cast<unsigned long long>(untried));
