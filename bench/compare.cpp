@@ -222,10 +222,8 @@ void compare_engines(Report& report, const Options& options) {
   report.add("myriarm, CPU interpreter", "cpu", 1, instructions, interpreter);
   report.add("Unicorn " + std::to_string(major) + "." + std::to_string(minor) + " (JIT)", "peer", 1, instructions,
              unicorn);
-  if (have_qemu)
-    report.add("qemu-aarch64 (JIT), start included", "peer", 1, instructions, qemu);
-  else
-    report.note(options.qemu + " could not be run: no QEMU row (install qemu-user, or give --qemu)");
+  if (have_qemu) report.add("qemu-aarch64 (JIT), start included", "peer", 1, instructions, qemu);
+  else report.note(options.qemu + " could not be run: no QEMU row (install qemu-user, or give --qemu)");
   report.add("native, A64 count it stands for", "peer", 1, instructions, native);
   char text[96];
   std::snprintf(text, sizeof text, "myriarm is %.2f times Unicorn's rate", unicorn.median() / interpreter.median());
@@ -310,18 +308,12 @@ bool parse(int argc, char** argv, Options& o) {
     }
     if (i + 1 == argc) return false;
     const char* value = argv[++i];
-    if (name == "--iterations")
-      o.iterations = std::atoi(value);
-    else if (name == "--rounds")
-      o.rounds = std::atoi(value);
-    else if (name == "--qemu")
-      o.qemu = value;
-    else if (name == "--json")
-      o.json = value;
-    else if (name == "--commit")
-      o.commit = value;
-    else
-      return false;
+    if (name == "--iterations") o.iterations = std::atoi(value);
+    else if (name == "--rounds") o.rounds = std::atoi(value);
+    else if (name == "--qemu") o.qemu = value;
+    else if (name == "--json") o.json = value;
+    else if (name == "--commit") o.commit = value;
+    else return false;
   }
   return o.iterations > 0 && o.rounds > 0;
 }

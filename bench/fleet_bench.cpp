@@ -129,30 +129,18 @@ bool parse(int argc, char** argv, Options& o) {
     }
     if (i + 1 == argc) return false;
     const char* value = argv[++i];
-    if (name == "--device")
-      o.device = value;
-    else if (name == "--workload")
-      o.workload = value;
-    else if (name == "--program")
-      o.program = value;
-    else if (name == "--json")
-      o.json = value;
-    else if (name == "--commit")
-      o.commit = value;
-    else if (name == "--lanes")
-      o.lanes = std::strtoull(value, nullptr, 0);
-    else if (name == "--instructions")
-      o.instructions = std::strtoull(value, nullptr, 0);
-    else if (name == "--memory")
-      o.memory = std::strtoull(value, nullptr, 0);
-    else if (name == "--iterations")
-      o.iterations = std::atoi(value);
-    else if (name == "--repeats")
-      o.repeats = std::atoi(value);
-    else if (name == "--threads")
-      o.threads = static_cast<unsigned>(std::atoi(value));
-    else
-      return false;
+    if (name == "--device") o.device = value;
+    else if (name == "--workload") o.workload = value;
+    else if (name == "--program") o.program = value;
+    else if (name == "--json") o.json = value;
+    else if (name == "--commit") o.commit = value;
+    else if (name == "--lanes") o.lanes = std::strtoull(value, nullptr, 0);
+    else if (name == "--instructions") o.instructions = std::strtoull(value, nullptr, 0);
+    else if (name == "--memory") o.memory = std::strtoull(value, nullptr, 0);
+    else if (name == "--iterations") o.iterations = std::atoi(value);
+    else if (name == "--repeats") o.repeats = std::atoi(value);
+    else if (name == "--threads") o.threads = static_cast<unsigned>(std::atoi(value));
+    else return false;
   }
   if (!o.workload.empty() && o.workload != "mixed" && o.workload != "add" && o.workload != "store") return false;
   return o.repeats > 0;

@@ -104,10 +104,8 @@ void Report::write(const std::string& file) const {
   }
   for (const auto& row : rows_) {
     const std::string line = row.dump() + "\n";
-    if (file == "-")
-      std::fputs(line.c_str(), stdout);
-    else
-      stream << line;
+    if (file == "-") std::fputs(line.c_str(), stdout);
+    else stream << line;
   }
 }
 

@@ -39,8 +39,8 @@ void print_json() {
                                  {"cuda_unavailable", nullptr},
                                  {"features", nlohmann::ordered_json::array()}};
   for (const Device& device : devices()) {
-    info["devices"].push_back({{"id", device.id}, {"name", device.name}, {"memory_bytes", device.memory_bytes},
-                               {"units", device.units}});
+    info["devices"].push_back(
+        {{"id", device.id}, {"name", device.name}, {"memory_bytes", device.memory_bytes}, {"units", device.units}});
   }
   if (std::string reason = cuda_unavailable_reason(); !reason.empty()) info["cuda_unavailable"] = reason;
   for (const auto& [feature, complete] : features()) {

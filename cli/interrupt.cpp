@@ -25,7 +25,8 @@ Interrupt::Interrupt(std::function<void()> cancel) : cancel_(std::move(cancel)) 
   signalled = 0;
   sem_init(&wake, 0, 0);
   watcher_ = std::thread([this] {
-    while (sem_wait(&wake) != 0) {}
+    while (sem_wait(&wake) != 0) {
+    }
     if (!signalled) return;
     pressed_ = true;
     if (!done_) cancel_();

@@ -37,8 +37,12 @@ void print_text() {
 void print_json() {
   nlohmann::ordered_json groups = nlohmann::ordered_json::array();
   for (const IsaGroup& g : isa_groups()) {
-    groups.push_back({{"name", g.name}, {"feature", g.feature}, {"rows", g.rows}, {"implemented", g.implemented},
-                      {"todo", g.todo}, {"undefined", g.undefined}});
+    groups.push_back({{"name", g.name},
+                      {"feature", g.feature},
+                      {"rows", g.rows},
+                      {"implemented", g.implemented},
+                      {"todo", g.todo},
+                      {"undefined", g.undefined}});
   }
   fmt::print("{}\n", nlohmann::ordered_json{{"groups", groups}}.dump(2));
 }

@@ -60,7 +60,7 @@ class RunFormatter : public CLI::Formatter {
 };
 
 void show_progress(const LinuxProgress& progress, uint64_t lanes) {
-  constexpr unsigned kCells = 30;
+  constexpr unsigned kCells = 16;
   auto filled = static_cast<unsigned>(progress.lanes_done * kCells / lanes);
   double rate = progress.seconds > 0 ? static_cast<double>(progress.instructions) / progress.seconds : 0;
   fmt::print(stderr, "\r[{:#<{}}{:.<{}}] {}/{} lanes, {} instructions, {} IPS\x1b[K", "", filled, "", kCells - filled,
@@ -134,8 +134,8 @@ void RunCommand::open_json() {
   if (json.empty()) return;
   json_file_.reset(json_alone() ? stdout : std::fopen(json.c_str(), "w"));
   if (!json_file_) {
-    throw ArgumentError(fmt::format("--json: {} cannot be written ({}); give a path in a writable folder", json,
-                                    std::strerror(errno)));
+    throw ArgumentError(
+        fmt::format("--json: {} cannot be written ({}); give a path in a writable folder", json, std::strerror(errno)));
   }
 }
 
@@ -174,7 +174,8 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
   run->add_option_function<std::string>(
          "--env", [command](const std::string& text) { command->process.environment.push_back(text); },
          "Adds an environment variable; may be repeated")
-      ->type_name("NAME=VALUE")->trigger_on_parse();
+      ->type_name("NAME=VALUE")
+      ->trigger_on_parse();
   run->add_option("--seed", command->seed, "For the guests' random numbers")->type_name("N");
   run->add_option("--json", command->json, "Writes the result as JSON; - is standard output, with nothing else on it")
       ->type_name("FILE");

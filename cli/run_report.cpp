@@ -134,12 +134,11 @@ void write_json(const Run& run, bool registers, std::FILE* to) {
     return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
   };
   Fleet& fleet = run.fleet;
-  ordered_json head = {{"device", fleet.device().id},
-                       {"engine", fleet.engine()},
-                       {"lanes", fleet.lanes()},
-                       {"instructions", run.result.instructions},
-                       {"seconds", run.result.seconds},
-                       {"ips", ips(run.result)}};
+  ordered_json head = {
+      {"device", fleet.device().id},   {"engine", fleet.engine()},
+      {"lanes", fleet.lanes()},        {"instructions", run.result.instructions},
+      {"seconds", run.result.seconds}, {"ips", ips(run.result)},
+  };
   std::string opening = text(head);
   opening.pop_back();  // the brace: lane_results follow
   fmt::print(to, "{},\"lane_results\":[", opening);
@@ -150,12 +149,10 @@ void write_json(const Run& run, bool registers, std::FILE* to) {
   if (registers) all = fetch_registers(fleet);
   for (uint32_t lane = 0; lane < fleet.lanes(); lane++) {
     LaneOutcome end = run.outcome(lane);
-    ordered_json entry = {{"lane", lane},
-                          {"stop", name(end.stop.reason)},
-                          {"exit_status", nullptr},
-                          {"signal", nullptr},
-                          {"instructions", counts[lane]},
-                          {"pc", hex(pcs[lane])}};
+    ordered_json entry = {
+        {"lane", lane},      {"stop", name(end.stop.reason)}, {"exit_status", nullptr},
+        {"signal", nullptr}, {"instructions", counts[lane]},  {"pc", hex(pcs[lane])},
+    };
     if (end.stop.reason == StopReason::exited) entry["exit_status"] = end.exit_status;
     if (end.signal) entry["signal"] = end.signal;
     if (registers) {
@@ -178,8 +175,8 @@ void print_outputs(const Run& run) {
   using Key = std::tuple<std::string_view, std::string_view, std::string>;
   std::map<Key, std::vector<uint32_t>> same;
   for (uint32_t lane = 0; lane < run.fleet.lanes(); lane++) {
-    same[{text_of(run.output(lane, false)), text_of(run.output(lane, true)), verdict(run.outcome(lane))}]
-        .push_back(lane);
+    same[{text_of(run.output(lane, false)), text_of(run.output(lane, true)), verdict(run.outcome(lane))}].push_back(
+        lane);
   }
   std::vector<const std::pair<const Key, std::vector<uint32_t>>*> groups;
   for (const auto& group : same) groups.push_back(&group);

@@ -41,8 +41,8 @@ uint64_t parse_size(const std::string& text, const char* option) {
   auto [stop, error] = std::from_chars(text.data(), text.data() + digits, value);
   (void)stop;
   if (!known || error != std::errc() || value > std::numeric_limits<uint64_t>::max() >> shift) {
-    throw ArgumentError(fmt::format("{}: '{}' is not a size; give bytes, or a number with K, M, G or T, as in 64M",
-                                    option, text));
+    throw ArgumentError(
+        fmt::format("{}: '{}' is not a size; give bytes, or a number with K, M, G or T, as in 64M", option, text));
   }
   return value << shift;
 }

@@ -64,13 +64,14 @@ def main():
     parser.add_argument("myriarm", help="the command line to run")
     parser.add_argument("programs", nargs="*", default=PROGRAMS, help="names in examples/prebuilt (default: all)")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--lanes", type=int, default=4096)
+    parser.add_argument("--lanes", type=int, default=8192)
     options = parser.parse_args()
 
     rows, wrong = [], 0
     for program in options.programs:
         print(f"\n== {program}", flush=True)
         result = run(options.myriarm, program, options)
+        print()
         show(result)
         for kind, lanes in failures(result).items():
             print(f"  {lanes:,} lanes ended otherwise: {kind}")

@@ -18,12 +18,12 @@ namespace myriarm {
 
 /// A piece of lane state. Values travel as uint64_t whatever the width.
 enum class Field : uint8_t {
-  x0 = 0,   ///< x0 to x30 are 0 to 30
+  x0 = 0,  ///< x0 to x30 are 0 to 30
   x30 = 30,
   sp = 31,
   pc,
-  nzcv,          ///< N in bit 3, Z 2, C 1, V 0
-  tpidr,         ///< TPIDR_EL0
+  nzcv,   ///< N in bit 3, Z 2, C 1, V 0
+  tpidr,  ///< TPIDR_EL0
   fpcr,
   fpsr,
   instructions,  ///< retired so far; exact on every engine
@@ -39,10 +39,10 @@ constexpr Field v_high(unsigned n) { return static_cast<Field>(static_cast<unsig
 
 /// One device that programs can run on.
 struct Device {
-  std::string id;            ///< "cpu", "cuda:0", ...
-  std::string name;          ///< as its maker calls it
-  uint64_t memory_bytes = 0; ///< what a fleet could use, now
-  uint32_t units = 0;        ///< CPU threads, or streaming multiprocessors
+  std::string id;             ///< "cpu", "cuda:0", ...
+  std::string name;           ///< as its maker calls it
+  uint64_t memory_bytes = 0;  ///< what a fleet could use, now
+  uint32_t units = 0;         ///< CPU threads, or streaming multiprocessors
 };
 /// The devices of this machine, the CPU first. Never fails: a driver that cannot be used leaves its devices out.
 std::vector<Device> devices();
@@ -50,18 +50,19 @@ std::vector<Device> devices();
 std::string cuda_unavailable_reason();
 
 struct FleetOptions {
-  std::string device = "auto";           ///< "auto", "cpu", "cuda", "cuda:N"
+  std::string device = "auto";  ///< "auto", "cpu", "cuda", "cuda:N"
   uint64_t lanes = 1;
-  uint64_t memory = uint64_t{64} << 20;  ///< bytes of guest address space from the program's lowest page up; multiple of 4 KiB
-  uint64_t pool = 0;                     ///< bytes for pages that lanes write, over all lanes; 0: what the device has
-  unsigned threads = 0;                  ///< CPU threads; 0: all
+  /// Bytes of guest address space from the program's lowest page up; multiple of 4 KiB.
+  uint64_t memory = uint64_t{64} << 20;
+  uint64_t pool = 0;     ///< bytes for pages that lanes write, over all lanes; 0: what the device has
+  unsigned threads = 0;  ///< CPU threads; 0: all
 };
 
 /// What one call of run() did.
 struct RunResult {
   uint64_t instructions = 0;  ///< retired in this call, over all lanes
   double seconds = 0;
-  uint64_t stopped = 0;       ///< lanes that have a stop now
+  uint64_t stopped = 0;  ///< lanes that have a stop now
 };
 
 /// One piece of a batched memory access: `size` bytes at `address` of `lane`, at `offset` of the buffer.

@@ -20,8 +20,8 @@ struct ElfImage {
   Program program;
   uint64_t program_headers = 0;  ///< address of the program headers in memory (AT_PHDR), 0 if not loaded
   uint16_t program_header_count = 0;
-  uint64_t break_start = 0;      ///< first address after the image: where brk begins
-  bool executable_stack = false; ///< PT_GNU_STACK asks for it
+  uint64_t break_start = 0;       ///< first address after the image: where brk begins
+  bool executable_stack = false;  ///< PT_GNU_STACK asks for it
 };
 /// Reads a static ELF64 little-endian AArch64 executable; a static-pie one goes to an address of our choice and
 /// relocates itself. Throws ArgumentError with one sentence for a file that

@@ -9,7 +9,7 @@
 //   void set_flags(Flags)
 //   u64  pc()                        address of this instruction
 //   Outcome branch_relative(i64)     continue at pc() + offset; returns Outcome::branch
-//   Outcome branch_to(u64)           continue at an address; returns Outcome::branch (a bad address faults when fetched)
+//   Outcome branch_to(u64)           continue at an address; returns Outcome::branch (a bad one faults when fetched)
 //   Outcome stop(StopCode, u32 detail, u64 address)   records a stop; returns Outcome::stop
 //   Outcome fault(FaultCode, u64 address)             records a fault; returns Outcome::stop
 //   Outcome undefined()              this instruction is undefined: records the stop with its word
@@ -41,12 +41,12 @@ MYR_FN Flags unpack_flags(u32 nzcv) { return {(nzcv & 8) != 0, (nzcv & 4) != 0, 
 
 /// Lane state that few instructions touch; one array across lanes for each.
 enum class SystemField : u8 {
-  tpidr,           // TPIDR_EL0
+  tpidr,  // TPIDR_EL0
   fpcr,
   fpsr,
-  monitor,         // local exclusive monitor: address without its tag, or kMonitorOpen
-  monitor_size,    // bytes marked
-  monitor_low,     // what the exclusive load read
+  monitor,       // local exclusive monitor: address without its tag, or kMonitorOpen
+  monitor_size,  // bytes marked
+  monitor_low,   // what the exclusive load read
   monitor_high,
   count,
 };

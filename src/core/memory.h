@@ -15,11 +15,11 @@ constexpr u32 kPageSize = 1u << kPageBits;
 /// A page-table entry is 4 bytes: a frame number in units of 4 KiB and six flags. 0 is "not mapped".
 enum PageFlag : u32 {
   kPageReadable = 1,
-  kPageWritable = 2,    // the guest may write; with kPageShared the first write copies
+  kPageWritable = 2,  // the guest may write; with kPageShared the first write copies
   kPageExecutable = 4,
-  kPageShared = 8,      // the frame is an image frame: contiguous, one copy for all lanes, never written
-  kPageDiffer = 16,     // the lanes of the team differ in what they may touch: always the slow path
-  kPageCode = 32,       // holds instructions that have a predecoded copy: a store must tell the engine
+  kPageShared = 8,   // the frame is an image frame: contiguous, one copy for all lanes, never written
+  kPageDiffer = 16,  // the lanes of the team differ in what they may touch: always the slow path
+  kPageCode = 32,    // holds instructions that have a predecoded copy: a store must tell the engine
 };
 constexpr u32 kPageFlagBits = 6;
 constexpr u32 kPageFlagMask = (1u << kPageFlagBits) - 1;
@@ -31,9 +31,9 @@ enum class Access : u8 { read, write, execute };
 template <u32 kTeam>
 struct PagedMemory {
   static constexpr u32 team = kTeam;
-  u8* frames;         // frame f begins at frames + f * 4 KiB
-  u32* table;         // page_count entries, for pages first_page and up
-  u64 first_page;     // the guest's address window
+  u8* frames;      // frame f begins at frames + f * 4 KiB
+  u32* table;      // page_count entries, for pages first_page and up
+  u64 first_page;  // the guest's address window
   u64 page_count;
   u32 lane_in_team;
 

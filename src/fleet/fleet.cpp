@@ -94,7 +94,8 @@ struct Fleet::Impl {
   }
   static void check_size(size_t have, size_t want, const char* what) {
     if (have != want) {
-      throw ArgumentError(std::string(what) + ": " + std::to_string(have) + " values for " + std::to_string(want) + " lanes");
+      throw ArgumentError(std::string(what) + ": " + std::to_string(have) + " values for " + std::to_string(want) +
+                          " lanes");
     }
   }
   /// Pages of the window, or an ArgumentError.
@@ -127,9 +128,10 @@ std::unique_ptr<Backend> make_backend(const Image& image, const FleetOptions& op
     auto found = std::find_if(all.begin(), all.end(), [&](const Device& device) { return device.id == wanted; });
     if (found == all.end()) {
       std::string reason = cuda_unavailable_reason();
-      throw DeviceError("device " + id + " is not there: " +
-                        (reason.empty() ? "this machine has " + std::to_string(all.size() - 1) + " CUDA device(s)" : reason) +
-                        "; use --device cpu or auto");
+      throw DeviceError(
+          "device " + id + " is not there: " +
+          (reason.empty() ? "this machine has " + std::to_string(all.size() - 1) + " CUDA device(s)" : reason) +
+          "; use --device cpu or auto");
     }
     chosen = *found;
   } else {
@@ -204,7 +206,8 @@ void Fleet::set_stops(std::span<const uint32_t> lanes, std::span<const Stop> sto
   if (lanes.empty()) return;
   std::vector<StopRecord> records;
   for (const Stop& stop : stops) {
-    records.push_back({static_cast<StopCode>(stop.reason), static_cast<FaultCode>(stop.fault), 0, stop.detail, stop.address});
+    records.push_back(
+        {static_cast<StopCode>(stop.reason), static_cast<FaultCode>(stop.fault), 0, stop.detail, stop.address});
   }
   impl_->stops_current = false;
   impl_->backend->scatter_stops(lanes, records);
@@ -266,20 +269,23 @@ void split(uint32_t lane, uint64_t address, uint64_t size, Each each) {
     uint32_t done = 0;
     each(transfer, std::span(&done, 1));
     if (done != transfer.size) {
-      throw ArgumentError("lane " + std::to_string(lane) + " has no memory at address " + std::to_string(address + at + done));
+      throw ArgumentError("lane " + std::to_string(lane) + " has no memory at address " +
+                          std::to_string(address + at + done));
     }
   }
 }
 }  // namespace
 
 std::vector<uint8_t> Fleet::read(uint32_t lane, uint64_t address, uint64_t size) const {
-  if (size > memory_end() - memory_begin()) throw ArgumentError("read: " + std::to_string(size) + " bytes are more than the guest's memory");
+  if (size > memory_end() - memory_begin())
+    throw ArgumentError("read: " + std::to_string(size) + " bytes are more than the guest's memory");
   std::vector<uint8_t> bytes(size);
   split(lane, address, size, [&](const Transfer& t, std::span<uint32_t> done) { read(std::span(&t, 1), bytes, done); });
   return bytes;
 }
 void Fleet::write(uint32_t lane, uint64_t address, std::span<const uint8_t> bytes) {
-  split(lane, address, bytes.size(), [&](const Transfer& t, std::span<uint32_t> done) { write(std::span(&t, 1), bytes, done); });
+  split(lane, address, bytes.size(),
+        [&](const Transfer& t, std::span<uint32_t> done) { write(std::span(&t, 1), bytes, done); });
 }
 
 void Fleet::map(std::span<const uint32_t> lanes, uint64_t address, uint64_t size, uint32_t permissions) {

@@ -48,7 +48,8 @@ Image make_image(const Program& program, u64 memory) {
   if (memory == 0 || memory % kPageSize != 0) {
     throw ArgumentError("memory of " + std::to_string(memory) + " bytes is not a positive multiple of 4096");
   }
-  if (memory > u64{1} << 40) throw ArgumentError("memory of " + std::to_string(memory) + " bytes is over 1 TiB; ask for less");
+  if (memory > u64{1} << 40)
+    throw ArgumentError("memory of " + std::to_string(memory) + " bytes is over 1 TiB; ask for less");
   std::vector<const Segment*> segments;
   for (const Segment& segment : program.segments) {
     if (segment.size != 0) segments.push_back(&segment);
@@ -61,9 +62,11 @@ Image make_image(const Program& program, u64 memory) {
     if (s.address >= kEnd || s.size > kEnd - s.address) {
       throw ArgumentError(who + ": the segment at " + hex(s.address) + " wraps around the address space");
     }
-    if (s.bytes.size() > s.size) throw ArgumentError(who + ": the segment at " + hex(s.address) + " has more bytes than its size");
+    if (s.bytes.size() > s.size)
+      throw ArgumentError(who + ": the segment at " + hex(s.address) + " has more bytes than its size");
     if (i != 0 && segments[i - 1]->address + segments[i - 1]->size > s.address) {
-      throw ArgumentError(who + ": the segments at " + hex(segments[i - 1]->address) + " and " + hex(s.address) + " overlap");
+      throw ArgumentError(who + ": the segments at " + hex(segments[i - 1]->address) + " and " + hex(s.address) +
+                          " overlap");
     }
   }
   Image image;

@@ -8,10 +8,10 @@
 namespace myriarm {
 
 enum class Flow : u8 {
-  next,         // never branches
-  branch,       // branches, or may: B, B.cond, CBZ, TBZ, BR
-  call,         // BL, BLR
-  ret,          // RET
+  next,    // never branches
+  branch,  // branches, or may: B, B.cond, CBZ, TBZ, BR
+  call,    // BL, BLR
+  ret,     // RET
 };
 
 constexpr Flow flow_of(u16 row) {
@@ -30,6 +30,12 @@ constexpr Flow flow_of(u16 row) {
     case kRow_RET_64R_branch_reg: return Flow::ret;
     default: return Flow::next;
   }
+}
+
+/// Branches to an offset from themselves, which the instruction word gives.
+constexpr bool is_relative(u16 row) {
+  return flow_of(row) != Flow::next && row != kRow_BR_64_branch_reg && row != kRow_BLR_64_branch_reg &&
+         row != kRow_RET_64R_branch_reg;
 }
 
 }  // namespace myriarm

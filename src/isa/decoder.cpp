@@ -30,9 +30,8 @@ struct Tables {
     for (u32 row = 1; row < kRowCount; row++) {
       if (kPatterns[row].form != Form::none) by_specificity.push_back(static_cast<u16>(row));
     }
-    std::stable_sort(by_specificity.begin(), by_specificity.end(), [](u16 a, u16 b) {
-      return std::popcount(kPatterns[a].mask) > std::popcount(kPatterns[b].mask);
-    });
+    std::stable_sort(by_specificity.begin(), by_specificity.end(),
+                     [](u16 a, u16 b) { return std::popcount(kPatterns[a].mask) > std::popcount(kPatterns[b].mask); });
     // Each row is put into the buckets that its free high bits leave open, enumerated as subsets of those bits.
     constexpr u32 shift = DecodeTable::kBucketShift;
     std::vector<std::vector<u16>> buckets(DecodeTable::kBuckets);

@@ -31,7 +31,8 @@ const DecodeTable& decode_table();
 MYR_FN bool decode_operands(Form form, u32 word, Operands& o) {
   switch (form) {
 #define FORM(name, picture) \
-  case Form::name: return decode_##name(word, o);
+  case Form::name:          \
+    return decode_##name(word, o);
 #include "isa/forms.inc"
 #undef FORM
     default: return false;

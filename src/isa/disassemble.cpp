@@ -46,8 +46,7 @@ std::optional<RegisterToken> parse_register(std::string_view name) {
     std::string_view name;
     u8 low;
   };
-  constexpr Place kPlaces[] = {{"d", 0},  {"t", 0},  {"t1", 0},  {"n", 5},
-                               {"m", 16}, {"s", 16}, {"a", 10}, {"t2", 10}};
+  constexpr Place kPlaces[] = {{"d", 0}, {"t", 0}, {"t1", 0}, {"n", 5}, {"m", 16}, {"s", 16}, {"a", 10}, {"t2", 10}};
   for (const Place& place : kPlaces) {
     if (place.name == name) {
       reg.low = place.low;
@@ -212,8 +211,7 @@ std::string disassemble(uint32_t word, uint64_t pc) {
     std::snprintf(text, sizeof text, ".inst 0x%08x", word);
     return text;
   }
-  return disassembly::print(disassembly::programs()[operands.row],
-                            {word, pc, operands, kRowInfos[operands.row], {}});
+  return disassembly::print(disassembly::programs()[operands.row], {word, pc, operands, kRowInfos[operands.row], {}});
 }
 
 }  // namespace myriarm

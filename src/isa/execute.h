@@ -13,7 +13,8 @@ MYR_FN Outcome execute_row(u32 row, Cpu& cpu, const Operands& o) {
   switch (row) {
 #define GROUP(name, title)
 #define A64(name, syntax, bits, form, semantics, feature) \
-  case kRow_##name: return semantics(cpu, o);
+  case kRow_##name:                                       \
+    return semantics(cpu, o);
 #define UNDEFINED(name, bits, reason)
 #include "isa/a64.inc"
 #undef GROUP

@@ -41,6 +41,7 @@ constexpr RowStatus status_of(std::string_view semantics) {
   return semantics == "todo" ? RowStatus::todo : RowStatus::implemented;
 }
 
+// clang-format off
 #define GROUP(name, title) {true, {{}, {}, {}, {}, {}, {}, {}, #name, title}},
 #define A64(name, syntax, bits, form, semantics, feature)                                                  \
   {false,                                                                                                  \
@@ -52,6 +53,7 @@ constexpr RowStatus status_of(std::string_view semantics) {
 // Each array ends in an entry that is no row, since a file of the table may be empty.
 #define MYR_ROW_FAMILY data_processing
 inline constexpr Entry kDataProcessing[] = {
+// clang-format on
 #include "isa/a64_data_processing.inc"
     {true, {}}};
 #undef MYR_ROW_FAMILY

@@ -24,15 +24,29 @@ struct SemanticsTable {
   u16 id[kRowCount];     // from 1 in each half, rare and not, without gaps; 0: not implemented
   u16 first[kRowCount];  // the first row with the same semantics
   bool rare[kRowCount];
-  u16 count[2];          // ids in use, of what is not rare and of what is; 0 among them
+  u16 count[2];  // ids in use, of what is not rare and of what is; 0 among them
 };
 
 /// What compiled programs seldom run. An engine may keep it out of the way of the rest.
 constexpr bool is_rare(const char* text) {
-  constexpr const char* kRare[] = {"(atomic_", "(compare_and_swap", "(swap", "(store_exclusive", "(load_exclusive",
-                                   "(access_ordered", "(crc32", "(read_system", "(write_system", "(zero_block",
-                                   "(clear_exclusive", "(divide", "(conditional_compare", "(add_sub_carry",
-                                   "(access_imm<LoadPairSigned", "(access_literal"};
+  constexpr const char* kRare[] = {
+      "(atomic_",
+      "(compare_and_swap",
+      "(swap",
+      "(store_exclusive",
+      "(load_exclusive",
+      "(access_ordered",
+      "(crc32",
+      "(read_system",
+      "(write_system",
+      "(zero_block",
+      "(clear_exclusive",
+      "(divide",
+      "(conditional_compare",
+      "(add_sub_carry",
+      "(access_imm<LoadPairSigned",
+      "(access_literal",
+  };
   for (const char* prefix : kRare) {
     if (begins_with(text, prefix)) return true;
   }

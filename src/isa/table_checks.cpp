@@ -112,11 +112,11 @@ struct SharesNoWords {
 };
 
 #define GROUP(name, title)
-#define A64(name, syntax, bits, form, semantics, feature)                                               \
-  static_assert(well_formed(bits), #name ": the bit string is not 32 characters of 0, 1 and letters");  \
-  static_assert(matches_picture(bits, kPictures[static_cast<u32>(Form::form)]),                         \
-                #name ": the letters are not those of the picture of form " #form);                     \
-  static_assert(is_called(kRow_##name, #name), #name ": row_info.h has the files in another order");    \
+#define A64(name, syntax, bits, form, semantics, feature)                                              \
+  static_assert(well_formed(bits), #name ": the bit string is not 32 characters of 0, 1 and letters"); \
+  static_assert(matches_picture(bits, kPictures[static_cast<u32>(Form::form)]),                        \
+                #name ": the letters are not those of the picture of form " #form);                    \
+  static_assert(is_called(kRow_##name, #name), #name ": row_info.h has the files in another order");   \
   static_assert(SharesNoWords<kRow_##name, unlisted_overlap(kRow_##name)>::value);
 #define UNDEFINED(name, bits, reason)                                                                  \
   static_assert(well_formed(bits), #name ": the bit string is not 32 characters of 0, 1 and letters"); \
@@ -126,14 +126,14 @@ struct SharesNoWords {
 #undef A64
 #undef UNDEFINED
 
-#define FORM(name, picture)                                                                                         \
+#define FORM(name, picture)                                                                                        \
   static_assert(picture_well_formed(picture), #name ": the picture is not 32 characters, each a letter or a dot"); \
   static_assert(is_used(Form::name), #name ": no row is of this form");
 #include "isa/forms.inc"
 #undef FORM
 
-#define OVERLAP(specific, general, reason)                           \
-  static_assert(is_more_specific(kRow_##specific, kRow_##general),   \
+#define OVERLAP(specific, general, reason)                         \
+  static_assert(is_more_specific(kRow_##specific, kRow_##general), \
                 #specific " is listed in overlaps.inc and is not more specific than " #general);
 #include "isa/overlaps.inc"
 #undef OVERLAP

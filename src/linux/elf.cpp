@@ -111,7 +111,8 @@ class Reader {
       fail("it is for " + machine_name(header_.e_machine) + ", not for AArch64", "build it for AArch64 Linux");
     }
     switch (header_.e_type) {
-      case ET_EXEC: case ET_DYN: break;
+      case ET_EXEC:
+      case ET_DYN: break;
       case ET_REL: fail("it is an object file, not an executable", "link it with -static");
       case ET_CORE: fail("it is a core dump, not an executable", "give the program that made it");
       default:
@@ -120,7 +121,8 @@ class Reader {
     if (header_.e_phnum == 0) fail("it has no program headers", "link it as an executable");
     if (header_.e_phentsize != sizeof(Elf64_Phdr)) {
       fail("its program headers are " + std::to_string(header_.e_phentsize) + " bytes each, not " +
-               std::to_string(sizeof(Elf64_Phdr)), "the file is damaged: link it again");
+               std::to_string(sizeof(Elf64_Phdr)),
+           "the file is damaged: link it again");
     }
     if (header_.e_phnum * sizeof(Elf64_Phdr) > kMostProgramHeaderBytes) {
       fail("it has " + std::to_string(header_.e_phnum) + " program headers, more than Linux accepts",
@@ -187,8 +189,8 @@ class Reader {
 
   void add_segment(const Elf64_Phdr& p) {
     if (p.p_memsz == 0) return;
-    image_.break_start = std::max(image_.break_start,
-                                  (bias_ + p.p_vaddr + p.p_memsz + kPageBytes - 1) & ~(kPageBytes - 1));
+    image_.break_start =
+        std::max(image_.break_start, (bias_ + p.p_vaddr + p.p_memsz + kPageBytes - 1) & ~(kPageBytes - 1));
     // As on Linux for AArch64, what can be written can be read.
     uint32_t permissions = (p.p_flags & (PF_R | PF_W) ? kRead : 0u) | (p.p_flags & PF_W ? kWrite : 0u) |
                            (p.p_flags & PF_X ? kExecute : 0u);

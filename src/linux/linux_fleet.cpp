@@ -46,7 +46,10 @@ class Ticker {
 /// A stop that run() ends with, whatever the time it is given.
 bool is_final(StopReason reason) {
   switch (reason) {
-    case StopReason::none: case StopReason::syscall: case StopReason::budget: case StopReason::cancelled:
+    case StopReason::none:
+    case StopReason::syscall:
+    case StopReason::budget:
+    case StopReason::cancelled:
     case StopReason::out_of_memory: return false;
     default: return true;
   }
@@ -57,7 +60,8 @@ bool is_final(StopReason reason) {
 int linux_signal(const Stop& stop) {
   switch (stop.reason) {
     case StopReason::fault: return stop.fault == FaultKind::alignment ? SIGBUS : SIGSEGV;
-    case StopReason::undefined: case StopReason::halt: return SIGILL;  // HLT is undefined without a debugger
+    case StopReason::undefined:
+    case StopReason::halt: return SIGILL;  // HLT is undefined without a debugger
     case StopReason::breakpoint: return SIGTRAP;
     default: return 0;
   }

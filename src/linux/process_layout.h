@@ -20,11 +20,11 @@ constexpr uint64_t kRandomBytes = 16;
 using LaneBytes = std::array<uint8_t, kLaneDigitBytes + kRandomBytes>;
 
 struct ProcessLayout {
-  Program program;           ///< the image and the stack; all but the lane bytes is there
+  Program program;  ///< the image and the stack; all but the lane bytes is there
   uint64_t window_end = 0;
-  uint64_t lane_bytes = 0;   ///< address of LaneBytes
+  uint64_t lane_bytes = 0;  ///< address of LaneBytes
   uint64_t break_start = 0;
-  uint64_t heap_limit = 0;   ///< the heap ends here at the latest
+  uint64_t heap_limit = 0;  ///< the heap ends here at the latest
 };
 
 /// Lays out a process in `memory` bytes of guest address space. Throws ArgumentError if it does not fit.

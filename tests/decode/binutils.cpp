@@ -13,9 +13,9 @@
 namespace myriarm::test {
 namespace {
 
-constexpr const char* kObjdump = "aarch64-linux-gnu-objdump -D -z -b binary -m aarch64 -M no-aliases --no-show-raw-insn ";
-constexpr const char* kAs =
-    "aarch64-linux-gnu-as -march=armv8.2-a+fp16+fp16fml+crypto+sha3+sm4+dotprod+rcpc+compnum ";
+constexpr const char* kObjdump =
+    "aarch64-linux-gnu-objdump -D -z -b binary -m aarch64 -M no-aliases --no-show-raw-insn ";
+constexpr const char* kAs = "aarch64-linux-gnu-as -march=armv8.2-a+fp16+fp16fml+crypto+sha3+sm4+dotprod+rcpc+compnum ";
 
 struct TemporaryFolder {
   std::filesystem::path path;
@@ -45,13 +45,32 @@ int each_line(const std::string& command, Line line) {
   return pclose(pipe);
 }
 
+/// From version 2.41 on, objdump prints lists of two registers, and lists that go on at v0 after v31, as ranges:
+/// {v31.2d-v1.2d}. These are printed here as before, as {v31.2d, v0.2d, v1.2d}; any other text is left as it is.
+std::string with_older_lists(const std::string& text) {
+  unsigned first, last;
+  char suffix[8], other[8];
+  size_t open = text.find('{');
+  if (open == std::string::npos ||
+      std::sscanf(text.c_str() + open, "{v%u.%7[0-9bhsd]-v%u.%7[0-9bhsd]}", &first, suffix, &last, other) != 4 ||
+      (last > first + 1 && last < 32) || first > 31 || last > 31) {
+    return text;
+  }
+  std::string list;
+  for (unsigned n = first;; n = (n + 1) % 32) {
+    list += (list.empty() ? "v" : ", v") + std::to_string(n) + "." + suffix;
+    if (n == last) break;
+  }
+  return text.substr(0, open + 1) + list + text.substr(text.find('}', open));
+}
+
 /// objdump's line without its comments, symbol names and tabs.
 std::string plain(std::string_view text) {
   for (std::string_view comment : {"//", " ;", " <"}) text = text.substr(0, text.find(comment));
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   std::string out;
   for (char c : text) out += c == '\t' ? ' ' : c;
-  return out;
+  return with_older_lists(out);
 }
 
 bool is_system_register_move(uint32_t word) { return (word & 0xFFD00000) == 0xD5100000; }
@@ -68,6 +87,18 @@ std::string question(const Verdict& verdict, uint32_t word) {
 }
 
 }  // namespace
+
+unsigned binutils_minor() {
+  unsigned minor = 0;
+  each_line("aarch64-linux-gnu-objdump --version", [&](std::string_view line) {
+    size_t number = line.rfind(" 2.");
+    if (minor == 0 && number != std::string_view::npos)
+      minor = std::strtoul(std::string(line.substr(number + 3)).c_str(), nullptr, 10);
+  });
+  if (minor == 0)
+    throw std::runtime_error("aarch64-linux-gnu-objdump does not run: install binutils-aarch64-linux-gnu");
+  return minor;
+}
 
 std::vector<Verdict> ask_binutils(const std::vector<uint32_t>& words) {
   TemporaryFolder folder;

@@ -10,10 +10,13 @@
 namespace myriarm::test {
 
 struct Verdict {
-  std::string text;         // mnemonic, one space, operands; comments removed; empty if there is no such instruction
-  bool in_scope = false;    // the assembler takes the text for Armv8.2-A with our extensions
-  std::string complaint;    // what the assembler said if not
+  std::string text;       // mnemonic, one space, operands; comments removed; empty if there is no such instruction
+  bool in_scope = false;  // the assembler takes the text for Armv8.2-A with our extensions
+  std::string complaint;  // what the assembler said if not
 };
+
+/// N of binutils 2.N. Throws std::runtime_error if objdump cannot be run.
+unsigned binutils_minor();
 
 /// Disassembles words[i] at address 4 * i. Throws std::runtime_error if the tools cannot be run.
 std::vector<Verdict> ask_binutils(const std::vector<uint32_t>& words);

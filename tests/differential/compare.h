@@ -24,7 +24,9 @@ bool is_excluded(u16 row);
 enum class Verdict {
   same,
   different,
-  not_comparable,  ///< the case came to an address with a top byte, which this oracle does not ignore
+  /// The case came to an address with a top byte, which this oracle does not ignore, or to an unaligned store
+  /// exclusive that it refuses.
+  not_comparable,
 };
 /// Same: the same registers, memory and count after the instructions that we retired, and the same stop. The
 /// expected state of an instruction that stops without retiring is the one before it.

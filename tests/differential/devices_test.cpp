@@ -39,14 +39,10 @@ constexpr uint32_t kMemoryLanes = 8192;
 bool parse(int argc, char** argv, Options& options) {
   for (int i = 1; i + 1 < argc; i += 2) {
     std::string name = argv[i];
-    if (name == "--device")
-      options.device = argv[i + 1];
-    else if (name == "--seed")
-      options.seed = std::strtoull(argv[i + 1], nullptr, 0);
-    else if (name == "--lanes")
-      options.lanes = std::strtoull(argv[i + 1], nullptr, 0);
-    else
-      return false;
+    if (name == "--device") options.device = argv[i + 1];
+    else if (name == "--seed") options.seed = std::strtoull(argv[i + 1], nullptr, 0);
+    else if (name == "--lanes") options.lanes = std::strtoull(argv[i + 1], nullptr, 0);
+    else return false;
   }
   return argc % 2 == 1;
 }

@@ -43,20 +43,13 @@ bool parse(int argc, char** argv, Options& options) {
     }
     if (i + 1 == argc) return false;
     const char* value = argv[++i];
-    if (name == "--seed")
-      options.seed = std::strtoull(value, nullptr, 0);
-    else if (name == "--instructions")
-      options.instructions = std::strtoull(value, nullptr, 0);
-    else if (name == "--device")
-      options.device = value;
-    else if (name == "--row")
-      options.row = value;
-    else if (name == "--batch")
-      options.batch = std::strtoull(value, nullptr, 0);
-    else if (name == "--case")
-      options.lane = static_cast<uint32_t>(std::strtoul(value, nullptr, 0));
-    else
-      return false;
+    if (name == "--seed") options.seed = std::strtoull(value, nullptr, 0);
+    else if (name == "--instructions") options.instructions = std::strtoull(value, nullptr, 0);
+    else if (name == "--device") options.device = value;
+    else if (name == "--row") options.row = value;
+    else if (name == "--batch") options.batch = std::strtoull(value, nullptr, 0);
+    else if (name == "--case") options.lane = static_cast<uint32_t>(std::strtoul(value, nullptr, 0));
+    else return false;
   }
   return true;
 }
@@ -167,7 +160,7 @@ int run(const Options& options) {
               static_cast<unsigned long long>(instructions), static_cast<unsigned long long>(cases), rows.size(),
               exclusions().size(), static_cast<unsigned long long>(different));
   std::printf(
-      "seed %llu; %llu cases came to an address with a top byte, which Unicorn 2.0 does not ignore; "
+      "seed %llu; %llu cases came to what cannot be compared (an address with a top byte, mostly); "
       "rows that began no case: %llu\nstops:",
       static_cast<unsigned long long>(options.seed), static_cast<unsigned long long>(not_comparable),
       static_cast<unsigned long long>(untried));

@@ -135,13 +135,13 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"header_count", "more than Linux accepts", [](ElfFile& f) { f.header.e_phnum = 0xffff; }},
         Damage{"headers_cut", "within the program headers", [](ElfFile& f) { f.header.e_phnum = 1000; }},
         Damage{"dynamic", "dynamically linked", [](ElfFile& f) { f.add(PT_INTERP, PF_R, 0, 0x400000, 8, 8); }},
-        Damage{"nothing_to_load", "no segment", [](ElfFile& f) {
+        Damage{"nothing_to_load", "no segment",
+               [](ElfFile& f) {
                  for (auto& s : f.segments) s.p_type = PT_NOTE;
                }},
         Damage{"file_over_memory", "but only 0x0 in memory", [](ElfFile& f) { f.segments[1].p_memsz = 0; }},
-        Damage{"file_size", "asks for 0x7000", [](ElfFile& f) {
-                 f.segments[1].p_filesz = f.segments[1].p_memsz = 0x7000;
-               }},
+        Damage{"file_size", "asks for 0x7000",
+               [](ElfFile& f) { f.segments[1].p_filesz = f.segments[1].p_memsz = 0x7000; }},
         Damage{"offset_wraps", "the file ends", [](ElfFile& f) { f.segments[1].p_offset = ~uint64_t{0} - 0x7ff; }},
         Damage{"same_bytes_again", "more bytes than the file has",
                [](ElfFile& f) { f.add(PT_LOAD, PF_R, 0, 0x500000, 0x1000, 0x1000); }},
@@ -150,7 +150,8 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"address_wraps", "48-bit", [](ElfFile& f) { f.segments[1].p_vaddr = ~uint64_t{0} - 0xfff; }},
         Damage{"address_high", "48-bit", [](ElfFile& f) { f.segments[1].p_vaddr = uint64_t{1} << 48; }},
         Damage{"alignment", "not a power of two", [](ElfFile& f) { f.segments[1].p_align = 0x1001; }},
-        Damage{"alignment_huge", "no place", [](ElfFile& f) {
+        Damage{"alignment_huge", "no place",
+               [](ElfFile& f) {
                  f.header.e_type = ET_DYN;
                  f.segments[1].p_align = uint64_t{1} << 63;
                }},
@@ -169,8 +170,8 @@ TEST(Elf, UnreadableFilesAreRefused) {
 TEST(Elf, LoadsFromAFile) {
   std::string path = testing::TempDir() + "myriarm_elf_test";
   std::vector<uint8_t> file = program_of({kSvc}).bytes();
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(file.data()),
-                                              static_cast<std::streamsize>(file.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
   EXPECT_EQ(load_elf(path).program.name, path);
   std::filesystem::remove(path);
 }

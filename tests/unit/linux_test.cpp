@@ -23,18 +23,20 @@ using namespace linux_process;
 using test::program_of;
 
 constexpr uint32_t kSvc = 0xd4000001, kBrk = 0xd4200000, kHlt = 0xd4400020;
-constexpr uint32_t kLoopForEver = 0x14000000;   // b .
-constexpr uint32_t kLoadX0 = 0xf9400000;        // ldr x0, [x0]
-constexpr uint32_t kStoreX0 = 0xf9000000;       // str x0, [x0]
-constexpr uint32_t kBranchX0 = 0xd61f0000;      // br x0
-constexpr uint32_t kUndefined = 0x00000000;     // udf #0
+constexpr uint32_t kLoopForEver = 0x14000000;  // b .
+constexpr uint32_t kLoadX0 = 0xf9400000;       // ldr x0, [x0]
+constexpr uint32_t kStoreX0 = 0xf9000000;      // str x0, [x0]
+constexpr uint32_t kBranchX0 = 0xd61f0000;     // br x0
+constexpr uint32_t kUndefined = 0x00000000;    // udf #0
 constexpr uint64_t kCode = 0x401000, kData = 0x410000, kDataEnd = 0x413000;
 
+// clang-format off
 enum Number : uint64_t {
   kIoctl = 29, kRead63 = 63, kWrite64 = 64, kReadv = 65, kWritev = 66, kOpenat = 56, kExit = 93, kExitGroup = 94,
   kSetTidAddress = 96, kSetRobustList = 99, kClockGettime = 113, kClockGetres = 114, kUname = 160, kGettimeofday = 169,
   kGetpid = 172, kGetuid = 174, kGettid = 178, kBrkCall = 214, kMmap = 222, kGetrandom = 278,
 };
+// clang-format on
 
 std::string test_device() {
   const char* device = std::getenv("MYRIARM_TEST_DEVICE");
@@ -149,8 +151,7 @@ TEST(LinuxStart, StackHoldsArgumentsEnvironmentAndAuxiliaryVector) {
       Start start(machine.fleet(), lane);
       EXPECT_EQ(start.sp % 16, 0u);
       EXPECT_EQ(start.arguments, options.arguments);
-      EXPECT_EQ(start.environment,
-                (std::vector<std::string>{"A=1", "B=", "MYRIARM_LANE=" + std::to_string(lane)}));
+      EXPECT_EQ(start.environment, (std::vector<std::string>{"A=1", "B=", "MYRIARM_LANE=" + std::to_string(lane)}));
       EXPECT_EQ(start.auxiliary[AT_PHDR], 0x400000 + sizeof(Elf64_Ehdr));
       EXPECT_EQ(start.auxiliary[AT_PHENT], sizeof(Elf64_Phdr));
       EXPECT_EQ(start.auxiliary[AT_PHNUM], 2u);
@@ -325,8 +326,7 @@ TEST(LinuxOutput, VectorsAreGathered) {
   EXPECT_EQ(caller.call({{kWritev, 1, kData + 0x100, 3}, {kWritev, 1, kData, 0}}), (Results{2, 0}));
   EXPECT_EQ(text(caller.machine.standard_output(0)), "abdefab") << "ends at the bad buffer";
   caller.put(kData + 0x100, {kData, 2, kData, ~uint64_t{0}});
-  EXPECT_EQ(caller.call({{kWritev, 1, kData + 0x100, 2}, {kWritev, 1, kData, 1025}}),
-            (Results{-EINVAL, -EINVAL}));
+  EXPECT_EQ(caller.call({{kWritev, 1, kData + 0x100, 2}, {kWritev, 1, kData, 1025}}), (Results{-EINVAL, -EINVAL}));
   EXPECT_EQ(caller.call({{kWritev, 5, kData + 0x100, 2}, {kWritev, 1, kData, ~uint64_t{0}}}),
             (Results{-EBADF, -EINVAL}));
   EXPECT_EQ(text(caller.machine.standard_output(0)), "abdefab");
@@ -426,7 +426,7 @@ TEST(LinuxBreak, GrowsAndShrinks) {
   EXPECT_EQ(start, kDataEnd);
   auto ends = caller.call({{kBrkCall, start + 5}, {kBrkCall, start + 0x3000}, {kBrkCall, start - 1}});
   EXPECT_EQ(ends, (Results{static_cast<int64_t>(start + 5), static_cast<int64_t>(start + 0x3000),
-                                        static_cast<int64_t>(start)}));
+                           static_cast<int64_t>(start)}));
   caller.put(start + 0xff8, {42}, 0);
   EXPECT_THROW(caller.put(start + 0x1000, {42}, 0), ArgumentError);
   caller.put(start + 0x2ff8, {43}, 1);
@@ -509,9 +509,9 @@ TEST(LinuxUnimplemented, IsReportedByName) {
   Caller caller(3);
   EXPECT_EQ(caller.call({{kOpenat}, {kMmap}, {kOpenat}}), (Results{-ENOSYS, -ENOSYS, -ENOSYS}));
   EXPECT_EQ(caller.call({{9999}, {~uint64_t{0}}, {kGetpid}}), (Results{-ENOSYS, -ENOSYS, kProcessId}));
-  EXPECT_EQ(caller.machine.unimplemented(),
-            (std::map<std::string, uint64_t>{
-                {"openat", 2}, {"mmap", 1}, {"syscall_9999", 1}, {"syscall_4294967295", 1}}));
+  EXPECT_EQ(
+      caller.machine.unimplemented(),
+      (std::map<std::string, uint64_t>{{"openat", 2}, {"mmap", 1}, {"syscall_9999", 1}, {"syscall_4294967295", 1}}));
 }
 
 TEST(LinuxEnd, OfALaneThatIsNotThere) {
@@ -542,10 +542,12 @@ TEST(LinuxEnd, Signals) {
     int signal;
     StopReason reason;
   };
-  for (const Case& c : {Case{kLoadX0, 0, SIGSEGV, StopReason::fault}, {kStoreX0, kCode, SIGSEGV, StopReason::fault},
+  for (const Case& c : {Case{kLoadX0, 0, SIGSEGV, StopReason::fault},
+                        {kStoreX0, kCode, SIGSEGV, StopReason::fault},
                         {kBranchX0, kData, SIGSEGV, StopReason::fault},
                         {kBranchX0, kCode + 2, SIGBUS, StopReason::fault},
-                        {kBrk, 0, SIGTRAP, StopReason::breakpoint}, {kHlt, 0, SIGILL, StopReason::halt},
+                        {kBrk, 0, SIGTRAP, StopReason::breakpoint},
+                        {kHlt, 0, SIGILL, StopReason::halt},
                         {kUndefined, 0, SIGILL, StopReason::undefined}}) {
     LinuxFleet machine(image_of({c.word}), fleet_of(1), {});
     machine.fleet().set(x(0), 0, c.x0);

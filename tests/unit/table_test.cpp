@@ -52,7 +52,8 @@ TEST(Table, SyntaxStartsWithALowerCaseMnemonicAndItsBracketsMatch) {
 }
 
 TEST(Table, EveryTokenOfTheSyntaxIsPrinted) {
-  for (const std::string& token : disassembly::unknown_tokens()) ADD_FAILURE() << "nobody prints the token in " << token;
+  for (const std::string& token : disassembly::unknown_tokens())
+    ADD_FAILURE() << "nobody prints the token in " << token;
 }
 
 TEST(Table, GroupsCountEveryRowOnce) {
@@ -173,9 +174,7 @@ TEST(Disassemble, PrintsWhatObjdumpPrints) {
   EXPECT_EQ(disassemble(0xF9000BE0, 0), "str x0, [sp, #16]");
 }
 
-TEST(Disassemble, UndefinedWordsArePrintedAsData) {
-  EXPECT_EQ(disassemble(0xFFFFFFFF, 0), ".inst 0xffffffff");
-}
+TEST(Disassemble, UndefinedWordsArePrintedAsData) { EXPECT_EQ(disassemble(0xFFFFFFFF, 0), ".inst 0xffffffff"); }
 
 }  // namespace
 }  // namespace myriarm

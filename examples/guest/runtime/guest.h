@@ -19,10 +19,12 @@ uint64_t auxiliary(uint64_t type);
 uint64_t argument(int argc, char** argv, int index, uint64_t otherwise);
 
 // System calls: the kernel's result, negative errno included.
+// clang-format off
 enum {
   kSysRead = 63, kSysWrite = 64, kSysWritev = 66, kSysExit = 93, kSysExitGroup = 94, kSysClockGettime = 113,
   kSysUname = 160, kSysBrk = 214, kSysGetrandom = 278,
 };
+// clang-format on
 long system_call(long number, long a, long b, long c);
 long write(int file, const void* bytes, size_t size);
 long read(int file, void* bytes, size_t size);

@@ -65,7 +65,8 @@ static inline void sha256_block(Sha256* s) {
     uint32_t e = v[4], a = v[0];
     uint32_t t = v[7] + (rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25)) + ((e & v[5]) ^ (~e & v[6])) +
                  sha256_round[i] + w[i];
-    uint32_t u = (rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22)) + ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
+    uint32_t u =
+        (rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22)) + ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
     for (int k = 7; k > 0; k--) v[k] = v[k - 1];
     v[4] += t;
     v[0] = t + u;

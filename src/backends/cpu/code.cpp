@@ -14,9 +14,9 @@ namespace {
 void specialise(Operands& o, u64 pc, const CodeRegion& region) {
   bool inside = region.contains(pc + static_cast<u64>(static_cast<i64>(o.offset)));
   switch (o.row) {
-#define NEAR(row)                            \
-  case kRow_##row:                           \
-    if (inside) o.kind = kKind_near_##row;   \
+#define NEAR(row)                          \
+  case kRow_##row:                         \
+    if (inside) o.kind = kKind_near_##row; \
     break;
 #define PIN(name, from, condition, pins)
 #define FUSE(name, first, second)

@@ -32,9 +32,9 @@ enum Kind : u16 {
 
 struct CodeRegion {
   u64 address = 0;
-  u64 count = 0;                // instruction words
-  std::vector<Operands> code;   // count + 1: the last is kKindEnd
-  u64 longest_run = 0;          // most instructions that can retire between two budget checks
+  u64 count = 0;               // instruction words
+  std::vector<Operands> code;  // count + 1: the last is kKindEnd
+  u64 longest_run = 0;         // most instructions that can retire between two budget checks
   const Operands* begin() const { return code.data(); }
   bool contains(u64 pc) const { return pc - address < count * 4; }
 };

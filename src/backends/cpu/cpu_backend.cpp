@@ -24,8 +24,8 @@ u64 default_pool(const FleetOptions& options) {
 }
 
 u64 image_frames(const Image& image) {
-  return static_cast<u64>(std::count_if(image.pages.begin(), image.pages.end(),
-                                        [](const ImagePage& page) { return !page.bytes.empty(); }));
+  return static_cast<u64>(
+      std::count_if(image.pages.begin(), image.pages.end(), [](const ImagePage& page) { return !page.bytes.empty(); }));
 }
 
 u32 flags_of(u32 permissions) { return permissions & (kPageReadable | kPageWritable | kPageExecutable); }
@@ -101,8 +101,7 @@ u64* CpuBackend::system_field(SystemField f) const {
     case SystemField::tpidr: return field(Field::tpidr);
     case SystemField::fpcr: return field(Field::fpcr);
     case SystemField::fpsr: return field(Field::fpsr);
-    default:
-      return field(static_cast<Field>(static_cast<u64>(Field::v0_low) + static_cast<u64>(f)));
+    default: return field(static_cast<Field>(static_cast<u64>(Field::v0_low) + static_cast<u64>(f)));
   }
 }
 
@@ -296,8 +295,7 @@ void forget_code(std::unique_ptr<LaneCode>& own) {
 }  // namespace
 
 void CpuBackend::map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {
-  const u32 entry =
-      permissions == 0 ? 0 : FramePool::kZeroFrame << kPageFlagBits | flags_of(permissions) | kPageShared;
+  const u32 entry = permissions == 0 ? 0 : FramePool::kZeroFrame << kPageFlagBits | flags_of(permissions) | kPageShared;
   for_lanes(lanes, [&](u64 lane) {
     bool code = (permissions & kExecute) != 0;
     for (u64 p = page; p < page + count; p++) {

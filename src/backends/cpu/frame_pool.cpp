@@ -16,8 +16,8 @@ FramePool::FramePool(u64 image_frames, u64 pool_frames)
     : first_(kFirstImageFrame + image_frames), next_(first_), limit_(pool_frames) {
   // Twice the limit is reserved, so that grow_pool has somewhere to grow; addresses cost nothing.
   reserved_ = std::min(kMostFrames, first_ + 2 * pool_frames);
-  void* range = mmap(nullptr, reserved_ << kPageBits, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* range =
+      mmap(nullptr, reserved_ << kPageBits, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED || first_ >= kMostFrames) {
     if (range != MAP_FAILED) munmap(range, reserved_ << kPageBits);
     throw DeviceError("the host refuses to reserve " + std::to_string(reserved_ >> 8) +

@@ -29,11 +29,11 @@ struct alignas(64) Lane {
 
   const Operands* code = nullptr;  // of the current region
   u64 code_address = 0;
-  u64 code_bytes = 0;              // region.count * 4
-  u64 far_pc = 0;                  // target of a branch out of the region
-  Operands far = {};               // the marker that such a branch continues at
-  u64 fast_limit = 0;              // retired * 16 at which a taken branch leaves the fast handlers
-  u64 step_limit = 0;              // the same for the stepping handlers, exact
+  u64 code_bytes = 0;  // region.count * 4
+  u64 far_pc = 0;      // target of a branch out of the region
+  Operands far = {};   // the marker that such a branch continues at
+  u64 fast_limit = 0;  // retired * 16 at which a taken branch leaves the fast handlers
+  u64 step_limit = 0;  // the same for the stepping handlers, exact
 
   u64 first_page = 0, page_count = 0;
   u32* table = nullptr;

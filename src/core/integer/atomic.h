@@ -14,9 +14,8 @@ enum class Atomic : u8 { add, clear, exclusive_or, set, signed_max, signed_min, 
 /// What memory holds afterwards.
 template <Atomic kOp, int kBits>
 MYR_FN Unsigned<kBits> atomic_result(Unsigned<kBits> memory, Unsigned<kBits> operand) {
-  bool less = (kOp == Atomic::signed_max || kOp == Atomic::signed_min)
-                  ? (Signed<kBits>)memory < (Signed<kBits>)operand
-                  : memory < operand;
+  bool less = (kOp == Atomic::signed_max || kOp == Atomic::signed_min) ? (Signed<kBits>)memory < (Signed<kBits>)operand
+                                                                       : memory < operand;
   switch (kOp) {
     case Atomic::add: return (Unsigned<kBits>)(memory + operand);
     case Atomic::clear: return (Unsigned<kBits>)(memory & ~operand);

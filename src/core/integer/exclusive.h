@@ -31,8 +31,7 @@ MYR_FN void open_monitor(Cpu& cpu) {
 
 template <class Cpu>
 MYR_FN bool monitor_marks(Cpu& cpu, u64 address, u32 bytes) {
-  return cpu.system(SystemField::monitor) == monitor_address(address) &&
-         cpu.system(SystemField::monitor_size) == bytes;
+  return cpu.system(SystemField::monitor) == monitor_address(address) && cpu.system(SystemField::monitor_size) == bytes;
 }
 
 /// The common end of the store-exclusives: the monitor opens whatever it said. rm: status, 0 for success.

@@ -16,6 +16,7 @@ namespace myriarm {
 enum class Indexing : u8 { offset, pre, post };
 
 /// The integer types of a width in bits.
+// clang-format off
 template <int kBits> struct IntegerOf;
 template <> struct IntegerOf<8> { using unsigned_type = u8; using signed_type = i8; };
 template <> struct IntegerOf<16> { using unsigned_type = u16; using signed_type = i16; };
@@ -23,6 +24,7 @@ template <> struct IntegerOf<32> { using unsigned_type = u32; using signed_type 
 template <> struct IntegerOf<64> { using unsigned_type = u64; using signed_type = i64; };
 template <int kBits> using Unsigned = typename IntegerOf<kBits>::unsigned_type;
 template <int kBits> using Signed = typename IntegerOf<kBits>::signed_type;
+// clang-format on
 
 /// The low kBits of rd to memory.
 template <int kBits>

@@ -53,8 +53,8 @@ Printed literal_label(const TokenContext& c, std::string& out) {
 }
 
 constexpr Token kTokens[] = {
-    {"imm", pair_imm},       {"Rm", index_register},   {"extend", index_extend},
-    {"prfop", prefetch_operation}, {"label", literal_label},
+    {"imm", pair_imm},        {"Rm", index_register}, {"extend", index_extend}, {"prfop", prefetch_operation},
+    {"label", literal_label},
 };
 
 }  // namespace

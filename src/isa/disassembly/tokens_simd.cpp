@@ -27,9 +27,7 @@ u32 width(const TokenContext& c) { return is_128_bits(c) ? 16 : 8; }
 
 Printed same(const TokenContext& c, std::string& out) { return arrangement(out, element_size(c), width(c)); }
 Printed wide(const TokenContext& c, std::string& out) { return arrangement(out, element_size(c) + 1, 16); }
-Printed wide_pairs(const TokenContext& c, std::string& out) {
-  return arrangement(out, element_size(c) + 1, width(c));
-}
+Printed wide_pairs(const TokenContext& c, std::string& out) { return arrangement(out, element_size(c) + 1, width(c)); }
 Printed bytes(const TokenContext& c, std::string& out) { return arrangement(out, 0, width(c)); }
 Printed half_the_halves(const TokenContext& c, std::string& out) { return arrangement(out, 1, width(c) / 2); }
 Printed one_pair(const TokenContext& c, std::string& out) {

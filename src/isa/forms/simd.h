@@ -285,9 +285,7 @@ MYR_FN bool copy_element(u32 word, Operands& o) {
   return decode_VdVn(word, o);
 }
 MYR_FN bool decode_ScalarDup(u32 word, Operands& o) { return copy_element(word, o); }
-MYR_FN bool decode_VectorDupElement(u32 word, Operands& o) {
-  return copy_element(word, o) && arrange(word, o, o.aux);
-}
+MYR_FN bool decode_VectorDupElement(u32 word, Operands& o) { return copy_element(word, o) && arrange(word, o, o.aux); }
 /// rn: a general register.
 MYR_FN bool decode_VectorDupGeneral(u32 word, Operands& o) {
   if (!copy_element(word, o)) return false;
@@ -300,9 +298,7 @@ MYR_FN bool decode_LaneToGeneral8to32(u32 word, Operands& o) {
   o.rd = destination(rd_field(word));
   return o.aux < 3;
 }
-MYR_FN bool decode_LaneToGeneral8or16(u32 word, Operands& o) {
-  return decode_LaneToGeneral8to32(word, o) && o.aux < 2;
-}
+MYR_FN bool decode_LaneToGeneral8or16(u32 word, Operands& o) { return decode_LaneToGeneral8to32(word, o) && o.aux < 2; }
 MYR_FN bool decode_LaneToGeneral64(u32 word, Operands& o) {
   o.rd = destination(rd_field(word));
   o.rn = (u8)rn_field(word);
@@ -369,8 +365,10 @@ MYR_FN bool decode_VectorImmFp16(u32 word, Operands& o) { return decode_VectorIm
 /// Registers of LD1 to LD4 (multiple structures), by opcode.
 MYR_FN u32 structure_registers(u32 word) {
   switch (field(word, 12, 4)) {
-    case 0: case 2: return 4;
-    case 4: case 6: return 3;
+    case 0:
+    case 2: return 4;
+    case 4:
+    case 6: return 3;
     case 7: return 1;
     default: return 2;
   }

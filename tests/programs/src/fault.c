@@ -18,7 +18,8 @@ int main(int argc, char** argv) {
   if (strcmp(kind, "jump") == 0) __asm__ volatile("br %0" ::"r"(0x1000L));
   if (strcmp(kind, "jump-odd") == 0) __asm__ volatile("br %0" ::"r"((uint64_t)&main + 2));
   if (strcmp(kind, "jump-data") == 0) __asm__ volatile("br %0" ::"r"(bytes));
-  if (strcmp(kind, "exclusive") == 0) __asm__ volatile("ldxr %0, [%1]" : "=r"(value) : "r"((uint64_t)bytes + 4));
+  // Across 16 bytes: FEAT_LSE2, which newer releases of QEMU have, allows what lies within.
+  if (strcmp(kind, "exclusive") == 0) __asm__ volatile("ldxr %0, [%1]" : "=r"(value) : "r"(((uint64_t)bytes | 15) - 3));
   if (strcmp(kind, "brk") == 0) __asm__ volatile("brk #7");
   if (strcmp(kind, "udf") == 0) __asm__ volatile(".inst 0");
   if (strcmp(kind, "privileged") == 0) __asm__ volatile("msr ttbr0_el1, %0" ::"r"(value));
