@@ -2,6 +2,7 @@
 #include "backends/cpu/worker_pool.h"
 
 #include <system_error>
+#include <utility>
 
 namespace myriarm::cpu {
 
@@ -34,9 +35,19 @@ void WorkerPool::run(unsigned wanted, const std::function<void()>& work) {
     generation_++;
   }
   start_.notify_all();
-  work();
+  guarded(work);
   std::unique_lock lock(mutex_);
   done_.wait(lock, [this] { return running_ == 0; });
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void WorkerPool::guarded(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (...) {
+    std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+  }
 }
 
 void WorkerPool::loop(unsigned index, unsigned seen) {
@@ -47,7 +58,7 @@ void WorkerPool::loop(unsigned index, unsigned seen) {
     seen = generation_;
     const std::function<void()>* work = index < wanted_ ? work_ : nullptr;
     lock.unlock();
-    if (work != nullptr) (*work)();
+    if (work != nullptr) guarded(*work);
     lock.lock();
     if (--running_ == 0) done_.notify_one();
   }
