@@ -48,7 +48,7 @@ const char* name(FaultKind kind) {
 struct Fleet::Impl {
   FleetOptions options;
   Device device;
-  Image image;
+  u64 window_begin = 0, window_pages = 0;
   std::unique_ptr<Backend> backend;
   mutable std::vector<Stop> stops;
   mutable bool stops_current = false;
@@ -99,15 +99,14 @@ struct Fleet::Impl {
   }
   /// Pages of the window, or an ArgumentError.
   std::pair<u64, u64> pages(uint64_t address, uint64_t size, const char* what) const {
-    u64 bytes = image.window_pages << kPageBits;
+    u64 bytes = window_pages << kPageBits;
     if (address % kPageSize || size % kPageSize || size == 0) {
       throw ArgumentError(std::string(what) + ": address and size must be multiples of 4096, and size not 0");
     }
-    if (address < image.window_begin || address - image.window_begin >= bytes ||
-        size > bytes - (address - image.window_begin)) {
+    if (address < window_begin || address - window_begin >= bytes || size > bytes - (address - window_begin)) {
       throw ArgumentError(std::string(what) + ": the range is not inside the guest's address window");
     }
-    return {(address - image.window_begin) >> kPageBits, size >> kPageBits};
+    return {(address - window_begin) >> kPageBits, size >> kPageBits};
   }
 };
 
@@ -116,8 +115,7 @@ namespace {
 /// The backend for a device name; fills in what was chosen.
 std::unique_ptr<Backend> make_backend(const Image& image, const FleetOptions& options, Device& chosen) {
   const std::string& id = options.device;
-  if (id == "cpu") {
-    // Asking for the others would make a context on every GPU.
+  if (id == "cpu") {  // asks no other device: a driver takes far longer than all the rest
     chosen = cpu_device();
     return make_cpu_backend(image, options);
   }
@@ -151,8 +149,10 @@ Fleet::Fleet(const Program& program, const FleetOptions& options) : impl_(std::m
     throw ArgumentError(std::to_string(options.lanes) + " lanes are too many; ask for at most 16777216");
   }
   impl_->options = options;
-  impl_->image = make_image(program, options.memory);
-  impl_->backend = make_backend(impl_->image, options, impl_->device);
+  const Image image = make_image(program, options.memory);
+  impl_->window_begin = image.window_begin;
+  impl_->window_pages = image.window_pages;
+  impl_->backend = make_backend(image, options, impl_->device);
 }
 Fleet::~Fleet() = default;
 Fleet::Fleet(Fleet&&) noexcept = default;
@@ -161,8 +161,8 @@ Fleet& Fleet::operator=(Fleet&&) noexcept = default;
 uint64_t Fleet::lanes() const { return impl_->options.lanes; }
 const Device& Fleet::device() const { return impl_->device; }
 const char* Fleet::engine() const { return impl_->backend->engine(); }
-uint64_t Fleet::memory_begin() const { return impl_->image.window_begin; }
-uint64_t Fleet::memory_end() const { return impl_->image.window_begin + (impl_->image.window_pages << kPageBits); }
+uint64_t Fleet::memory_begin() const { return impl_->window_begin; }
+uint64_t Fleet::memory_end() const { return impl_->window_begin + (impl_->window_pages << kPageBits); }
 
 RunResult Fleet::run() {
   auto start = std::chrono::steady_clock::now();
@@ -295,6 +295,13 @@ void Fleet::protect(std::span<const uint32_t> lanes, uint64_t address, uint64_t 
 
 uint64_t Fleet::pool_used() const { return impl_->backend->pool_used(); }
 uint64_t Fleet::pool_size() const { return impl_->backend->pool_size(); }
-void Fleet::grow_pool(uint64_t bytes) { impl_->backend->grow_pool(bytes); }
+void Fleet::grow_pool(uint64_t bytes) {
+  constexpr uint64_t kMost = uint64_t{1} << (32 - kPageFlagBits + kPageBits);  // what the frame numbers of a page table reach
+  if (bytes > kMost) {
+    throw DeviceError("a pool of " + std::to_string(bytes >> 20) + " MiB cannot be made; ask for at most " +
+                      std::to_string(kMost >> 20) + " MiB");
+  }
+  impl_->backend->grow_pool(bytes);
+}
 
 }  // namespace myriarm

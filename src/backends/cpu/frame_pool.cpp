@@ -19,10 +19,12 @@ FramePool::FramePool(u64 image_frames, u64 pool_frames)
   void* range = mmap(nullptr, reserved_ << kPageBits, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED || first_ >= kMostFrames) {
+    if (range != MAP_FAILED) munmap(range, reserved_ << kPageBits);
     throw DeviceError("the host refuses to reserve " + std::to_string(reserved_ >> 8) +
                       " MiB of addresses for guest memory; ask for a smaller pool");
   }
   base_ = static_cast<u8*>(range);
+  limit_ = std::min(pool_frames, reserved_ - first_);
 }
 
 FramePool::~FramePool() {

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/worker_pool.h"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
 namespace myriarm::cpu {
+
+unsigned host_threads() {
+  static const unsigned threads = std::max(1u, std::thread::hardware_concurrency());
+  return threads;
+}
 
 WorkerPool::~WorkerPool() {
   {

@@ -11,6 +11,9 @@
 
 namespace myriarm::cpu {
 
+/// How many threads the host runs at once, at least 1.
+unsigned host_threads();
+
 class WorkerPool {
  public:
   /// `threads` in all, the caller's among them; the others are started when first needed.

@@ -24,8 +24,15 @@ constexpr u64 kMostCodeBytes = 64 * kMiB;
 std::vector<DeviceRow> device_rows() {
   std::vector<DeviceRow> rows(kRowCount);
   for (u16 row = 0; row < kRowCount; row++) {
-    rows[row] = {static_cast<u16>(flow_of(row)),
-                 static_cast<u16>(kSemantics.id[row] | (kSemantics.rare[row] ? kRareBit : 0))};
+    const u16 number = kSemantics.id[row];
+    const bool parks = flow_of(row) == Flow::call || flow_of(row) == Flow::ret;
+    if (number == 0) {
+      rows[row] = {kKindOther, 0};
+    } else if (kSemantics.rare[row]) {
+      rows[row] = {kKindRare, number};
+    } else {
+      rows[row] = {static_cast<u16>(kFirstKind + number - 1), parks ? kRowParks : u16{0}};
+    }
   }
   return rows;
 }
@@ -86,7 +93,8 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
   view_.cancel = cancel_flag_.data();
 
   if (!frames_->grow(units_bytes)) throw DeviceError("the device has no room for the program's image");
-  Pool pool{static_cast<u32>(first_frame_unit_), static_cast<u32>(first_frame_unit_), 0, 0};
+  const u32 first_unit = static_cast<u32>(first_frame_unit_);
+  Pool pool{first_unit, first_unit, first_unit, 0};
   device_pool_.upload(std::span(&pool, 1), stream_);
   const u64 first_pool = pool_is_automatic_ ? std::max(view_.teams * kFirstFrames * kFrameBytes, 64 * kMiB) : options.pool;
   if (!back_pool(std::min(first_pool, pool_limit_))) {
@@ -121,8 +129,10 @@ void CudaBackend::load_image(const Image& image) {
       number = unit++;
       std::memcpy(bytes.data() + (static_cast<u64>(number) << kPageBits), page.bytes.data(), kPageSize);
     }
-    pages.push_back(page.page);
-    entries.push_back(number << kPageFlagBits | (page.permissions & 7) | kPageShared);
+    for (u64 i = 0; i < page.count; i++) {
+      pages.push_back(page.page + i);
+      entries.push_back(number << kPageFlagBits | (page.permissions & 7) | kPageShared);
+    }
   }
   check(cudaMemcpyAsync(view_.frames, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, stream_), "loading the program");
   DeviceArray<u64> device_pages(pages.size(), "allocating the image's page list");
@@ -153,10 +163,11 @@ void CudaBackend::predecode(const Image& image) {
     if (first == ~u64{0}) first = page.page;
     if ((page.page - first + 1) << kPageBits <= kMostCodeBytes) last = page.page;
   }
+  Operands outside = {};
+  outside.kind = kKindOther;
+  outside.row = kRowNotPredecoded;
   std::vector<Operands> code;
   if (first != ~u64{0}) {
-    Operands outside = {};
-    outside.kind = kNotCode;
     code.assign((last - first + 1) * (kPageSize / 4), outside);
     for (const ImagePage& page : image.pages) {
       if (!(page.permissions & kExecute) || page.bytes.empty() || page.page > last) continue;
@@ -171,11 +182,9 @@ void CudaBackend::predecode(const Image& image) {
       }
     }
     view_.code_begin = static_cast<u32>(first << kPageBits);
-    view_.code_bytes = static_cast<u32>(code.size() * 4 + 4);
+    view_.code_words = static_cast<u32>(code.size());
   }
-  Operands end = {};
-  end.kind = kNotCode;
-  code.push_back(end);  // the interpreter looks one word ahead
+  code.insert(code.begin(), outside);
   code_.resize(code.size(), "allocating predecoded code");
   code_.upload(code, stream_);
   view_.code = code_.data();
@@ -357,13 +366,19 @@ Pool CudaBackend::pool() {
   synchronize("asking for the pool's state");
   return pool;
 }
-u64 CudaBackend::pool_used() { return pool().used * kFrameBytes; }
+u64 CudaBackend::pool_used() {
+  const Pool state = pool();
+  return (u64{std::min(state.next, state.end) - state.first} / kFrameUnits - state.free_count) * kFrameBytes;
+}
 u64 CudaBackend::pool_size() { return (pool().end - first_frame_unit_) << kPageBits; }
 
 bool CudaBackend::back_pool(u64 bytes) {
   u64 end = (first_frame_unit_ << kPageBits) + std::min(bytes, kMostFrameBytes);
   bool enough = frames_->grow(end);
   Pool state = pool();
+  // Frames that were asked for and not there have moved `next` past the end.
+  const u32 whole = (state.end - state.first) / kFrameUnits * kFrameUnits;
+  state.next = std::min(state.next, state.first + whole);
   state.end = static_cast<u32>(std::min(frames_->bytes(), end) >> kPageBits);
   device_pool_.upload(std::span(&state, 1), stream_);
   synchronize("growing the pool");

@@ -141,7 +141,6 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
     next = leader == 0 ? 0 : shared_zero | permissions;
     if (own && thread == 0) {
       view.free_frames[atomicAdd(&view.pool->free_count, 1)] = entry >> kPageFlagBits;
-      atomicSub(&view.pool->used, 1);
     }
   } else if (agree && action == MapAction::protect) {
     next = entry;

@@ -12,43 +12,49 @@ namespace myriarm::cuda {
 namespace {
 
 constexpr u32 kWarps = 4;  // a block; six blocks fill the shared memory of an SM
-constexpr u32 kAll = 0xFFFFFFFFu;
+constexpr u32 kNone = 0xFFFFFFFFu;  // greater than any offset or depth
 /// Most instructions that a lane runs before the warp comes together to look at the cancel flag.
 constexpr u32 kQuantum = 1u << 16;
 
-__device__ inline u32 warp_min(u32 value) {
+/// The least of the members' values. By all members at once: never behind a condition of one lane.
+__device__ inline u32 least(u32 members, u32 value) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  return __reduce_min_sync(kAll, value);
+  return __reduce_min_sync(members, value);
 #else
+  // Members are the lowest lanes of the warp; a lane beyond them gives back the asker's own value.
   for (int step = 16; step > 0; step /= 2) {
-    u32 other = __shfl_xor_sync(kAll, value, step);
-    value = other < value ? other : value;
+    u32 other = __shfl_down_sync(members, value, step);
+    if ((threadIdx.x % kTeam) + step < __popc(members) && other < value) value = other;
   }
-  return value;
+  return __shfl_sync(members, value, 0);
 #endif
 }
+
+/// Offset of a pc that is not in the window, or not a multiple of 4; the pc itself is in the state array.
+constexpr u32 kOutside = 0xFFFFFFFFu;
 
 /// Why a lane left the instruction loop without retiring the instruction.
 enum class Pending : u8 {
   none,
   stopped,    // its stop is recorded
   copy_page,  // it needs its own copy of a shared page, and then runs the instruction again
-  refetch,    // the predecoded image does not have this word
+  out_of_line,  // not for the fast path: rare, not predecoded, or an access that is not simple
 };
 
-/// The Cpu policy on the device.
+/// The Cpu policy on the device. `kFast`: an access that is not simple gives up, and the instruction is run again out
+/// of line. The fast path therefore calls nothing, and its state stays in registers.
+template <bool kFast>
 struct Interpreter {
   const View& view;
   u32 registers;  // address in shared memory of this lane's column: slot s is s * kTeam * 8 bytes further
-  u32 team, lane_in_team;
-  u64 lane;
-  u32 at = 0;  // pc as an offset in the window
+  u32* table;     // the team's page table
+  u32 lane;
+  u32 at = 0;    // pc as an offset in the window
+  u32 next = 0;  // where to go on
   u32 nzcv = 0;
   u64 retires_at_zero = 0;  // the count of retired instructions when `left` is 0
   u32 left = 0;
-  u32 target = 0;
   Pending pending = Pending::none;
-  u64 copy_address = 0;
 
   // As assembly, so that an access is one multiply-add and one instruction, not a generic pointer rebuilt each time.
   MYR_FN u64 r(u32 slot) const {
@@ -75,31 +81,41 @@ struct Interpreter {
   MYR_FN u64 v(u32 n, u32 half) const { return view.vectors[(half * 32 + n) * view.lanes + lane]; }
   MYR_FN void set_v(u32 n, u32 half, u64 value) { view.vectors[(half * 32 + n) * view.lanes + lane] = value; }
 
-  MYR_FN PagedMemory<kTeam> memory() const { return memory_of(view, team, lane_in_team); }
-  MYR_FN bool finish(u64 address, SlowResult result) {
+  MYR_FN u32 team() const { return lane / kTeam; }
+  MYR_FN PagedMemory<kTeam> memory() const {
+    return {view.frames, table, view.first_page, view.page_count, lane % kTeam};
+  }
+  MYR_FN bool give_up() {
+    pending = Pending::out_of_line;
+    return false;
+  }
+  MYR_FN bool finish(SlowResult result) {
     if (result.outcome == SlowOutcome::done) return true;
     if (result.outcome == SlowOutcome::copy) {
       pending = Pending::copy_page;
-      copy_address = result.address;
+      view.stops[lane].address = result.address;  // for the warp, which copies when it comes together
     } else {
       pending = Pending::stopped;
     }
     return false;
   }
   MYR_FN SlowLoad load_slow(u64 address, u32 size) {
-    SlowResult result = team_load(view, team, lane, address, size);
-    return {result.value, finish(address, result)};
+    if constexpr (kFast) return {0, give_up()};
+    SlowResult result = team_load(view, team(), lane, address, size);
+    return {result.value, finish(result)};
   }
   MYR_FN bool store_slow(u64 address, u64 value, u32 size) {
-    return finish(address, team_store(view, team, lane, address, value, 0, size));
+    if constexpr (kFast) return give_up();
+    return finish(team_store(view, team(), lane, address, value, 0, size));
   }
   MYR_FN bool store_pair_slow(u64 address, u64 first, u64 second, u32 size) {
-    if (size < 8) return finish(address, team_store(view, team, lane, address, first | second << (8 * size), 0, 2 * size));
-    return finish(address, team_store(view, team, lane, address, first, second, 16));
+    if constexpr (kFast) return give_up();
+    if (size == 8) return finish(team_store(view, team(), lane, address, first, second, 16));
+    return finish(team_store(view, team(), lane, address, first | second << (8 * size), 0, 2 * size));
   }
 
   MYR_FN Outcome branch_relative(i64 offset) {
-    target = at + (u32)offset;
+    next = at + (u32)offset;
     // A target outside the window wraps to an offset beyond it, or would; what it was is kept as a whole address.
     u64 whole = (u64)at + (u64)offset;
     if (whole >= view.page_count << kPageBits) return branch_outside(view.window_begin + whole);
@@ -108,17 +124,15 @@ struct Interpreter {
   MYR_FN Outcome branch_to(u64 address) {
     u64 offset = address - view.window_begin;
     if (offset >= view.page_count << kPageBits || (address & 3)) return branch_outside(address);
-    target = (u32)offset;
+    next = (u32)offset;
     return Outcome::branch;
   }
   /// The fault belongs to the fetch: the branch retires, and the budget may come first.
   MYR_FN Outcome branch_outside(u64 address) {
-    target = kOutside;
+    next = kOutside;
     view.state[kPlanePc * view.lanes + lane] = address;
     return Outcome::branch;
   }
-  static constexpr u32 kOutside = 0xFFFFFFFFu;
-
   MYR_FN Outcome stop(StopCode code, u32 detail, u64 address) {
     view.stops[lane] = {code, FaultCode::none, 0, detail, address};
     pending = Pending::stopped;
@@ -129,7 +143,10 @@ struct Interpreter {
     pending = Pending::stopped;
     return Outcome::stop;
   }
-  MYR_FN Outcome undefined() { return stop(StopCode::undefined, 0, fetch_word(view, team, lane_in_team, at)); }
+  MYR_FN Outcome undefined() {
+    if constexpr (kFast) return give_up(), Outcome::stop;
+    return stop(StopCode::undefined, 0, fetch_word(view, team(), lane % kTeam, at));
+  }
 };
 
 template <bool kRare>
@@ -137,73 +154,24 @@ constexpr bool serves(u32 row) {
   return kSemantics.id[row] != 0 && kSemantics.first[row] == row && kSemantics.rare[row] == kRare;
 }
 
-/// Runs the semantics with the given number, of those that are rare or of those that are not.
-template <bool kRare, class Cpu>
-MYR_FN Outcome execute_semantics(u32 number, Cpu& cpu, const Operands& o) {
-  // Rows that are not the first with their semantics, or not of this half, get numbers that no instruction has.
-  switch (number) {
-#define GROUP(name, title)
-#define UNDEFINED(name, bits, reason)
-#define A64(name, syntax, bits, form, semantics, feature)                                                           \
-  case serves<kRare>(kRow_##name) ? kSemantics.id[kRow_##name] : kRowCount + kRow_##name:                           \
-    if constexpr (serves<kRare>(kRow_##name)) return semantics(cpu, o);                                             \
-    else __builtin_unreachable();
-#include "isa/a64.inc"
-#undef GROUP
-#undef A64
-#undef UNDEFINED
-    default:
-      if (!kRare && o.kind == kNotCode) {
-        cpu.pending = Pending::refetch;
-        return Outcome::stop;
-      }
-      return cpu.undefined();
-  }
-}
-
-/// The rare half, behind a call: only what it may change comes back, so that the caller keeps its registers.
-struct RareResult {
-  u64 copy_address;
-  u32 target;
-  u32 nzcv;
-  Outcome outcome;
-  Pending pending;
-};
-__device__ __noinline__ RareResult execute_rare(const View& view, u32 registers, u32 team, u64 lane, u32 at, u32 nzcv,
-                                                u64 retired, Operands o) {
-  Interpreter cpu{view, registers, team, (u32)(lane % kTeam), lane, at, nzcv, retired};
-  Outcome outcome = execute_semantics<true>(o.row & ~kRareBit, cpu, o);
-  return {cpu.copy_address, cpu.target, cpu.nzcv, outcome, cpu.pending};
-}
-
-MYR_FN Outcome execute(Interpreter& cpu, const Operands& o) {
-  if (MYR_LIKELY(!(o.row & kRareBit))) return execute_semantics<false>(o.row, cpu, o);
-  RareResult result =
-      execute_rare(cpu.view, cpu.registers, cpu.team, cpu.lane, cpu.at, cpu.nzcv, cpu.retired(), o);
-  cpu.nzcv = result.nzcv;
-  cpu.target = result.target;
-  cpu.copy_address = result.copy_address;
-  cpu.pending = result.pending;
-  return result.outcome;
-}
-
-/// Decodes the word at an offset that the predecoded image does not serve. Row 0 with kind kNotCode: a fault was
-/// recorded.
-__device__ __noinline__ Operands fetch_slow(const View& view, u32 team, u64 lane, u32 at) {
+/// Decodes the word at an offset that the predecoded image does not serve. kRowNotPredecoded: a fault was recorded.
+__device__ __noinline__ Operands fetch_slow(const View& view, u32 lane, u32 at) {
   Operands none = {};
-  none.kind = kNotCode;
-  u64 pc = at == Interpreter::kOutside ? view.state[kPlanePc * view.lanes + lane] : view.window_begin + at;
+  none.kind = kKindOther;
+  none.row = kRowNotPredecoded;
+  u64 pc = at == kOutside ? view.state[kPlanePc * view.lanes + lane] : view.window_begin + at;
   FaultCode fault = FaultCode::unmapped;
   if (pc & 3) {
     fault = FaultCode::alignment;
-  } else if (at != Interpreter::kOutside) {
-    PagedMemory<kTeam> memory = memory_of(view, team, (u32)(lane % kTeam));
+  } else if (at != kOutside) {
+    PagedMemory<kTeam> memory = memory_of(view, lane / kTeam, lane % kTeam);
     u32 entry = entry_of_lane(memory, memory.table[at >> kPageBits]);
     fault = permission_fault(entry, Access::execute);
     if (fault == FaultCode::none) {
       Operands o = decode(view.decode, *(const volatile u32*)memory.locate(entry, at & (kPageSize - 1)));
-      o.kind = view.rows[o.row].kind;
-      o.row = view.rows[o.row].row;
+      const DeviceRow device = view.rows[o.row];
+      o.kind = device.kind;
+      o.row = device.row;
       return o;
     }
   }
@@ -211,47 +179,108 @@ __device__ __noinline__ Operands fetch_slow(const View& view, u32 team, u64 lane
   return none;
 }
 
-/// The predecoded word at an offset, or one that asks for fetch_slow. `code_bytes` is 0 for a team with code of its own.
-/// One word more than the code may be asked for.
-MYR_FN Operands fetch(const View& view, u32 at, u32 code_bytes) {
-  u32 offset = at - view.code_begin;
-  uint4 raw = make_uint4(kNotCode, 0, 0, 0);
-  if (MYR_LIKELY(offset < code_bytes)) raw = __ldg((const uint4*)view.code + (offset >> 2));
-  Operands o;
-  o.kind = (u16)raw.x;
-  o.row = (u16)(raw.x >> 16);
-  o.rd = (u8)raw.y;
-  o.rn = (u8)(raw.y >> 8);
-  o.rm = (u8)(raw.y >> 16);
-  o.ra = (u8)(raw.y >> 24);
-  o.imm = raw.z | (u64)raw.w << 32;
-  return o;
+// Rows that are not the first with their semantics, or of the other half, get numbers that no instruction has.
+#define MYR_CASE(name, semantics, rare, number)                              \
+  case serves<rare>(kRow_##name) ? (number) : 0x4000 + kRow_##name:          \
+    if constexpr (serves<rare>(kRow_##name)) return semantics(cpu, o);       \
+    else __builtin_unreachable();
+#define GROUP(name, title)
+#define UNDEFINED(name, bits, reason)
+
+template <class Cpu>
+MYR_FN Outcome execute_rare(Cpu& cpu, const Operands& o) {
+  switch (o.row) {
+#define A64(name, syntax, bits, form, semantics, feature) MYR_CASE(name, semantics, true, kSemantics.id[kRow_##name])
+#include "isa/a64.inc"
+#undef A64
+    default: __builtin_unreachable();  // device_rows() has no other
+  }
 }
 
-/// Runs one lane until it has called or returned, is to wait for something, or has used up `cpu.left`.
-MYR_FN void run_lane(Interpreter& cpu, u32 code_bytes) {
-  Operands o = fetch(cpu.view, cpu.at, code_bytes);
-  while (cpu.left != 0) {
+template <class Cpu>
+MYR_FN Outcome execute(Cpu& cpu, const Operands& o) {
+  switch (o.kind) {
+#define A64(name, syntax, bits, form, semantics, feature) \
+  MYR_CASE(name, semantics, false, kFirstKind + kSemantics.id[kRow_##name] - 1)
+#include "isa/a64.inc"
+#undef A64
+    case kKindOther:
+    case kKindRare: cpu.pending = Pending::out_of_line; return Outcome::stop;
+    default: __builtin_unreachable();
+  }
+}
+#undef GROUP
+#undef UNDEFINED
+#undef MYR_CASE
+
+/// One instruction of one lane with all that can come of it. Only what it may change comes back.
+struct Result {
+  u32 next;
+  u32 nzcv;
+  Outcome outcome;
+  Pending pending;
+  bool parks;
+};
+__device__ __noinline__ Result execute_out_of_line(const View& view, u32 registers, u32* table, u32 lane, u32 at,
+                                                   u32 nzcv, u64 retired, Operands o) {
+  Interpreter<false> cpu{view, registers, table, lane, at, at + 4, nzcv, retired};
+  if (o.kind == kKindOther && o.row == kRowNotPredecoded) {
+    o = fetch_slow(view, lane, at);
+    if (o.kind == kKindOther && o.row == kRowNotPredecoded) return {at, nzcv, Outcome::stop, Pending::stopped, false};
+  }
+  Outcome outcome = o.kind == kKindOther  ? cpu.undefined()
+                    : o.kind == kKindRare ? execute_rare(cpu, o)
+                                          : execute(cpu, o);
+  return {cpu.next, cpu.nzcv, outcome, cpu.pending, o.kind >= kFirstKind && (o.row & kRowParks) != 0};
+}
+
+/// The predecoded words that a team runs: none, if it has code of its own.
+struct Code {
+  const View& view;
+  u32 count;
+
+  /// The word at an offset of the window. No branch: what is not there is word 0, which is run out of line.
+  MYR_FN uint4 fetch(u32 at) const {
+    u32 index = (at - view.code_begin + 4) >> 2;
+    return __ldg((const uint4*)view.code + (index <= count ? index : 0));
+  }
+  MYR_FN static Operands operands(uint4 raw) {
+    Operands o;
+    o.kind = (u16)raw.x;
+    o.row = (u16)(raw.x >> 16);
+    o.rd = (u8)raw.y;
+    o.rn = (u8)(raw.y >> 8);
+    o.rm = (u8)(raw.y >> 16);
+    o.ra = (u8)(raw.y >> 24);
+    o.imm = raw.z | (u64)raw.w << 32;
+    return o;
+  }
+};
+
+/// Runs one lane until it has called or returned, is to wait for something, or has used up `cpu.left`, which is not 0.
+/// Every branch here costs a lone warp some twenty cycles: docs/design/cuda-interpreter.md counts them.
+MYR_FN void run_lane(Interpreter<true>& cpu, const Code& code) {
+  uint4 word = code.fetch(cpu.at);
+  for (;;) {
     // The next word in sequence is on its way while this one runs.
-    Operands following = fetch(cpu.view, cpu.at + 4, code_bytes);
-    Outcome outcome = execute(cpu, o);
-    if (MYR_UNLIKELY(outcome == Outcome::stop)) {
-      if (cpu.pending != Pending::refetch) break;
-      o = fetch_slow(cpu.view, cpu.team, cpu.lane, cpu.at);
-      cpu.pending = o.kind == kNotCode ? Pending::stopped : Pending::none;
-      if (cpu.pending == Pending::stopped) break;
-      continue;
+    uint4 following = code.fetch(cpu.at + 4);
+    cpu.next = cpu.at + 4;
+    Operands o = Code::operands(word);
+    bool parks = (o.row & kRowParks) != 0;
+    if (MYR_UNLIKELY(execute(cpu, o) == Outcome::stop)) {
+      if (cpu.pending != Pending::out_of_line) break;
+      Result result = execute_out_of_line(cpu.view, cpu.registers, cpu.table, cpu.lane, cpu.at, cpu.nzcv, cpu.retired(), o);
+      cpu.pending = result.pending;
+      cpu.nzcv = result.nzcv;
+      if (result.outcome == Outcome::stop) break;
+      cpu.next = result.next;
+      parks = result.parks;
     }
     cpu.left--;
-    const u16 flow = o.kind;
-    if (outcome == Outcome::branch) {
-      cpu.at = cpu.target;
-      if (flow >= (u16)Flow::call) break;
-      o = fetch(cpu.view, cpu.at, code_bytes);
-    } else {
-      cpu.at += 4;
-      o = following;
-    }
+    word = following;
+    if (cpu.next != cpu.at + 4) word = code.fetch(cpu.next);
+    cpu.at = cpu.next;
+    if (parks || cpu.left == 0) break;
   }
 }
 
@@ -260,30 +289,31 @@ __global__ void __launch_bounds__(kWarps * kTeam, 6) run_kernel(const __grid_con
   const u32 warp = threadIdx.x / kTeam, lane_in_team = threadIdx.x % kTeam;
   const u32 team = blockIdx.x * kWarps + warp;
   if (team >= view.teams) return;
-  const u64 lane = (u64)team * kTeam + lane_in_team;
-  const bool exists = lane < view.lanes;
-  bool alive = exists && view.stops[lane].code == StopCode::none;
-  if (__ballot_sync(kAll, alive) == 0) return;
+  const u32 lane = team * kTeam + lane_in_team;
+  // Lanes that do not exist take no part: waiting ones would cost those that run.
+  const u32 members = __ballot_sync(0xFFFFFFFFu, lane < view.lanes);
+  if (lane >= view.lanes) return;
+  bool alive = view.stops[lane].code == StopCode::none;
+  if (__ballot_sync(members, alive) == 0) return;
 
   const u32 column = (u32)__cvta_generic_to_shared(shared) + (warp * kSlotCount * kTeam + lane_in_team) * 8;
-  Interpreter cpu{view, column, team, lane_in_team, lane};
-  const u64 source = exists ? lane : (u64)team * kTeam;
-  for (u32 slot = 0; slot <= kSlotSP; slot++) cpu.set_r(slot, view.state[slot * view.lanes + source]);
+  Interpreter<true> cpu{view, column, view.tables + team * view.page_count, lane};
+  for (u32 slot = 0; slot <= kSlotSP; slot++) cpu.set_r(slot, view.state[slot * view.lanes + lane]);
   cpu.set_r(kSlotZero, 0);
-  cpu.nzcv = (u32)view.state[kPlaneNzcv * view.lanes + source];
-  u64 retired = view.state[kPlaneInstructions * view.lanes + source];
-  const u64 limit = view.state[kPlaneLimit * view.lanes + source];
+  cpu.nzcv = (u32)view.state[kPlaneNzcv * view.lanes + lane];
+  u64 retired = view.state[kPlaneInstructions * view.lanes + lane];
+  const u64 limit = view.state[kPlaneLimit * view.lanes + lane];
   {
-    u64 offset = view.state[kPlanePc * view.lanes + source] - view.window_begin;
+    u64 offset = view.state[kPlanePc * view.lanes + lane] - view.window_begin;
     bool inside = offset < view.page_count << kPageBits && (offset & 3) == 0;
-    cpu.at = inside ? (u32)offset : Interpreter::kOutside;
+    cpu.at = inside ? (u32)offset : kOutside;
   }
   const bool was_alive = alive;
   bool parked = true;  // at a call or return, waiting for the others
-  u32 code_bytes = view.own_code[team] != 0 ? 0 : view.code_bytes;
+  Code code{view, view.own_code[team] != 0 ? 0 : view.code_words};
 
   for (;;) {
-    __syncwarp();
+    __syncwarp(members);
     if (alive && retired >= limit) {
       view.stops[lane] = {StopCode::budget, FaultCode::none, 0, 0, 0};
       alive = false;
@@ -292,18 +322,18 @@ __global__ void __launch_bounds__(kWarps * kTeam, 6) run_kernel(const __grid_con
       view.stops[lane] = {StopCode::cancelled, FaultCode::none, 0, 0, 0};
       alive = false;
     }
-    const u32 live = __ballot_sync(kAll, alive);
+    const u32 live = __ballot_sync(members, alive);
     if (live == 0) break;
     // When all have come to a call or return: those go on that are deepest in the stack, and of those the ones at the
     // lowest pc. All of them, if they are at one place.
-    if (__all_sync(kAll, parked || !alive)) {
-      u32 first_at = __shfl_sync(kAll, cpu.at, __ffs(live) - 1);
+    if (__all_sync(members, parked || !alive)) {
+      u32 first_at = __shfl_sync(members, cpu.at, __ffs(live) - 1);
       bool chosen = alive && cpu.at == first_at;
-      if (__ballot_sync(kAll, chosen) != live) {
-        u32 depth = alive ? (u32)(cpu.r(kSlotSP) >> 4) : kAll;
-        u32 deepest = warp_min(depth);  // by all 32 threads, so never behind a condition
+      if (__ballot_sync(members, chosen) != live) {
+        u32 depth = alive ? (u32)(cpu.r(kSlotSP) >> 4) : kNone;
+        u32 deepest = least(members, depth);  // by all 32 threads, so never behind a condition
         bool candidate = alive && depth == deepest;
-        u32 lowest = warp_min(candidate ? cpu.at : kAll);
+        u32 lowest = least(members, candidate ? cpu.at : kNone);
         chosen = candidate && cpu.at == lowest;
       }
       parked = !chosen;
@@ -313,7 +343,7 @@ __global__ void __launch_bounds__(kWarps * kTeam, 6) run_kernel(const __grid_con
       const u64 remaining = limit - retired;
       cpu.left = remaining < kQuantum ? (u32)remaining : kQuantum;
       cpu.retires_at_zero = retired + cpu.left;
-      run_lane(cpu, code_bytes);
+      run_lane(cpu, code);
       parked = cpu.pending == Pending::none && cpu.left != 0;
       retired = cpu.retires_at_zero - cpu.left;
       if (cpu.pending == Pending::stopped) {
@@ -324,13 +354,13 @@ __global__ void __launch_bounds__(kWarps * kTeam, 6) run_kernel(const __grid_con
         }
       }
     }
-    __syncwarp();
-    u32 wanting = __ballot_sync(kAll, cpu.pending == Pending::copy_page);
+    __syncwarp(members);
+    u32 wanting = __ballot_sync(members, cpu.pending == Pending::copy_page);
     while (wanting != 0) {
-      u64 address = __shfl_sync(kAll, cpu.copy_address, __ffs(wanting) - 1);
-      u64 page = memory_of(view, team, 0).page_of(address);
-      bool mine = cpu.pending == Pending::copy_page && memory_of(view, team, 0).page_of(cpu.copy_address) == page;
-      CopyOutcome copied = copy_team_page(view, team, lane_in_team, page);
+      u64 own_page = cpu.pending == Pending::copy_page ? cpu.memory().page_of(view.stops[lane].address) : 0;
+      u64 page = __shfl_sync(members, own_page, __ffs(wanting) - 1);
+      bool mine = cpu.pending == Pending::copy_page && own_page == page;
+      CopyOutcome copied = copy_team_page(view, team, lane_in_team, members, page);
       if (mine) {
         if (copied == CopyOutcome::out_of_memory) {
           view.stops[lane] = {StopCode::out_of_memory, FaultCode::none, 0, 0, 0};
@@ -338,8 +368,8 @@ __global__ void __launch_bounds__(kWarps * kTeam, 6) run_kernel(const __grid_con
         }
         cpu.pending = Pending::none;
       }
-      if (copied == CopyOutcome::copied_code) code_bytes = 0;
-      wanting = __ballot_sync(kAll, cpu.pending == Pending::copy_page);
+      if (copied == CopyOutcome::copied_code) code.count = 0;
+      wanting = __ballot_sync(members, cpu.pending == Pending::copy_page);
     }
   }
 
@@ -347,7 +377,7 @@ __global__ void __launch_bounds__(kWarps * kTeam, 6) run_kernel(const __grid_con
   for (u32 slot = 0; slot <= kSlotSP; slot++) view.state[slot * view.lanes + lane] = cpu.r(slot);
   view.state[kPlaneNzcv * view.lanes + lane] = cpu.nzcv;
   view.state[kPlaneInstructions * view.lanes + lane] = retired;
-  if (cpu.at != Interpreter::kOutside) view.state[kPlanePc * view.lanes + lane] = view.window_begin + cpu.at;
+  if (cpu.at != kOutside) view.state[kPlanePc * view.lanes + lane] = view.window_begin + cpu.at;
 }
 
 }  // namespace

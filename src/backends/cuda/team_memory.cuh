@@ -83,21 +83,13 @@ static __device__ inline u32 allocate_frame(const View& view) {
   u32 count = *(volatile u32*)&pool->free_count;
   while (count != 0) {
     u32 seen = atomicCAS(&pool->free_count, count, count - 1);
-    if (seen == count) {
-      atomicAdd(&pool->used, 1);
-      return view.free_frames[count - 1];
-    }
+    if (seen == count) return view.free_frames[count - 1];
     count = seen;
   }
-  u32 unit = *(volatile u32*)&pool->next;
-  for (;;) {
-    if (unit + kFrameUnits > pool->end) return 0;
-    u32 seen = atomicCAS(&pool->next, unit, unit + kFrameUnits);
-    if (seen == unit) break;
-    unit = seen;
-  }
-  atomicAdd(&pool->used, 1);
-  return unit;
+  // Thousands of teams ask at once: an addition, which never has to be tried again.
+  if (*(volatile u32*)&pool->next + kFrameUnits > pool->end) return 0;
+  u32 unit = atomicAdd(&pool->next, kFrameUnits);
+  return unit + kFrameUnits <= pool->end ? unit : 0;
 }
 
 /// Fills a lane's column of a new frame from the page's old one.
@@ -111,22 +103,23 @@ static __device__ inline void copy_column(const PagedMemory<kTeam>& memory, u32 
 
 enum class CopyOutcome : u8 { copied, copied_code, out_of_memory };
 
-/// Gives a team its own copy of a shared page. All 32 threads of the warp, together.
-static __device__ __noinline__ CopyOutcome copy_team_page(const View& view, u32 team, u32 lane_in_team, u64 page) {
+/// Gives a team its own copy of a shared page. The threads of `members`, lane 0 among them, together.
+static __device__ __noinline__ CopyOutcome copy_team_page(const View& view, u32 team, u32 lane_in_team, u32 members,
+                                                          u64 page) {
   PagedMemory<kTeam> memory = memory_of(view, team, lane_in_team);
   u32 entry = memory.table[page];
   if (!(entry & kPageShared)) return CopyOutcome::copied;  // another lane's wish has just brought it
   u32 frame = lane_in_team == 0 ? allocate_frame(view) : 0;
-  frame = __shfl_sync(0xFFFFFFFFu, frame, 0);
+  frame = __shfl_sync(members, frame, 0);
   if (frame == 0) return CopyOutcome::out_of_memory;
   copy_column(memory, entry, frame);
   bool code = (entry & kPageExecutable) != 0;
-  __syncwarp();
+  __syncwarp(members);
   if (lane_in_team == 0) {
     memory.table[page] = frame << kPageFlagBits | (entry & kPageFlagMask & ~(u32)kPageShared);
     if (code) view.own_code[team] = 1;
   }
-  __syncwarp();
+  __syncwarp(members);
   return code ? CopyOutcome::copied_code : CopyOutcome::copied;
 }
 

@@ -21,22 +21,26 @@ constexpr u32 kZeroUnit = 1, kFirstImageUnit = 2;
 
 /// Bump allocation of frames with a stack of freed ones. Guests only take, the host's kernels only give.
 struct Pool {
-  u32 next;         // next unit never used
-  u32 end;          // units from here on are not backed by memory
-  u32 free_count;   // of the stack
-  u32 used;         // frames in use
+  u32 first;       // first unit of the first frame
+  u32 next;        // next unit never used; beyond `end` after failures, which the host mends
+  u32 end;         // units from here on are not backed by memory
+  u32 free_count;  // of the stack
 };
 
 /// Planes of the state array, in the order of Field up to `limit`, then the exclusive monitor.
 constexpr u32 kPlaneSp = 31, kPlanePc = 32, kPlaneNzcv = 33, kPlaneTpidr = 34, kPlaneFpcr = 35, kPlaneFpsr = 36,
               kPlaneInstructions = 37, kPlaneLimit = 38, kPlaneMonitor = 39, kPlaneCount = 43;
 
-/// What the device dispatches on in place of a row.
+/// What the device dispatches on, in place of Operands::kind and row.
 struct DeviceRow {
-  u16 kind;  // Flow
-  u16 row;   // number of the semantics, kRareBit if it is rare
+  u16 kind;  // number of the semantics; kKindOther, kKindRare
+  u16 row;   // of a rare one: its number; else kRowParks or 0
 };
-constexpr u16 kRareBit = 0x8000;
+constexpr u16 kKindOther = 0;  // not implemented, or not in the predecoded image
+constexpr u16 kKindRare = 1;
+constexpr u16 kFirstKind = 2;
+constexpr u16 kRowNotPredecoded = 1;  // with kKindOther
+constexpr u16 kRowParks = 0x8000;     // calls and returns: where lanes wait for each other
 
 struct View {
   u64 lanes;
@@ -50,17 +54,14 @@ struct View {
   u8* frames;         // unit 0 is here
   Pool* pool;
   u32* free_frames;   // stack of first units
-  const Operands* code;   // predecoded image; kind and row as in DeviceRow
+  const Operands* code;   // kRowNotPredecoded, then the predecoded image; kind and row as in DeviceRow
   const DeviceRow* rows;  // kRowCount: for what is decoded on the device
-  u32 code_begin;        // offset in the window of its first word, and its size in bytes
-  u32 code_bytes;
+  u32 code_begin;         // offset in the window of its first word
+  u32 code_words;         // without that first one
   u8* own_code;          // a team that wrote to executable pages, or whose pages changed: decodes as it runs
   DecodeTable decode;
   const u32* cancel;
 };
-
-/// Operands::kind of a predecoded word that lies in a page that is not code.
-constexpr u16 kNotCode = 0xFFFF;
 
 /// The entry as it is for one lane.
 MYR_FN u32 entry_of_lane(const PagedMemory<kTeam>& memory, u32 entry) {
