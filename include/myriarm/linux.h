@@ -69,6 +69,7 @@ class LinuxFleet {
   /// Ends a run() in another thread, or the next one. Lanes that had not ended stop with StopReason::cancelled.
   void cancel();
 
+  /// Of one lane; throws ArgumentError if there is no such lane.
   LaneOutcome outcome(uint32_t lane) const;
   const std::vector<uint8_t>& standard_output(uint32_t lane) const;
   const std::vector<uint8_t>& standard_error(uint32_t lane) const;

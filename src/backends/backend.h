@@ -18,8 +18,9 @@ namespace myriarm {
 /// The program as every lane sees it at first: pages of the window, in the form that backends copy from.
 struct ImagePage {
   u64 page;               // index within the window
+  u64 count;              // pages from there on; more than 1 only if they are zeros
   u32 permissions;        // Permission flags of the public API
-  std::vector<u8> bytes;  // kPageSize bytes, or empty for a page of zeros
+  std::vector<u8> bytes;  // kPageSize bytes, or empty for pages of zeros
 };
 /// The program in its window: what every lane begins with.
 struct Image {
@@ -61,6 +62,8 @@ class Backend {
   virtual void grow_pool(u64 bytes) = 0;
 };
 
+/// The processor of the host, which is always there.
+Device cpu_device();
 /// A backend with `options.lanes` lanes of the image. Throws DeviceError.
 std::unique_ptr<Backend> make_cpu_backend(const Image& image, const FleetOptions& options);
 #if MYRIARM_CUDA

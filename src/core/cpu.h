@@ -53,8 +53,8 @@ enum class SystemField : u8 {
 constexpr u64 kMonitorOpen = ~(u64)0;
 
 /// ConditionHolds() of the manual: cond is the 4-bit field.
-MYR_FN bool condition_holds(u32 cond, Flags f) {
-  bool result;
+MYR_FN constexpr bool condition_holds(u32 cond, Flags f) {
+  bool result = false;
   switch (cond >> 1) {
     case 0: result = f.z; break;
     case 1: result = f.c; break;
@@ -66,6 +66,37 @@ MYR_FN bool condition_holds(u32 cond, Flags f) {
     default: return true;
   }
   return result != ((cond & 1) != 0);
+}
+
+/// Bits 0 to 15 of part cond >> 1: for which nzcv the condition holds that is cond with bit 0 clear. Made from
+/// condition_holds(), four parts a number.
+constexpr u64 condition_parts(u32 first) {
+  u64 parts = 0;
+  for (u32 part = 0; part < 4; part++) {
+    for (u32 nzcv = 0; nzcv < 16; nzcv++) {
+      Flags f = {(nzcv & 8) != 0, (nzcv & 4) != 0, (nzcv & 2) != 0, (nzcv & 1) != 0};
+      parts |= (u64)condition_holds((first + part) * 2, f) << (part * 16 + nzcv);
+    }
+  }
+  return parts;
+}
+
+/// condition_holds() without a branch, for an engine that keeps NZCV packed and meets conditions as data.
+MYR_FN bool condition_holds_packed(u32 cond, u32 nzcv) {
+  constexpr u64 kLow = condition_parts(0), kHigh = condition_parts(4);
+  u64 parts = (cond & 8) ? kHigh : kLow;
+  u32 holds = (u32)(parts >> ((cond & 6) * 8 + nzcv)) & 1;
+  return (holds ^ (cond & 1 & (u32)(cond < 14))) != 0;
+}
+
+/// The condition of an instruction, in the way that suits the engine.
+template <class Cpu>
+MYR_FN bool condition(Cpu& cpu, u32 cond) {
+  if constexpr (requires { cpu.packed_flags(); }) {
+    return condition_holds_packed(cond, cpu.packed_flags());
+  } else {
+    return condition_holds(cond, cpu.flags());
+  }
 }
 
 /// Reads a register as a kWidth-bit operand (32 or 64), zero-extended.

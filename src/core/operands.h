@@ -22,7 +22,7 @@ enum Slot : u8 {
 /// `imm` is the immediate as the operation uses it: scaled, sign-extended, a bitmask expanded. An instruction
 /// that needs two numbers uses `offset` and `aux` in its place; its decode form says what they hold.
 struct Operands {
-  u16 kind;  // what the engine dispatches on: a row, or a specialisation of one (isa/special.inc)
+  u16 kind;  // what the engine dispatches on: a row, or what the engine made of one
   u16 row;   // row of the instruction table; kRowUndefined for no instruction
   u8 rd, rn, rm, ra;
   union {

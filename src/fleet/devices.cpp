@@ -1,32 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which devices this machine has.
-#include <unistd.h>
-
-#include <algorithm>
-#include <fstream>
-#include <thread>
-
 #include "backends/backend.h"
 #include "myriarm/fleet.h"
 
 namespace myriarm {
-namespace {
-
-std::string cpu_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "CPU";
-}
-
-}  // namespace
 
 std::vector<Device> devices() {
-  u64 page = static_cast<u64>(sysconf(_SC_PAGESIZE));
-  std::vector<Device> all{{"cpu", cpu_name(), static_cast<u64>(sysconf(_SC_AVPHYS_PAGES)) * page,
-                           std::max(1u, std::thread::hardware_concurrency())}};
+  std::vector<Device> all{cpu_device()};
 #if MYRIARM_CUDA
   std::vector<Device> cuda = cuda_devices();
   all.insert(all.end(), cuda.begin(), cuda.end());

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "backends/backend.h"
+#include "core/system/registers.h"
 #include "fleet/image.h"
 
 namespace myriarm {
@@ -47,7 +48,7 @@ const char* name(FaultKind kind) {
 struct Fleet::Impl {
   FleetOptions options;
   Device device;
-  Image image;
+  u64 window_begin = 0, window_pages = 0;
   std::unique_ptr<Backend> backend;
   mutable std::vector<Stop> stops;
   mutable bool stops_current = false;
@@ -76,6 +77,21 @@ struct Fleet::Impl {
   static void check_field(Field field) {
     if (field >= Field::count) throw ArgumentError("there is no field " + std::to_string(static_cast<unsigned>(field)));
   }
+  /// What a register keeps of a value: no engine ever sees a bit that the register does not have.
+  static u64 legal(Field field, u64 value) {
+    switch (field) {
+      case Field::nzcv: return value & 15;
+      case Field::fpcr: return value & kFpcrMask;
+      case Field::fpsr: return value & kFpsrMask;
+      default: return value;
+    }
+  }
+  void scatter(Field field, std::span<const uint32_t> lanes, std::span<const uint64_t> values) const {
+    if (legal(field, ~u64{0}) == ~u64{0}) return backend->scatter(field, lanes, values);
+    std::vector<uint64_t> kept(values.begin(), values.end());
+    for (uint64_t& value : kept) value = legal(field, value);
+    backend->scatter(field, lanes, kept);
+  }
   static void check_size(size_t have, size_t want, const char* what) {
     if (have != want) {
       throw ArgumentError(std::string(what) + ": " + std::to_string(have) + " values for " + std::to_string(want) +
@@ -84,15 +100,14 @@ struct Fleet::Impl {
   }
   /// Pages of the window, or an ArgumentError.
   std::pair<u64, u64> pages(uint64_t address, uint64_t size, const char* what) const {
-    u64 bytes = image.window_pages << kPageBits;
+    u64 bytes = window_pages << kPageBits;
     if (address % kPageSize || size % kPageSize || size == 0) {
       throw ArgumentError(std::string(what) + ": address and size must be multiples of 4096, and size not 0");
     }
-    if (address < image.window_begin || address - image.window_begin >= bytes ||
-        size > bytes - (address - image.window_begin)) {
+    if (address < window_begin || address - window_begin >= bytes || size > bytes - (address - window_begin)) {
       throw ArgumentError(std::string(what) + ": the range is not inside the guest's address window");
     }
-    return {(address - image.window_begin) >> kPageBits, size >> kPageBits};
+    return {(address - window_begin) >> kPageBits, size >> kPageBits};
   }
 };
 
@@ -100,11 +115,13 @@ namespace {
 
 /// The backend for a device name; fills in what was chosen.
 std::unique_ptr<Backend> make_backend(const Image& image, const FleetOptions& options, Device& chosen) {
-  std::vector<Device> all = devices();
   const std::string& id = options.device;
-  if (id == "cpu") {
-    chosen = all.front();
-  } else if (id == "auto") {
+  if (id == "cpu") {  // asks no other device: a driver takes far longer than all the rest
+    chosen = cpu_device();
+    return make_cpu_backend(image, options);
+  }
+  std::vector<Device> all = devices();
+  if (id == "auto") {
     chosen = all.size() > 1 ? all[1] : all[0];
   } else if (id == "cuda" || id.starts_with("cuda:")) {
     std::string wanted = id == "cuda" ? "cuda:0" : id;
@@ -134,8 +151,10 @@ Fleet::Fleet(const Program& program, const FleetOptions& options) : impl_(std::m
     throw ArgumentError(std::to_string(options.lanes) + " lanes are too many; ask for at most 16777216");
   }
   impl_->options = options;
-  impl_->image = make_image(program, options.memory);
-  impl_->backend = make_backend(impl_->image, options, impl_->device);
+  const Image image = make_image(program, options.memory);
+  impl_->window_begin = image.window_begin;
+  impl_->window_pages = image.window_pages;
+  impl_->backend = make_backend(image, options, impl_->device);
 }
 Fleet::~Fleet() = default;
 Fleet::Fleet(Fleet&&) noexcept = default;
@@ -144,8 +163,8 @@ Fleet& Fleet::operator=(Fleet&&) noexcept = default;
 uint64_t Fleet::lanes() const { return impl_->options.lanes; }
 const Device& Fleet::device() const { return impl_->device; }
 const char* Fleet::engine() const { return impl_->backend->engine(); }
-uint64_t Fleet::memory_begin() const { return impl_->image.window_begin; }
-uint64_t Fleet::memory_end() const { return impl_->image.window_begin + (impl_->image.window_pages << kPageBits); }
+uint64_t Fleet::memory_begin() const { return impl_->window_begin; }
+uint64_t Fleet::memory_end() const { return impl_->window_begin + (impl_->window_pages << kPageBits); }
 
 RunResult Fleet::run() {
   auto start = std::chrono::steady_clock::now();
@@ -204,7 +223,7 @@ void Fleet::set(Field field, std::span<const uint32_t> lanes, std::span<const ui
   Impl::check_field(field);
   impl_->check_lanes(lanes, "set");
   Impl::check_size(values.size(), lanes.size(), "set");
-  if (!lanes.empty()) impl_->backend->scatter(field, lanes, values);
+  if (!lanes.empty()) impl_->scatter(field, lanes, values);
 }
 void Fleet::get_all(Field field, std::span<uint64_t> values) const {
   Impl::check_field(field);
@@ -214,11 +233,11 @@ void Fleet::get_all(Field field, std::span<uint64_t> values) const {
 void Fleet::set_all(Field field, std::span<const uint64_t> values) {
   Impl::check_field(field);
   Impl::check_size(values.size(), lanes(), "set_all");
-  impl_->backend->scatter(field, {}, values);
+  impl_->scatter(field, {}, values);
 }
 void Fleet::fill(Field field, uint64_t value) {
   Impl::check_field(field);
-  impl_->backend->fill(field, value);
+  impl_->backend->fill(field, Impl::legal(field, value));
 }
 uint64_t Fleet::get(Field field, uint32_t lane) const {
   uint64_t value = 0;
@@ -282,6 +301,14 @@ void Fleet::protect(std::span<const uint32_t> lanes, uint64_t address, uint64_t 
 
 uint64_t Fleet::pool_used() const { return impl_->backend->pool_used(); }
 uint64_t Fleet::pool_size() const { return impl_->backend->pool_size(); }
-void Fleet::grow_pool(uint64_t bytes) { impl_->backend->grow_pool(bytes); }
+void Fleet::grow_pool(uint64_t bytes) {
+  constexpr uint64_t kMost =
+      uint64_t{1} << (32 - kPageFlagBits + kPageBits);  // what the frame numbers of a page table reach
+  if (bytes > kMost) {
+    throw DeviceError("a pool of " + std::to_string(bytes >> 20) + " MiB cannot be made; ask for at most " +
+                      std::to_string(kMost >> 20) + " MiB");
+  }
+  impl_->backend->grow_pool(bytes);
+}
 
 }  // namespace myriarm

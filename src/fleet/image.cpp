@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 
 namespace myriarm {
 namespace {
@@ -12,6 +11,34 @@ std::string hex(u64 value) {
   char text[24];
   std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
   return text;
+}
+
+/// The pages of a segment that begins at or beyond the end of those before it.
+void add_pages(Image& image, const Segment& s) {
+  u64 page = (s.address - image.window_begin) >> kPageBits;
+  const u64 end = ((s.address + s.size - 1 - image.window_begin) >> kPageBits) + 1;
+  if (!image.pages.empty()) {
+    // The page that two segments share stands alone.
+    ImagePage& last = image.pages.back();
+    if (last.page + last.count > page && last.count > 1) {
+      last.count--;
+      image.pages.push_back({page, 1, last.permissions, {}});
+    }
+  }
+  while (page < end) {
+    const u64 begin = image.window_begin + (page << kPageBits);
+    const u64 from = std::max(begin, s.address);
+    const u64 to = std::min(begin + kPageSize, s.address + s.bytes.size());
+    const bool shared = !image.pages.empty() && image.pages.back().page == page;
+    if (!shared) image.pages.push_back({page, from < to ? 1 : end - page, 0, {}});
+    ImagePage& target = image.pages.back();
+    target.permissions |= s.permissions;
+    if (from < to) {
+      target.bytes.resize(kPageSize);
+      std::memcpy(target.bytes.data() + (from - begin), s.bytes.data() + (from - s.address), to - from);
+    }
+    page += target.count;
+  }
 }
 
 }  // namespace
@@ -53,21 +80,7 @@ Image make_image(const Program& program, u64 memory) {
   }
   image.entry = program.entry;
   image.stack_pointer = program.stack_pointer;
-  std::map<u64, ImagePage> pages;
-  for (const Segment* s : segments) {
-    for (u64 page = (s->address - image.window_begin) >> kPageBits;
-         page <= (s->address + s->size - 1 - image.window_begin) >> kPageBits; page++) {
-      ImagePage& target = pages.try_emplace(page, ImagePage{page, 0, {}}).first->second;
-      target.permissions |= s->permissions;
-      u64 begin = image.window_begin + (page << kPageBits);
-      u64 from = std::max(begin, s->address);
-      u64 to = std::min(begin + kPageSize, s->address + s->bytes.size());
-      if (from >= to) continue;
-      target.bytes.resize(kPageSize);
-      std::memcpy(target.bytes.data() + (from - begin), s->bytes.data() + (from - s->address), to - from);
-    }
-  }
-  for (auto& [number, page] : pages) image.pages.push_back(std::move(page));
+  for (const Segment* s : segments) add_pages(image, *s);
   return image;
 }
 

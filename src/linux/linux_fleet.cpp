@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // LinuxFleet: makes a fleet of processes and alternates between running lanes and serving their system calls.
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <mutex>
 #include <thread>
-
-#include <atomic>
 
 #include "linux/process_layout.h"
 #include "linux/syscall_server.h"
@@ -89,6 +88,12 @@ struct LinuxFleet::Impl {
 
   Fleet fleet;
   SyscallServer server;
+  void check_lane(uint32_t lane) const {
+    if (lane < fleet.lanes()) return;
+    throw ArgumentError("there is no lane " + std::to_string(lane) + "; the fleet has " +
+                        std::to_string(fleet.lanes()));
+  }
+
   std::atomic<bool> cancelled = false;
 };
 
@@ -153,6 +158,7 @@ void LinuxFleet::cancel() {
 }
 
 LaneOutcome LinuxFleet::outcome(uint32_t lane) const {
+  impl_->check_lane(lane);
   LaneOutcome outcome;
   outcome.stop = impl_->fleet.stops()[lane];
   if (outcome.stop.reason == StopReason::exited) outcome.exit_status = static_cast<int>(outcome.stop.detail);
@@ -160,8 +166,14 @@ LaneOutcome LinuxFleet::outcome(uint32_t lane) const {
   return outcome;
 }
 
-const std::vector<uint8_t>& LinuxFleet::standard_output(uint32_t lane) const { return impl_->server.output(lane, 0); }
-const std::vector<uint8_t>& LinuxFleet::standard_error(uint32_t lane) const { return impl_->server.output(lane, 1); }
+const std::vector<uint8_t>& LinuxFleet::standard_output(uint32_t lane) const {
+  impl_->check_lane(lane);
+  return impl_->server.output(lane, 0);
+}
+const std::vector<uint8_t>& LinuxFleet::standard_error(uint32_t lane) const {
+  impl_->check_lane(lane);
+  return impl_->server.output(lane, 1);
+}
 std::map<std::string, uint64_t> LinuxFleet::unimplemented() const { return impl_->server.unimplemented_calls(); }
 
 }  // namespace myriarm

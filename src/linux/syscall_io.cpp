@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // read, readv, write, writev: standard input is a given file, standard output and error are kept a lane or passed
 // through. Descriptors 0, 1 and 2 are all there is.
-#include <sys/uio.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -110,6 +110,10 @@ void SyscallServer::emit(Call& call, std::span<const uint8_t> bytes) {
     ssize_t n = ::write(static_cast<int>(stream), bytes.data(), bytes.size());
     if (n >= 0) {
       bytes = bytes.subspan(static_cast<size_t>(n));
+    } else if (errno == EAGAIN) {
+      // The host's descriptor does not block; to the guest it does.
+      pollfd ready = {static_cast<int>(stream), POLLOUT, 0};
+      poll(&ready, 1, -1);
     } else if (errno != EINTR) {
       call.result = -errno;
     }

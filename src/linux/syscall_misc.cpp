@@ -50,22 +50,38 @@ void SyscallServer::unimplemented(Calls calls) {
 
 void SyscallServer::brk(Calls calls) {
   auto page_up = [](uint64_t address) { return (address + kPageBytes - 1) & ~(kPageBytes - 1); };
-  std::map<std::pair<uint64_t, uint64_t>, std::vector<uint32_t>> changes;  // old and new end in pages, and for whom
+  struct Change {
+    std::vector<uint32_t> lanes;
+    std::vector<std::pair<Call*, uint64_t>> breaks;  // as they were
+  };
+  std::map<std::pair<uint64_t, uint64_t>, Change> changes;  // by old and new end in pages
   for (Call* call : calls) {
     Lane& lane = lanes_[call->lane];
     uint64_t wanted = call->arguments[0];
     if (wanted >= break_start_ && wanted <= heap_limit_) {
       if (page_up(wanted) != page_up(lane.break_end)) {
-        changes[{page_up(lane.break_end), page_up(wanted)}].push_back(call->lane);
+        Change& change = changes[{page_up(lane.break_end), page_up(wanted)}];
+        change.lanes.push_back(call->lane);
+        change.breaks.push_back({call, lane.break_end});
       }
       lane.break_end = wanted;
     }
     call->result = static_cast<int64_t>(lane.break_end);
   }
-  for (const auto& [ends, lanes] : changes) {
+  for (const auto& [ends, change] : changes) {
     auto [before, after] = ends;
-    if (after > before) fleet_.map(lanes, before, after - before, kRead | kWrite);
-    else fleet_.map(lanes, after, before - after, 0);
+    try {
+      if (after > before) fleet_.map(change.lanes, before, after - before, kRead | kWrite);
+      else fleet_.map(change.lanes, after, before - after, 0);
+    } catch (const DeviceError&) {
+      // The pool is spent. A break that did not move is how Linux says so; pages that were to go may as well stay,
+      // since they are mapped anew before the break is above them again.
+      if (after < before) continue;
+      for (auto [call, old_break] : change.breaks) {
+        lanes_[call->lane].break_end = old_break;
+        call->result = static_cast<int64_t>(old_break);
+      }
+    }
   }
 }
 

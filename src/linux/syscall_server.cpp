@@ -152,7 +152,14 @@ bool SyscallServer::store_all(Call& call, uint64_t address, std::span<const uint
 
 void SyscallServer::queue_store(uint32_t lane, uint64_t address, std::span<const uint8_t> bytes) {
   if (bytes.empty()) return;
-  if (!store_bytes_.empty() && store_bytes_.size() + bytes.size() > kBatchBytes) flush_stores();
+  // The transfers of one write() are made in any order: buffers of one lane that may overlap go one after the other.
+  const uint64_t end = address + bytes.size();
+  const bool same_lane = !store_transfers_.empty() && store_transfers_.back().lane == lane;
+  const bool overlaps = same_lane && address < stored_end_ && end > stored_begin_;
+  if (overlaps || (!store_bytes_.empty() && store_bytes_.size() + bytes.size() > kBatchBytes)) flush_stores();
+  const bool first = !same_lane || store_transfers_.empty();
+  stored_begin_ = first ? address : std::min(stored_begin_, address);
+  stored_end_ = first ? end : std::max(stored_end_, end);
   store_transfers_.push_back({lane, static_cast<uint32_t>(bytes.size()), address, store_bytes_.size()});
   store_bytes_.insert(store_bytes_.end(), bytes.begin(), bytes.end());
 }

@@ -38,19 +38,19 @@ void specialise(Operands& o, u64 pc, const CodeRegion& region) {
 /// and a branch into the middle of one finds the pair that begins there.
 void fuse(std::vector<Operands>& code, u64 count) {
   for (u64 i = 0; i + 1 < count; i++) {
-    const u16 first_kind = code[i].kind, second_kind = code[i + 1].kind;
-    (void)first_kind, (void)second_kind;
+    switch (u32{code[i].kind} << 16 | code[i + 1].kind) {
 #define NEAR(row)
 #define PIN(name, from, condition, pins)
-#define FUSE(name, first, second)                         \
-  if (first_kind == (first) && second_kind == (second)) { \
-    code[i].kind = kKind_##name;                          \
-    continue;                                             \
-  }
+#define FUSE(name, first, second)          \
+  case u32{(first)} << 16 | u32{(second)}: \
+    code[i].kind = kKind_##name;           \
+    break;
 #include "backends/cpu/specialisations.inc"
 #undef NEAR
 #undef PIN
 #undef FUSE
+      default: break;
+    }
   }
 }
 
@@ -125,15 +125,16 @@ u64 LaneCode::longest_run() const {
 }
 
 void LaneCode::invalidate(u64 address, u64 size) {
-  // One word more in front: it may have been fused with the first.
-  for (u64 pc = (address & ~u64{3}) - 4; pc < address + size; pc += 4) {
+  // One word more in front: it may have been fused with the first. At address 0 that is none of any region.
+  const u64 first = (address & ~u64{3}) - 4;
+  const u64 words = (address + size - first + 3) / 4;
+  for (u64 i = 0; i < words; i++) {
+    const u64 pc = first + i * 4;
     if (CodeRegion* region = find(pc)) region->code[(pc - region->address) / 4] = marker(kKindLazy);
   }
 }
 
 void LaneCode::drop_all() {
-  for (auto& region : copies) dropped.push_back(std::move(region));
-  for (auto& [address, region] : pages) dropped.push_back(std::move(region));
   copies.clear();
   pages.clear();
 }

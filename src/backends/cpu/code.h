@@ -58,15 +58,13 @@ struct LaneCode {
   bool use_shared = true;  // false: page permissions have changed; everything is looked up anew
   std::vector<std::unique_ptr<CodeRegion>> copies;             // of shared regions
   std::unordered_map<u64, std::unique_ptr<CodeRegion>> pages;  // by page address
-  std::vector<std::unique_ptr<CodeRegion>> dropped;            // may still be executing
   CodeRegion* find(u64 pc) const;
   /// Most instructions between two budget checks: written code may have no branch at all.
   u64 longest_run() const;
   /// Words that overlap [address, address + size) will be decoded again.
   void invalidate(u64 address, u64 size);
-  /// Forgets every region. The one being executed lives until the next call of tidy().
+  /// Forgets every region. Not while the lane runs.
   void drop_all();
-  void tidy() { dropped.clear(); }
 };
 
 }  // namespace myriarm::cpu

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 #include "myriarm/error.h"
 
@@ -59,20 +58,22 @@ CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
       vectors_(lanes_ * 64 * 8),
       stops_(lanes_),
       own_code_(lanes_),
-      workers_(options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency())) {
+      workers_(options.threads != 0 ? options.threads : host_threads()) {
   // The image: frames once, entries for every lane.
   u32 frame = FramePool::kFirstImageFrame;
-  std::vector<std::pair<u64, u32>> entries;
+  std::vector<u32> entries;  // of image.pages
   for (const ImagePage& page : image.pages) {
     u32 number = FramePool::kZeroFrame;
     if (!page.bytes.empty()) {
       number = frame++;
       std::memcpy(pool_.at(number), page.bytes.data(), kPageSize);
     }
-    entries.emplace_back(page.page, number << kPageFlagBits | flags_of(page.permissions) | kPageShared);
+    entries.push_back(number << kPageFlagBits | flags_of(page.permissions) | kPageShared);
   }
   for (u64 lane = 0; lane < lanes_; lane++) {
-    for (auto [page, entry] : entries) table(lane)[page] = entry;
+    for (size_t i = 0; i < entries.size(); i++) {
+      std::fill_n(table(lane) + image.pages[i].page, image.pages[i].count, entries[i]);
+    }
   }
   // Code: each run of neighbouring executable pages with content is a region. Its frames are neighbours too.
   for (size_t i = 0; i < image.pages.size();) {
@@ -83,7 +84,7 @@ CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
     }
     size_t end = i + 1;
     while (end < image.pages.size() && is_code(end) && image.pages[end].page == image.pages[end - 1].page + 1) end++;
-    u32 first = entries[i].second >> kPageFlagBits;
+    u32 first = entries[i] >> kPageFlagBits;
     shared_code_.regions.push_back(predecode_region(
         pool_.at(first), image.window_begin + (image.pages[i].page << kPageBits), (end - i) * (kPageSize / 4)));
     shared_code_.longest_run = std::max(shared_code_.longest_run, shared_code_.regions.back()->longest_run + 1);
@@ -165,7 +166,6 @@ u64 CpuBackend::run_lane(u64 index) {
   const u64 before = field(Field::instructions)[index];
   Position at{field(Field::pc)[index], before};
   execute(lane, at, field(Field::limit)[index]);
-  if (own_code_[index]) own_code_[index]->tidy();
   for (u32 i = 0; i <= kSlotSP; i++) field(static_cast<Field>(i))[index] = lane.r[i];
   field(Field::nzcv)[index] = pack_flags({lane.n != 0, lane.z != 0, lane.c != 0, lane.v_flag != 0});
   for (int i = 0; i < static_cast<int>(SystemField::count); i++) {

@@ -19,10 +19,12 @@ FramePool::FramePool(u64 image_frames, u64 pool_frames)
   void* range =
       mmap(nullptr, reserved_ << kPageBits, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED || first_ >= kMostFrames) {
+    if (range != MAP_FAILED) munmap(range, reserved_ << kPageBits);
     throw DeviceError("the host refuses to reserve " + std::to_string(reserved_ >> 8) +
                       " MiB of addresses for guest memory; ask for a smaller pool");
   }
   base_ = static_cast<u8*>(range);
+  limit_ = std::min(pool_frames, reserved_ - first_);
 }
 
 FramePool::~FramePool() {
@@ -58,7 +60,7 @@ void FramePool::release(u32 frame) {
 u64 FramePool::used_bytes() const { return (next_.load() - first_ - free_count_.load()) << kPageBits; }
 
 bool FramePool::grow(u64 bytes) {
-  u64 frames = (bytes + kPageSize - 1) >> kPageBits;
+  u64 frames = (bytes >> kPageBits) + (bytes % kPageSize != 0);
   u64 most = reserved_ - first_;
   limit_.store(std::max(limit_.load(), std::min(frames, most)));
   return frames <= most;

@@ -70,7 +70,7 @@ u32 fetch_word(const Lane& lane, u64 pc);
 u8* writable_byte(Lane& lane, u64 address, bool forced);
 /// Tells a lane's code that bytes were written.
 void code_written(Lane& lane, u64 address, u64 size);
-/// Takes the lane off the shared code: a copy of each region, with the pages that it can write marked.
+/// Takes the lane off the shared code: it gets a copy of each region.
 void privatise_code(Lane& lane);
 
 /// The interpreters: entered with lane.op, lane.bias set; return when a stop or a restart is recorded, or a limit

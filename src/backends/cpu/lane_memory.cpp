@@ -26,6 +26,15 @@ u8* readable_byte(Lane& lane, u64 address) {
   return lane.memory().locate(*entry, static_cast<u32>(address) & (kPageSize - 1));
 }
 
+/// False: a fault was recorded.
+bool may_write(Lane& lane, u64 address, bool forced) {
+  u32* entry = entry_of(lane, address);
+  FaultCode fault = entry == nullptr ? FaultCode::unmapped : permission_fault(*entry, Access::write);
+  if (forced && entry != nullptr && *entry != 0) fault = FaultCode::none;
+  if (fault != FaultCode::none) record_fault(lane, fault, address);
+  return fault == FaultCode::none;
+}
+
 /// Gives the lane its own copy of a shared page.
 bool copy_page(Lane& lane, u32& entry) {
   bool zeroed = false;
@@ -50,13 +59,8 @@ bool has_code(const Lane& lane, u64 address) {
 }  // namespace
 
 u8* writable_byte(Lane& lane, u64 address, bool forced) {
+  if (!may_write(lane, address, forced)) return nullptr;
   u32* entry = entry_of(lane, address);
-  FaultCode fault = entry == nullptr ? FaultCode::unmapped : permission_fault(*entry, Access::write);
-  if (forced && entry != nullptr && *entry != 0) fault = FaultCode::none;
-  if (fault != FaultCode::none) {
-    record_fault(lane, fault, address);
-    return nullptr;
-  }
   if (*entry & kPageShared) {
     // A page that executes from the shared code: the lane must first have code of its own, and run from it.
     if ((*entry & kPageExecutable) && has_code(lane, address)) {
@@ -107,6 +111,8 @@ namespace {
 bool store_bytes(Lane* lane, u64 address, const u8* bytes, u32 size) {
   u32 in_page = kPageSize - (static_cast<u32>(address) & (kPageSize - 1));
   u32 first = size < in_page ? size : in_page;
+  // Both pages are asked before one is copied: a store that is refused costs nothing.
+  if (first < size && may_write(*lane, address, false) && !may_write(*lane, address + first, false)) return false;
   u8* to = writable_byte(*lane, address, false);
   if (to == nullptr) return false;
   u8* rest = nullptr;

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/worker_pool.h"
 
+#include <algorithm>
+#include <system_error>
+
 namespace myriarm::cpu {
+
+unsigned host_threads() {
+  static const unsigned threads = std::max(1u, std::thread::hardware_concurrency());
+  return threads;
+}
 
 WorkerPool::~WorkerPool() {
   {
@@ -15,8 +23,14 @@ WorkerPool::~WorkerPool() {
 void WorkerPool::run(unsigned wanted, const std::function<void()>& work) {
   if (wanted > threads_) wanted = threads_;
   if (wanted <= 1) return work();
-  while (workers_.size() < threads_ - 1) {
-    workers_.emplace_back([this, index = static_cast<unsigned>(workers_.size()) + 1] { loop(index); });
+  try {
+    while (workers_.size() < wanted - 1) {
+      // The newcomer has missed the calls so far, and must not take one of them for its first.
+      workers_.emplace_back(
+          [this, index = static_cast<unsigned>(workers_.size()) + 1, seen = generation_] { loop(index, seen); });
+    }
+  } catch (const std::system_error&) {
+    // The host has no more threads for us: those that there are do the work.
   }
   {
     std::lock_guard lock(mutex_);
@@ -31,8 +45,7 @@ void WorkerPool::run(unsigned wanted, const std::function<void()>& work) {
   done_.wait(lock, [this] { return running_ == 0; });
 }
 
-void WorkerPool::loop(unsigned index) {
-  unsigned seen = 0;
+void WorkerPool::loop(unsigned index, unsigned seen) {
   std::unique_lock lock(mutex_);
   for (;;) {
     start_.wait(lock, [&] { return stopping_ || generation_ != seen; });

@@ -10,6 +10,9 @@
 
 namespace myriarm::cpu {
 
+/// How many threads the host runs at once, at least 1.
+unsigned host_threads();
+
 class WorkerPool {
  public:
   /// `threads` in all, the caller's among them; the others are started when first needed.
@@ -20,7 +23,7 @@ class WorkerPool {
   void run(unsigned wanted, const std::function<void()>& work);
 
  private:
-  void loop(unsigned index);
+  void loop(unsigned index, unsigned seen);  // seen: the last generation that is not its
 
   unsigned threads_;
   std::vector<std::thread> workers_;

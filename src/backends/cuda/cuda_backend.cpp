@@ -14,6 +14,8 @@ namespace myriarm::cuda {
 namespace {
 
 constexpr u64 kMiB = u64{1} << 20;
+/// What frame numbers of a page-table entry can count.
+constexpr u64 kMostFrameBytes = u64{1} << (32 - kPageFlagBits + kPageBits);
 /// Frames that a team is given from the start if the pool is automatic; more come when they are needed.
 constexpr u64 kFirstFrames = 4;
 /// Code that is predecoded lies in one span of the window; a program with code further apart decodes the rest as it runs.
@@ -73,14 +75,14 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
       std::count_if(image.pages.begin(), image.pages.end(), [](const ImagePage& p) { return !p.bytes.empty(); }));
   first_frame_unit_ = kFirstImageUnit + image_pages;
   const u64 units_bytes = first_frame_unit_ << kPageBits;
-  pool_limit_ = std::min<u64>(room > units_bytes ? room - units_bytes : 0, (u64{1} << 38) - units_bytes);
+  pool_limit_ = std::min<u64>(room > units_bytes ? room - units_bytes : 0, kMostFrameBytes - units_bytes);
   if (!pool_is_automatic_ && options.pool > pool_limit_) {
     throw DeviceError("a pool of " + std::to_string(options.pool >> 20) + " MiB is more than the device has free (" +
                       std::to_string(pool_limit_ >> 20) + " MiB); ask for a smaller one");
   }
   // Addresses for all of the device, so that the pool can still grow when others have freed memory.
-  frames_.emplace(device, std::min<u64>(units_bytes + total, u64{1} << 38));
-  free_frames_.resize((std::min<u64>(total, u64{1} << 38)) / kFrameBytes + 1, "allocating the list of free frames");
+  frames_.emplace(device, std::min<u64>(units_bytes + total, kMostFrameBytes));
+  free_frames_.resize(std::min<u64>(total, kMostFrameBytes) / kFrameBytes + 1, "allocating the list of free frames");
   view_.frames = frames_->data();
   view_.state = state_.data();
   view_.stops = device_stops_.data();
@@ -127,8 +129,10 @@ void CudaBackend::load_image(const Image& image) {
       number = unit++;
       std::memcpy(bytes.data() + (static_cast<u64>(number) << kPageBits), page.bytes.data(), kPageSize);
     }
-    pages.push_back(page.page);
-    entries.push_back(number << kPageFlagBits | (page.permissions & 7) | kPageShared);
+    for (u64 i = 0; i < page.count; i++) {
+      pages.push_back(page.page + i);
+      entries.push_back(number << kPageFlagBits | (page.permissions & 7) | kPageShared);
+    }
   }
   check(cudaMemcpyAsync(view_.frames, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, stream_), "loading the program");
   DeviceArray<u64> device_pages(pages.size(), "allocating the image's page list");
@@ -178,6 +182,7 @@ void CudaBackend::predecode(const Image& image) {
       }
     }
     view_.code_begin = static_cast<u32>(first << kPageBits);
+    view_.code_words = static_cast<u32>(code.size());
   }
   code.insert(code.begin(), outside);
   code_.resize(code.size(), "allocating predecoded code");
@@ -368,7 +373,7 @@ u64 CudaBackend::pool_used() {
 u64 CudaBackend::pool_size() { return (pool().end - first_frame_unit_) << kPageBits; }
 
 bool CudaBackend::back_pool(u64 bytes) {
-  u64 end = (first_frame_unit_ << kPageBits) + bytes;
+  u64 end = (first_frame_unit_ << kPageBits) + std::min(bytes, kMostFrameBytes);
   bool enough = frames_->grow(end);
   Pool state = pool();
   // Frames that were asked for and not there have moved `next` past the end.

@@ -40,7 +40,10 @@ class CudaBackend final : public Backend {
   bool back_pool(u64 bytes);  // makes that many bytes usable for frames
   bool grow_automatically();
   void change_pages(std::span<const u32> lanes, u64 page, u64 count, u32 permissions, MapAction action);
-  void synchronize(const char* doing) { check(cudaStreamSynchronize(stream_), doing); }
+  void synchronize(const char* doing) {
+    check(cudaGetLastError(), doing);  // of the launches: they return nothing themselves
+    check(cudaStreamSynchronize(stream_), doing);
+  }
   void use() const { check(cudaSetDevice(device_), "selecting the CUDA device"); }
   /// Copies lane numbers to the device; null for all lanes.
   const u32* upload_lanes(std::span<const u32> lanes);
@@ -70,7 +73,6 @@ class CudaBackend final : public Backend {
   DeviceArray<StopRecord> stop_values_;
   DeviceArray<TeamMask> team_masks_;
   std::vector<StopRecord> stops_;
-  u64 retired_before_ = 0;
 };
 
 }  // namespace myriarm::cuda

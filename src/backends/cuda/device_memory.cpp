@@ -79,8 +79,9 @@ GrowingRange::~GrowingRange() {
 }
 
 bool GrowingRange::grow(u64 bytes) {
-  bytes = std::min((bytes + granularity_ - 1) / granularity_ * granularity_, reserved_);
-  if (bytes <= bytes_) return bytes_ >= bytes;
+  if (bytes > reserved_) return false;
+  bytes = (bytes + granularity_ - 1) / granularity_ * granularity_;
+  if (bytes <= bytes_) return true;
   CUmemAllocationProp p = properties(device_);
   Chunk chunk{bytes_, bytes - bytes_, 0};
   if (driver().create(&chunk.handle, chunk.bytes, &p, 0) != CUDA_SUCCESS) return false;

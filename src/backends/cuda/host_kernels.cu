@@ -102,9 +102,13 @@ __global__ void prepare_write_kernel(const __grid_constant__ View view, const Tr
   }
 }
 
-/// One warp a page of one team: map or protect for some of its lanes.
+/// The stack of free frames is pushed to and popped from without a lock, so never in one launch.
+enum class MapPhase : u8 { give, take };
+
+/// One warp a page of one team: map or protect for some of its lanes. `give` frees the frames of pages that end up
+/// the same for all lanes, `take` does the rest. What was done already is found done when a launch is repeated.
 __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* teams, u64 count, u64 first_page, u64 pages,
-                           u32 permissions, MapAction action, u32* spent) {
+                           u32 permissions, MapAction action, MapPhase phase, u32* spent) {
   u64 index = thread_index() / 32;
   u32 thread = threadIdx.x % 32;
   if (index >= count * pages) return;
@@ -125,22 +129,22 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
   u32 leader = __shfl_sync(0xFFFFFFFFu, wanted, __ffs(present) - 1);
   bool agree = __all_sync(0xFFFFFFFFu, absent || wanted == leader);
   bool all_mine = (present & ~which.mask) == 0;
+  // Zero for all, or nobody has it any more: the shared page of zeros or none, and the team's frame is free.
+  bool gives = action == MapAction::map && (all_mine || (agree && leader == 0));
+  if (gives != (phase == MapPhase::give)) return;
 
   bool code = __any_sync(0xFFFFFFFFu, ((old | wanted) & kPageExecutable) != 0);
   if (code && thread == 0) view.own_code[which.team] = 1;
   bool own = entry != 0 && !(entry & kPageShared);
   u32 next;
-  if (action == MapAction::map && all_mine) {
-    // Zero for all: the shared page of zeros, and the team's frame is free.
-    next = wanted == 0 ? 0 : shared_zero | permissions;
-    next = __shfl_sync(0xFFFFFFFFu, next, __ffs(present) - 1);
+  if (gives) {
+    next = leader == 0 ? 0 : shared_zero | permissions;
     if (own && thread == 0) {
       view.free_frames[atomicAdd(&view.pool->free_count, 1)] = entry >> kPageFlagBits;
     }
-  } else if (agree && (action == MapAction::protect || entry == 0)) {
-    next = leader == 0 ? entry == 0 ? 0 : entry & ~7u : entry;
+  } else if (agree && action == MapAction::protect) {
+    next = entry;
     if (leader != 0) next = (entry & ~(u32)(7 | kPageDiffer)) | (leader & 7);
-    if (entry == 0 && leader != 0) next = shared_zero | (leader & 7);
   } else {
     // The lanes differ, or some get zeros where others keep what they have: a frame with permissions by lane.
     u32 frame = own ? entry >> kPageFlagBits : 0;
@@ -156,7 +160,6 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
     if (mine && action == MapAction::map) copy_column(memory, shared_zero, frame);
     memory.frames[((u64)frame << kPageBits) + kTeam * kPageSize + thread] = (u8)wanted;
     next = frame << kPageFlagBits | (agree ? leader & 7 : (u32)kPageDiffer);
-    if (agree && leader == 0) next = 0;
   }
   __syncwarp();
   if (thread == 0) memory.table[page] = next;
@@ -190,8 +193,10 @@ void launch_write(const View& view, const Transfer* transfers, u64 count, const 
 }
 void launch_map(const View& view, const TeamMask* teams, u64 count, u64 page, u64 pages, u32 permissions,
                 MapAction action, u32* spent, cudaStream_t stream) {
-  map_kernel<<<blocks_for(count * pages * 32), kBlock, 0, stream>>>(view, teams, count, page, pages, permissions, action,
-                                                                    spent);
+  for (MapPhase phase : {MapPhase::give, MapPhase::take}) {
+    map_kernel<<<blocks_for(count * pages * 32), kBlock, 0, stream>>>(view, teams, count, page, pages, permissions, action,
+                                                                      phase, spent);
+  }
 }
 void launch_fill_tables(const View& view, const u64* pages, const u32* entries, u64 count, cudaStream_t stream) {
   fill_tables_kernel<<<blocks_for(count * view.teams), kBlock, 0, stream>>>(view, pages, entries, count);

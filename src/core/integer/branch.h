@@ -22,7 +22,7 @@ MYR_FN Outcome branch_imm(Cpu& cpu, const Operands& o) {
 /// B.cond. offset: bytes from this instruction, aux: cond.
 template <class Cpu>
 MYR_FN Outcome branch_conditional(Cpu& cpu, const Operands& o) {
-  return condition_holds(o.aux, cpu.flags()) ? cpu.branch_relative(o.offset) : Outcome::next;
+  return condition(cpu, o.aux) ? cpu.branch_relative(o.offset) : Outcome::next;
 }
 
 /// CBZ, CBNZ. rn: the register tested.

@@ -46,7 +46,7 @@ MYR_FN Outcome conditional_select(Cpu& cpu, const Operands& o) {
     case Select::invert: other = ~other; break;
     case Select::negate: other = 0 - other; break;
   }
-  write<kWidth>(cpu, o.rd, condition_holds((u32)o.imm, cpu.flags()) ? taken : other);
+  write<kWidth>(cpu, o.rd, condition(cpu, (u32)o.imm) ? taken : other);
   return Outcome::next;
 }
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of the fleet share: a device from MYRIARM_TEST_DEVICE, programs made of instruction words, and
+// short forms of what is asked of a fleet again and again.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "guest_words.h"
+#include "myriarm/myriarm.h"
+
+namespace fleet_test {
+
+using myriarm::FaultKind;
+using myriarm::Field;
+using myriarm::Fleet;
+using myriarm::FleetOptions;
+using myriarm::kExecute;
+using myriarm::kPageBytes;
+using myriarm::kRead;
+using myriarm::kWrite;
+using myriarm::Program;
+using myriarm::Segment;
+using myriarm::Stop;
+using myriarm::StopReason;
+using myriarm::Transfer;
+using myriarm::x;
+
+using Words = std::vector<uint32_t>;
+
+// Where the programs below have what. The window ends at kEnd; pages in between are not mapped.
+constexpr uint64_t kCode = 0x10000;       // read, execute
+constexpr uint64_t kOtherCode = 0x1A000;  // read, write, execute: one page of zeros in the program
+constexpr uint64_t kData = 0x20000;       // read, write: 4 pages, of which the first two hold bytes
+constexpr uint64_t kConstant = 0x28000;   // read
+constexpr uint64_t kWriteOnly = 0x2A000;
+constexpr uint64_t kNoAccess = 0x2C000;  // a page without permissions
+constexpr uint64_t kUnmapped = 0x30000;
+constexpr uint64_t kEnd = 0x40000;
+
+/// A lane alone, a team with room, more than one team.
+constexpr uint64_t kFleetSizes[] = {1, 5, 40};
+
+inline std::vector<uint8_t> bytes_of(const Words& words) {
+  std::vector<uint8_t> bytes(words.size() * 4);
+  std::memcpy(bytes.data(), words.data(), bytes.size());
+  return bytes;
+}
+
+/// The byte that the program has at an address of kData and kConstant.
+constexpr uint8_t initial_byte(uint64_t address) { return static_cast<uint8_t>(address * 7 + (address >> 8)); }
+
+inline std::vector<uint8_t> initial_bytes(uint64_t address, uint64_t size) {
+  std::vector<uint8_t> bytes(size);
+  for (uint64_t i = 0; i < size; i++) bytes[i] = initial_byte(address + i);
+  return bytes;
+}
+
+/// Bytes as a little-endian number, at most 8.
+inline uint64_t number_of(std::span<const uint8_t> bytes) {
+  uint64_t value = 0;
+  std::memcpy(&value, bytes.data(), bytes.size());
+  return value;
+}
+
+inline Program program_of(const Words& words, uint32_t code_permissions = kRead | kExecute) {
+  Program program;
+  program.name = "test";
+  program.entry = kCode;
+  program.stack_pointer = kData + 4 * kPageBytes;
+  program.segments = {
+      {kCode, (words.size() * 4 + kPageBytes - 1) / kPageBytes * kPageBytes, code_permissions, bytes_of(words)},
+      {kOtherCode, kPageBytes, kRead | kWrite | kExecute, {}},
+      {kData, 4 * kPageBytes, kRead | kWrite, initial_bytes(kData, 2 * kPageBytes)},
+      {kConstant, kPageBytes, kRead, initial_bytes(kConstant, kPageBytes)},
+      {kWriteOnly, kPageBytes, kWrite, initial_bytes(kWriteOnly, kPageBytes)},
+      {kNoAccess, kPageBytes, 0, initial_bytes(kNoAccess, kPageBytes)}};
+  return program;
+}
+
+inline FleetOptions options_of(uint64_t lanes, uint64_t memory = kEnd - kCode) {
+  const char* device = std::getenv("MYRIARM_TEST_DEVICE");
+  FleetOptions options;
+  options.device = device != nullptr ? device : "cpu";
+  options.lanes = lanes;
+  options.memory = memory;
+  return options;
+}
+
+inline Fleet fleet_of(const Words& words, uint64_t lanes = 1, uint32_t code_permissions = kRead | kExecute) {
+  return Fleet(program_of(words, code_permissions), options_of(lanes));
+}
+
+inline std::vector<uint32_t> lanes_up_to(uint64_t count) {
+  std::vector<uint32_t> lanes(count);
+  std::iota(lanes.begin(), lanes.end(), 0u);
+  return lanes;
+}
+inline std::vector<uint32_t> all_lanes(const Fleet& fleet) { return lanes_up_to(fleet.lanes()); }
+/// Every other lane, from lane 0 on.
+inline std::vector<uint32_t> even_lanes(const Fleet& fleet) {
+  std::vector<uint32_t> lanes;
+  for (uint32_t lane = 0; lane < fleet.lanes(); lane += 2) lanes.push_back(lane);
+  return lanes;
+}
+
+/// Sets a field of each lane to a function of its number.
+template <class Function>
+void set_each(Fleet& fleet, Field field, Function value) {
+  std::vector<uint64_t> values(fleet.lanes());
+  for (uint64_t lane = 0; lane < values.size(); lane++) values[lane] = value(lane);
+  fleet.set_all(field, values);
+}
+
+/// Lane and stop, for messages.
+inline std::string describe(uint64_t lane, const Stop& stop) {
+  return "lane " + std::to_string(lane) + ": " + name(stop.reason) + ", fault " + name(stop.fault) + ", detail " +
+         std::to_string(stop.detail) + ", address " + std::to_string(stop.address);
+}
+
+inline void expect_stop(const Fleet& fleet, uint64_t lane, const Stop& wanted) {
+  const Stop& stop = fleet.stops()[lane];
+  EXPECT_TRUE(stop.reason == wanted.reason && stop.fault == wanted.fault && stop.detail == wanted.detail &&
+              stop.address == wanted.address)
+      << describe(lane, stop) << "\nexpected " << describe(lane, wanted);
+}
+inline void expect_all_stopped(const Fleet& fleet, const Stop& wanted) {
+  for (uint64_t lane = 0; lane < fleet.lanes(); lane++) expect_stop(fleet, lane, wanted);
+}
+
+constexpr Stop halt(uint32_t imm16 = 0) { return {StopReason::halt, FaultKind::none, imm16, 0}; }
+constexpr Stop fault(FaultKind kind, uint64_t address) { return {StopReason::fault, kind, 0, address}; }
+constexpr Stop plain(StopReason reason) { return {reason, FaultKind::none, 0, 0}; }
+
+}  // namespace fleet_test
