@@ -32,4 +32,10 @@ constexpr Flow flow_of(u16 row) {
   }
 }
 
+/// Branches to an offset from themselves, which the instruction word gives.
+constexpr bool is_relative(u16 row) {
+  return flow_of(row) != Flow::next && row != kRow_BR_64_branch_reg && row != kRow_BLR_64_branch_reg &&
+         row != kRow_RET_64R_branch_reg;
+}
+
 }  // namespace myriarm

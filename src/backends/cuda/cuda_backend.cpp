@@ -37,6 +37,33 @@ std::vector<DeviceRow> device_rows() {
   return rows;
 }
 
+/// Whether a relative branch at an offset of the window stays in it. The interpreter's fast path does not look.
+bool stays_inside(const Operands& branch, u64 at, u64 window) {
+  return at + static_cast<u64>(static_cast<i64>(branch.offset)) < window;
+}
+
+/// A decoded word as the device dispatches on it.
+Operands device_word(Operands o, const std::vector<DeviceRow>& rows, u64 at, u64 window) {
+  DeviceRow row = rows[o.row];
+  if (is_relative(o.row) && !stays_inside(o, at, window)) row = {kKindOther, kRowNotPredecoded};
+  o.kind = row.kind;
+  o.row = row.row;
+  return o;
+}
+
+/// Whether a word, not yet as the device has it, can be run together with the branch behind it.
+bool folds_next(const Operands& o, const Operands& next, u64 next_at, u64 window) {
+  const bool plain = flow_of(o.row) == Flow::next && kSemantics.id[o.row] != 0 && !kSemantics.rare[o.row];
+  const bool branch = next.row == kRow_B_only_branch_imm || next.row == kRow_B_only_condbranch;
+  return plain && branch && next.offset / 4 >= -512 && next.offset / 4 < 512 && stays_inside(next, next_at, window);
+}
+
+u16 folded(const Operands& branch) {
+  const u32 always = 14;
+  const u32 cond = branch.row == kRow_B_only_branch_imm ? always : branch.aux;
+  return static_cast<u16>(kRowFolds | cond << 10 | (static_cast<u32>(branch.offset / 4) & 0x3FF));
+}
+
 }  // namespace
 
 CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int device)
@@ -174,12 +201,16 @@ void CudaBackend::predecode(const Image& image) {
       for (u64 i = 0; i < kPageSize / 4; i++) {
         u32 word;
         std::memcpy(&word, page.bytes.data() + i * 4, 4);
-        Operands o = decode(table, word);
-        DeviceRow row = rows[o.row];
-        o.kind = row.kind;
-        o.row = row.row;
-        code[(page.page - first) * (kPageSize / 4) + i] = o;
+        code[(page.page - first) * (kPageSize / 4) + i] = decode(table, word);
       }
+    }
+    const u64 begin = first << kPageBits, window = view_.page_count << kPageBits;
+    for (size_t i = 0; i < code.size(); i++) {
+      if (code[i].kind == kKindOther && code[i].row == kRowNotPredecoded) continue;
+      const bool folds = i + 1 < code.size() && folds_next(code[i], code[i + 1], begin + (i + 1) * 4, window);
+      const Operands next = folds ? code[i + 1] : Operands{};
+      code[i] = device_word(code[i], rows, begin + i * 4, window);
+      if (folds) code[i].row |= folded(next);
     }
     view_.code_begin = static_cast<u32>(first << kPageBits);
     view_.code_words = static_cast<u32>(code.size());

@@ -11,7 +11,11 @@
 namespace myriarm::cuda {
 namespace {
 
-constexpr u32 kWarps = 4;  // a block; six blocks fill the shared memory of an SM
+constexpr u32 kWarps = 4;   // a block
+#ifndef MYR_BLOCKS
+#define MYR_BLOCKS 6
+#endif
+constexpr u32 kBlocks = MYR_BLOCKS;  // an SM; six fill its shared memory
 constexpr u32 kNone = 0xFFFFFFFFu;  // greater than any offset or depth
 /// Most instructions that a lane runs before the warp comes together to look at the cancel flag.
 constexpr u32 kQuantum = 1u << 16;
@@ -66,6 +70,7 @@ struct Interpreter {
     asm volatile("st.shared.u64 [%0], %1;" ::"r"(registers + slot * (kTeam * 8)), "l"(value));
   }
   MYR_FN Flags flags() const { return unpack_flags(nzcv); }
+  MYR_FN u32 packed_flags() const { return nzcv; }
   MYR_FN void set_flags(Flags flags) { nzcv = pack_flags(flags); }
   MYR_FN u64 pc() const { return view.window_begin + at; }
   MYR_FN u64 retired() const { return retires_at_zero - left; }
@@ -116,6 +121,7 @@ struct Interpreter {
 
   MYR_FN Outcome branch_relative(i64 offset) {
     next = at + (u32)offset;
+    if (kFast) return Outcome::branch;  // the predecoder has looked
     // A target outside the window wraps to an offset beyond it, or would; what it was is kept as a whole address.
     u64 whole = (u64)at + (u64)offset;
     if (whole >= view.page_count << kPageBits) return branch_outside(view.window_begin + whole);
@@ -260,31 +266,36 @@ struct Code {
 /// Runs one lane until it has called or returned, is to wait for something, or has used up `cpu.left`, which is not 0.
 /// Every branch here costs a lone warp some twenty cycles: docs/design/cuda-interpreter.md counts them.
 MYR_FN void run_lane(Interpreter<true>& cpu, const Code& code) {
-  uint4 word = code.fetch(cpu.at);
-  for (;;) {
-    // The next word in sequence is on its way while this one runs.
-    uint4 following = code.fetch(cpu.at + 4);
+  bool goes_on;
+  do {
+    const Operands o = Code::operands(code.fetch(cpu.at));
     cpu.next = cpu.at + 4;
-    Operands o = Code::operands(word);
     bool parks = (o.row & kRowParks) != 0;
     if (MYR_UNLIKELY(execute(cpu, o) == Outcome::stop)) {
-      if (cpu.pending != Pending::out_of_line) break;
+      if (cpu.pending != Pending::out_of_line) return;
       Result result = execute_out_of_line(cpu.view, cpu.registers, cpu.table, cpu.lane, cpu.at, cpu.nzcv, cpu.retired(), o);
       cpu.pending = result.pending;
       cpu.nzcv = result.nzcv;
-      if (result.outcome == Outcome::stop) break;
+      if (result.outcome == Outcome::stop) return;
       cpu.next = result.next;
       parks = result.parks;
     }
     cpu.left--;
-    word = following;
-    if (cpu.next != cpu.at + 4) word = code.fetch(cpu.next);
     cpu.at = cpu.next;
-    if (parks || cpu.left == 0) break;
-  }
+    if ((o.row & kRowFolds) != 0 && cpu.left != 0) {
+      Operands branch;
+      branch.aux = (u32)(o.row >> 10) & 15;
+      branch.offset = (i32)((u32)o.row << 22) >> 20;
+      cpu.next = cpu.at + 4;
+      branch_conditional(cpu, branch);
+      cpu.left--;
+      cpu.at = cpu.next;
+    }
+    goes_on = !parks && cpu.left != 0;
+  } while (goes_on);
 }
 
-__global__ void __launch_bounds__(kWarps * kTeam, 6) run_kernel(const __grid_constant__ View view) {
+__global__ void __launch_bounds__(kWarps * kTeam, kBlocks) run_kernel(const __grid_constant__ View view) {
   extern __shared__ u64 shared[];
   const u32 warp = threadIdx.x / kTeam, lane_in_team = threadIdx.x % kTeam;
   const u32 team = blockIdx.x * kWarps + warp;

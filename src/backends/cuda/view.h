@@ -34,13 +34,15 @@ constexpr u32 kPlaneSp = 31, kPlanePc = 32, kPlaneNzcv = 33, kPlaneTpidr = 34, k
 /// What the device dispatches on, in place of Operands::kind and row.
 struct DeviceRow {
   u16 kind;  // number of the semantics; kKindOther, kKindRare
-  u16 row;   // of a rare one: its number; else kRowParks or 0
+  u16 row;   // of a rare one: its number; else kRowParks, or kRowFolds and a branch, or 0
 };
 constexpr u16 kKindOther = 0;  // not implemented, or not in the predecoded image
 constexpr u16 kKindRare = 1;
 constexpr u16 kFirstKind = 2;
 constexpr u16 kRowNotPredecoded = 1;  // with kKindOther
 constexpr u16 kRowParks = 0x8000;     // calls and returns: where lanes wait for each other
+/// The next word is a B or B.cond: run with this one. Bits 13:10 are its condition, 9:0 its offset in words.
+constexpr u16 kRowFolds = 0x4000;
 
 struct View {
   u64 lanes;
