@@ -12,9 +12,15 @@ if ! command -v "$compiler" >/dev/null 2>&1; then
 fi
 output=$1
 shift
+# Linkers before 2.39 neither warn of such segments nor know the option.
+quiet=
+if "$("$compiler" -print-prog-name=ld)" --help | grep -q -e --no-warn-rwx-segments; then
+  quiet=-Wl,--no-warn-rwx-segments
+fi
+# shellcheck disable=SC2086  # nothing or one word
 exec "$compiler" -std=gnu11 -O2 -ffreestanding -fno-builtin -mgeneral-regs-only -mno-outline-atomics \
   -fno-pic -no-pie -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-ident \
   -fno-tree-loop-distribute-patterns -ffunction-sections -fdata-sections -Wall -Wextra -Werror \
   -Iexamples/guest/runtime examples/guest/runtime/guest.c examples/guest/runtime/start.S "$@" \
   -static -nostdlib -nostartfiles -s -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,max-page-size=4096 \
-  -Wl,-z,noseparate-code -Wl,--no-warn-rwx-segments -o "$output"
+  -Wl,-z,noseparate-code $quiet -o "$output"

@@ -17,10 +17,10 @@ namespace myriarm {
 
 /// The program as every lane sees it at first: pages of the window, in the form that backends copy from.
 struct ImagePage {
-  u64 page;                // index within the window
-  u64 count;               // pages from there on; more than 1 only if they are zeros
-  u32 permissions;         // Permission flags of the public API
-  std::vector<u8> bytes;   // kPageSize bytes, or empty for pages of zeros
+  u64 page;               // index within the window
+  u64 count;              // pages from there on; more than 1 only if they are zeros
+  u32 permissions;        // Permission flags of the public API
+  std::vector<u8> bytes;  // kPageSize bytes, or empty for pages of zeros
 };
 /// The program in its window: what every lane begins with.
 struct Image {

@@ -302,7 +302,8 @@ void Fleet::protect(std::span<const uint32_t> lanes, uint64_t address, uint64_t 
 uint64_t Fleet::pool_used() const { return impl_->backend->pool_used(); }
 uint64_t Fleet::pool_size() const { return impl_->backend->pool_size(); }
 void Fleet::grow_pool(uint64_t bytes) {
-  constexpr uint64_t kMost = uint64_t{1} << (32 - kPageFlagBits + kPageBits);  // what the frame numbers of a page table reach
+  constexpr uint64_t kMost =
+      uint64_t{1} << (32 - kPageFlagBits + kPageBits);  // what the frame numbers of a page table reach
   if (bytes > kMost) {
     throw DeviceError("a pool of " + std::to_string(bytes >> 20) + " MiB cannot be made; ask for at most " +
                       std::to_string(kMost >> 20) + " MiB");

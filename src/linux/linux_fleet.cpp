@@ -90,7 +90,8 @@ struct LinuxFleet::Impl {
   SyscallServer server;
   void check_lane(uint32_t lane) const {
     if (lane < fleet.lanes()) return;
-    throw ArgumentError("there is no lane " + std::to_string(lane) + "; the fleet has " + std::to_string(fleet.lanes()));
+    throw ArgumentError("there is no lane " + std::to_string(lane) + "; the fleet has " +
+                        std::to_string(fleet.lanes()));
   }
 
   std::atomic<bool> cancelled = false;

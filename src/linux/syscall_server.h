@@ -130,7 +130,7 @@ class SyscallServer {
   std::map<std::string, uint64_t> unimplemented_;
   std::vector<Transfer> store_transfers_;
   std::vector<uint8_t> store_bytes_;
-  uint64_t stored_begin_ = 0, stored_end_ = 0;  // of the lane of the last of these: all of its stores lie between
+  uint64_t stored_begin_ = 0, stored_end_ = 0;      // of the lane of the last of these: all of its stores lie between
   std::map<uint32_t, std::vector<Store>> pending_;  // lanes that wait for a larger pool
 };
 

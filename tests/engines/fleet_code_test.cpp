@@ -114,9 +114,9 @@ TEST_P(FleetCode, DirectBranchesCanLeaveTheWindow) {
     int32_t words;
     FaultKind kind;
   };
-  for (const Target& target : {Target{0x1000000, FaultKind::unmapped}, Target{-5, FaultKind::unmapped},
-                               Target{(kData - kCode) / 4, FaultKind::execute},
-                               Target{(kUnmapped - kCode) / 4, FaultKind::unmapped}}) {
+  for (const Target& target :
+       {Target{0x1000000, FaultKind::unmapped}, Target{-5, FaultKind::unmapped},
+        Target{(kData - kCode) / 4, FaultKind::execute}, Target{(kUnmapped - kCode) / 4, FaultKind::unmapped}}) {
     Fleet fleet = fleet_of({guest::b(target.words), guest::hlt(0)}, lanes());
     run(fleet, pace());
     uint64_t address = kCode + static_cast<uint64_t>(int64_t{target.words} * 4);
@@ -140,7 +140,8 @@ TEST_P(FleetCode, StraightLinesCrossPagesAndEndWhereCodeEnds) {
 
 TEST_P(FleetCode, RunsSegmentsThatAreFarApart) {
   constexpr uint64_t kFar = kCode + (24 << 20);
-  const Words near = {guest::blr(1), guest::add(0, 0, 1), guest::subs(4, 4, 1), guest::b_cond(guest::kNe, -3), guest::hlt(0)};
+  const Words near = {guest::blr(1), guest::add(0, 0, 1), guest::subs(4, 4, 1), guest::b_cond(guest::kNe, -3),
+                      guest::hlt(0)};
   Program program = program_of(near);
   program.segments.push_back({kFar, kPageBytes, kRead | kExecute, bytes_of({guest::add(0, 0, 0x100), guest::ret()})});
   Fleet fleet(program, options_of(lanes(), 32 << 20));
@@ -175,9 +176,9 @@ TEST_P(FleetCode, WritesTheNextInstruction) {
 
 TEST_P(FleetCode, WritesOneWordOfACompareAndBranch) {
   // The first time x0 += 1, since x4 is 0; what is written makes it the other way round.
-  const Words words = {guest::cmp(4, 0),      guest::b_cond(guest::kNe, 3), guest::add(0, 0, 1), guest::b(2),
-                       guest::add(0, 0, 256), guest::cbnz(6, 4),            guest::str(2, 2, 1), guest::add(6, 6, 1),
-                       guest::b(-8),          guest::hlt(0)};
+  const Words words = {
+      guest::cmp(4, 0),  guest::b_cond(guest::kNe, 3), guest::add(0, 0, 1), guest::b(2),  guest::add(0, 0, 256),
+      guest::cbnz(6, 4), guest::str(2, 2, 1),          guest::add(6, 6, 1), guest::b(-8), guest::hlt(0)};
   struct Change {
     uint64_t index;
     uint32_t word;
@@ -246,8 +247,8 @@ TEST_P(FleetCode, WritesCodeThatRunsOnIntoThePageItCameFrom) {
 }
 
 TEST_P(FleetCode, TheHostWritesCode) {
-  const Words words = {guest::cmp(4, 0),       guest::b_cond(guest::kNe, 3), guest::add(0, 0, 1),
-                       guest::b(2),            guest::add(0, 0, 256),        guest::svc(1),
+  const Words words = {guest::cmp(4, 0), guest::b_cond(guest::kNe, 3), guest::add(0, 0, 1),
+                       guest::b(2),      guest::add(0, 0, 256),        guest::svc(1),
                        guest::b(-6)};
   Fleet fleet = fleet_of(words, lanes());
   auto write_word = [&](uint32_t index, uint32_t word) {
@@ -279,8 +280,8 @@ TEST_P(FleetCode, TheHostWritesCode) {
 }
 
 TEST_P(FleetCode, RawMemoryRewritesItsFirstWord) {
-  const Words words = {guest::add(0, 0, 1), guest::cbnz(6, 4),  guest::str(2, 2, 1),
-                       guest::add(6, 6, 1), guest::b(-4),       guest::hlt(0)};
+  const Words words = {guest::add(0, 0, 1), guest::cbnz(6, 4), guest::str(2, 2, 1),
+                       guest::add(6, 6, 1), guest::b(-4),      guest::hlt(0)};
   for (uint64_t address : {uint64_t{0}, uint64_t{0x2000}}) {
     Fleet fleet(myriarm::raw_program("raw", bytes_of(words), address, 0x10000), options_of(lanes(), 0x10000));
     EXPECT_EQ(fleet.get(Field::sp, 0), 0x10000u);
@@ -293,8 +294,8 @@ TEST_P(FleetCode, RawMemoryRewritesItsFirstWord) {
 
 TEST_P(FleetCode, RawMemoryHoldsDataBesideCode) {
   // Adds x4 to the doubleword after the code, 200 times.
-  const Words words = {guest::ldr(3, 0, 1), guest::add_register(0, 0, 4), guest::str(3, 0, 1), guest::subs(5, 5, 1),
-                       guest::b_cond(guest::kNe, -4), guest::hlt(0)};
+  const Words words = {guest::ldr(3, 0, 1),  guest::add_register(0, 0, 4),  guest::str(3, 0, 1),
+                       guest::subs(5, 5, 1), guest::b_cond(guest::kNe, -4), guest::hlt(0)};
   Fleet fleet(myriarm::raw_program("raw", bytes_of(words), 0x1000, 0x10000), options_of(lanes(), 0x10000));
   fleet.fill(x(1), 0x1000 + words.size() * 4);
   set_each(fleet, x(4), [](uint64_t lane) { return lane + 1; });

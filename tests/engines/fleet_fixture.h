@@ -34,10 +34,10 @@ using myriarm::x;
 using Words = std::vector<uint32_t>;
 
 // Where the programs below have what. The window ends at kEnd; pages in between are not mapped.
-constexpr uint64_t kCode = 0x10000;      // read, execute
-constexpr uint64_t kOtherCode = 0x1A000; // read, write, execute: one page of zeros in the program
-constexpr uint64_t kData = 0x20000;      // read, write: 4 pages, of which the first two hold bytes
-constexpr uint64_t kConstant = 0x28000;  // read
+constexpr uint64_t kCode = 0x10000;       // read, execute
+constexpr uint64_t kOtherCode = 0x1A000;  // read, write, execute: one page of zeros in the program
+constexpr uint64_t kData = 0x20000;       // read, write: 4 pages, of which the first two hold bytes
+constexpr uint64_t kConstant = 0x28000;   // read
 constexpr uint64_t kWriteOnly = 0x2A000;
 constexpr uint64_t kNoAccess = 0x2C000;  // a page without permissions
 constexpr uint64_t kUnmapped = 0x30000;
@@ -73,12 +73,13 @@ inline Program program_of(const Words& words, uint32_t code_permissions = kRead 
   program.name = "test";
   program.entry = kCode;
   program.stack_pointer = kData + 4 * kPageBytes;
-  program.segments = {{kCode, (words.size() * 4 + kPageBytes - 1) / kPageBytes * kPageBytes, code_permissions, bytes_of(words)},
-                      {kOtherCode, kPageBytes, kRead | kWrite | kExecute, {}},
-                      {kData, 4 * kPageBytes, kRead | kWrite, initial_bytes(kData, 2 * kPageBytes)},
-                      {kConstant, kPageBytes, kRead, initial_bytes(kConstant, kPageBytes)},
-                      {kWriteOnly, kPageBytes, kWrite, initial_bytes(kWriteOnly, kPageBytes)},
-                      {kNoAccess, kPageBytes, 0, initial_bytes(kNoAccess, kPageBytes)}};
+  program.segments = {
+      {kCode, (words.size() * 4 + kPageBytes - 1) / kPageBytes * kPageBytes, code_permissions, bytes_of(words)},
+      {kOtherCode, kPageBytes, kRead | kWrite | kExecute, {}},
+      {kData, 4 * kPageBytes, kRead | kWrite, initial_bytes(kData, 2 * kPageBytes)},
+      {kConstant, kPageBytes, kRead, initial_bytes(kConstant, kPageBytes)},
+      {kWriteOnly, kPageBytes, kWrite, initial_bytes(kWriteOnly, kPageBytes)},
+      {kNoAccess, kPageBytes, 0, initial_bytes(kNoAccess, kPageBytes)}};
   return program;
 }
 

@@ -87,8 +87,8 @@ struct Access {
   uint32_t bytes;
 };
 const Access kAccesses[] = {
-    {guest::ldr(0, 2, 1), guest::str(0, 2, 1), 1},   {guest::ldr(1, 2, 1), guest::str(1, 2, 1), 2},
-    {guest::ldr(2, 2, 1), guest::str(2, 2, 1), 4},   {guest::ldr(3, 2, 1), guest::str(3, 2, 1), 8},
+    {guest::ldr(0, 2, 1), guest::str(0, 2, 1), 1},     {guest::ldr(1, 2, 1), guest::str(1, 2, 1), 2},
+    {guest::ldr(2, 2, 1), guest::str(2, 2, 1), 4},     {guest::ldr(3, 2, 1), guest::str(3, 2, 1), 8},
     {guest::ldp_w(2, 3, 1), guest::stp_w(2, 3, 1), 8}, {guest::ldp(2, 3, 1), guest::stp(2, 3, 1), 16},
 };
 
@@ -104,7 +104,8 @@ TEST(FleetMemory, LoadsAtEveryOffset) {
     for (uint32_t lane = 0; lane < 40; lane++) {
       expect_stop(fleet, lane, halt());
       uint32_t each = access.load == guest::ldp_w(2, 3, 1) ? 4 : std::min(access.bytes, 8u);
-      EXPECT_EQ(fleet.get(x(2), lane), number_of(initial_bytes(address(lane), each))) << access.bytes << " bytes, " << lane;
+      EXPECT_EQ(fleet.get(x(2), lane), number_of(initial_bytes(address(lane), each)))
+          << access.bytes << " bytes, " << lane;
       uint64_t second = access.bytes > each ? number_of(initial_bytes(address(lane) + each, each)) : 0;
       EXPECT_EQ(fleet.get(x(3), lane), second) << access.bytes << " bytes, " << lane;
     }
@@ -249,17 +250,15 @@ TEST(FleetMemory, MapsDifferBetweenLanes) {
 
     fleet.protect(even, kUnmapped + kPageBytes, kPageBytes, kRead);
     again(at);
-    expect_each([](uint32_t lane) {
-      return lane % 2 == 0 ? fault(FaultKind::write, at) : fault(FaultKind::unmapped, at);
-    });
+    expect_each(
+        [](uint32_t lane) { return lane % 2 == 0 ? fault(FaultKind::write, at) : fault(FaultKind::unmapped, at); });
     for (uint32_t lane : even) EXPECT_EQ(fleet.get(x(2), lane), 1000u + lane);
 
     // Without a permission the bytes stay; only the host sees them.
     fleet.protect(even, kUnmapped + kPageBytes, kPageBytes, 0);
     again(at);
-    expect_each([](uint32_t lane) {
-      return lane % 2 == 0 ? fault(FaultKind::read, at) : fault(FaultKind::unmapped, at);
-    });
+    expect_each(
+        [](uint32_t lane) { return lane % 2 == 0 ? fault(FaultKind::read, at) : fault(FaultKind::unmapped, at); });
     for (uint32_t lane : even) EXPECT_EQ(number_of(fleet.read(lane, at, 8)), 1000u + lane);
 
     // Equal again: fresh zeros for every lane.
@@ -316,14 +315,9 @@ TEST(FleetMemory, UnmappingGivesPagesBack) {
 
 TEST(FleetMemory, StopsWhenThePoolIsSpentAndGoesOn) {
   // A word to each of x4 pages from x1 on, with a number in x2 that shows whether a store ran twice or never.
-  const Words words = {guest::ldr(3, 3, 1),
-                       guest::add_register(3, 3, 2),
-                       guest::str(3, 3, 1),
-                       guest::add(2, 2, 1),
-                       guest::add_register(1, 1, 5),
-                       guest::subs(4, 4, 1),
-                       guest::b_cond(guest::kNe, -6),
-                       guest::hlt(0)};
+  const Words words = {
+      guest::ldr(3, 3, 1),          guest::add_register(3, 3, 2), guest::str(3, 3, 1),           guest::add(2, 2, 1),
+      guest::add_register(1, 1, 5), guest::subs(4, 4, 1),         guest::b_cond(guest::kNe, -6), guest::hlt(0)};
   constexpr uint64_t kPages = 2048, kHeap = kEnd;
   for (uint64_t lanes : {uint64_t{1}, uint64_t{3}}) {
     SCOPED_TRACE(lanes);
@@ -349,7 +343,8 @@ TEST(FleetMemory, StopsWhenThePoolIsSpentAndGoesOn) {
     }
     ASSERT_GT(spent, 0u);
     EXPECT_LE(fleet.pool_used(), fleet.pool_size());
-    EXPECT_THROW(fleet.write(waiting, kHeap + (kPages - 1) * kPageBytes, std::vector<uint8_t>(1)), myriarm::DeviceError);
+    EXPECT_THROW(fleet.write(waiting, kHeap + (kPages - 1) * kPageBytes, std::vector<uint8_t>(1)),
+                 myriarm::DeviceError);
     // Still spent: nothing moves.
     uint64_t before = fleet.get(Field::instructions, waiting);
     fleet.resume(std::span(&waiting, 1));
@@ -417,11 +412,11 @@ TEST(FleetMemory, HostReadsAndWritesWhateverThePermissions) {
 TEST(FleetMemory, HostTransfersEndAtTheFirstUnmappedByte) {
   Fleet fleet = fleet_of({guest::hlt(0)}, 40);
   const Transfer transfers[] = {
-      {0, 64, kData - 32, 0},                        // begins unmapped
-      {39, 64, kData + 4 * kPageBytes - 24, 64},     // ends unmapped
-      {33, 2 * kPageBytes, kData + 100, 128},        // three pages
-      {7, 16, 0xFFFF'FFFF'FFFF'FFF8, 128 + 8192},    // outside, and around the end
-      {7, 0, kUnmapped, 0},                          // nothing
+      {0, 64, kData - 32, 0},                      // begins unmapped
+      {39, 64, kData + 4 * kPageBytes - 24, 64},   // ends unmapped
+      {33, 2 * kPageBytes, kData + 100, 128},      // three pages
+      {7, 16, 0xFFFF'FFFF'FFFF'FFF8, 128 + 8192},  // outside, and around the end
+      {7, 0, kUnmapped, 0},                        // nothing
   };
   std::vector<uint8_t> buffer(128 + 8192 + 16, 0xEE);
   std::vector<uint32_t> done(std::size(transfers), 99);

@@ -193,7 +193,9 @@ Words branching_program() {
   auto here = [&] { return static_cast<int32_t>(words.size()); };
   words.push_back(guest::bl(60 + 4));  // to the function after the loop, see below
   for (int i = 0; i < 50; i++) {
-    words.push_back(i % 3 == 0 ? guest::madd(2, 2, 5, 4) : i % 3 == 1 ? guest::eor_register(2, 2, 3) : guest::add(3, 3, 11));
+    words.push_back(i % 3 == 0   ? guest::madd(2, 2, 5, 4)
+                    : i % 3 == 1 ? guest::eor_register(2, 2, 3)
+                                 : guest::add(3, 3, 11));
   }
   words.push_back(guest::cmp(4, 7));
   words.push_back(guest::b_cond(guest::kLt, 2));
@@ -281,7 +283,8 @@ TEST(FleetBudget, IsExactFarFromTheStart) {
   // Loops of 5 instructions with a pair at the end, or a line of 4 pages: more than an engine runs between two looks.
   Words line(4 * kPageBytes / 4, guest::add(0, 0, 1));
   line.back() = guest::b(1 - static_cast<int32_t>(line.size()));
-  const Words loop = {guest::add(0, 0, 1), guest::add(0, 0, 1), guest::add(0, 0, 1), guest::cmp(0, 0), guest::b_cond(guest::kNe, -4)};
+  const Words loop = {guest::add(0, 0, 1), guest::add(0, 0, 1), guest::add(0, 0, 1), guest::cmp(0, 0),
+                      guest::b_cond(guest::kNe, -4)};
   for (const Words& words : {line, loop}) {
     Fleet fleet = fleet_of(words, 40);
     auto limit = [&](uint64_t lane) { return lane < 20 ? 4090 + lane : 30000 + 997 * lane; };

@@ -22,12 +22,13 @@ JSONS = [
     b"truth",
     b"[9223372036854775807, -9223372036854775808, 18446744073709551616, 1E400]",
 ]
-FAULTS = ["null", "null-store", "high", "kernel", "readonly", "code", "jump", "jump-odd", "jump-data", "exclusive", "brk",
-          "udf", "privileged", "stack"]
+FAULTS = ["null", "null-store", "high", "kernel", "readonly", "code", "jump", "brk", "udf",
+          "privileged", "stack"]
 
 
-def case(*arguments, stdin=b"", expect=None):
-    return {"arguments": list(arguments), "stdin": stdin, "expect": expect}
+def case(*arguments, stdin=b"", expect=None, oldest_qemu=0):
+    """`oldest_qemu`: major version from which on QEMU is right; an older one must give another exit status."""
+    return {"arguments": list(arguments), "stdin": stdin, "expect": expect, "oldest_qemu": oldest_qemu}
 
 
 def seeds(*more):
@@ -49,7 +50,10 @@ PROGRAMS = {
     "crc": program(seeds()),
     "echo": program([case(), case(stdin=TEXT), case("0", stdin=TEXT), case("6", stdin=BINARY)], lanes=False),
     "exit42": program([case(expect="the answer\n")]),
-    "fault": program([case(kind) for kind in FAULTS] + [case("none")]),
+    # QEMU 6 fetches from addresses that are not multiples of 4 and from pages that are not executable, and lets
+    # exclusives be unaligned.
+    "fault": program([case(kind) for kind in FAULTS] +
+                     [case(kind, oldest_qemu=7) for kind in ("jump-odd", "jump-data", "exclusive")] + [case("none")]),
     "heap": program(seeds()),
     "json": program(seeds(*[case(stdin=text) for text in JSONS])),
     "kernel": program([case(), case("a", "b c", "", "--lanes", "-x", "*", "\u00e9"), case(stdin=b"abc"),

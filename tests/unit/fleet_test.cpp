@@ -36,13 +36,13 @@ std::vector<uint32_t> all_lanes(const Fleet& fleet) {
 
 TEST(FleetCode, AStoreToTheFirstWordOfTheWindowIsNoticed) {
   FleetOptions options = options_of(3);
-  Fleet fleet(raw_program("self", bytes_of({
-                              0xd2800021,  // 0x00 mov  x1, #1
-                              0xb5000082,  // 0x04 cbnz x2, 0x14
-                              0xd2800022,  // 0x08 mov  x2, #1
-                              0xb9000060,  // 0x0c str  w0, [x3]
-                              0x17fffffc,  // 0x10 b    0
-                              kHlt}),
+  Fleet fleet(raw_program("self",
+                          bytes_of({0xd2800021,  // 0x00 mov  x1, #1
+                                    0xb5000082,  // 0x04 cbnz x2, 0x14
+                                    0xd2800022,  // 0x08 mov  x2, #1
+                                    0xb9000060,  // 0x0c str  w0, [x3]
+                                    0x17fffffc,  // 0x10 b    0
+                                    kHlt}),
                           0, options.memory),
               options);
   fleet.fill(x(0), 0xd2800041);  // mov x1, #2

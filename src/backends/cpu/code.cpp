@@ -41,9 +41,9 @@ void fuse(std::vector<Operands>& code, u64 count) {
     switch (u32{code[i].kind} << 16 | code[i + 1].kind) {
 #define NEAR(row)
 #define PIN(name, from, condition, pins)
-#define FUSE(name, first, second)               \
-  case u32{(first)} << 16 | u32{(second)}:      \
-    code[i].kind = kKind_##name;                \
+#define FUSE(name, first, second)          \
+  case u32{(first)} << 16 | u32{(second)}: \
+    code[i].kind = kKind_##name;           \
     break;
 #include "backends/cpu/specialisations.inc"
 #undef NEAR

@@ -56,8 +56,8 @@ struct SharedCode {
 /// The regions of one lane that no longer runs the shared ones.
 struct LaneCode {
   bool use_shared = true;  // false: page permissions have changed; everything is looked up anew
-  std::vector<std::unique_ptr<CodeRegion>> copies;                // of shared regions
-  std::unordered_map<u64, std::unique_ptr<CodeRegion>> pages;     // by page address
+  std::vector<std::unique_ptr<CodeRegion>> copies;             // of shared regions
+  std::unordered_map<u64, std::unique_ptr<CodeRegion>> pages;  // by page address
   CodeRegion* find(u64 pc) const;
   /// Most instructions between two budget checks: written code may have no branch at all.
   u64 longest_run() const;
