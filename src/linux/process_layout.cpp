@@ -17,8 +17,6 @@ constexpr uint64_t kLargestStack = uint64_t{8} << 20;
 constexpr char kLaneVariable[] = "MYRIARM_LANE=";
 constexpr uint64_t kClockTicks = 100;
 
-constexpr uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
-
 std::string kibibytes(uint64_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KiB"; }
 
 /// Writes downwards from the end of the stack, as the kernel does.
