@@ -379,7 +379,7 @@ TEST_P(FleetCode, CodeLosesItsPermissionAndGetsItBack) {
 }
 
 TEST(FleetCodeBudget, IsExactInCodeThatWasWritten) {
-  // The lane overwrites the one branch of a loop with a NOP, so that nothing but the limit ends the straight line early.
+  // The lane overwrites the one branch of a loop with a NOP, so that only the limit can end the straight line early.
   Words words(2 * kPageBytes / 4, guest::add(0, 0, 1));
   words[0] = guest::str(2, 2, 1);
   words[2] = guest::b(-1);

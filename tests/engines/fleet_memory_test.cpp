@@ -113,7 +113,7 @@ TEST(FleetMemory, LoadsAtEveryOffset) {
 }
 
 TEST(FleetMemory, StoresAtEveryOffset) {
-  // Pages 0 and 1 of kData hold bytes, 2 and 3 are zero: a boundary of two pages to copy, and of a copied and a zero one.
+  // Pages 0 and 1 of kData hold bytes, 2 and 3 are zero: boundaries between all three kinds.
   for (uint64_t boundary : {kData + kPageBytes, kData + 2 * kPageBytes, kData + 3 * kPageBytes}) {
     for (const Access& access : kAccesses) {
       Fleet fleet = fleet_of({access.store, guest::hlt(0)}, 40);
