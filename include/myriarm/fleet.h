@@ -117,7 +117,8 @@ class Fleet {
   /// from its start; the rest of its place in the buffer is left alone. done may be empty.
   void read(std::span<const Transfer> transfers, std::span<uint8_t> buffer, std::span<uint32_t> done = {}) const;
   /// Writes guest memory, whatever its permissions, as the loader of the program does: pages are copied on first
-  /// write, predecoded instructions follow. done as for read(). Throws DeviceError if the pool is spent.
+  /// write, predecoded instructions follow. done as for read(). Throws DeviceError if the pool is spent. The transfers
+  /// of one call are made in any order: where two overlap, either may win.
   void write(std::span<const Transfer> transfers, std::span<const uint8_t> buffer, std::span<uint32_t> done = {});
   /// One lane; throws ArgumentError if not all of it is mapped.
   std::vector<uint8_t> read(uint32_t lane, uint64_t address, uint64_t size) const;

@@ -95,7 +95,7 @@ MYR_FN bool load(Cpu& cpu, u64 address, T& value) {
   if (MYR_LIKELY(page < memory.page_count)) {
     u32 entry = memory.table[page];
     if (MYR_LIKELY(fast_readable(entry) && memory.template whole<sizeof(T)>(offset))) {
-      value = *(const volatile T*)memory.locate(entry, offset);
+      value = read_once<T>(memory.locate(entry, offset));
       return true;
     }
   }
@@ -113,7 +113,7 @@ MYR_FN bool store(Cpu& cpu, u64 address, T value) {
   if (MYR_LIKELY(page < memory.page_count)) {
     u32 entry = memory.table[page];
     if (MYR_LIKELY(fast_writable(entry) && memory.template whole<sizeof(T)>(offset))) {
-      *(volatile T*)memory.locate(entry, offset) = value;
+      write_once<T>(memory.locate(entry, offset), value);
       return true;
     }
   }
@@ -130,8 +130,8 @@ MYR_FN bool load_pair(Cpu& cpu, u64 address, T& first, T& second) {
     u32 entry = memory.table[page];
     if (MYR_LIKELY(fast_readable(entry) && offset <= kPageSize - 2 * sizeof(T) &&
                    memory.template whole<sizeof(T)>(offset))) {
-      first = *(const volatile T*)memory.locate(entry, offset);
-      second = *(const volatile T*)memory.locate(entry, offset + sizeof(T));
+      first = read_once<T>(memory.locate(entry, offset));
+      second = read_once<T>(memory.locate(entry, offset + sizeof(T)));
       return true;
     }
   }
@@ -153,8 +153,8 @@ MYR_FN bool store_pair(Cpu& cpu, u64 address, T first, T second) {
     u32 entry = memory.table[page];
     if (MYR_LIKELY(fast_writable(entry) && offset <= kPageSize - 2 * sizeof(T) &&
                    memory.template whole<sizeof(T)>(offset))) {
-      *(volatile T*)memory.locate(entry, offset) = first;
-      *(volatile T*)memory.locate(entry, offset + sizeof(T)) = second;
+      write_once<T>(memory.locate(entry, offset), first);
+      write_once<T>(memory.locate(entry, offset + sizeof(T)), second);
       return true;
     }
   }

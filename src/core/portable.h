@@ -62,6 +62,30 @@ MYR_FN To bit_cast(const From& from) {
   return to;
 }
 
+/// A T in guest memory. Where the machine underneath can reach any address its alignment is 1; a GPU cannot, and there
+/// callers see to the alignment.
+#if MYR_DEVICE
+template <class T>
+struct InMemory {
+  using type = T;
+};
+#else
+template <class T>
+struct InMemory {
+  typedef T type __attribute__((aligned(1), may_alias));
+};
+#endif
+
+/// Reads or writes guest memory once, at this place of the program.
+template <class T>
+MYR_FN T read_once(const u8* at) {
+  return *(const volatile typename InMemory<T>::type*)at;
+}
+template <class T>
+MYR_FN void write_once(u8* at, T value) {
+  *(volatile typename InMemory<T>::type*)at = value;
+}
+
 /// Number of leading zero bits; 64 (or 32) for 0.
 MYR_FN u32 count_leading_zeros64(u64 value) {
 #if MYR_DEVICE

@@ -140,6 +140,8 @@ RunResult LinuxFleet::Impl::run(const std::function<void(const LinuxProgress&)>&
     }
   }
   total.seconds = seconds();
+  // A tick that came too late would end the next run of the fleet: this one, in which no lane runs.
+  if (progress) fleet.run();
   for (const Stop& stop : fleet.stops()) total.stopped += stop.reason != StopReason::none;
   return total;
 }

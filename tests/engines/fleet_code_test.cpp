@@ -152,6 +152,20 @@ TEST_P(FleetCode, RunsSegmentsThatAreFarApart) {
   EXPECT_EQ(fleet.get(Field::instructions, 0), 50 * 6u);
 }
 
+TEST_P(FleetCode, WritesOneOfTwoSegments) {
+  constexpr uint64_t kFar = kCode + (24 << 20);
+  const Words near = {guest::blr(5), guest::str(2, 2, 1), guest::blr(5), guest::hlt(0)};
+  for (bool other : {false, true}) {
+    Program program = program_of(near, kAll);
+    program.segments.push_back({kFar, kPageBytes, kAll, bytes_of({guest::add(0, 0, 1), guest::ret()})});
+    Fleet fleet(program, options_of(lanes(), 32 << 20));
+    fleet.fill(x(5), kFar);
+    aim(fleet, other ? kFar : kCode + 8, other ? guest::add(0, 0, 0x100) : guest::nop());
+    run(fleet, pace());
+    expect_x0(fleet, other ? 0x101 : 1, 2);
+  }
+}
+
 TEST_P(FleetCode, WritesTheNextInstruction) {
   Fleet fleet = fleet_of({guest::nop(), guest::str(2, 2, 1), guest::nop(), guest::hlt(0)}, lanes(), kAll);
   aim(fleet, kCode + 8, guest::add(0, 0, 7));

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "execute_row.h"
 #include "isa/decoder.h"
-#include "isa/execute.h"
 #include "isa/generate.h"
 #include "isa/row_info.h"
 

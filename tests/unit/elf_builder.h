@@ -4,6 +4,7 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -37,10 +38,10 @@ struct ElfFile {
   std::vector<uint8_t> bytes() const {
     Elf64_Ehdr first = header;
     if (first.e_phnum == 0) first.e_phnum = static_cast<uint16_t>(segments.size());
-    std::vector<uint8_t> file(kContents);
+    std::vector<uint8_t> file(kContents + contents.size());
     std::memcpy(file.data(), &first, sizeof first);
     std::memcpy(file.data() + sizeof first, segments.data(), segments.size() * sizeof(Elf64_Phdr));
-    file.insert(file.end(), contents.begin(), contents.end());
+    std::copy(contents.begin(), contents.end(), file.begin() + kContents);
     return file;
   }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fleets at their edges: the ends of the window, pools and pages shared by some lanes, arguments that nobody should give.
+// Fleets at their edges: the ends of the window, pages that only some lanes have, arguments that nobody should give.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -2,8 +2,8 @@
 // The CPU interpreter: one handler a kind, made from the instruction table, each ending in a jump to the next
 // instruction's handler (direct threading by tail calls). docs/design/cpu-interpreter.md says why and how fast.
 #include "backends/cpu/lane.h"
+#include "core/semantics.h"
 #include "isa/decoder.h"
-#include "isa/execute.h"
 
 // Tail calls: guaranteed by clang's attribute; done by gcc at -O2 for calls of the same signature. Where neither
 // holds (unoptimised and sanitizer builds) handlers return to a loop instead.
@@ -102,7 +102,7 @@ struct Interpreter {
     lane->stop = {StopCode::fault, fault, 0, 0, address << 8 >> 8};
     return Outcome::stop;
   }
-  MYR_FN Outcome undefined() { return stop(StopCode::undefined, 0, 0); }  // run_lane adds the word
+  MYR_FN Outcome undefined() { return stop(StopCode::undefined, 0, 0); }  // the backend adds the word
 };
 static_assert(sizeof(Operands) == 4 * sizeof(u32), "pc distance times four is the distance of Operands");
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 namespace myriarm::cpu {
 
@@ -40,9 +41,19 @@ void WorkerPool::run(unsigned wanted, const std::function<void()>& work) {
     generation_++;
   }
   start_.notify_all();
-  work();
+  guarded(work);
   std::unique_lock lock(mutex_);
   done_.wait(lock, [this] { return running_ == 0; });
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void WorkerPool::guarded(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (...) {
+    std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+  }
 }
 
 void WorkerPool::loop(unsigned index, unsigned seen) {
@@ -53,7 +64,7 @@ void WorkerPool::loop(unsigned index, unsigned seen) {
     seen = generation_;
     const std::function<void()>* work = index < wanted_ ? work_ : nullptr;
     lock.unlock();
-    if (work != nullptr) (*work)();
+    if (work != nullptr) guarded(*work);
     lock.lock();
     if (--running_ == 0) done_.notify_one();
   }

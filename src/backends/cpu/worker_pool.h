@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -19,10 +20,11 @@ class WorkerPool {
   explicit WorkerPool(unsigned threads) : threads_(threads) {}
   ~WorkerPool();
   unsigned size() const { return threads_; }
-  /// Calls work() on at most `wanted` threads at once and returns when all calls have.
+  /// Calls work() on at most `wanted` threads at once and returns when all calls have; throws what one of them threw.
   void run(unsigned wanted, const std::function<void()>& work);
 
  private:
+  void guarded(const std::function<void()>& work);
   void loop(unsigned index, unsigned seen);  // seen: the last generation that is not its
 
   unsigned threads_;
@@ -30,6 +32,7 @@ class WorkerPool {
   std::mutex mutex_;
   std::condition_variable start_, done_;
   const std::function<void()>* work_ = nullptr;
+  std::exception_ptr failure_;
   unsigned generation_ = 0, wanted_ = 0, running_ = 0;
   bool stopping_ = false;
 };

@@ -27,9 +27,9 @@ std::vector<DeviceRow> device_rows() {
     const u16 number = kSemantics.id[row];
     const bool parks = flow_of(row) == Flow::call || flow_of(row) == Flow::ret;
     if (number == 0) {
-      rows[row] = {kKindOther, 0};
+      rows[row] = {kKindOutOfLine, kRowNotImplemented};
     } else if (kSemantics.rare[row]) {
-      rows[row] = {kKindRare, number};
+      rows[row] = {kKindOutOfLine, static_cast<u16>(kFirstRareRow + number - 1)};
     } else {
       rows[row] = {static_cast<u16>(kFirstKind + number - 1), parks ? kRowParks : u16{0}};
     }
@@ -45,7 +45,7 @@ bool stays_inside(const Operands& branch, u64 at, u64 window) {
 /// A decoded word as the device dispatches on it.
 Operands device_word(Operands o, const std::vector<DeviceRow>& rows, u64 at, u64 window) {
   DeviceRow row = rows[o.row];
-  if (is_relative(o.row) && !stays_inside(o, at, window)) row = {kKindOther, kRowNotPredecoded};
+  if (is_relative(o.row) && !stays_inside(o, at, window)) row = {kKindOutOfLine, kRowNotPredecoded};
   o.kind = row.kind;
   o.row = row.row;
   return o;
@@ -73,6 +73,7 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
     throw ArgumentError("memory of " + std::to_string(image.window_pages >> 8) +
                         " MiB a lane is too much for a CUDA device; ask for less than 4096 MiB");
   }
+  check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device), "asking for the device's size");
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a CUDA stream");
   check(cudaStreamCreateWithFlags(&cancel_stream_, cudaStreamNonBlocking), "making a CUDA stream");
   view_.lanes = lanes_;
@@ -191,7 +192,7 @@ void CudaBackend::predecode(const Image& image) {
     if ((page.page - first + 1) << kPageBits <= kMostCodeBytes) last = page.page;
   }
   Operands outside = {};
-  outside.kind = kKindOther;
+  outside.kind = kKindOutOfLine;
   outside.row = kRowNotPredecoded;
   std::vector<Operands> code;
   if (first != ~u64{0}) {
@@ -206,7 +207,7 @@ void CudaBackend::predecode(const Image& image) {
     }
     const u64 begin = first << kPageBits, window = view_.page_count << kPageBits;
     for (size_t i = 0; i < code.size(); i++) {
-      if (code[i].kind == kKindOther && code[i].row == kRowNotPredecoded) continue;
+      if (code[i].kind == kKindOutOfLine && code[i].row == kRowNotPredecoded) continue;
       const bool folds = i + 1 < code.size() && folds_next(code[i], code[i + 1], begin + (i + 1) * 4, window);
       const Operands next = folds ? code[i + 1] : Operands{};
       code[i] = device_word(code[i], rows, begin + i * 4, window);
@@ -246,7 +247,7 @@ u64 CudaBackend::run() {
   gather(Field::instructions, {}, retired);
   const u64 before = std::accumulate(retired.begin(), retired.end(), u64{0});
   for (;;) {
-    launch_run(view_, stream_);
+    launch_run(view_, static_cast<u32>(multiprocessors_), stream_);
     check(cudaGetLastError(), "starting the interpreter");
     check(cudaMemcpyAsync(stops_.data(), device_stops_.data(), lanes_ * sizeof(StopRecord), cudaMemcpyDeviceToHost, stream_),
           "fetching stops");

@@ -49,6 +49,7 @@ class CudaBackend final : public Backend {
   const u32* upload_lanes(std::span<const u32> lanes);
 
   int device_;
+  int multiprocessors_ = 0;
   u64 lanes_;
   bool pool_is_automatic_;
   u64 pool_limit_ = 0;  // bytes that frames may take, at most

@@ -11,11 +11,10 @@
 namespace myriarm::cuda {
 namespace {
 
-constexpr u32 kWarps = 4;   // a block
-#ifndef MYR_BLOCKS
-#define MYR_BLOCKS 6
-#endif
-constexpr u32 kBlocks = MYR_BLOCKS;  // an SM; six fill its shared memory
+constexpr u32 kWarps = 4;  // a block
+/// Blocks an SM: six fill its shared memory, and leave 80 registers a thread. A fleet that does not fill the device is
+/// faster with more registers and fewer blocks.
+constexpr u32 kManyBlocks = 6, kFewBlocks = 3;
 constexpr u32 kNone = 0xFFFFFFFFu;  // greater than any offset or depth
 /// Most instructions that a lane runs before the warp comes together to look at the cancel flag.
 constexpr u32 kQuantum = 1u << 16;
@@ -160,16 +159,18 @@ constexpr bool serves(u32 row) {
   return kSemantics.id[row] != 0 && kSemantics.first[row] == row && kSemantics.rare[row] == kRare;
 }
 
+MYR_FN bool not_predecoded(const Operands& o) { return o.kind == kKindOutOfLine && o.row == kRowNotPredecoded; }
+
 /// Decodes the word at an offset that the predecoded image does not serve. kRowNotPredecoded: a fault was recorded.
 __device__ __noinline__ Operands fetch_slow(const View& view, u32 lane, u32 at) {
   Operands none = {};
-  none.kind = kKindOther;
+  none.kind = kKindOutOfLine;
   none.row = kRowNotPredecoded;
   u64 pc = at == kOutside ? view.state[kPlanePc * view.lanes + lane] : view.window_begin + at;
   FaultCode fault = FaultCode::unmapped;
   if (pc & 3) {
     fault = FaultCode::alignment;
-  } else if (at != kOutside) {
+  } else if (at < view.page_count << kPageBits) {  // kOutside is not, nor is the end of the window
     PagedMemory<kTeam> memory = memory_of(view, lane / kTeam, lane % kTeam);
     u32 entry = entry_of_lane(memory, memory.table[at >> kPageBits]);
     fault = permission_fault(entry, Access::execute);
@@ -196,7 +197,8 @@ __device__ __noinline__ Operands fetch_slow(const View& view, u32 lane, u32 at) 
 template <class Cpu>
 MYR_FN Outcome execute_rare(Cpu& cpu, const Operands& o) {
   switch (o.row) {
-#define A64(name, syntax, bits, form, semantics, feature) MYR_CASE(name, semantics, true, kSemantics.id[kRow_##name])
+#define A64(name, syntax, bits, form, semantics, feature) \
+  MYR_CASE(name, semantics, true, kFirstRareRow + kSemantics.id[kRow_##name] - 1)
 #include "isa/a64.inc"
 #undef A64
     default: __builtin_unreachable();  // device_rows() has no other
@@ -210,8 +212,7 @@ MYR_FN Outcome execute(Cpu& cpu, const Operands& o) {
   MYR_CASE(name, semantics, false, kFirstKind + kSemantics.id[kRow_##name] - 1)
 #include "isa/a64.inc"
 #undef A64
-    case kKindOther:
-    case kKindRare: cpu.pending = Pending::out_of_line; return Outcome::stop;
+    case kKindOutOfLine: cpu.pending = Pending::out_of_line; return Outcome::stop;
     default: __builtin_unreachable();
   }
 }
@@ -230,14 +231,15 @@ struct Result {
 __device__ __noinline__ Result execute_out_of_line(const View& view, u32 registers, u32* table, u32 lane, u32 at,
                                                    u32 nzcv, u64 retired, Operands o) {
   Interpreter<false> cpu{view, registers, table, lane, at, at + 4, nzcv, retired};
-  if (o.kind == kKindOther && o.row == kRowNotPredecoded) {
+  if (not_predecoded(o)) {
     o = fetch_slow(view, lane, at);
-    if (o.kind == kKindOther && o.row == kRowNotPredecoded) return {at, nzcv, Outcome::stop, Pending::stopped, false};
+    if (not_predecoded(o)) return {at, nzcv, Outcome::stop, Pending::stopped, false};
   }
-  Outcome outcome = o.kind == kKindOther  ? cpu.undefined()
-                    : o.kind == kKindRare ? execute_rare(cpu, o)
-                                          : execute(cpu, o);
-  return {cpu.next, cpu.nzcv, outcome, cpu.pending, o.kind >= kFirstKind && (o.row & kRowParks) != 0};
+  const bool common = o.kind != kKindOutOfLine;
+  Outcome outcome = common                        ? execute(cpu, o)
+                    : o.row == kRowNotImplemented ? cpu.undefined()
+                                                  : execute_rare(cpu, o);
+  return {cpu.next, cpu.nzcv, outcome, cpu.pending, common && (o.row & kRowParks) != 0};
 }
 
 /// The predecoded words that a team runs: none, if it has code of its own.
@@ -295,7 +297,8 @@ MYR_FN void run_lane(Interpreter<true>& cpu, const Code& code) {
   } while (goes_on);
 }
 
-__global__ void __launch_bounds__(kWarps * kTeam, kBlocks) run_kernel(const __grid_constant__ View view) {
+template <u32 kBlocks>
+__global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __grid_constant__ View view) {
   extern __shared__ u64 shared[];
   const u32 warp = threadIdx.x / kTeam, lane_in_team = threadIdx.x % kTeam;
   const u32 team = blockIdx.x * kWarps + warp;
@@ -393,9 +396,14 @@ __global__ void __launch_bounds__(kWarps * kTeam, kBlocks) run_kernel(const __gr
 
 }  // namespace
 
-void launch_run(const View& view, cudaStream_t stream) {
+void launch_run(const View& view, u32 multiprocessors, cudaStream_t stream) {
   constexpr u32 bytes = kWarps * kSlotCount * kTeam * sizeof(u64);
-  run_kernel<<<(view.teams + kWarps - 1) / kWarps, kWarps * kTeam, bytes, stream>>>(view);
+  const u32 blocks = (view.teams + kWarps - 1) / kWarps;
+  if (blocks <= multiprocessors * kFewBlocks) {
+    run_kernel<kFewBlocks><<<blocks, kWarps * kTeam, bytes, stream>>>(view);
+  } else {
+    run_kernel<kManyBlocks><<<blocks, kWarps * kTeam, bytes, stream>>>(view);
+  }
 }
 
 }  // namespace myriarm::cuda

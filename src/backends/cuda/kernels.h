@@ -10,7 +10,7 @@
 namespace myriarm::cuda {
 
 /// Runs every lane without a stop until it has one.
-void launch_run(const View& view, cudaStream_t stream);
+void launch_run(const View& view, u32 multiprocessors, cudaStream_t stream);
 
 /// values[i] = plane[lanes[i]], or plane[i] with lanes null; and back. A value for all: stride 0.
 void launch_gather(const u64* plane, const u32* lanes, u64 count, u64* values, cudaStream_t stream);

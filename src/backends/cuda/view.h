@@ -33,13 +33,14 @@ constexpr u32 kPlaneSp = 31, kPlanePc = 32, kPlaneNzcv = 33, kPlaneTpidr = 34, k
 
 /// What the device dispatches on, in place of Operands::kind and row.
 struct DeviceRow {
-  u16 kind;  // number of the semantics; kKindOther, kKindRare
-  u16 row;   // of a rare one: its number; else kRowParks, or kRowFolds and a branch, or 0
+  u16 kind;  // number of the semantics, or kKindOutOfLine
+  u16 row;   // kRowParks, or kRowFolds and a branch, or 0; with kKindOutOfLine what is to be done there
 };
-constexpr u16 kKindOther = 0;  // not implemented, or not in the predecoded image
-constexpr u16 kKindRare = 1;
-constexpr u16 kFirstKind = 2;
-constexpr u16 kRowNotPredecoded = 1;  // with kKindOther
+constexpr u16 kKindOutOfLine = 0xFFFF;  // above all others, so that the range check of the dispatch finds it
+constexpr u16 kFirstKind = 0;
+constexpr u16 kRowNotImplemented = 0;  // with kKindOutOfLine
+constexpr u16 kRowNotPredecoded = 1;   // with kKindOutOfLine
+constexpr u16 kFirstRareRow = 2;       // with kKindOutOfLine: rare semantics
 constexpr u16 kRowParks = 0x8000;     // calls and returns: where lanes wait for each other
 /// The next word is a B or B.cond: run with this one. Bits 13:10 are its condition, 9:0 its offset in words.
 constexpr u16 kRowFolds = 0x4000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The semantics of a row, by number: the switch that every engine is made from.
+// The semantics of a row, by number, for tests that go through the table. Engines make their own dispatch from it.
 #pragma once
 
 #include "core/semantics.h"
