@@ -250,8 +250,10 @@ TEST(DecodeSweep, EveryWordAgreesWithBinutilsOrIsAListedDivergence) {
   }
 #define DIVERGENCE(mask, value, direction, reason)
 #define SINCE(minor, mask, value, direction, reason)
-#define UNASKED(minor, mask, value, example, reason) \
-  if (version() == (minor)) EXPECT_THROW(ask_binutils({example}), std::runtime_error) << "not needed: " reason;
+#define UNASKED(minor, mask, value, example, reason)                                    \
+  if (version() == (minor)) {                                                           \
+    EXPECT_THROW(ask_binutils({example}), std::runtime_error) << "not needed: " reason; \
+  }
 #include "divergences.inc"
 #undef DIVERGENCE
 #undef SINCE

@@ -148,10 +148,24 @@ def check_lanes(name, variant, elf, work, qemu, myriarm, count):
     return len(sample)
 
 
+def check_older_qemu(name, variant, elf, qemu, myriarm):
+    """Fails if this QEMU, which is known to be wrong about the variant, agrees in all cases."""
+    try:
+        for case in cases.PROGRAMS[name]["cases"]:
+            check_case(name, variant, case, elf, qemu, myriarm)
+    except Failure:
+        return
+    raise Failure(f"{name}-{variant}: QEMU {qemu.version} is right after all: take its oldest_qemu out of cases.py.")
+
+
 def check_program(name, work, qemu, myriarm, lanes):
     count = 0
     for variant in cases.VARIANTS:
         elf = build(name, variant, work)
+        if qemu.version < cases.PROGRAMS[name]["oldest_qemu"].get(variant, 0):
+            check_older_qemu(name, variant, elf, qemu, myriarm)
+            print(f"{name}-{variant}: not compared, QEMU {qemu.version} is wrong about it")
+            continue
         for case in cases.PROGRAMS[name]["cases"]:
             check_case(name, variant, case, elf, qemu, myriarm)
             count += 1
