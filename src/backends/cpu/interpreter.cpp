@@ -22,11 +22,11 @@
 #if MYR_THREADED
 #define MYR_DISPATCH() MYR_TAIL_CALL handlers[op->kind].run(lane, op, bias, handlers, table, frames)
 #else
-#define MYR_DISPATCH()  \
-  do {                  \
-    lane->op = op;      \
-    lane->bias = bias;  \
-    return;             \
+#define MYR_DISPATCH() \
+  do {                 \
+    lane->op = op;     \
+    lane->bias = bias; \
+    return;            \
   } while (0)
 #endif
 
@@ -123,23 +123,23 @@ static_assert(sizeof(Operands) == 4 * sizeof(u32), "pc distance times four is th
 #undef UNDEFINED
 
 // The row that a kind comes from, to know its policy: near branches and all that is made from them are near.
-#define NEAR(row)                                             \
-  struct Do_kKind_near_##row {                                \
-    static constexpr bool kNear = true;                       \
-    template <class C>                                        \
-    MYR_FN static Outcome run(C& cpu, const Operands& o) {    \
-      return Do_kRow_##row::run(cpu, o);                      \
-    }                                                         \
+#define NEAR(row)                                          \
+  struct Do_kKind_near_##row {                             \
+    static constexpr bool kNear = true;                    \
+    template <class C>                                     \
+    MYR_FN static Outcome run(C& cpu, const Operands& o) { \
+      return Do_kRow_##row::run(cpu, o);                   \
+    }                                                      \
   };
-#define PIN(name, from, condition, pins)                                \
-  struct Do_kKind_##name {                                              \
-    static constexpr bool kNear = Do_##from::kNear;                     \
-    template <class C>                                                  \
-    MYR_FN static Outcome run(C& cpu, const Operands& operands) {       \
-      Operands o = operands;                                            \
-      pins;                                                             \
-      return Do_##from::run(cpu, o);                                    \
-    }                                                                   \
+#define PIN(name, from, condition, pins)                          \
+  struct Do_kKind_##name {                                        \
+    static constexpr bool kNear = Do_##from::kNear;               \
+    template <class C>                                            \
+    MYR_FN static Outcome run(C& cpu, const Operands& operands) { \
+      Operands o = operands;                                      \
+      pins;                                                       \
+      return Do_##from::run(cpu, o);                              \
+    }                                                             \
   };
 #define FUSE(name, first, second)
 #include "backends/cpu/specialisations.inc"
@@ -155,15 +155,15 @@ __attribute__((noinline)) void leave(MYR_ARGUMENTS) {
 }
 
 /// After a taken branch: count, look at the limit, go on.
-#define MYR_TAKEN(target)                                                                \
-  do {                                                                                   \
-    u64 retired16 = bias + reinterpret_cast<u64>(op) + sizeof(Operands);                 \
-    op = (target);                                                                       \
-    bias = retired16 - reinterpret_cast<u64>(op);                                        \
-    if (MYR_UNLIKELY(retired16 >= lane->fast_limit)) {                                   \
-      MYR_TAIL_CALL leave(lane, op, bias, handlers, table, frames);                      \
-    }                                                                                    \
-    MYR_DISPATCH();                                                                      \
+#define MYR_TAKEN(target)                                                \
+  do {                                                                   \
+    u64 retired16 = bias + reinterpret_cast<u64>(op) + sizeof(Operands); \
+    op = (target);                                                       \
+    bias = retired16 - reinterpret_cast<u64>(op);                        \
+    if (MYR_UNLIKELY(retired16 >= lane->fast_limit)) {                   \
+      MYR_TAIL_CALL leave(lane, op, bias, handlers, table, frames);      \
+    }                                                                    \
+    MYR_DISPATCH();                                                      \
   } while (0)
 
 template <class Do>
@@ -241,7 +241,9 @@ void lazy_handler(MYR_ARGUMENTS) {
 /// Before every instruction while stepping: the exact limit, and then the row itself, never a pair of two.
 void step_handler(MYR_ARGUMENTS);
 
-constexpr bool is_todo(const char* semantics) { return semantics[0] == 't' && semantics[1] == 'o' && semantics[2] == 'd'; }
+constexpr bool is_todo(const char* semantics) {
+  return semantics[0] == 't' && semantics[1] == 'o' && semantics[2] == 'd';
+}
 
 struct HandlerTables {
   Handler fast[kKindCount];
@@ -251,7 +253,7 @@ struct HandlerTables {
     for (Handler& entry : step) entry = {step_handler};
 #define GROUP(name, title)
 #define UNDEFINED(name, bits, reason)
-#define A64(name, syntax, bits, form, semantics, feature)                   \
+#define A64(name, syntax, bits, form, semantics, feature) \
   if constexpr (!is_todo(#semantics)) fast[kRow_##name] = {handler<Do_kRow_##name>};
 #include "isa/a64.inc"
 #undef GROUP

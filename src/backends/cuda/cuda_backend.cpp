@@ -73,7 +73,8 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
     throw ArgumentError("memory of " + std::to_string(image.window_pages >> 8) +
                         " MiB a lane is too much for a CUDA device; ask for less than 4096 MiB");
   }
-  check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device), "asking for the device's size");
+  check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device),
+        "asking for the device's size");
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a CUDA stream");
   check(cudaStreamCreateWithFlags(&cancel_stream_, cudaStreamNonBlocking), "making a CUDA stream");
   view_.lanes = lanes_;
@@ -124,9 +125,11 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
   const u32 first_unit = static_cast<u32>(first_frame_unit_);
   Pool pool{first_unit, first_unit, first_unit, 0};
   device_pool_.upload(std::span(&pool, 1), stream_);
-  const u64 first_pool = pool_is_automatic_ ? std::max(view_.teams * kFirstFrames * kFrameBytes, 64 * kMiB) : options.pool;
+  const u64 first_pool =
+      pool_is_automatic_ ? std::max(view_.teams * kFirstFrames * kFrameBytes, 64 * kMiB) : options.pool;
   if (!back_pool(std::min(first_pool, pool_limit_))) {
-    throw DeviceError("the device has no room for a pool of " + std::to_string(first_pool >> 20) + " MiB; ask for fewer lanes");
+    throw DeviceError("the device has no room for a pool of " + std::to_string(first_pool >> 20) +
+                      " MiB; ask for fewer lanes");
   }
   load_image(image);
   predecode(image);
@@ -162,7 +165,8 @@ void CudaBackend::load_image(const Image& image) {
       entries.push_back(number << kPageFlagBits | (page.permissions & 7) | kPageShared);
     }
   }
-  check(cudaMemcpyAsync(view_.frames, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, stream_), "loading the program");
+  check(cudaMemcpyAsync(view_.frames, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, stream_),
+        "loading the program");
   DeviceArray<u64> device_pages(pages.size(), "allocating the image's page list");
   DeviceArray<u32> device_entries(entries.size(), "allocating the image's page list");
   device_pages.upload(pages, stream_);
@@ -249,7 +253,8 @@ u64 CudaBackend::run() {
   for (;;) {
     launch_run(view_, static_cast<u32>(multiprocessors_), stream_);
     check(cudaGetLastError(), "starting the interpreter");
-    check(cudaMemcpyAsync(stops_.data(), device_stops_.data(), lanes_ * sizeof(StopRecord), cudaMemcpyDeviceToHost, stream_),
+    check(cudaMemcpyAsync(stops_.data(), device_stops_.data(), lanes_ * sizeof(StopRecord), cudaMemcpyDeviceToHost,
+                          stream_),
           "fetching stops");
     synchronize("running the guest");
     if (!pool_is_automatic_) break;
@@ -298,7 +303,8 @@ void CudaBackend::gather(Field field, std::span<const u32> lanes, std::span<u64>
     launch_gather(from, upload_lanes(lanes), lanes.size(), values_.data(), stream_);
     from = values_.data();
   }
-  check(cudaMemcpyAsync(values.data(), from, values.size_bytes(), cudaMemcpyDeviceToHost, stream_), "fetching lane state");
+  check(cudaMemcpyAsync(values.data(), from, values.size_bytes(), cudaMemcpyDeviceToHost, stream_),
+        "fetching lane state");
   synchronize("fetching lane state");
 }
 
@@ -330,9 +336,11 @@ void CudaBackend::read(std::span<const Transfer> transfers, std::span<u8> buffer
   buffer_.upload(std::span<const u8>(buffer), stream_);
   done_.resize(transfers.size(), "allocating call results");
   launch_read(view_, transfers_.data(), transfers.size(), buffer_.data(), done_.data(), stream_);
-  check(cudaMemcpyAsync(buffer.data(), buffer_.data(), buffer.size(), cudaMemcpyDeviceToHost, stream_), "reading guest memory");
+  check(cudaMemcpyAsync(buffer.data(), buffer_.data(), buffer.size(), cudaMemcpyDeviceToHost, stream_),
+        "reading guest memory");
   if (!done.empty()) {
-    check(cudaMemcpyAsync(done.data(), done_.data(), done.size_bytes(), cudaMemcpyDeviceToHost, stream_), "reading guest memory");
+    check(cudaMemcpyAsync(done.data(), done_.data(), done.size_bytes(), cudaMemcpyDeviceToHost, stream_),
+          "reading guest memory");
   }
   synchronize("reading guest memory");
 }
@@ -353,7 +361,8 @@ bool CudaBackend::write(std::span<const Transfer> transfers, std::span<const u8>
   done_.resize(transfers.size(), "allocating call results");
   launch_write(view_, transfers_.data(), transfers.size(), buffer_.data(), done_.data(), stream_);
   if (!done.empty()) {
-    check(cudaMemcpyAsync(done.data(), done_.data(), done.size_bytes(), cudaMemcpyDeviceToHost, stream_), "writing guest memory");
+    check(cudaMemcpyAsync(done.data(), done_.data(), done.size_bytes(), cudaMemcpyDeviceToHost, stream_),
+          "writing guest memory");
   }
   synchronize("writing guest memory");
   return spent == 0;
@@ -394,7 +403,8 @@ void CudaBackend::protect(std::span<const u32> lanes, u64 page, u64 count, u32 p
 Pool CudaBackend::pool() {
   use();
   Pool pool;
-  check(cudaMemcpyAsync(&pool, device_pool_.data(), sizeof pool, cudaMemcpyDeviceToHost, stream_), "asking for the pool's state");
+  check(cudaMemcpyAsync(&pool, device_pool_.data(), sizeof pool, cudaMemcpyDeviceToHost, stream_),
+        "asking for the pool's state");
   synchronize("asking for the pool's state");
   return pool;
 }
@@ -420,7 +430,8 @@ bool CudaBackend::back_pool(u64 bytes) {
 bool CudaBackend::grow_automatically() {
   const u64 have = pool_size();
   if (have >= pool_limit_) return false;
-  for (u64 wanted = std::min(have * 2, pool_limit_); wanted >= have + kFrameBytes; wanted = have + (wanted - have) / 2) {
+  for (u64 wanted = std::min(have * 2, pool_limit_); wanted >= have + kFrameBytes;
+       wanted = have + (wanted - have) / 2) {
     if (back_pool(wanted)) return true;
   }
   return false;
@@ -436,6 +447,7 @@ void CudaBackend::grow_pool(u64 bytes) {
 
 }  // namespace myriarm::cuda
 
-std::unique_ptr<myriarm::Backend> myriarm::make_cuda_backend(const Image& image, const FleetOptions& options, int device) {
+std::unique_ptr<myriarm::Backend> myriarm::make_cuda_backend(const Image& image, const FleetOptions& options,
+                                                             int device) {
   return std::make_unique<cuda::CudaBackend>(image, options, device);
 }

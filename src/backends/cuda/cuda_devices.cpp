@@ -21,7 +21,8 @@ std::vector<Device> cuda_devices() {
       cudaGetLastError();
       continue;
     }
-    all.push_back({"cuda:" + std::to_string(i), properties.name, free, static_cast<u32>(properties.multiProcessorCount)});
+    all.push_back(
+        {"cuda:" + std::to_string(i), properties.name, free, static_cast<u32>(properties.multiProcessorCount)});
   }
   return all;
 }
@@ -31,7 +32,8 @@ std::string cuda_problem() {
   cudaError_t error = cudaGetDeviceCount(&count);
   if (error == cudaSuccess && count != 0) return "";
   cudaGetLastError();
-  return error == cudaSuccess ? "no CUDA device was found" : std::string("CUDA says \"") + cudaGetErrorString(error) + "\"";
+  return error == cudaSuccess ? "no CUDA device was found"
+                              : std::string("CUDA says \"") + cudaGetErrorString(error) + "\"";
 }
 
 }  // namespace myriarm

@@ -31,7 +31,8 @@ Function* driver_call(const char* name) {
 }
 
 struct Driver {
-  decltype(&cuMemGetAllocationGranularity) granularity = driver_call<decltype(cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity");
+  decltype(&cuMemGetAllocationGranularity) granularity =
+      driver_call<decltype(cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity");
   decltype(&cuMemAddressReserve) reserve = driver_call<decltype(cuMemAddressReserve)>("cuMemAddressReserve");
   decltype(&cuMemAddressFree) free = driver_call<decltype(cuMemAddressFree)>("cuMemAddressFree");
   decltype(&cuMemCreate) create = driver_call<decltype(cuMemCreate)>("cuMemCreate");
@@ -57,7 +58,8 @@ CUmemAllocationProp properties(int device) {
 GrowingRange::GrowingRange(int device, u64 most_bytes) : device_(device) {
   CUmemAllocationProp p = properties(device);
   size_t granularity = 0;
-  if (driver().granularity(&granularity, &p, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) != CUDA_SUCCESS || granularity == 0) {
+  if (driver().granularity(&granularity, &p, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) != CUDA_SUCCESS ||
+      granularity == 0) {
     throw DeviceError("the CUDA device cannot map memory piece by piece; use another device or --device cpu");
   }
   granularity_ = granularity;

@@ -35,7 +35,8 @@ class DeviceArray {
     count_ = count;
   }
   void upload(std::span<const T> values, cudaStream_t stream) {
-    check(cudaMemcpyAsync(data_, values.data(), values.size_bytes(), cudaMemcpyHostToDevice, stream), "copying to the device");
+    check(cudaMemcpyAsync(data_, values.data(), values.size_bytes(), cudaMemcpyHostToDevice, stream),
+          "copying to the device");
   }
   T* data() const { return data_; }
   u64 bytes() const { return count_ * sizeof(T); }

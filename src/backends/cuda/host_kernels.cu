@@ -69,7 +69,8 @@ __global__ void transfer_kernel(const __grid_constant__ View view, const Transfe
 constexpr u32 kClaimed = 0xFFFFFFC0u;
 
 /// One warp a transfer: makes its pages the team's own.
-__global__ void prepare_write_kernel(const __grid_constant__ View view, const Transfer* transfers, u64 count, u32* spent) {
+__global__ void prepare_write_kernel(const __grid_constant__ View view, const Transfer* transfers, u64 count,
+                                     u32* spent) {
   u64 index = thread_index() / 32;
   u32 thread = threadIdx.x % 32;
   if (index >= count) return;
@@ -82,7 +83,8 @@ __global__ void prepare_write_kernel(const __grid_constant__ View view, const Tr
     u32 entry = 0;
     if (thread == 0) {
       entry = *(volatile u32*)&memory.table[page];
-      if (entry >= kClaimed || !(entry & kPageShared) || atomicCAS(&memory.table[page], entry, kClaimed) != entry) entry = 0;
+      if (entry >= kClaimed || !(entry & kPageShared) || atomicCAS(&memory.table[page], entry, kClaimed) != entry)
+        entry = 0;
       // A write by the host counts as one by the guest: it may be code.
       if (entry & kPageExecutable) view.own_code[team] = 1;
       if (entry == 0 && (*(volatile u32*)&memory.table[page] & kPageExecutable)) view.own_code[team] = 1;
@@ -107,8 +109,8 @@ enum class MapPhase : u8 { give, take };
 
 /// One warp a page of one team: map or protect for some of its lanes. `give` frees the frames of pages that end up
 /// the same for all lanes, `take` does the rest. What was done already is found done when a launch is repeated.
-__global__ void map_kernel(const __grid_constant__ View view, const TeamMask* teams, u64 count, u64 first_page, u64 pages,
-                           u32 permissions, MapAction action, MapPhase phase, u32* spent) {
+__global__ void map_kernel(const __grid_constant__ View view, const TeamMask* teams, u64 count, u64 first_page,
+                           u64 pages, u32 permissions, MapAction action, MapPhase phase, u32* spent) {
   u64 index = thread_index() / 32;
   u32 thread = threadIdx.x % 32;
   if (index >= count * pages) return;
@@ -124,7 +126,8 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
   // What each lane has after this: permissions, with bit 3 set if the page is mapped at all.
   u32 old = entry_of_lane(memory, entry);
   u32 wanted = old == 0 ? 0 : (old & 7) | 8;
-  if (mine) wanted = action == MapAction::map ? (permissions == 0 ? 0 : permissions | 8) : old == 0 ? 0 : permissions | 8;
+  if (mine)
+    wanted = action == MapAction::map ? (permissions == 0 ? 0 : permissions | 8) : old == 0 ? 0 : permissions | 8;
   bool absent = !(present >> thread & 1);
   u32 leader = __shfl_sync(0xFFFFFFFFu, wanted, __ffs(present) - 1);
   bool agree = __all_sync(0xFFFFFFFFu, absent || wanted == leader);
@@ -179,7 +182,8 @@ void launch_gather(const u64* plane, const u32* lanes, u64 count, u64* values, c
 void launch_scatter(u64* plane, const u32* lanes, u64 count, const u64* values, u64 stride, cudaStream_t stream) {
   scatter_kernel<<<blocks_for(count), kBlock, 0, stream>>>(plane, lanes, count, values, stride);
 }
-void launch_scatter_stops(StopRecord* stops, const u32* lanes, u64 count, const StopRecord* values, cudaStream_t stream) {
+void launch_scatter_stops(StopRecord* stops, const u32* lanes, u64 count, const StopRecord* values,
+                          cudaStream_t stream) {
   scatter_stops_kernel<<<blocks_for(count), kBlock, 0, stream>>>(stops, lanes, count, values);
 }
 void launch_read(const View& view, const Transfer* transfers, u64 count, u8* buffer, u32* done, cudaStream_t stream) {
@@ -188,14 +192,15 @@ void launch_read(const View& view, const Transfer* transfers, u64 count, u8* buf
 void launch_prepare_write(const View& view, const Transfer* transfers, u64 count, u32* spent, cudaStream_t stream) {
   prepare_write_kernel<<<blocks_for(count * 32), kBlock, 0, stream>>>(view, transfers, count, spent);
 }
-void launch_write(const View& view, const Transfer* transfers, u64 count, const u8* buffer, u32* done, cudaStream_t stream) {
+void launch_write(const View& view, const Transfer* transfers, u64 count, const u8* buffer, u32* done,
+                  cudaStream_t stream) {
   transfer_kernel<true, const u8><<<blocks_for(count * 32), kBlock, 0, stream>>>(view, transfers, count, buffer, done);
 }
 void launch_map(const View& view, const TeamMask* teams, u64 count, u64 page, u64 pages, u32 permissions,
                 MapAction action, u32* spent, cudaStream_t stream) {
   for (MapPhase phase : {MapPhase::give, MapPhase::take}) {
-    map_kernel<<<blocks_for(count * pages * 32), kBlock, 0, stream>>>(view, teams, count, page, pages, permissions, action,
-                                                                      phase, spent);
+    map_kernel<<<blocks_for(count * pages * 32), kBlock, 0, stream>>>(view, teams, count, page, pages, permissions,
+                                                                      action, phase, spent);
   }
 }
 void launch_fill_tables(const View& view, const u64* pages, const u32* entries, u64 count, cudaStream_t stream) {

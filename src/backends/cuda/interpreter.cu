@@ -39,8 +39,8 @@ constexpr u32 kOutside = 0xFFFFFFFFu;
 /// Why a lane left the instruction loop without retiring the instruction.
 enum class Pending : u8 {
   none,
-  stopped,    // its stop is recorded
-  copy_page,  // it needs its own copy of a shared page, and then runs the instruction again
+  stopped,      // its stop is recorded
+  copy_page,    // it needs its own copy of a shared page, and then runs the instruction again
   out_of_line,  // not for the fast path: rare, not predecoded, or an access that is not simple
 };
 
@@ -187,9 +187,9 @@ __device__ __noinline__ Operands fetch_slow(const View& view, u32 lane, u32 at) 
 }
 
 // Rows that are not the first with their semantics, or of the other half, get numbers that no instruction has.
-#define MYR_CASE(name, semantics, rare, number)                              \
-  case serves<rare>(kRow_##name) ? (number) : 0x4000 + kRow_##name:          \
-    if constexpr (serves<rare>(kRow_##name)) return semantics(cpu, o);       \
+#define MYR_CASE(name, semantics, rare, number)                                               \
+  case serves<rare>(kRow_##name) ? (number):                                                  \
+    0x4000 + kRow_##name : if constexpr (serves<rare>(kRow_##name)) return semantics(cpu, o); \
     else __builtin_unreachable();
 #define GROUP(name, title)
 #define UNDEFINED(name, bits, reason)
@@ -236,21 +236,19 @@ __device__ __noinline__ Result execute_out_of_line(const View& view, u32 registe
     if (not_predecoded(o)) return {at, nzcv, Outcome::stop, Pending::stopped, false};
   }
   const bool common = o.kind != kKindOutOfLine;
-  Outcome outcome = common                        ? execute(cpu, o)
-                    : o.row == kRowNotImplemented ? cpu.undefined()
-                                                  : execute_rare(cpu, o);
+  Outcome outcome = common ? execute(cpu, o) : o.row == kRowNotImplemented ? cpu.undefined() : execute_rare(cpu, o);
   return {cpu.next, cpu.nzcv, outcome, cpu.pending, common && (o.row & kRowParks) != 0};
 }
 
 /// The predecoded words that a team runs: none, if it has code of its own.
 struct Code {
   const View& view;
-  u32 count;
+  u32 bytes;  // of guest code: a predecoded word is four times as long
 
   /// The word at an offset of the window. No branch: what is not there is word 0, which is run out of line.
   MYR_FN uint4 fetch(u32 at) const {
-    u32 index = (at - view.code_begin + 4) >> 2;
-    return __ldg((const uint4*)view.code + (index <= count ? index : 0));
+    u32 offset = at - view.code_begin + 4;
+    return __ldg((const uint4*)((const u8*)view.code + (u64)(offset <= bytes ? offset : 0) * 4));
   }
   MYR_FN static Operands operands(uint4 raw) {
     Operands o;
@@ -275,7 +273,8 @@ MYR_FN void run_lane(Interpreter<true>& cpu, const Code& code) {
     bool parks = (o.row & kRowParks) != 0;
     if (MYR_UNLIKELY(execute(cpu, o) == Outcome::stop)) {
       if (cpu.pending != Pending::out_of_line) return;
-      Result result = execute_out_of_line(cpu.view, cpu.registers, cpu.table, cpu.lane, cpu.at, cpu.nzcv, cpu.retired(), o);
+      Result result =
+          execute_out_of_line(cpu.view, cpu.registers, cpu.table, cpu.lane, cpu.at, cpu.nzcv, cpu.retired(), o);
       cpu.pending = result.pending;
       cpu.nzcv = result.nzcv;
       if (result.outcome == Outcome::stop) return;
@@ -324,7 +323,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   }
   const bool was_alive = alive;
   bool parked = true;  // at a call or return, waiting for the others
-  Code code{view, view.own_code[team] != 0 ? 0 : view.code_words};
+  Code code{view, view.own_code[team] != 0 ? 0 : view.code_words * 4};
 
   for (;;) {
     __syncwarp(members);
@@ -382,7 +381,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
         }
         cpu.pending = Pending::none;
       }
-      if (copied == CopyOutcome::copied_code) code.count = 0;
+      if (copied == CopyOutcome::copied_code) code.bytes = 0;
       wanting = __ballot_sync(members, cpu.pending == Pending::copy_page);
     }
   }

@@ -15,13 +15,15 @@ void launch_run(const View& view, u32 multiprocessors, cudaStream_t stream);
 /// values[i] = plane[lanes[i]], or plane[i] with lanes null; and back. A value for all: stride 0.
 void launch_gather(const u64* plane, const u32* lanes, u64 count, u64* values, cudaStream_t stream);
 void launch_scatter(u64* plane, const u32* lanes, u64 count, const u64* values, u64 stride, cudaStream_t stream);
-void launch_scatter_stops(StopRecord* stops, const u32* lanes, u64 count, const StopRecord* values, cudaStream_t stream);
+void launch_scatter_stops(StopRecord* stops, const u32* lanes, u64 count, const StopRecord* values,
+                          cudaStream_t stream);
 
 /// Guest memory to buffer, and back. done[i]: bytes that were mapped. A write is two launches: the first copies the
 /// shared pages that will be written, raising *spent if the pool did not suffice.
 void launch_read(const View& view, const Transfer* transfers, u64 count, u8* buffer, u32* done, cudaStream_t stream);
 void launch_prepare_write(const View& view, const Transfer* transfers, u64 count, u32* spent, cudaStream_t stream);
-void launch_write(const View& view, const Transfer* transfers, u64 count, const u8* buffer, u32* done, cudaStream_t stream);
+void launch_write(const View& view, const Transfer* transfers, u64 count, const u8* buffer, u32* done,
+                  cudaStream_t stream);
 
 /// Lanes of one team, a bit each, as map and protect take them.
 struct TeamMask {

@@ -41,7 +41,7 @@ constexpr u16 kFirstKind = 0;
 constexpr u16 kRowNotImplemented = 0;  // with kKindOutOfLine
 constexpr u16 kRowNotPredecoded = 1;   // with kKindOutOfLine
 constexpr u16 kFirstRareRow = 2;       // with kKindOutOfLine: rare semantics
-constexpr u16 kRowParks = 0x8000;     // calls and returns: where lanes wait for each other
+constexpr u16 kRowParks = 0x8000;      // calls and returns: where lanes wait for each other
 /// The next word is a B or B.cond: run with this one. Bits 13:10 are its condition, 9:0 its offset in words.
 constexpr u16 kRowFolds = 0x4000;
 
@@ -54,14 +54,14 @@ struct View {
   u32* tables;        // page_count entries a team
   u64 first_page, page_count;
   u64 window_begin;
-  u8* frames;         // unit 0 is here
+  u8* frames;  // unit 0 is here
   Pool* pool;
-  u32* free_frames;   // stack of first units
+  u32* free_frames;       // stack of first units
   const Operands* code;   // kRowNotPredecoded, then the predecoded image; kind and row as in DeviceRow
   const DeviceRow* rows;  // kRowCount: for what is decoded on the device
   u32 code_begin;         // offset in the window of its first word
   u32 code_words;         // without that first one
-  u8* own_code;          // a team that wrote to executable pages, or whose pages changed: decodes as it runs
+  u8* own_code;           // a team that wrote to executable pages, or whose pages changed: decodes as it runs
   DecodeTable decode;
   const u32* cancel;
 };
