@@ -86,8 +86,7 @@ __global__ void prepare_write_kernel(const __grid_constant__ View view, const Tr
       if (entry >= kClaimed || !(entry & kPageShared) || atomicCAS(&memory.table[page], entry, kClaimed) != entry)
         entry = 0;
       // A write by the host counts as one by the guest: it may be code.
-      if (entry & kPageExecutable) view.own_code[team] = 1;
-      if (entry == 0 && (*(volatile u32*)&memory.table[page] & kPageExecutable)) view.own_code[team] = 1;
+      if (is_predecoded(view, page)) view.own_code[team] = 1;
     }
     entry = __shfl_sync(0xFFFFFFFFu, entry, 0);
     if (entry == 0) continue;
@@ -136,8 +135,7 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
   bool gives = action == MapAction::map && (all_mine || (agree && leader == 0));
   if (gives != (phase == MapPhase::give)) return;
 
-  bool code = __any_sync(0xFFFFFFFFu, ((old | wanted) & kPageExecutable) != 0);
-  if (code && thread == 0) view.own_code[which.team] = 1;
+  if (thread == 0 && is_predecoded(view, page)) view.own_code[which.team] = 1;
   bool own = entry != 0 && !(entry & kPageShared);
   u32 next;
   if (gives) {

@@ -34,7 +34,7 @@ __device__ inline u32 least(u32 members, u32 value) {
 }
 
 /// Offset of a pc that is not in the window, or not a multiple of 4; the pc itself is in the state array.
-constexpr u32 kOutside = 0xFFFFFFFFu;
+constexpr u32 kOutside = 0xFFFFFFFCu;
 
 /// Why a lane left the instruction loop without retiring the instruction.
 enum class Pending : u8 {

@@ -101,6 +101,12 @@ static __device__ inline void copy_column(const PagedMemory<kTeam>& memory, u32 
   for (u32 granule = 0; granule < kPageSize / 8; granule++) to[granule * kTeam] = from[granule * step];
 }
 
+/// Whether a page has predecoded words. A team that writes to such a page, or whose page changes, no longer runs them;
+/// what is executed elsewhere is decoded as it runs anyway.
+static __device__ inline bool is_predecoded(const View& view, u64 page) {
+  return (page << kPageBits) - view.code_begin < (u64)view.code_words * 4;
+}
+
 enum class CopyOutcome : u8 { copied, copied_code, out_of_memory };
 
 /// Gives a team its own copy of a shared page. The threads of `members`, lane 0 among them, together.
@@ -113,7 +119,7 @@ static __device__ __noinline__ CopyOutcome copy_team_page(const View& view, u32 
   frame = __shfl_sync(members, frame, 0);
   if (frame == 0) return CopyOutcome::out_of_memory;
   copy_column(memory, entry, frame);
-  bool code = (entry & kPageExecutable) != 0;
+  bool code = is_predecoded(view, page);
   __syncwarp(members);
   if (lane_in_team == 0) {
     memory.table[page] = frame << kPageFlagBits | (entry & kPageFlagMask & ~(u32)kPageShared);
