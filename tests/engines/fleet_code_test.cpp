@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a fleet may execute, and code that changes: written by its lane, by the host, in some lanes only, made
 // executable later. Every program runs freely and one instruction at a time.
+#include <algorithm>
+
 #include "fleet_fixture.h"
 
 namespace fleet_test {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Guest memory of a fleet: permissions and faults, accesses that cross pages, pages shared until written, maps that
 // differ between lanes, and a pool that is spent.
+#include <algorithm>
+
 #include "fleet_fixture.h"
 
 namespace fleet_test {
