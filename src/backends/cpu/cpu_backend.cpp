@@ -209,26 +209,23 @@ void CpuBackend::scatter_stops(std::span<const u32> lanes, std::span<const StopR
   for_lanes(lanes, [&](u64 lane) { stops_[lane] = stops[i++]; });
 }
 
+CpuBackend::Plane CpuBackend::plane(Field f) const {
+  if (f < Field::v0_low) return {field(f), 1};
+  // A lane's vector registers lie together, halves side by side.
+  const u64 n = static_cast<u64>(f) - static_cast<u64>(Field::v0_low);
+  return {reinterpret_cast<u64*>(vectors_.data()) + (n % 32) * 2 + n / 32, 64};
+}
+
 void CpuBackend::gather(Field f, std::span<const u32> lanes, std::span<u64> values) {
+  const Plane from = plane(f);
   size_t i = 0;
-  if (f >= Field::v0_low) {
-    u64 n = static_cast<u64>(f) - static_cast<u64>(Field::v0_low);
-    const u64* all = reinterpret_cast<const u64*>(vectors_.data()) + (n % 32) * 2 + n / 32;
-    return for_lanes(lanes, [&](u64 lane) { values[i++] = all[lane * 64]; });
-  }
-  const u64* all = field(f);
-  for_lanes(lanes, [&](u64 lane) { values[i++] = all[lane]; });
+  for_lanes(lanes, [&](u64 lane) { values[i++] = from.first[lane * from.stride]; });
 }
 
 void CpuBackend::scatter(Field f, std::span<const u32> lanes, std::span<const u64> values) {
+  const Plane to = plane(f);
   size_t i = 0;
-  if (f >= Field::v0_low) {
-    u64 n = static_cast<u64>(f) - static_cast<u64>(Field::v0_low);
-    u64* all = reinterpret_cast<u64*>(vectors_.data()) + (n % 32) * 2 + n / 32;
-    return for_lanes(lanes, [&](u64 lane) { all[lane * 64] = values[i++]; });
-  }
-  u64* all = field(f);
-  for_lanes(lanes, [&](u64 lane) { all[lane] = values[i++]; });
+  for_lanes(lanes, [&](u64 lane) { to.first[lane * to.stride] = values[i++]; });
 }
 
 void CpuBackend::fill(Field f, u64 value) {

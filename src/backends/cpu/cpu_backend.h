@@ -49,6 +49,12 @@ class CpuBackend final : public Backend {
  private:
   u64* field(Field f) const { return reinterpret_cast<u64*>(state_.data()) + static_cast<u64>(f) * lanes_; }
   u64* system_field(SystemField f) const;
+  /// Where a field of lane 0 is, and how far it is from lane to lane.
+  struct Plane {
+    u64* first;
+    u64 stride;
+  };
+  Plane plane(Field f) const;
   u32* table(u64 lane) const { return reinterpret_cast<u32*>(tables_.data()) + lane * window_pages_; }
   void attach(Lane& lane, u64 index);  // memory and code of a lane
   u64 run_lane(u64 index);             // returns instructions retired
