@@ -73,6 +73,11 @@ void append_hex(std::string& out, u64 value);
 void append_signed_hex(std::string& out, i64 value);
 /// x3, wzr, sp: width 32 or 64; 31 is SP or the zero register.
 void append_general_register(std::string& out, u32 width, u32 number, bool or_sp);
+
+/// The index of a load or store with a register offset: letter x says how wide it is.
+Printed index_register(const TokenContext& c, std::string& out);
+/// Its extension and shift, `scale` where letter S asks for one; a plain 64-bit index needs neither.
+Printed append_index_extend(const TokenContext& c, u32 scale, std::string& out);
 /// eq, ne, cs ...
 std::string_view condition_name(u32 condition);
 

@@ -3,6 +3,23 @@
 #include "isa/disassembly/tokens.h"
 
 namespace myriarm::disassembly {
+Printed index_register(const TokenContext& c, std::string& out) {
+  append_general_register(out, c.letter('x') ? 64 : 32, c.letter('m'), false);
+  return Printed::given;
+}
+
+Printed append_index_extend(const TokenContext& c, u32 scale, std::string& out) {
+  constexpr const char* kExtends[4] = {"uxtw", "lsl", "sxtw", "sxtx"};
+  u32 extend = c.letter('o') << 1 | c.letter('x');
+  bool shifted = c.letter('S') != 0;
+  out += kExtends[extend];
+  if (shifted) {
+    out += " #";
+    append_decimal(out, scale);
+  }
+  return given_if(extend != 1 || shifted);
+}
+
 namespace {
 
 /// The scaled offset of a pair.
@@ -11,23 +28,9 @@ Printed pair_imm(const TokenContext& c, std::string& out) {
   return given_if(c.operands.imm != 0);
 }
 
-/// The index of a register offset: option<0> says how wide it is.
-Printed index_register(const TokenContext& c, std::string& out) {
-  append_general_register(out, c.letter('x') ? 64 : 32, c.letter('m'), false);
-  return Printed::given;
-}
-
-/// Its extension with the shift amount; a plain 64-bit index needs neither.
+/// The extension of an index; byte accesses have a shift of 0, which is printed if it is asked for.
 Printed index_extend(const TokenContext& c, std::string& out) {
-  constexpr const char* kExtends[4] = {"uxtw", "lsl", "sxtw", "sxtx"};
-  u32 extend = c.letter('o') << 1 | c.letter('x');
-  bool shifted = c.letter('S') != 0;
-  out += kExtends[extend];
-  if (shifted) {
-    out += " #";
-    append_decimal(out, c.row.bits.substr(0, 2) == "00" ? 0 : static_cast<i64>(c.bits(30, 2)));
-  }
-  return given_if(extend != 1 || shifted);
+  return append_index_extend(c, c.row.bits.substr(0, 2) == "00" ? 0 : c.bits(30, 2), out);
 }
 
 /// pldl1keep ...; what has no name is a number.

@@ -169,20 +169,8 @@ Printed literal_label(const TokenContext& c, std::string& out) {
   append_hex(out, c.pc + c.operands.imm);
   return Printed::given;
 }
-Printed index_register(const TokenContext& c, std::string& out) {
-  append_general_register(out, c.letter('x') ? 64 : 32, c.letter('m'), false);
-  return Printed::given;
-}
 Printed index_extend(const TokenContext& c, std::string& out) {
-  constexpr const char* kExtends[4] = {"uxtw", "lsl", "sxtw", "sxtx"};
-  u32 extend = c.letter('o') << 1 | c.letter('x');
-  bool shifted = c.letter('S') != 0;
-  out += kExtends[extend];
-  if (shifted) {
-    out += " #";
-    append_decimal(out, fp_size_field(c.word));
-  }
-  return given_if(extend != 1 || shifted);
+  return append_index_extend(c, fp_size_field(c.word), out);
 }
 
 constexpr Token kTokens[] = {
