@@ -19,5 +19,9 @@ struct ArgumentError : Error {
 struct DeviceError : Error {
   using Error::Error;
 };
+/// The call does not fit what the fleet is doing: a second start() while it runs, any use after close().
+struct StateError : Error {
+  using Error::Error;
+};
 
 }  // namespace myriarm

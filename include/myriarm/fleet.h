@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fleet: N isolated copies ("lanes") of one program on one device. Every call works on many lanes at once,
 // because on a GPU a call costs as much for one lane as for thousands. One lane is a fleet of 1.
-// A fleet is used from one thread; cancel() alone may be called from any.
+// A fleet is used from one thread; cancel(), poll(), poll_lanes() and is_running() may be called from any. While a
+// run is in progress these and wait() are all that may be called; anything else is a StateError.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "myriarm/error.h"
 #include "myriarm/program.h"
+#include "myriarm/run.h"
+#include "myriarm/snapshot.h"
 #include "myriarm/stop.h"
 
 namespace myriarm {
@@ -49,20 +53,42 @@ std::vector<Device> devices();
 /// Why there is no CUDA device: empty if there is one.
 std::string cuda_unavailable_reason();
 
+/// What a lane's memory is.
+enum class MemoryPolicy : uint8_t {
+  private_copy,   ///< lanes share the program's pages and copy one when they first write to it
+  read_only,      ///< the same, and every store of a guest is a fault; the host may still write
+  transactional,  ///< private_copy, and the state before the first run since commit() or rollback() is kept
+  /// Each lane's window is one flat piece of memory that guest and host both use: memory_view() is that memory, and
+  /// what one side writes the other reads. With CUDA it is pinned memory of the host, and each access of the guest
+  /// goes over the bus; docs/limits.md says what that costs.
+  shared,
+  device_shared,  ///< flat as with shared, but in the device's own memory, for PyTorch or CuPy; on the CPU as shared
+};
+
 struct FleetOptions {
   std::string device = "auto";  ///< "auto", "cpu", "cuda", "cuda:N"
-  uint64_t lanes = 1;
-  /// Bytes of guest address space from the program's lowest page up; multiple of 4 KiB.
+  uint64_t lanes = 1;           ///< not looked at where several programs say how many each has
+  /// Bytes of guest address space from the lowest page of the programs up; multiple of 4 KiB. The shared policies
+  /// allocate all of it for each lane.
   uint64_t memory = uint64_t{64} << 20;
   uint64_t pool = 0;     ///< bytes for pages that lanes write, over all lanes; 0: what the device has
   unsigned threads = 0;  ///< CPU threads; 0: all
+  MemoryPolicy memory_policy = MemoryPolicy::private_copy;
 };
 
-/// What one call of run() did.
-struct RunResult {
-  uint64_t instructions = 0;  ///< retired in this call, over all lanes
-  double seconds = 0;
-  uint64_t stopped = 0;  ///< lanes that have a stop now
+/// Lanes of a program in a fleet of several.
+struct Placement {
+  Program program;
+  uint64_t lanes = 1;  ///< a multiple of kTeamLanes, except in the last placement
+};
+/// Lanes of one program are in teams of this many, on every device.
+constexpr uint64_t kTeamLanes = 32;
+
+/// Where one value of each lane lies. Valid as long as the fleet; not to be touched while it runs.
+struct ArrayView {
+  void* data = nullptr;     ///< of lane 0
+  int64_t lane_stride = 0;  ///< bytes from lane to lane
+  int cuda_device = -1;     ///< of device memory; -1: the host can use it
 };
 
 /// One piece of a batched memory access: `size` bytes at `address` of `lane`, at `offset` of the buffer.
@@ -78,6 +104,8 @@ class Fleet {
   /// Maps the program's segments and sets pc and sp of every lane; all else is zero and the limits are endless.
   /// Throws ArgumentError or DeviceError; nothing is left behind.
   Fleet(const Program& program, const FleetOptions& options);
+  /// Several programs in one window; lane numbers run on from each to the next.
+  Fleet(std::span<const Placement> programs, const FleetOptions& options);
   ~Fleet();
   Fleet(Fleet&&) noexcept;
   Fleet& operator=(Fleet&&) noexcept;
@@ -89,11 +117,27 @@ class Fleet {
   uint64_t memory_begin() const;  ///< first address of the guest's window
   uint64_t memory_end() const;    ///< one past its last
 
-  /// Runs every lane that has no stop until each has one, or until cancel(). Blocks.
-  RunResult run();
-  /// Ends a run() in another thread: its lanes stop with StopReason::cancelled within milliseconds. If none is
-  /// running, the next one ends at once.
+  MemoryPolicy memory_policy() const;
+
+  /// Runs lanes as the options say. Blocks. Throws ArgumentError for options that do not go together.
+  RunResult run(const RunOptions& options = {});
+  /// The same in a thread of the library: returns at once. Throws StateError if a run is in progress, or one has
+  /// ended that wait() was not called for.
+  void start(const RunOptions& options = {});
+  /// Whether a run that was started is in progress.
+  bool is_running() const;
+  /// How far the run is. Never waits for the device: what the running lanes publish some hundred times a second.
+  Poll poll() const;
+  /// For each lane the instructions retired so far, in all, and its signal; size lanes(), or empty.
+  void poll_lanes(std::span<uint64_t> instructions, std::span<Signal> signals) const;
+  /// Waits for the run that start() began, at most this many seconds; negative: as long as it takes. Nothing if it is
+  /// still running. Throws what ended it (a handler's exception, a DeviceError). StateError if none was started.
+  std::optional<RunResult> wait(double seconds = -1);
+  /// Ends a run: its lanes stop with StopReason::cancelled, each at an instruction boundary, within 100 ms. If none is
+  /// in progress, the next one ends at once.
   void cancel();
+  /// Cancels and waits for what runs, and frees everything; any other call is a StateError from then on.
+  void close();
 
   /// Stops of all lanes, size lanes(). Valid until the next run() or resume().
   std::span<const Stop> stops() const;
@@ -134,6 +178,26 @@ class Fleet {
   uint64_t pool_size() const;
   /// Makes the pool at least this large, for lanes that stopped with out_of_memory.
   void grow_pool(uint64_t bytes);
+
+  /// Registers, stops and memory of all lanes, or of some, as they are now.
+  Snapshot snapshot();
+  Snapshot snapshot(std::span<const uint32_t> lanes);
+  /// Gives the lanes of a snapshot of this fleet, or some of them, the state that they had.
+  void restore(const Snapshot& snapshot);
+  void restore(const Snapshot& snapshot, std::span<const uint32_t> lanes);
+  /// Gives the targets the state that `lane` has now: registers, counts, stop and memory. Pages are shared until
+  /// they are written to.
+  void fork(uint32_t lane, std::span<const uint32_t> targets);
+  /// transactional: keeps what the runs since the last commit() or rollback() did, or takes it back: registers, counts,
+  /// stops and memory. Changes that the host made before the first of these runs stay. StateError with another policy.
+  void commit();
+  void rollback();
+
+  /// Where a field of all lanes lies: no copy. Values that a register cannot hold have no defined effect.
+  ArrayView view(Field field);
+  /// shared, device_shared: where the windows of the lanes lie, memory_begin() of lane 0 first. StateError with another
+  /// policy. Instructions written through it are seen from the next run on.
+  ArrayView memory_view();
 
  private:
   struct Impl;

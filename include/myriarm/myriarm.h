@@ -7,5 +7,7 @@
 #include "myriarm/isa.h"
 #include "myriarm/linux.h"
 #include "myriarm/program.h"
+#include "myriarm/run.h"
+#include "myriarm/snapshot.h"
 #include "myriarm/stop.h"
 #include "myriarm/version.h"

@@ -36,8 +36,26 @@ struct Stop {
   uint64_t address = 0;  ///< fault: the first inaccessible byte; undefined: the instruction word
 };
 
+/// Number of values of StopReason.
+constexpr unsigned kStopReasons = 10;
+
+/// What the host is told of a lane or of a whole batch, in the numbers of the systems that myriarm grew out of, which
+/// had the first four.
+enum class Signal : uint8_t {
+  running = 0,     ///< no stop
+  halt = 1,        ///< halt, exited
+  syscall = 2,     ///< syscall
+  checkpoint = 3,  ///< budget: a batch ended normally
+  fault = 4,       ///< fault, undefined, out_of_memory
+  breakpoint = 5,  ///< breakpoint
+  cancelled = 6,   ///< cancelled
+};
+/// The signal that a stop is.
+Signal signal_of(StopReason reason);
+
 /// Lower-case name as the command line and JSON print it: "halt", "out_of_memory", ...
 const char* name(StopReason reason);
 const char* name(FaultKind kind);
+const char* name(Signal signal);
 
 }  // namespace myriarm

@@ -22,13 +22,37 @@ struct ImagePage {
   u32 permissions;        // Permission flags of the public API
   std::vector<u8> bytes;  // kPageSize bytes, or empty for pages of zeros
 };
-/// The program in its window: what every lane begins with.
-struct Image {
-  u64 window_begin;  // multiple of 4 KiB
-  u64 window_pages;
+/// One program: what its lanes begin with.
+struct ImageProgram {
   std::vector<ImagePage> pages;  // by rising page
   u64 entry;
   u64 stack_pointer;
+  u64 lanes;  // a multiple of kTeamLanes, but in the last program
+};
+/// The programs in their window.
+struct Image {
+  u64 window_begin;  // multiple of 4 KiB
+  u64 window_pages;
+  std::vector<ImageProgram> programs;  // at least one
+};
+
+constexpr u32 kStopCodes = kStopReasons;
+
+/// What one call of run() is to do. A run is one or more calls: the first says how far it may go.
+struct RunOrder {
+  bool first = true;    // a run begins: every lane may retire `budget` from here on, or less if its limit comes first
+  bool go_on = true;    // with `first`: lanes with StopCode::budget or cancelled run too
+  u64 budget = ~u64{0};  // with `first`
+  u64 batch = ~u64{0};   // most instructions of a lane in one batch
+  u64 batches = 1;       // batches to run in this call, without the host where the device can
+};
+/// With `first` false, lanes without a stop run, and those with StopCode::budget that have budget left. Either way a
+/// lane that begins a batch and retires `batch` in it, or has no budget left, has StopCode::budget after it.
+struct RunReport {
+  u64 retired = 0;
+  u64 batches = 0;
+  u64 left = 0;                // lanes with StopCode::budget that have budget left
+  u64 stops[kStopCodes] = {};  // lanes that got this stop, between batches of one call not counting budget
 };
 
 class Backend {
@@ -36,10 +60,14 @@ class Backend {
   virtual ~Backend() = default;
   virtual const char* engine() const = 0;
 
-  /// Runs all lanes without a stop until each has one. Returns instructions retired.
-  virtual u64 run() = 0;
-  /// Safe from any thread.
+  /// Runs batches until `order.batches` are done, no lane is left, or it was cancelled.
+  virtual RunReport run(const RunOrder& order) = 0;
+  /// Safe from any thread. Stays until clear_cancel(): a run that begins with it ends at once.
   virtual void cancel() = 0;
+  virtual void clear_cancel() = 0;
+  /// Safe from any thread, also while run() is at work, and then up to some milliseconds old: retired counts and
+  /// StopCodes of all lanes. Size lanes, or empty.
+  virtual void progress(std::span<u64> retired, std::span<StopCode> codes) const = 0;
 
   /// All stops, size lanes; valid until run or scatter_stops.
   virtual std::span<const StopRecord> stops() = 0;
@@ -60,6 +88,18 @@ class Backend {
   virtual u64 pool_used() = 0;
   virtual u64 pool_size() = 0;
   virtual void grow_pool(u64 bytes) = 0;
+
+  /// Keeps the state of these lanes (rising, no lane twice; empty: all) under a number. Throws DeviceError if there is
+  /// no room, and then nothing has changed.
+  virtual u64 take_snapshot(std::span<const u32> lanes) = 0;
+  virtual void drop_snapshot(u64 number) = 0;
+  /// Gives lane to[i] all that lane from[i] of the snapshot had. No lane is twice in `to`. Both empty: every lane of
+  /// the snapshot gets its own. Throws DeviceError if there is no room, and then nothing has changed.
+  virtual void restore(u64 number, std::span<const u32> from, std::span<const u32> to) = 0;
+
+  virtual ArrayView view(Field field) = 0;
+  /// Null data unless the policy is shared or device_shared.
+  virtual ArrayView memory_view() = 0;
 };
 
 /// The processor of the host, which is always there.

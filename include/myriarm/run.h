@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a fleet is run: the modes and their options, what they report, and system calls that the caller serves.
+// Every mode is the same engine and gives the same results and counts; they differ in who starts the next batch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "myriarm/stop.h"
+
+namespace myriarm {
+
+class Fleet;
+
+/// No limit, for a count.
+constexpr uint64_t kEndless = ~uint64_t{0};
+
+enum class Mode : uint8_t {
+  run,            ///< one dispatch, until every lane has a stop
+  continuous,     ///< batches, each started by the host
+  mega,           ///< one dispatch for a whole budget: run, with `instructions` required
+  self_dispatch,  ///< batches, each started by the one before it on the device; on the CPU as continuous
+};
+
+/// What happened in one batch, or in a whole run.
+struct BatchReport {
+  uint64_t batch = 0;         ///< its number, from 0
+  uint64_t instructions = 0;  ///< retired in it, over all lanes
+  uint64_t lanes_left = 0;    ///< lanes that stopped for the end of the batch and have budget for another
+  /// Lanes that got this stop in it, by StopReason.
+  std::array<uint64_t, kStopReasons> stops{};
+  /// The most urgent of these stops: fault, then syscall, breakpoint, cancelled, halt; checkpoint if there was none.
+  Signal signal = Signal::running;
+};
+
+/// What is done with a lane whose system call was served.
+enum class SyscallAction : uint8_t {
+  resume,  ///< x0 becomes the result, and the lane goes on
+  stop,    ///< x0 becomes the result, and the lane keeps its stop
+  exit,    ///< the lane's stop becomes StopReason::exited with the result as its status
+};
+/// The lanes that stopped at an SVC, all in one call. Index i is the same lane in every array.
+struct SyscallBatch {
+  std::span<const uint32_t> lanes;
+  std::span<const uint64_t> numbers;     ///< x8, where Linux has the number
+  std::span<const uint32_t> immediates;  ///< imm16 of the SVC
+  std::span<const uint64_t> arguments;   ///< x0 to x5 of lane i at 6 * i
+  std::span<uint64_t> results;           ///< for x0; holds x0
+  std::span<SyscallAction> actions;      ///< holds resume
+};
+/// May read and write the fleet's registers and memory, but not run it. What it throws ends the run: the lanes of the
+/// batch keep their syscall stop, and run() or wait() throws it on.
+using SyscallHandler = std::function<void(Fleet&, const SyscallBatch&)>;
+
+struct RunOptions {
+  Mode mode = Mode::run;
+  /// Most instructions that each lane retires in this call; a lane that has retired them stops with
+  /// StopReason::budget, as it does at its Field::limit.
+  uint64_t instructions = kEndless;
+  uint64_t instructions_per_batch = 10'000'000;  ///< continuous, self_dispatch: of each lane, in one batch
+  uint64_t max_batches = kEndless;               ///< continuous, self_dispatch: lanes that are left stop with budget
+  /// Seconds, 0 for none. The lanes that run then stop with StopReason::cancelled, at an instruction boundary.
+  double timeout = 0;
+  /// Lanes that an earlier run left with StopReason::budget or cancelled run too. If false, only those without a stop.
+  bool go_on = true;
+  /// continuous: called after each batch; the run ends when it gives false. May use the fleet as SyscallHandler may.
+  std::function<bool(Fleet&, const BatchReport&)> on_batch;
+  /// If set, SVC stops are served: when all lanes of a batch have stopped, in one call, and the lanes go on.
+  SyscallHandler on_syscall;
+};
+
+/// What one call of run() or start() did.
+struct RunResult {
+  uint64_t instructions = 0;  ///< retired in this call, over all lanes
+  uint64_t batches = 0;       ///< dispatches of the engine, or batches of the device's own
+  double seconds = 0;
+  uint64_t stopped = 0;     ///< lanes that have a stop now
+  uint64_t lanes_left = 0;  ///< lanes that go on in the next run
+  bool timed_out = false;
+  /// As in BatchReport, of the whole call; served system calls do not count. checkpoint if it timed out.
+  std::array<uint64_t, kStopReasons> stops{};
+  Signal signal = Signal::running;
+};
+
+/// A look at a run in progress, or at the last one.
+struct Poll {
+  bool running = false;
+  uint64_t instructions = 0;   ///< retired so far in this run, over all lanes; at least, while it runs
+  uint64_t lanes_running = 0;  ///< lanes without a stop
+  double seconds = 0;          ///< since the run began, to its end
+  Signal signal = Signal::running;  ///< of the run, when it has ended
+};
+
+}  // namespace myriarm
