@@ -35,7 +35,8 @@ struct Control {
   u64 budget, batch;
   u64 batches;  // of a chain that the device launches by itself
   Phase phase;
-  u32 go_on;
+  u16 go_on;
+  u16 feeds;  // the host may have more memory for a lane that has none left: the chain ends for it
 };
 /// What came of it.
 struct Report {
@@ -97,7 +98,7 @@ struct View {
   u8* own_code;        // a team that wrote to predecoded pages, or whose pages changed: decodes as it runs
   u8* flat_permissions;  // where memory is flat: permissions by lane, a page at a time; null where it is not
   DecodeTable decode;
-  const Control* control;
+  Control* control;
   Report* report;
   // Memory of the host.
   const u32* cancel;
