@@ -41,8 +41,9 @@ RunReport CudaBackend::run(const RunOrder& order) {
   if (is_flat(view_)) launch_compare_code(view_, image_, stream_);
   stops_are_current_ = false;
   RunReport total;
-  Control control{order.budget, order.batch, std::max<u64>(order.batches, 1), order.first ? Phase::first : Phase::next,
-                  order.go_on, pool_is_automatic_};
+  Control control{
+      order.budget, order.batch,       std::max<u64>(order.batches, 1), order.first ? Phase::first : Phase::next,
+      order.go_on,  pool_is_automatic_};
   constexpr u32 kStarved = static_cast<u32>(StopCode::out_of_memory), kSpent = static_cast<u32>(StopCode::budget);
   for (;;) {
     const Report report = dispatch(control);

@@ -59,8 +59,9 @@ class PinnedArray {
 
   /// Once.
   void resize(u64 count, const char* what) {
-    check(cudaHostAlloc(reinterpret_cast<void**>(&data_), count * sizeof(T), cudaHostAllocMapped | cudaHostAllocPortable),
-          what);
+    check(
+        cudaHostAlloc(reinterpret_cast<void**>(&data_), count * sizeof(T), cudaHostAllocMapped | cudaHostAllocPortable),
+        what);
   }
   T* data() const { return data_; }
 

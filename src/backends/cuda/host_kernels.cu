@@ -219,8 +219,8 @@ __global__ void compare_code_kernel(const __grid_constant__ View view, const u8*
     const u64* from = (const u64*)(image + ((u64)(base[page] >> kPageFlagBits) << kPageBits));
     differs |= (entry & 7) != (base[page] & 7) || (entry & kPageDiffer) != 0;
     for (u32 lane = 0; lane < kTeam && (u64)team * kTeam + lane < view.lanes; lane++) {
-      const volatile u64* own = (const volatile u64*)memory_of(view, team, lane)
-                                    .locate(flat_unit(view, team, page) << kPageFlagBits, 0);
+      const volatile u64* own =
+          (const volatile u64*)memory_of(view, team, lane).locate(flat_unit(view, team, page) << kPageFlagBits, 0);
       for (u32 granule = threadIdx.x; granule < kPageSize / 8; granule += blockDim.x)
         differs |= own[granule] != from[granule];
     }

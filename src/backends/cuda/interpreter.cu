@@ -360,8 +360,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   if (__ballot_sync(members, alive) == 0) return;
 
   const u32 column = (u32)__cvta_generic_to_shared(shared) + (warp * kSlotCount * kTeam + lane_in_team) * 8;
-  Interpreter<true> cpu{view, column, view.tables + team * view.page_count, lane,
-                        (u32)(lane_in_team * view.lane_step)};
+  Interpreter<true> cpu{view, column, view.tables + team * view.page_count, lane, (u32)(lane_in_team * view.lane_step)};
   for (u32 slot = 0; slot <= kSlotSP; slot++) cpu.set_r(slot, view.state[slot * view.lanes + lane]);
   cpu.set_r(kSlotZero, 0);
   cpu.nzcv = (u32)view.state[kPlaneNzcv * view.lanes + lane] & 15;

@@ -69,14 +69,14 @@ void launch_feed(const View& view, cudaStream_t stream);
 
 /// Teams whose pages a snapshot holds: slices of their tables.
 struct SavedTeams {
-  const u32* index;    // of each team of the fleet, in the arrays below, or kNotSaved
-  const u32* teams;    // `count` of the fleet's teams
+  const u32* index;     // of each team of the fleet, in the arrays below, or kNotSaved
+  const u32* teams;     // `count` of the fleet's teams
   const u32* programs;  // of each, then
   u32 count;
   const u64* touched;  // which slices are there
   const u32* first;    // where they begin in `entries`, one after the other
   u32* entries;
-  u8* permissions;     // where memory is flat: by lane, page_count * kTeam a team; else null
+  u8* permissions;  // where memory is flat: by lane, page_count * kTeam a team; else null
 };
 constexpr u32 kNotSaved = 0xFFFFFFFFu;
 /// Fills `entries` from the tables: both hold the frames from then on.

@@ -12,8 +12,8 @@ struct SavedLanes {
   // Of these lanes, in this order.
   DeviceArray<u64> planes, vectors;  // vectors: null if the fleet had none yet
   DeviceArray<StopRecord> stops;
-  DeviceArray<u8> flat_memory;       // windows, where memory is flat and on the device
-  std::vector<u8> host_memory;       // where it is flat and on the host
+  DeviceArray<u8> flat_memory;  // windows, where memory is flat and on the device
+  std::vector<u8> host_memory;  // where it is flat and on the host
   // Of the teams that the lanes are in.
   std::vector<u32> teams, programs;
   DeviceArray<u32> team_index, team_list, team_programs, first, entries;

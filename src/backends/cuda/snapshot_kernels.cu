@@ -18,8 +18,8 @@ __device__ u32 saved_entry(const View& view, const SavedTeams& saved, u32 index,
   const u32 slice = (u32)(page >> view.slice_shift);
   if (!(touched >> slice & 1)) return view.base_tables[saved.programs[index] * view.page_count + page];
   const u32 before = (u32)__popcll(touched & (((u64)1 << slice) - 1));
-  return saved.entries[saved.first[index] + ((u64)before << view.slice_shift) +
-                       (page & (((u64)1 << view.slice_shift) - 1))];
+  return saved
+      .entries[saved.first[index] + ((u64)before << view.slice_shift) + (page & (((u64)1 << view.slice_shift) - 1))];
 }
 
 /// One block a saved team.

@@ -42,7 +42,7 @@ struct Control {
 struct Report {
   u64 retired;
   u64 batches;
-  u64 left;               // lanes with StopCode::budget that have budget left, after the last batch
+  u64 left;                   // lanes with StopCode::budget that have budget left, after the last batch
   u64 stops[kStopCodeCount];  // lanes that have this stop now and did not before; budget: those with none left
 };
 
@@ -91,11 +91,12 @@ struct View {
   u64* touched;             // of each team: slices of its table that may differ from the program's
   const u32* team_program;  // program of each team
   const u32* base_tables;   // page_count entries a program: its lanes' tables at the beginning
-  const Operands* code;     // kRowNotPredecoded, then the predecoded programs, `code_words` each; kind and row as DeviceRow
-  const DeviceRow* rows;    // kRowCount: for what is decoded on the device
-  u32 code_begin;           // offset in the window of the first word of each
+  const Operands*
+      code;  // kRowNotPredecoded, then the predecoded programs, `code_words` each; kind and row as DeviceRow
+  const DeviceRow* rows;  // kRowCount: for what is decoded on the device
+  u32 code_begin;         // offset in the window of the first word of each
   u32 code_words;
-  u8* own_code;        // a team that wrote to predecoded pages, or whose pages changed: decodes as it runs
+  u8* own_code;          // a team that wrote to predecoded pages, or whose pages changed: decodes as it runs
   u8* flat_permissions;  // where memory is flat: permissions by lane, a page at a time; null where it is not
   DecodeTable decode;
   Control* control;
@@ -127,9 +128,8 @@ MYR_FN u32 entry_of_lane(const View& view, u32 team, u64 page, u32 entry, u32 la
 }
 
 MYR_FN PagedMemory<kTeam> memory_of(const View& view, u32 team, u32 lane_in_team) {
-  return {view.frames,     view.tables + team * view.page_count, view.first_page,
-          view.page_count, lane_in_team,                         view.granule_step,
-          (u32)(lane_in_team * view.lane_step)};
+  return {view.frames,       view.tables + team * view.page_count, view.first_page, view.page_count, lane_in_team,
+          view.granule_step, (u32)(lane_in_team * view.lane_step)};
 }
 
 }  // namespace myriarm::cuda
