@@ -151,7 +151,7 @@ Fleet::Fleet(const Program& program, const FleetOptions& options) : impl_(std::m
     throw ArgumentError(std::to_string(options.lanes) + " lanes are too many; ask for at most 16777216");
   }
   impl_->options = options;
-  const Image image = make_image(program, options.memory);
+  const Image image = make_image(program, options.memory, options.lanes);
   impl_->window_begin = image.window_begin;
   impl_->window_pages = image.window_pages;
   impl_->backend = make_backend(image, options, impl_->device);
@@ -166,11 +166,12 @@ const char* Fleet::engine() const { return impl_->backend->engine(); }
 uint64_t Fleet::memory_begin() const { return impl_->window_begin; }
 uint64_t Fleet::memory_end() const { return impl_->window_begin + (impl_->window_pages << kPageBits); }
 
-RunResult Fleet::run() {
+RunResult Fleet::run(const RunOptions&) {
   auto start = std::chrono::steady_clock::now();
   impl_->stops_current = false;
   RunResult result;
-  result.instructions = impl_->backend->run();
+  result.instructions = impl_->backend->run({.go_on = false}).retired;
+  impl_->backend->clear_cancel();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   for (const StopRecord& stop : impl_->backend->stops()) result.stopped += stop.code != StopCode::none;
   return result;

@@ -14,24 +14,24 @@ std::string hex(u64 value) {
 }
 
 /// The pages of a segment that begins at or beyond the end of those before it.
-void add_pages(Image& image, const Segment& s) {
+void add_pages(const Image& image, ImageProgram& program, const Segment& s) {
   u64 page = (s.address - image.window_begin) >> kPageBits;
   const u64 end = ((s.address + s.size - 1 - image.window_begin) >> kPageBits) + 1;
-  if (!image.pages.empty()) {
+  if (!program.pages.empty()) {
     // The page that two segments share stands alone.
-    ImagePage& last = image.pages.back();
+    ImagePage& last = program.pages.back();
     if (last.page + last.count > page && last.count > 1) {
       last.count--;
-      image.pages.push_back({page, 1, last.permissions, {}});
+      program.pages.push_back({page, 1, last.permissions, {}});
     }
   }
   while (page < end) {
     const u64 begin = image.window_begin + (page << kPageBits);
     const u64 from = std::max(begin, s.address);
     const u64 to = std::min(begin + kPageSize, s.address + s.bytes.size());
-    const bool shared = !image.pages.empty() && image.pages.back().page == page;
-    if (!shared) image.pages.push_back({page, from < to ? 1 : end - page, 0, {}});
-    ImagePage& target = image.pages.back();
+    const bool shared = !program.pages.empty() && program.pages.back().page == page;
+    if (!shared) program.pages.push_back({page, from < to ? 1 : end - page, 0, {}});
+    ImagePage& target = program.pages.back();
     target.permissions |= s.permissions;
     if (from < to) {
       target.bytes.resize(kPageSize);
@@ -43,7 +43,7 @@ void add_pages(Image& image, const Segment& s) {
 
 }  // namespace
 
-Image make_image(const Program& program, u64 memory) {
+Image make_image(const Program& program, u64 memory, u64 lanes) {
   const std::string who = program.name.empty() ? "program" : program.name;
   if (memory == 0 || memory % kPageSize != 0) {
     throw ArgumentError("memory of " + std::to_string(memory) + " bytes is not a positive multiple of 4096");
@@ -78,9 +78,8 @@ Image make_image(const Program& program, u64 memory) {
                         hex(image.window_begin) + " on, but memory is " + std::to_string(memory >> 20) +
                         " MiB; ask for more memory");
   }
-  image.entry = program.entry;
-  image.stack_pointer = program.stack_pointer;
-  for (const Segment* s : segments) add_pages(image, *s);
+  image.programs.push_back({{}, program.entry, program.stack_pointer, lanes});
+  for (const Segment* s : segments) add_pages(image, image.programs.back(), *s);
   return image;
 }
 

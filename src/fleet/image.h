@@ -7,6 +7,6 @@
 namespace myriarm {
 
 /// Throws ArgumentError if segments overlap, wrap around, or do not fit into `memory` bytes from the lowest page up.
-Image make_image(const Program& program, u64 memory);
+Image make_image(const Program& program, u64 memory, u64 lanes);
 
 }  // namespace myriarm
