@@ -36,7 +36,7 @@ struct Image {
   std::vector<ImageProgram> programs;  // at least one
 };
 
-static_assert(kStopCodeCount == kStopReasons, "the same list");
+static_assert(kStopCodes == kStopReasons, "the same list");
 
 /// What one call of run() is to do. A run is one or more calls: the first says how far it may go.
 struct RunOrder {
@@ -52,7 +52,7 @@ struct RunReport {
   u64 retired = 0;
   u64 batches = 0;
   u64 left = 0;                // lanes with StopCode::budget that have budget left
-  u64 stops[kStopCodeCount] = {};  // lanes that got this stop, between batches of one call not counting budget
+  u64 stops[kStopCodes] = {};  // lanes that got this stop, between batches of one call not counting budget
 };
 
 class Backend {

@@ -20,7 +20,7 @@ enum class StopCode : u8 {
   exited,         // the program has ended (set by the host's system-call layer)
 };
 
-constexpr u32 kStopCodeCount = 10;
+constexpr u32 kStopCodes = 10;
 
 enum class FaultCode : u8 {
   none,

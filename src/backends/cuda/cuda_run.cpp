@@ -49,7 +49,7 @@ RunReport CudaBackend::run(const RunOrder& order) {
     const Report report = dispatch(control);
     total.retired += report.retired;
     total.left = control.phase == Phase::again ? total.left + report.left : report.left;
-    for (u32 code = 0; code < kStopCodeCount; code++) total.stops[code] += report.stops[code];
+    for (u32 code = 0; code < kStopCodes; code++) total.stops[code] += report.stops[code];
     // A batch that goes on was counted when it began.
     total.batches += control.phase == Phase::again ? report.batches - 1 : report.batches;
     const bool starved = control.feeds && report.stops[kStarved] != 0;

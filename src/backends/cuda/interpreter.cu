@@ -321,7 +321,7 @@ __device__ __noinline__ void add_to_report(Report* report, u32 members, u64 reti
   for (u32 rest = members; rest != 0; rest &= rest - 1) sum += __shfl_sync(members, retired, __ffs(rest) - 1);
   const bool first = threadIdx.x % kTeam == __ffs(members) - 1;
   if (first && sum != 0) atomicAdd((unsigned long long*)&report->retired, (unsigned long long)sum);
-  for (u32 reason = 0; reason < kStopCodeCount; reason++) {
+  for (u32 reason = 0; reason < kStopCodes; reason++) {
     u32 count = __popc(__ballot_sync(members, took_part && !left && (u32)code == reason));
     if (first && count != 0) atomicAdd((unsigned long long*)&report->stops[reason], (unsigned long long)count);
   }

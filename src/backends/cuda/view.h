@@ -43,7 +43,7 @@ struct Report {
   u64 retired;
   u64 batches;
   u64 left;                   // lanes with StopCode::budget that have budget left, after the last batch
-  u64 stops[kStopCodeCount];  // lanes that have this stop now and did not before; budget: those with none left
+  u64 stops[kStopCodes];  // lanes that have this stop now and did not before; budget: those with none left
 };
 
 /// Planes of the state array, in the order of Field up to `limit`, then the exclusive monitor, then how far the run
