@@ -82,8 +82,8 @@ class CpuBackend final : public Backend {
   void begin_run(const RunOrder& order);
   void go_on();  // lanes that have budget left have no stop any more
   bool has_budget(u64 lane) const;
-  /// `last`: no other batch follows in this call. `host_was_here`: since the batch before.
-  Tally run_batch(u64 batch, bool last, bool host_was_here);
+  /// `host_was_here`: since the batch before.
+  Tally run_batch(u64 batch, bool host_was_here);
   void run_lane(u64 index, u64 limit);
   void execute(Lane& lane, u64 index, Position& at, u64 limit);  // until a stop
   bool cancelled() const { return cancel_.load(std::memory_order_relaxed); }

@@ -68,8 +68,8 @@ bool store_pair_slow(Lane* lane, u64 address, u64 first, u64 second, u32 size);
 /// The instruction word at an executable address; 0 if it cannot be read.
 u32 fetch_word(const Lane& lane, u64 pc);
 
-/// Where the byte at `address` lies for a write, after copying a page that others hold too. Null: a stop was recorded, or the lane
-/// must restart the instruction. `forced` ignores permissions (the host writes).
+/// Where the byte at `address` lies for a write, after copying a page that others hold too. Null: a stop was recorded,
+/// or the lane must restart the instruction. `forced` ignores permissions (the host writes).
 u8* writable_byte(Lane& lane, u64 address, bool forced);
 /// Tells a lane's code that bytes were written.
 void code_written(Lane& lane, u64 address, u64 size);

@@ -117,7 +117,7 @@ void CpuBackend::go_on() {
   }
 }
 
-CpuBackend::Tally CpuBackend::run_batch(u64 batch, bool last, bool host_was_here) {
+CpuBackend::Tally CpuBackend::run_batch(u64 batch, bool host_was_here) {
   std::atomic<u64> next{0};
   std::mutex mutex;
   Tally total;
@@ -147,8 +147,8 @@ CpuBackend::Tally CpuBackend::run_batch(u64 batch, bool last, bool host_was_here
         } else {
           tally.stops[static_cast<u32>(code)]++;
         }
-        // A lane that waits for its next batch is running, to those who look.
-        if (!left || last) std::atomic_ref(codes_[lane]).store(code, std::memory_order_release);
+        // A lane that waits for its next batch is running, to those who look; run() says otherwise if none comes.
+        if (!left) std::atomic_ref(codes_[lane]).store(code, std::memory_order_release);
       }
     }
     std::lock_guard lock(mutex);
@@ -165,22 +165,20 @@ RunReport CpuBackend::run(const RunOrder& order) {
   while (report.batches < order.batches) {
     if (!order.first || report.batches != 0) go_on();
     tally.left = 0;
-    tally.add(run_batch(order.batch, report.batches + 1 == order.batches, report.batches == 0));
+    tally.add(run_batch(order.batch, report.batches == 0));
     report.batches++;
     if (tally.left == 0 || cancelled()) break;
   }
-  if (tally.left != 0 && cancelled()) {
+  if (tally.left != 0) {
+    const StopCode code = cancelled() ? StopCode::cancelled : StopCode::budget;
     for (u64 lane = 0; lane < lanes_; lane++) {
-      if (stops_[lane].code != StopCode::budget || !has_budget(lane)) continue;
-      set_stop(lane, stop_of(StopCode::cancelled));
-      tally.stops[static_cast<u32>(StopCode::cancelled)]++;
+      if (stops_[lane].code == StopCode::budget && has_budget(lane)) set_stop(lane, stop_of(code));
     }
-    tally.left = 0;
+    tally.stops[static_cast<u32>(code)] += tally.left;
+    if (code == StopCode::budget) report.left = tally.left;
   }
   report.retired = tally.retired;
-  report.left = tally.left;
   std::copy_n(tally.stops, kStopCodes, report.stops);
-  report.stops[static_cast<u32>(StopCode::budget)] += tally.left;
   return report;
 }
 
