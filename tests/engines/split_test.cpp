@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any split of a run into calls, batches, modes, time-outs, cancels and snapshots that are gone back to leaves the state
 // and the counts of one run.
+#include <chrono>
+#include <thread>
+
 #include "mode_fixture.h"
 
 namespace fleet_test {
@@ -17,10 +20,8 @@ INSTANTIATE_TEST_SUITE_P(All, Splits,
                                   (std::get<2>(info.param) ? "_changes_itself" : "");
                          });
 
-TEST_P(Splits, LeaveTheStateOfOneRun) {
-  auto [lanes, seed, changes_itself] = GetParam();
-  if (lanes == 1000 && (seed != 1 || changes_itself)) GTEST_SKIP() << "once is enough";
-  const uint64_t rounds = lanes == 1000 ? 60 : 800;
+/// Runs the wandering program in one go, and in random pieces. `scale`: how many times longer program and pieces are.
+void split(uint64_t lanes, uint32_t seed, bool changes_itself, uint64_t rounds, uint64_t scale) {
   const Words words = wandering_program(changes_itself);
   const uint32_t permissions = kRead | kExecute | (changes_itself ? uint32_t{kWrite} : 0);
   Fleet whole = fleet_of(words, lanes, permissions), parts = fleet_of(words, lanes, permissions);
@@ -35,9 +36,10 @@ TEST_P(Splits, LeaveTheStateOfOneRun) {
   uint64_t sum = 0;
   for (int call = 0; call < 400; call++) {
     const How& how = kHows[below(std::size(kHows))];
-    RunOptions options = budget_of(1 + below(call % 3 == 0 ? 20 : 3000), 1 + below(call % 2 == 0 ? 2000 : 200));
+    RunOptions options =
+        budget_of(1 + below(scale * (call % 3 == 0 ? 20 : 3000)), 1 + below(scale * (call % 2 == 0 ? 2000 : 200)));
     // Few batches are not worth the launches, and an endless budget is cut by batches, time or a cancel.
-    if (options.instructions / options.instructions_per_batch > 40) options.instructions_per_batch = 400;
+    if (options.instructions / options.instructions_per_batch > 40) options.instructions_per_batch = 400 * scale;
     options.mode = how.mode;
     switch (below(5)) {
       case 0: options.max_batches = 1 + below(5); break;
@@ -54,7 +56,10 @@ TEST_P(Splits, LeaveTheStateOfOneRun) {
     RunResult result;
     if (how.async) {
       parts.start(options);
-      if (below(2) == 0) parts.cancel();
+      if (below(2) == 0) {
+        std::this_thread::sleep_for(std::chrono::microseconds(below(20 * scale)));
+        parts.cancel();
+      }
       result = parts.wait().value();
     } else {
       result = parts.run(options);
@@ -80,6 +85,17 @@ TEST_P(Splits, LeaveTheStateOfOneRun) {
   uint64_t halted = 0;
   for (const Stop& stop : whole.stops()) halted += stop.reason == StopReason::halt;
   EXPECT_EQ(halted, lanes - (lanes + 2) / 4);
+}
+
+TEST_P(Splits, LeaveTheStateOfOneRun) {
+  auto [lanes, seed, changes_itself] = GetParam();
+  if (lanes == 1000 && (seed != 1 || changes_itself)) GTEST_SKIP() << "once is enough";
+  split(lanes, seed, changes_itself, lanes == 1000 ? 60 : 800, 1);
+}
+
+TEST(SplitsOfLongRuns, LeaveTheStateOfOneRun) {
+  // Long enough for a cancel to come in the middle of a lane's batch.
+  for (uint32_t seed : {1u, 2u, 3u}) split(5, seed, false, 20'000, 60);
 }
 
 }  // namespace
