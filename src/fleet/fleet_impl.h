@@ -74,7 +74,7 @@ struct Fleet::Impl {
   bool in_engine = false;   ///< the backend is at work, and its progress counts
   u64 retired = 0;          ///< by the calls of the backend that have returned
   u64 progress_base = 0;    ///< what the lanes' counts add up to, less `retired`, as the backend began
-  std::optional<u64> left;  ///< lanes that go on, between calls of the backend
+  std::optional<u64> left;  ///< lanes to run or to go on, while the backend is not at work
   mutable u64 polled = 0;   ///< the most that poll() has said in this run
   mutable std::vector<u64> counts;
   mutable std::vector<StopCode> codes;

@@ -107,6 +107,8 @@ class Fleet::Impl::Run {
       ran_[lane] = stops[lane].reason == StopReason::none || (options_.go_on && goes_on(stops[lane].reason));
     }
     note_waiting(stops);
+    std::lock_guard lock(impl_.mutex);
+    impl_.left = static_cast<u64>(std::count(ran_.begin(), ran_.end(), true));
   }
 
   void note_waiting(const std::vector<Stop>& stops) {
