@@ -184,6 +184,7 @@ constexpr uint32_t ubfx(uint32_t d, uint32_t n, uint32_t lsb, uint32_t width) {
 constexpr uint32_t tbnz(uint32_t t, uint32_t bit, int32_t words) {
   return 0x37000000 | bit / 32 << 31 | bit % 32 << 19 | guest::distance(words, 14) << 5 | t;
 }
+constexpr uint32_t stxr(uint32_t s, uint32_t t, uint32_t n) { return 0xC8007C00 | s << 16 | n << 5 | t; }
 constexpr uint32_t add_shifted(uint32_t d, uint32_t n, uint32_t m, uint32_t lsl) {
   return guest::add_register(d, n, m) | lsl << 10;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The modes of a run are one engine: the checks of the systems before it in every mode and memory policy, then
-// budgets, batches, reports and time-outs, and that no way to split a run changes what it leaves behind.
+// budgets, batches, reports and time-outs. That no way to split a run changes what it leaves is in split_test.cpp.
 #include <cmath>
 
 #include "mode_fixture.h"
@@ -12,7 +12,8 @@ TEST(ModeFixture, WordsAreWhatTheySay) {
   const std::pair<uint32_t, const char*> rows[] = {{ubfx(1, 19, 33, 13), "ubfm x1, x19, #33, #45"},
                                                    {tbnz(19, 60, -2), "tbnz x19, #60, 0xfff8"},
                                                    {tbnz(3, 5, 2), "tbnz w3, #5, 0x10008"},
-                                                   {add_shifted(4, 27, 5, 10), "add x4, x27, x5, lsl #10"}};
+                                                   {add_shifted(4, 27, 5, 10), "add x4, x27, x5, lsl #10"},
+                                                   {stxr(2, 3, 1), "stxr w2, x3, [x1]"}};
   for (const auto& [word, text] : rows) {
     std::string have = myriarm::disassemble(word, kCode);
     std::replace(have.begin(), have.end(), '\t', ' ');
@@ -200,11 +201,21 @@ class Modes : public testing::TestWithParam<std::tuple<How, uint64_t>> {
   How how() const { return std::get<0>(GetParam()); }
   uint64_t lanes() const { return std::get<1>(GetParam()); }
 };
+std::string mode_label(const testing::TestParamInfo<std::tuple<How, uint64_t>>& info) {
+  return std::string(std::get<0>(info.param).name) + "_" + std::to_string(std::get<1>(info.param));
+}
 INSTANTIATE_TEST_SUITE_P(All, Modes, testing::Combine(testing::ValuesIn(kHows), testing::ValuesIn(kFleetSizes)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_" +
-                                  std::to_string(std::get<1>(info.param));
-                         });
+                         mode_label);
+/// Those with batches, and those whose batches the host starts.
+class BatchedModes : public Modes {};
+class ContinuousModes : public Modes {};
+INSTANTIATE_TEST_SUITE_P(All, BatchedModes,
+                         testing::Combine(testing::Values(kHows[1], kHows[3], kHows[5], kHows[6]),
+                                          testing::ValuesIn(kFleetSizes)),
+                         mode_label);
+INSTANTIATE_TEST_SUITE_P(All, ContinuousModes,
+                         testing::Combine(testing::Values(kHows[1], kHows[5]), testing::ValuesIn(kFleetSizes)),
+                         mode_label);
 
 /// SUBS, B.NE: twice as many instructions as x0 says, then HLT.
 Words countdown() { return {guest::subs(0, 0, 1), guest::b_cond(guest::kNe, -1), guest::hlt(3)}; }
@@ -258,14 +269,16 @@ TEST_P(Modes, TheLowerOfLimitAndBudgetCounts) {
   set_each(fleet, Field::limit, limit);
   for (uint64_t round = 1; round <= 4; round++) {
     RunResult result = drive(fleet, how(), budget_of(45, 20));
-    uint64_t sum = 0;
+    uint64_t sum = 0, left = 0;
     for (uint32_t lane = 0; lane < lanes(); lane++) {
       uint64_t retired = std::min(45 * round, limit(lane));
       sum += retired - std::min(45 * (round - 1), limit(lane));
+      left += retired < limit(lane);
       EXPECT_EQ(fleet.get(Field::instructions, lane), retired);
       EXPECT_EQ(fleet.get(Field::limit, lane), limit(lane)) << "a budget is not a limit";
     }
     EXPECT_EQ(result.instructions, sum);
+    EXPECT_EQ(result.lanes_left, left) << "a lane at its limit does not go on";
     EXPECT_EQ(result.signal, Signal::checkpoint);
     expect_all_stopped(fleet, plain(StopReason::budget));
   }
@@ -286,8 +299,7 @@ TEST_P(Modes, RunsOnlyFreshLanesIfToldNotToGoOn) {
   expect_all_stopped(fleet, plain(StopReason::budget));
 }
 
-TEST_P(Modes, MaxBatchesLeavesTheRest) {
-  if (!how().batches()) GTEST_SKIP() << "of modes with batches";
+TEST_P(BatchedModes, MaxBatchesLeavesTheRest) {
   Fleet fleet = fleet_of(countdown(), lanes());
   set_each(fleet, x(0), rounds_of);
   RunOptions options = budget_of(kEndless, 13);
@@ -308,8 +320,7 @@ TEST_P(Modes, MaxBatchesLeavesTheRest) {
   expect_all_stopped(fleet, halt(3));
 }
 
-TEST_P(Modes, ReportsEachBatch) {
-  if (how().mode != Mode::continuous) GTEST_SKIP() << "of continuous mode";
+TEST_P(ContinuousModes, ReportsEachBatch) {
   constexpr uint64_t kBatch = 100;
   // Lanes halt, fault and break in different batches.
   Fleet fleet = fleet_of(
@@ -363,8 +374,7 @@ TEST_P(Modes, ReportsEachBatch) {
   EXPECT_EQ(result.lanes_left, 0u);
 }
 
-TEST_P(Modes, OnBatchEndsTheRun) {
-  if (how().mode != Mode::continuous) GTEST_SKIP() << "of continuous mode";
+TEST_P(ContinuousModes, OnBatchEndsTheRun) {
   Fleet fleet = fleet_of({guest::add(0, 0, 1), guest::b(-1)}, lanes());
   RunOptions options = budget_of(kEndless, 10);
   options.on_batch = [](Fleet&, const BatchReport& report) { return report.batch < 2; };
@@ -519,79 +529,6 @@ TEST_P(ManyLanes, OneHundredThousandEachDoTheirOwn) {
   for (uint32_t lane : {0u, 1u, 63u, 64u, 65u, 99'904u, 99'999u}) {
     EXPECT_EQ(number_of(fleet.read(lane, kData + 64, 8)), before + (lane % 64 == 0 ? uint64_t{lane} * lane : 0));
   }
-}
-
-// ---------------------------------------------------------------- any split is the same as one run
-
-/// Lanes, seed, and whether the program changes itself.
-class Splits : public testing::TestWithParam<std::tuple<uint64_t, uint32_t, bool>> {};
-INSTANTIATE_TEST_SUITE_P(All, Splits,
-                         testing::Combine(testing::Values(1, 5, 40, 1000), testing::Values(1u, 2u, 3u),
-                                          testing::Bool()),
-                         [](const auto& info) {
-                           return std::to_string(std::get<0>(info.param)) + "_lanes_seed_" +
-                                  std::to_string(std::get<1>(info.param)) +
-                                  (std::get<2>(info.param) ? "_changes_itself" : "");
-                         });
-
-TEST_P(Splits, LeaveTheStateOfOneRun) {
-  auto [lanes, seed, changes_itself] = GetParam();
-  if (lanes == 1000 && (seed != 1 || changes_itself)) GTEST_SKIP() << "once is enough";
-  const uint64_t rounds = lanes == 1000 ? 60 : 800;
-  const Words words = wandering_program(changes_itself);
-  const uint32_t permissions = kRead | kExecute | (changes_itself ? uint32_t{kWrite} : 0);
-  Fleet whole = fleet_of(words, lanes, permissions), parts = fleet_of(words, lanes, permissions);
-  std::mt19937 random(seed * 7919 + static_cast<uint32_t>(lanes));
-  auto below = [&](uint64_t end) { return std::uniform_int_distribution<uint64_t>(0, end - 1)(random); };
-  // Some lanes end at a limit in the middle.
-  for (Fleet* fleet : {&whole, &parts}) {
-    prepare_wandering(*fleet, rounds);
-    set_each(*fleet, Field::limit, [](uint64_t lane) { return lane % 4 == 1 ? 300 + lane % 25 * 13 : kEndless; });
-  }
-  whole.run();
-  uint64_t sum = 0;
-  for (int call = 0; call < 400; call++) {
-    const How& how = kHows[below(std::size(kHows))];
-    RunOptions options = budget_of(1 + below(call % 3 == 0 ? 20 : 3000), 1 + below(call % 2 == 0 ? 2000 : 200));
-    // Few batches are not worth the launches, and an endless budget is cut by batches, time or a cancel.
-    if (options.instructions / options.instructions_per_batch > 40) options.instructions_per_batch = 400;
-    options.mode = how.mode;
-    switch (below(5)) {
-      case 0: options.max_batches = 1 + below(5); break;
-      case 1: options.timeout = 0.0005; break;
-      case 2: parts.cancel(); break;
-      case 3: options.go_on = below(2) == 0; break;
-      default: break;
-    }
-    if (!how.batches()) options.max_batches = kEndless;
-    RunResult result;
-    if (how.async) {
-      parts.start(options);
-      if (below(2) == 0) parts.cancel();
-      result = parts.wait().value();
-    } else {
-      result = parts.run(options);
-    }
-    sum += result.instructions;
-    bool all_done = true;
-    std::vector<uint64_t> counts(lanes), limits(lanes);
-    parts.get_all(Field::instructions, counts);
-    parts.get_all(Field::limit, limits);
-    for (uint64_t lane = 0; lane < lanes; lane++) {
-      all_done &= parts.stops()[lane].reason == StopReason::halt || counts[lane] == limits[lane];
-    }
-    if (all_done) break;
-  }
-  // To the end, whatever the random calls left; the first of these may meet a cancel that came too late for its run.
-  for (int again = 0; again < 2; again++) sum += parts.run().instructions;
-  const uint64_t begin = lanes == 1000 ? kData : kCode;
-  expect_same(states_of(parts, begin), states_of(whole, begin), "split against whole");
-  std::vector<uint64_t> counts(lanes);
-  whole.get_all(Field::instructions, counts);
-  EXPECT_EQ(sum, std::accumulate(counts.begin(), counts.end(), uint64_t{0}));
-  uint64_t halted = 0;
-  for (const Stop& stop : whole.stops()) halted += stop.reason == StopReason::halt;
-  EXPECT_EQ(halted, lanes - (lanes + 2) / 4);
 }
 
 }  // namespace

@@ -179,6 +179,22 @@ TEST_P(Policies, ReadOnlyLetsTheHostWrite) {
   expect_stop(fleet, last(), halt(0x99));
 }
 
+TEST_P(Policies, ReadOnlyStaysSoThroughSnapshots) {
+  Fleet fleet = fleet_of({guest::ldr(3, 2, 1), guest::str(3, 3, 1), guest::hlt(0)}, lanes(), MemoryPolicy::read_only);
+  fleet.fill(x(1), kData + 8);
+  fleet.write(last(), kData + 8, std::vector<uint8_t>(8, 1));
+  const std::vector<LaneState> before = states_of(fleet);
+  Snapshot snapshot = fleet.snapshot();
+  fleet.write(last(), kData + 8, std::vector<uint8_t>(8, 2));
+  fleet.write(0, kData + kPageBytes, std::vector<uint8_t>(8, 3));
+  fleet.restore(snapshot);
+  expect_same(states_of(fleet), before, "restored");
+  fleet.fork(last(), all_lanes(fleet));
+  fleet.run();
+  expect_all_stopped(fleet, fault(FaultKind::write, kData + 8));
+  for (uint32_t lane = 0; lane < lanes(); lane++) EXPECT_EQ(fleet.get(x(2), lane), 0x0101010101010101u);
+}
+
 // ---------------------------------------------------------------- transactional
 
 class Transactions : public testing::TestWithParam<std::tuple<How, uint64_t>> {

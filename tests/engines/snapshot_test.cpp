@@ -25,6 +25,14 @@ class Snapshots : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_
   Fleet begun(bool changes_itself, uint64_t instructions = 1000) const {
     Fleet fleet = fleet_of(wandering_program(changes_itself), lanes(), policy(), kAll);
     prepare_wandering(fleet, 500);
+    // Fields that the program does not touch, so that all of them differ from lane to lane.
+    for (Field field :
+         {x(9), Field::tpidr, myriarm::v_low(0), myriarm::v_high(0), myriarm::v_low(31), myriarm::v_high(17)}) {
+      set_each(fleet, field,
+               [&](uint64_t lane) { return (lane + 3) * 0xBF58476D1CE4E5B9 + static_cast<uint64_t>(field); });
+    }
+    set_each(fleet, Field::fpcr, [](uint64_t lane) { return lane % 4 << 22; });
+    set_each(fleet, Field::fpsr, [](uint64_t lane) { return lane % 32; });
     fleet.run(budget_of(instructions));
     return fleet;
   }
@@ -49,6 +57,7 @@ TEST_P(Snapshots, RestoreAllLanesAgainAndAgain) {
     const std::vector<LaneState> end = all_of(fleet);
     expect_all_stopped(fleet, halt(7));
     for (int repeat = 0; repeat < 3; repeat++) {
+      for (Field field : all_fields()) fleet.fill(field, 4);
       fleet.restore(snapshot);
       expect_same(all_of(fleet), before, "restored");
       fleet.run(budget_of(100 + static_cast<uint64_t>(repeat)));
@@ -296,6 +305,28 @@ TEST_P(Snapshots, ForkGivesTheWholeState) {
       set_each(fleet, x(19), [](uint64_t lane) { return (lane + 11) * 0xD1342543DE82EF95; });
       fleet.run(budget_of(300));
     }
+  }
+}
+
+TEST_P(Snapshots, KeepTheExclusiveMonitor) {
+  // Between the load and the store of a pair; a replay must come to the same end.
+  const Words words = {guest::ldxr(0, 1), guest::nop(), stxr(2, 3, 1), guest::hlt(0)};
+  Fleet fleet = fleet_of(words, lanes(), policy());
+  fleet.fill(x(1), kData);
+  fleet.fill(x(2), 9);
+  set_each(fleet, x(3), [](uint64_t lane) { return lane + 1; });
+  fleet.run(budget_of(1));
+  Snapshot between = fleet.snapshot();
+  for (int repeat = 0; repeat < 3; repeat++) {
+    fleet.run();
+    expect_all_stopped(fleet, halt());
+    for (uint32_t lane = 0; lane < lanes(); lane++) {
+      EXPECT_EQ(fleet.get(x(2), lane), 0u) << "the store of lane " << lane << " failed";
+      EXPECT_EQ(number_of(fleet.read(lane, kData, 8)), lane + 1u);
+    }
+    fleet.restore(between);
+    if (repeat == 1) fleet.fork(last(), all_lanes(fleet));
+    if (repeat == 1) set_each(fleet, x(3), [](uint64_t lane) { return lane + 1; });
   }
 }
 

@@ -174,6 +174,48 @@ TEST_P(Syscalls, WithoutAHandlerLanesStop) {
   EXPECT_EQ(result.instructions, 3 * lanes());
 }
 
+TEST_P(Syscalls, LanesThatHadStoppedBeforeAreNotServed) {
+  Fleet fleet = fleet_of(calling(), lanes());
+  fleet.fill(x(0), 3);
+  drive(fleet, how());
+  const std::vector<uint32_t> even = even_lanes(fleet);
+  uint64_t served = 0;
+  auto options = serving([&](Fleet&, const SyscallBatch& batch) {
+    for (uint32_t lane : batch.lanes) EXPECT_EQ(lane % 2, 0u);
+    served += batch.lanes.size();
+  });
+  EXPECT_EQ(drive(fleet, how(), options).instructions, 0u);
+  EXPECT_EQ(served, 0u);
+  expect_all_stopped(fleet, syscall_stop(0x21));
+  fleet.resume(even);
+  drive(fleet, how(), options);
+  EXPECT_EQ(served, 2 * even.size());
+  for (uint32_t lane = 0; lane < lanes(); lane++) expect_stop(fleet, lane, lane % 2 == 0 ? halt() : syscall_stop(0x21));
+}
+
+TEST_P(Syscalls, BatchesAreReportedBesideThem) {
+  if (how().mode != Mode::continuous) GTEST_SKIP() << "of continuous mode";
+  Fleet fleet = fleet_of(calling(), lanes());
+  set_each(fleet, x(0), [](uint64_t lane) { return lane % 5 + 2; });
+  uint64_t served = 0, wanted = 0, sum = 0, batches = 0, called = 0;
+  auto options = serving([&](Fleet&, const SyscallBatch& batch) { served += batch.lanes.size(); }, kEndless, 4);
+  options.on_batch = [&](Fleet&, const BatchReport& report) {
+    EXPECT_EQ(report.batch, batches);
+    batches++;
+    sum += report.instructions;
+    called += stops_of(report, StopReason::syscall);
+    return true;
+  };
+  RunResult result = drive(fleet, how(), options);
+  for (uint64_t lane = 0; lane < lanes(); lane++) wanted += lane % 5 + 2;
+  EXPECT_EQ(served, wanted);
+  EXPECT_EQ(called, wanted) << "a batch tells of its calls, the whole run of none";
+  EXPECT_EQ(stops_of(result, StopReason::syscall), 0u);
+  EXPECT_EQ(sum, result.instructions);
+  EXPECT_EQ(batches, result.batches);
+  expect_all_stopped(fleet, halt());
+}
+
 TEST_P(Syscalls, HandlerUsesRegistersAndMemory) {
   // The guest stores a number of its own at x1 and calls; the handler doubles it in memory; the guest loads it.
   const Words words = {guest::str(3, 2, 1), guest::svc(0), guest::ldr(3, 3, 1), guest::add_register(3, 3, 11),
