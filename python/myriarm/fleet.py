@@ -6,7 +6,7 @@ from __future__ import annotations
 import atexit
 import weakref
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -92,7 +92,11 @@ class _State:
         self._name = name
         self.__doc__ = doc
 
-    def __get__(self, fleet: Optional[Any], owner: Any = None) -> Any:
+    @overload
+    def __get__(self, fleet: None, owner: Any = None) -> _State: ...
+    @overload
+    def __get__(self, fleet: Any, owner: Any = None) -> LaneArray: ...
+    def __get__(self, fleet: Any, owner: Any = None) -> Any:
         if fleet is None:
             return self
         return LaneArray(fleet._core, self._name)
@@ -120,16 +124,16 @@ class Fleet(Runner):
     mask with one bool for each lane; negative numbers are refused. Raises ArgumentError, DeviceError, StateError.
     """
 
-    x: Any = _State("x", "x0 to x30, a LaneArray (lanes, 31) of uint64")
-    v: Any = _State("v", "v0 to v31, a LaneArray (lanes, 32, 2) of uint64: [..., 0] is bits 63 to 0, [..., 1] the rest")
-    pc: Any = _State("pc", "program counters, a LaneArray (lanes,) of uint64")
-    sp: Any = _State("sp", "stack pointers, a LaneArray (lanes,) of uint64")
-    nzcv: Any = _State("nzcv", "condition flags, a LaneArray (lanes,) of uint64: N in bit 3, Z 2, C 1, V 0")
-    tpidr: Any = _State("tpidr", "TPIDR_EL0, a LaneArray (lanes,) of uint64")
-    fpcr: Any = _State("fpcr", "FPCR, a LaneArray (lanes,) of uint64")
-    fpsr: Any = _State("fpsr", "FPSR, a LaneArray (lanes,) of uint64")
-    instructions: Any = _State("instructions", "instructions retired so far, a LaneArray (lanes,) of uint64")
-    limit: Any = _State(
+    x = _State("x", "x0 to x30, a LaneArray (lanes, 31) of uint64")
+    v = _State("v", "v0 to v31, a LaneArray (lanes, 32, 2) of uint64: [..., 0] is bits 63 to 0, [..., 1] the rest")
+    pc = _State("pc", "program counters, a LaneArray (lanes,) of uint64")
+    sp = _State("sp", "stack pointers, a LaneArray (lanes,) of uint64")
+    nzcv = _State("nzcv", "condition flags, a LaneArray (lanes,) of uint64: N in bit 3, Z 2, C 1, V 0")
+    tpidr = _State("tpidr", "TPIDR_EL0, a LaneArray (lanes,) of uint64")
+    fpcr = _State("fpcr", "FPCR, a LaneArray (lanes,) of uint64")
+    fpsr = _State("fpsr", "FPSR, a LaneArray (lanes,) of uint64")
+    instructions = _State("instructions", "instructions retired so far, a LaneArray (lanes,) of uint64")
+    limit = _State(
         "limit", "a lane stops with StopReason.budget when `instructions` reaches this; a LaneArray (lanes,) of uint64"
     )
 

@@ -97,11 +97,11 @@ class _Kvrm:
         self.machine.pc = address
 
     def get_pc(self) -> int:
-        return int(self.machine.pc)
+        return self.machine.pc
 
     @property
     def pc(self) -> int:
-        return int(self.machine.pc)
+        return self.machine.pc
 
     @pc.setter
     def pc(self, address: int) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, overload
 
 from .arguments import integer, octets
 from .arrays import LaneArray, MemoryArray
@@ -21,7 +21,11 @@ class _Register:
         self._name = name
         self.__doc__ = doc
 
-    def __get__(self, machine: Optional[Any], owner: Any = None) -> Any:
+    @overload
+    def __get__(self, machine: None, owner: Any = None) -> _Register: ...
+    @overload
+    def __get__(self, machine: Any, owner: Any = None) -> int: ...
+    def __get__(self, machine: Any, owner: Any = None) -> Any:
         if machine is None:
             return self
         return int(LaneArray(machine._core, self._name)[0])
@@ -37,7 +41,11 @@ class _Registers:
         self._name = name
         self.__doc__ = doc
 
-    def __get__(self, machine: Optional[Any], owner: Any = None) -> Any:
+    @overload
+    def __get__(self, machine: None, owner: Any = None) -> _Registers: ...
+    @overload
+    def __get__(self, machine: Any, owner: Any = None) -> LaneArray: ...
+    def __get__(self, machine: Any, owner: Any = None) -> Any:
         if machine is None:
             return self
         return LaneArray(machine._core, self._name, 0)
@@ -55,16 +63,16 @@ class Machine(Runner):
     ArgumentError, DeviceError, StateError.
     """
 
-    x: Any = _Registers("x", "x0 to x30, a live array (31,) of uint64")
-    v: Any = _Registers("v", "v0 to v31, a live array (32, 2) of uint64: low half, high half")
-    pc: Any = _Register("pc", "program counter")
-    sp: Any = _Register("sp", "stack pointer")
-    nzcv: Any = _Register("nzcv", "condition flags: N in bit 3, Z 2, C 1, V 0")
-    tpidr: Any = _Register("tpidr", "TPIDR_EL0")
-    fpcr: Any = _Register("fpcr", "FPCR")
-    fpsr: Any = _Register("fpsr", "FPSR")
-    instructions: Any = _Register("instructions", "instructions retired so far")
-    limit: Any = _Register("limit", "it stops with StopReason.budget when `instructions` reaches this")
+    x = _Registers("x", "x0 to x30, a live array (31,) of uint64")
+    v = _Registers("v", "v0 to v31, a live array (32, 2) of uint64: low half, high half")
+    pc = _Register("pc", "program counter")
+    sp = _Register("sp", "stack pointer")
+    nzcv = _Register("nzcv", "condition flags: N in bit 3, Z 2, C 1, V 0")
+    tpidr = _Register("tpidr", "TPIDR_EL0")
+    fpcr = _Register("fpcr", "FPCR")
+    fpsr = _Register("fpsr", "FPSR")
+    instructions = _Register("instructions", "instructions retired so far")
+    limit = _Register("limit", "it stops with StopReason.budget when `instructions` reaches this")
 
     def __init__(
         self,

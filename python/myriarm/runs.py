@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ from .progress import make_tick
 from .results import BatchReport, Poll, RunResult, batch_report, poll_of, run_result
 
 BATCH = 10_000_000
+
+_R = TypeVar("_R", bound="Runner")
 
 
 class SyscallBatch:
@@ -281,7 +283,7 @@ class Runner:
     def closed(self) -> bool:
         return self._core.closed
 
-    def __enter__(self) -> Any:
+    def __enter__(self: _R) -> _R:
         if self.closed:
             raise StateError("this fleet is closed; make a new one")
         return self
