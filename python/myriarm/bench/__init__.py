@@ -3,6 +3,6 @@
 
     python -m myriarm.bench --help
 
-guests.py holds the programs, runs.py measures them, peers.py and pytorch_baseline.py run other ways of doing the
-same, report.py makes the table and the JSON, plot.py the picture, __main__.py the command line.
+guests.py holds the programs, runs.py measures them, peers.py and pytorch_baseline.py run other ways of doing
+the same, report.py makes the table and the JSON, plot.py the picture, __main__.py the command line.
 """

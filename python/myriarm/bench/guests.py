@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guest programs of the benchmark, assembled here and nowhere else.
 
-Two loops that never end, for everything that counts instructions itself, and the same two with a count-down, for
-engines that only know how to run a program to its end. Words are little-endian, as ARM64 wants them.
+Two loops that never end, for everything that counts instructions itself, and the same two with a count-down,
+for engines that only know how to run a program to its end. Words are little-endian, as ARM64 wants them.
 """
+
 from __future__ import annotations
 
 import struct
@@ -108,7 +109,10 @@ LOOPS = (
 
 # The count-down: x19 turns are left; x1 is where to store.
 COUNTDOWN_TURN = {"add": 3, "store": 4}  # instructions of one turn
-COUNTDOWN_TEXT = {"add": "ADD x0, x0, #1; SUBS x19, x19, #1; B.NE", "store": "ADD x0, x0, #1; STR x0, [x1]; SUBS x19, x19, #1; B.NE"}
+COUNTDOWN_TEXT = {
+    "add": "ADD x0, x0, #1; SUBS x19, x19, #1; B.NE",
+    "store": "ADD x0, x0, #1; STR x0, [x1]; SUBS x19, x19, #1; B.NE",
+}
 
 
 def countdown_loop(key: str) -> List[int]:
@@ -133,6 +137,8 @@ def countdown_elf(key: str, turns: int) -> bytes:
     words += [cbz(19, 1 + len(loop))] + loop
     words += [cmp_register(0, 20), cset_ne(0), movz(8, 93), svc(0)]  # 93 is exit
     text = code(words)
-    elf = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 2, 183, 1, base + header, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    elf = struct.pack(
+        "<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 2, 183, 1, base + header, 64, 0, 0, 64, 56, 1, 0, 0, 0
+    )
     segment = struct.pack("<IIQQQQQQ", 1, 7, 0, base, base, header + len(text), size, 0x1000)
     return elf + segment + text

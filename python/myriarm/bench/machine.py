@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the figures were made on: processor, GPUs, system, versions. Nothing here may fail: what is not known is None."""
+"""What the figures were made on: processor, GPUs, system, versions.
+
+Nothing here may fail: what is not known is None.
+"""
+
 from __future__ import annotations
 
 import os
@@ -12,7 +16,9 @@ from typing import List, Optional
 def output_of(command: List[str], folder: Optional[Path] = None) -> Optional[str]:
     """What the command prints, stripped; None if it is not there, fails, or takes more than 10 s."""
     try:
-        done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10)
+        done = subprocess.run(
+            command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10
+        )
     except (OSError, subprocess.SubprocessError, UnicodeError):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
@@ -64,6 +70,7 @@ def describe(myriarm, commit: Optional[str]) -> dict:
         "nvidia_driver": driver.splitlines()[0] if driver else None,
         "cuda_unavailable": reason or None,
         "devices": [
-            {"id": d.id, "name": d.name, "memory_bytes": d.memory_bytes, "units": d.units} for d in myriarm.devices()
+            {"id": d.id, "name": d.name, "memory_bytes": d.memory_bytes, "units": d.units}
+            for d in myriarm.devices()
         ],
     }

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """ARM64 as PyTorch tensor operations: the way that the earlier systems were measured against.
 
-Two interpreters of one lane, as plain PyTorch lets one write them. Both keep memory, registers and pc in tensors on the
-device, fetch, decode and execute by tensor operations, and know only what the loops and a few checks need (MOVZ, ADD and
-SUB immediate and register, LDR and STR of 64 bits, B, CBZ, CBNZ, HLT), which makes them faster than complete ones.
-Register 31 is XZR everywhere, as in the earlier systems.
+Two interpreters of one lane, as plain PyTorch lets one write them. Both keep memory, registers and pc in
+tensors on the device, fetch, decode and execute by tensor operations, and know only what the loops and a few
+checks need (MOVZ, ADD and SUB immediate and register, LDR and STR of 64 bits, B, CBZ, CBNZ, HLT), which makes
+them faster than complete ones. Register 31 is XZR everywhere, as in the earlier systems.
 
-    python -m myriarm.bench.pytorch_baseline [cpu | cuda | cuda:N ...]      checks both, and says how fast they are
+    python -m myriarm.bench.pytorch_baseline [cpu | cuda | cuda:N ...]
+
+checks both and says how fast they are.
 """
+
 from __future__ import annotations
 
 import sys
@@ -23,13 +26,13 @@ DISCARD = 32  # register slot that takes what is written to XZR, and what is not
 
 
 class Engine:
-    """State and what both interpreters share. Scalars are tensors of one element: a plain number would be a sync."""
+    """What both interpreters share. Scalars are tensors of one element: a plain number would be a sync."""
 
     WHAT = ""
 
     def __init__(self, program: bytes, device: str):
         padded = program + bytes(-len(program) % 8)
-        words = [int.from_bytes(padded[i:i + 8], "little", signed=True) for i in range(0, len(padded), 8)]
+        words = [int.from_bytes(padded[i : i + 8], "little", signed=True) for i in range(0, len(padded), 8)]
         self.device = torch.device(device)
         self.memory = self._tensor(words + [0] * (MEMORY // 8 - len(words)))  # little-endian 64-bit words
         self.registers = self._tensor([0] * 33)
@@ -57,7 +60,10 @@ class PerInstruction(Engine):
     The host reads each word, which waits for the device, and launches the operations of that instruction.
     """
 
-    WHAT = "fetch, fields and execution of each instruction as tensor operations; the host reads the word to choose them"
+    WHAT = (
+        "fetch, fields and execution of each instruction as tensor operations; "
+        "the host reads the word to choose them"
+    )
 
     def run(self, instructions: int) -> int:
         for retired in range(instructions):
@@ -106,15 +112,21 @@ class PerInstruction(Engine):
 class Batched(Engine):
     """512 instructions fetched and decoded at once, executed by masks, 512 steps for one look by the host.
 
-    The block of 512 words that pc lies in becomes a table of numbers; a step looks its row up and does what every
-    instruction could do, with what this one does not do masked out. No step waits for the host. A row more, the last,
-    stands for "outside of the block": it changes nothing. Code that is written is seen from the next batch on.
+    The block of 512 words that pc lies in becomes a table of numbers; a step looks its row up and does what
+    every instruction could do, with what this one does not do masked out. No step waits for the host. A row
+    more, the last, stands for "outside of the block": it changes nothing. Code that is written is seen from
+    the next batch on.
     """
 
-    WHAT = "blocks of 512 words decoded by tensor operations, 512 masked steps for each synchronisation with the host"
+    WHAT = (
+        "blocks of 512 words decoded by tensor operations, "
+        "512 masked steps for each synchronisation with the host"
+    )
     SIZE = 512
     # Columns of the table.
-    D, N, M, IMMEDIATE, SIGN, RETIRES, STAYS, NEXT = range(8)  # from NEXT on: index and pc if x[M] != 0, then if it is 0
+    D, N, M, IMMEDIATE, SIGN, RETIRES, STAYS, NEXT = range(
+        8
+    )  # from NEXT on: index and pc if x[M] != 0, then if it is 0
     # Columns of the table of masks.
     LOADS, STORES = range(2)
 
@@ -174,8 +186,10 @@ class Batched(Engine):
             *going(jump | if_zero),
         )
         masks = torch.stack((load, store), 1)
-        return (torch.cat((torch.stack(columns, 1), self.outside)),
-                torch.cat((masks, torch.zeros_like(masks[:1]))))
+        return (
+            torch.cat((torch.stack(columns, 1), self.outside)),
+            torch.cat((masks, torch.zeros_like(masks[:1]))),
+        )
 
     def _batch(self, steps: int) -> int:
         base = self.pc & -4 * self.SIZE
@@ -185,21 +199,23 @@ class Batched(Engine):
         retired = torch.zeros_like(pc)
         for _ in range(steps):
             row = table.index_select(0, index)[0]
-            operands = self.registers.index_select(0, row[self.N:self.M + 1])
+            operands = self.registers.index_select(0, row[self.N : self.M + 1])
             a, c = operands[:1], operands[1:]
             # ADD, SUB, MOVZ and addresses alike: x[N] + sign * x[M] + immediate.
-            result = torch.addcmul(a, row[self.SIGN:self.SIGN + 1], c) + row[self.IMMEDIATE:self.IMMEDIATE + 1]
+            result = (
+                torch.addcmul(a, row[self.SIGN : self.SIGN + 1], c) + row[self.IMMEDIATE : self.IMMEDIATE + 1]
+            )
             if uses_memory:
                 mask = masks.index_select(0, index)[0]
                 slot = result >> 3 & MEMORY // 8 - 1
                 held = self.memory.index_select(0, slot)
-                self.memory.index_copy_(0, slot, torch.where(mask[self.STORES:], c, held))
-                result = torch.where(mask[self.LOADS:self.STORES], held, result)
-            self.registers.index_copy_(0, row[self.D:self.D + 1], result)
-            after = row[self.NEXT:].reshape(2, 2).index_select(0, (c == 0).to(torch.int64))[0]
+                self.memory.index_copy_(0, slot, torch.where(mask[self.STORES :], c, held))
+                result = torch.where(mask[self.LOADS : self.STORES], held, result)
+            self.registers.index_copy_(0, row[self.D : self.D + 1], result)
+            after = row[self.NEXT :].reshape(2, 2).index_select(0, (c == 0).to(torch.int64))[0]
             index = after[:1]
-            pc = torch.addcmul(after[1:], row[self.STAYS:self.STAYS + 1], pc)
-            retired = retired + row[self.RETIRES:self.RETIRES + 1]
+            pc = torch.addcmul(after[1:], row[self.STAYS : self.STAYS + 1], pc)
+            retired = retired + row[self.RETIRES : self.RETIRES + 1]
         self.pc = pc
         return int(retired)
 
@@ -212,7 +228,7 @@ def _signed(word, shift: int, bits: int):
 
 @torch.no_grad()
 def measure(kind: type, loop: Loop, device: str, seconds: float, repeat: int) -> Tuple[int, List[float]]:
-    """Instructions of a run that takes about `seconds`, and what its repeats took. RuntimeError if one is wrong."""
+    """Instructions of a run of about `seconds`, and what its repeats took. RuntimeError if one is wrong."""
     engine = kind(loop.code, device)
     _timed(engine, 2 * Batched.SIZE)  # PyTorch loads its kernels
     speed = 2 * Batched.SIZE / _timed(engine, 2 * Batched.SIZE)
@@ -224,7 +240,9 @@ def measure(kind: type, loop: Loop, device: str, seconds: float, repeat: int) ->
         if engine.x(0) != loop.expected_x0(total):
             raise RuntimeError(f"wrong result: x0 is {engine.x(0)}, not {loop.expected_x0(total)}")
         if loop.stores and engine.load(STORE_ADDRESS) != loop.expected_store(total):
-            raise RuntimeError(f"wrong result: {engine.load(STORE_ADDRESS)} was stored, not {loop.expected_store(total)}")
+            raise RuntimeError(
+                f"wrong result: {engine.load(STORE_ADDRESS)} was stored, not {loop.expected_store(total)}"
+            )
     return instructions, times
 
 
@@ -251,13 +269,28 @@ def check(kind: type, device: str) -> None:
             engine = kind(loop.code, device)
             expect("the count", engine.run(instructions), instructions)
             expect(f"x0 after {instructions} of {loop.name}", engine.x(0), loop.expected_x0(instructions))
-            expect("what was stored", engine.load(STORE_ADDRESS), loop.expected_store(instructions) if loop.stores else 0)
+            expect(
+                "what was stored",
+                engine.load(STORE_ADDRESS),
+                loop.expected_store(instructions) if loop.stores else 0,
+            )
 
-    # x3 = 5 + 4 + 3 + 2 + 1 by way of memory, with SUB, both forms of ADD, CBNZ, CBZ, LDR and STR; 2 + 5 * 5 + 3.
-    words = [movz(1, 1, 16), movz(2, 5),
-             0x8B020063, str_x(3, 1), 0xF9400023, 0xD1000442, 0xB5000000 | (-4 & 0x7FFFF) << 5 | 2,
-             0xB4000042, movz(3, 9),  # CBZ x2 jumps over the second
-             0xCB0303E4, add(31, 31, 7), 0xD4400000]
+    # x3 = 5 + 4 + 3 + 2 + 1 by way of memory, with SUB, both forms of ADD, CBNZ, CBZ, LDR and STR; 2 + 5 * 5
+    # + 3.
+    words = [
+        movz(1, 1, 16),
+        movz(2, 5),
+        0x8B020063,
+        str_x(3, 1),
+        0xF9400023,
+        0xD1000442,
+        0xB5000000 | (-4 & 0x7FFFF) << 5 | 2,
+        0xB4000042,
+        movz(3, 9),  # CBZ x2 jumps over the second
+        0xCB0303E4,
+        add(31, 31, 7),
+        0xD4400000,
+    ]
     engine = kind(code(words), device)
     expect("the count of the sum", engine.run(1000), 2 + 5 * 5 + 3)
     expect("the sum", engine.x(3), 15)
@@ -283,7 +316,10 @@ def main(devices: List[str]) -> int:
             check(kind, device)
             for loop in LOOPS:
                 instructions, times = measure(kind, loop, device, 1.0, 1)
-                print(f"{device:8}{kind.__name__:16}{loop.name:14}right, {instructions / times[0] / 1e3:8.1f} K IPS")
+                print(
+                    f"{device:8}{kind.__name__:16}{loop.name:14}right, "
+                    f"{instructions / times[0] / 1e3:8.1f} K IPS"
+                )
     return 0
 
 

@@ -3,6 +3,7 @@
 
 They ran the same two loops. Where a range was published its upper end is taken, so that no ratio flatters.
 """
+
 from __future__ import annotations
 
 from typing import Dict, NamedTuple, Optional
@@ -47,4 +48,6 @@ def published(mode: str, loop: str) -> Optional[float]:
 
 
 def as_json() -> list:
-    return [{"key": key, "system": s.system, "add_ips": s.add, "store_ips": s.store} for key, s in SYSTEMS.items()]
+    return [
+        {"key": key, "system": s.system, "add_ips": s.add, "store_ips": s.store} for key, s in SYSTEMS.items()
+    ]

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the loops of guests.py in every mode and over many lanes.
 
-A figure counts only if the result is right: after every run the count of instructions, x0 of every lane and what the
-stores left in memory are compared with what the loop must give. Times are wall time around the call alone; making the
-fleet, setting registers and checking are outside.
+A figure counts only if the result is right: after every run the count of instructions, x0 of every lane and
+what the stores left in memory are compared with what the loop must give. Times are wall time around the call
+alone; making the fleet, setting registers and checking are outside.
 """
+
 from __future__ import annotations
 
 import statistics
@@ -24,7 +25,9 @@ WARM_UP = 1_000_000  # instructions, at most
 POLL_INTERVAL = 100e-6  # seconds between two polls: short against 1 M instructions, long against a poll
 MEMORY = 4 << 20  # of a single lane, as the earlier systems had it
 LANE_MEMORY = 128 << 10  # of each of many: the code's page and the page that is written
-LANE_BYTES = 5 << 10  # what a lane of the loop with a store takes: a page, its registers, its page table; rounded up
+LANE_BYTES = (
+    5 << 10
+)  # what a lane of the loop with a store takes: a page, its registers, its page table; rounded up
 LEAST, MOST = 1_200, 100_000_000  # instructions of each of many lanes
 
 
@@ -65,14 +68,24 @@ class Row:
 
     def as_json(self) -> dict:
         row = {
-            "device": self.device, "mode": self.mode, "loop": self.loop, "lanes": self.lanes,
-            "memory_policy": self.memory_policy, "instructions_per_lane": self.instructions,
-            "instructions": self.total, "batches": self.batches, "create_seconds": self.create_seconds,
-            "seconds": self.seconds, "engine_seconds": self.engine_seconds,
+            "device": self.device,
+            "mode": self.mode,
+            "loop": self.loop,
+            "lanes": self.lanes,
+            "memory_policy": self.memory_policy,
+            "instructions_per_lane": self.instructions,
+            "instructions": self.total,
+            "batches": self.batches,
+            "create_seconds": self.create_seconds,
+            "seconds": self.seconds,
+            "engine_seconds": self.engine_seconds,
         }
         if self.seconds:
             row["seconds_min"], row["seconds_median"], row["seconds_max"] = (
-                min(self.seconds), statistics.median(self.seconds), max(self.seconds))
+                min(self.seconds),
+                statistics.median(self.seconds),
+                max(self.seconds),
+            )
             row["ips"] = self.ips
             row["ips_min"], row["ips_max"] = self.total / max(self.seconds), self.total / min(self.seconds)
         if self.start_seconds:
@@ -205,7 +218,9 @@ class Settings:
 class Bench:
     """Measures one device. rows() gives each row when it is done; `notes` says what was left out and why."""
 
-    def __init__(self, myriarm, device, settings: Settings, progress: Callable[[str], None] = lambda text: None):
+    def __init__(
+        self, myriarm, device, settings: Settings, progress: Callable[[str], None] = lambda text: None
+    ):
         self._myriarm = myriarm
         self._device = device
         self._settings = settings
@@ -227,7 +242,8 @@ class Bench:
         program = self._myriarm.Program.raw(loop.code, memory=memory, name=f"loop {loop.name}")
         begin = time.perf_counter()
         fleet = self._myriarm.Fleet(
-            program, lanes=lanes, device=self._device.id, memory=memory, memory_policy=policy)
+            program, lanes=lanes, device=self._device.id, memory=memory, memory_policy=policy
+        )
         return fleet, time.perf_counter() - begin
 
     def _single_lane(self, loop: Loop, name: str) -> Iterator[Row]:
@@ -242,14 +258,24 @@ class Bench:
         with fleet:
             ips = 0.0
             for instructions in sizes:
-                row = Row(self._device.id, name, loop.key, instructions, memory_policy=mode.memory_policy,
-                          create_seconds=row.create_seconds)
+                row = Row(
+                    self._device.id,
+                    name,
+                    loop.key,
+                    instructions,
+                    memory_policy=mode.memory_policy,
+                    create_seconds=row.create_seconds,
+                )
                 if ips and instructions / ips > self._settings.time_limit:
                     self.notes.append(
-                        f"{self._device.id}, {loop.name}, {name}: {instructions} instructions would take about "
-                        f"{instructions / ips:.0f} s, more than the {self._settings.time_limit:g} s of --time-limit.")
+                        f"{self._device.id}, {loop.name}, {name}: {instructions:,} instructions would take "
+                        f"about {instructions / ips:.0f} s, more than the {self._settings.time_limit:g} s of "
+                        "--time-limit."
+                    )
                     return
-                self._progress(f"{self._device.id}: {loop.name}, {name}, {instructions / 1e6:g} M instructions")
+                self._progress(
+                    f"{self._device.id}: {loop.name}, {name}, {instructions / 1e6:g} M instructions"
+                )
                 self._fill(row, fleet, loop, mode.run, min(instructions, WARM_UP))
                 yield row
                 if row.error:
@@ -296,35 +322,40 @@ class Bench:
             try:
                 fleet, row.create_seconds = self._fleet(loop, lanes, LANE_MEMORY, "private")
             except self._myriarm.Error as error:  # the device holds no more
-                self.notes.append(f"{self._device.id}, {loop.name}: no fleet of {lanes} lanes: {error}")
+                self.notes.append(f"{self._device.id}, {loop.name}: no fleet of {lanes:,} lanes: {error}")
                 return
             with fleet:
                 try:
-                    # A lane is at most as fast as with fewer of them, and that many took the time that is wanted: so
-                    # a quarter of it, with four times the lanes, ends in time. It is the warm-up as well.
+                    # A lane is at most as fast as with fewer of them, and that many took the time that is
+                    # wanted: so a quarter of it, with four times the lanes, ends in time. It is the warm-up
+                    # as well.
                     guess = ips_of_lane * settings.lane_seconds / 4
-                    pilot = measure(fleet, loop, _run, _whole_turns(max(guess, WARM_UP if lanes == 1 else LEAST)))
+                    pilot = measure(fleet, loop, _run, _rounded(max(guess, WARM_UP if lanes == 1 else LEAST)))
                 except (WrongResult, self._myriarm.Error) as error:
                     row.error = str(error)
                     yield row
                     return
                 ips = pilot.result.instructions / pilot.seconds
-                row.instructions = _whole_turns(ips / lanes * settings.lane_seconds)
+                row.instructions = _rounded(ips / lanes * settings.lane_seconds)
                 self._fill(row, fleet, loop, _run, 0)
                 yield row
                 if row.error:
                     return
                 ips_of_lane = row.ips / lanes
             took = time.perf_counter() - begin
-            # Four times the lanes take four times as long to make and check, and to run once they are at LEAST.
+            # Four times the lanes take four times as long to make and check, and to run once they are at
+            # LEAST.
             running = sum(row.seconds) if row.instructions > LEAST else 0.0
             if running + 4 * (took - running) > settings.time_limit:
                 self.notes.append(
-                    f"{self._device.id}, {loop.name}: {lanes} lanes took {took:.0f} s; more would take longer than the "
-                    f"{settings.time_limit:g} s of --time-limit.")
+                    f"{self._device.id}, {loop.name}: {lanes:,} lanes took {took:.0f} s; more would "
+                    f"take longer than the {settings.time_limit:g} s of --time-limit."
+                )
                 return
 
 
-def _whole_turns(instructions: float) -> int:
-    """Within LEAST and MOST, and a multiple of 6: as many turns of either loop, but for its setup."""
-    return int(min(MOST, max(LEAST, instructions))) // 6 * 6
+def _rounded(instructions: float) -> int:
+    """Within LEAST and MOST, rounded down to two digits that are not 0."""
+    whole = int(min(MOST, max(LEAST, instructions)))
+    unit = 10 ** (len(str(whole)) - 2)
+    return whole // unit * unit
