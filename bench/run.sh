@@ -13,5 +13,6 @@ if [ -x "$build/bin/compare" ]; then
 else
   echo "run.sh: built without Unicorn: no comparison with other emulators"
 fi
+"$build/bin/modes_bench" --device auto --commit "$commit" --json "$results"
 "$build/bin/fleet_bench" --device auto --commit "$commit" --json "$results"
 echo "run.sh: appended to $results"

@@ -36,7 +36,7 @@ struct Image {
   std::vector<ImageProgram> programs;  // at least one
 };
 
-constexpr u32 kStopCodes = kStopReasons;
+static_assert(kStopCodes == kStopReasons, "the same list");
 
 /// What one call of run() is to do. A run is one or more calls: the first says how far it may go.
 struct RunOrder {

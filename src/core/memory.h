@@ -19,15 +19,16 @@ enum PageFlag : u32 {
   kPageExecutable = 4,
   kPageShared = 8,   // the frame is an image frame: contiguous, one copy for all lanes, never written
   kPageDiffer = 16,  // the lanes of the team differ in what they may touch: always the slow path
-  kPageCode = 32,    // holds instructions that have a predecoded copy: a store must tell the engine
+  kPageCode = 32,    // a store must tell the engine: there is a predecoded copy, or the frame has another holder
 };
 constexpr u32 kPageFlagBits = 6;
 constexpr u32 kPageFlagMask = (1u << kPageFlagBits) - 1;
 
 enum class Access : u8 { read, write, execute };
 
-/// The tables of one team of `kTeam` lanes. A frame holds one page of every lane of the team, interleaved by
-/// 8-byte granules: granule g of lane l lies at (g * kTeam + l) * 8. An image frame is contiguous.
+/// The tables of one team of `kTeam` lanes. A frame holds one page of every lane of the team: granule g (8 bytes) of a
+/// lane lies at lane_offset + g * 8 * granule_step. Interleaved, granule_step is the number of lanes that a frame holds
+/// and lane_offset 8 bytes a lane; 1 is a lane whose page is contiguous. An image frame is contiguous for all.
 template <u32 kTeam>
 struct PagedMemory {
   static constexpr u32 team = kTeam;
@@ -36,6 +37,8 @@ struct PagedMemory {
   u64 first_page;  // the guest's address window
   u64 page_count;
   u32 lane_in_team;
+  u32 granule_step = kTeam;
+  u32 lane_offset = lane_in_team * 8;
 
   /// Page number of an address within the window. The top byte is ignored (TBI, as Linux sets it for user space).
   MYR_FN u64 page_of(u64 address) const { return ((address << 8) >> (8 + kPageBits)) - first_page; }
@@ -44,8 +47,8 @@ struct PagedMemory {
   MYR_FN u8* locate(u32 entry, u32 offset) const {
     u8* frame = frames + ((u64)(entry >> kPageFlagBits) << kPageBits);
     if (kTeam == 1) return frame + offset;
-    u32 interleaved = (offset & ~7u) * kTeam + lane_in_team * 8 + (offset & 7);
-    return frame + ((entry & kPageShared) ? offset : interleaved);
+    u32 own = (offset & ~7u) * granule_step + lane_offset + (offset & 7);
+    return frame + ((entry & kPageShared) ? offset : own);
   }
 
   /// True if `kSize` bytes at `offset` can be reached by one access of the machine underneath. A GPU faults on an
@@ -58,7 +61,7 @@ struct PagedMemory {
 
 /// A load is fast if the page is readable and all lanes of the team agree on that.
 MYR_FN bool fast_readable(u32 entry) { return (entry & (kPageReadable | kPageDiffer)) == kPageReadable; }
-/// A store is fast if moreover the frame is the lane's own and holds no predecoded instruction.
+/// A store is fast if moreover the frame is the lane's own alone and holds no predecoded instruction.
 MYR_FN bool fast_writable(u32 entry) {
   return (entry & (kPageWritable | kPageShared | kPageDiffer | kPageCode)) == kPageWritable;
 }

@@ -20,6 +20,8 @@ enum class StopCode : u8 {
   exited,         // the program has ended (set by the host's system-call layer)
 };
 
+constexpr u32 kStopCodes = 10;
+
 enum class FaultCode : u8 {
   none,
   unmapped,   // no page there, or outside the guest's address window

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which devices this machine has.
-#include "backends/backend.h"
-#include "myriarm/fleet.h"
+// Which devices this machine has, and the backend of the one that was asked for.
+#include <algorithm>
+
+#include "fleet/fleet_impl.h"
 
 namespace myriarm {
 
@@ -20,6 +21,35 @@ std::string cuda_unavailable_reason() {
 #else
   return "this build has no CUDA backend (no CUDA toolkit was found when it was built)";
 #endif
+}
+
+std::unique_ptr<Backend> make_backend(const Image& image, const FleetOptions& options, Device& chosen) {
+  const std::string& id = options.device;
+  if (id == "cpu") {  // asks no other device: a driver takes far longer than all the rest
+    chosen = cpu_device();
+    return make_cpu_backend(image, options);
+  }
+  std::vector<Device> all = devices();
+  if (id == "auto") {
+    chosen = all.size() > 1 ? all[1] : all[0];
+  } else if (id == "cuda" || id.starts_with("cuda:")) {
+    std::string wanted = id == "cuda" ? "cuda:0" : id;
+    auto found = std::find_if(all.begin(), all.end(), [&](const Device& device) { return device.id == wanted; });
+    if (found == all.end()) {
+      std::string reason = cuda_unavailable_reason();
+      throw DeviceError(
+          "device " + id + " is not there: " +
+          (reason.empty() ? "this machine has " + std::to_string(all.size() - 1) + " CUDA device(s)" : reason) +
+          "; use --device cpu or auto");
+    }
+    chosen = *found;
+  } else {
+    throw ArgumentError("device \"" + id + "\" is unknown; use auto, cpu, cuda or cuda:N");
+  }
+#if MYRIARM_CUDA
+  if (chosen.id != "cpu") return make_cuda_backend(image, options, std::stoi(chosen.id.substr(5)));
+#endif
+  return make_cpu_backend(image, options);
 }
 
 }  // namespace myriarm

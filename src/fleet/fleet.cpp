@@ -1,243 +1,226 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fleet: checks what the caller gives and passes it on to a backend in batches.
+// The fleet: how it is made, and the state of its lanes. Checks what the caller gives and passes it on to a backend in
+// batches.
 #include "myriarm/fleet.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
-#include <numeric>
 
-#include "backends/backend.h"
 #include "core/system/registers.h"
+#include "fleet/fleet_impl.h"
 #include "fleet/image.h"
 
 namespace myriarm {
-
-static_assert(sizeof(Stop) == sizeof(StopRecord), "a stop record is a Stop");
-static_assert(static_cast<int>(StopReason::exited) == static_cast<int>(StopCode::exited), "same order");
-static_assert(static_cast<int>(FaultKind::alignment) == static_cast<int>(FaultCode::alignment), "same order");
-
-const char* name(StopReason reason) {
-  switch (reason) {
-    case StopReason::none: return "none";
-    case StopReason::halt: return "halt";
-    case StopReason::syscall: return "syscall";
-    case StopReason::breakpoint: return "breakpoint";
-    case StopReason::budget: return "budget";
-    case StopReason::fault: return "fault";
-    case StopReason::undefined: return "undefined";
-    case StopReason::out_of_memory: return "out_of_memory";
-    case StopReason::cancelled: return "cancelled";
-    case StopReason::exited: return "exited";
-  }
-  return "unknown";
-}
-
-const char* name(FaultKind kind) {
-  switch (kind) {
-    case FaultKind::none: return "none";
-    case FaultKind::unmapped: return "unmapped";
-    case FaultKind::read: return "read";
-    case FaultKind::write: return "write";
-    case FaultKind::execute: return "execute";
-    case FaultKind::alignment: return "alignment";
-  }
-  return "unknown";
-}
-
-struct Fleet::Impl {
-  FleetOptions options;
-  Device device;
-  u64 window_begin = 0, window_pages = 0;
-  std::unique_ptr<Backend> backend;
-  mutable std::vector<Stop> stops;
-  mutable bool stops_current = false;
-
-  void check_lanes(std::span<const uint32_t> lanes, const char* what) const {
-    for (uint32_t lane : lanes) {
-      if (lane >= options.lanes) {
-        throw ArgumentError(std::string(what) + ": there is no lane " + std::to_string(lane) + "; the fleet has " +
-                            std::to_string(options.lanes));
-      }
-    }
-  }
-  void check_transfers(std::span<const Transfer> transfers, size_t buffer, size_t done, const char* what) const {
-    if (done != 0 && done != transfers.size()) {
-      throw ArgumentError(std::string(what) + ": done has " + std::to_string(done) + " elements for " +
-                          std::to_string(transfers.size()) + " transfers");
-    }
-    for (const Transfer& t : transfers) {
-      if (t.lane >= options.lanes) check_lanes({&t.lane, 1}, what);
-      if (t.offset > buffer || t.size > buffer - t.offset) {
-        throw ArgumentError(std::string(what) + ": a transfer of " + std::to_string(t.size) + " bytes at offset " +
-                            std::to_string(t.offset) + " is outside the buffer of " + std::to_string(buffer));
-      }
-    }
-  }
-  static void check_field(Field field) {
-    if (field >= Field::count) throw ArgumentError("there is no field " + std::to_string(static_cast<unsigned>(field)));
-  }
-  /// What a register keeps of a value: no engine ever sees a bit that the register does not have.
-  static u64 legal(Field field, u64 value) {
-    switch (field) {
-      case Field::nzcv: return value & 15;
-      case Field::fpcr: return value & kFpcrMask;
-      case Field::fpsr: return value & kFpsrMask;
-      default: return value;
-    }
-  }
-  void scatter(Field field, std::span<const uint32_t> lanes, std::span<const uint64_t> values) const {
-    if (legal(field, ~u64{0}) == ~u64{0}) return backend->scatter(field, lanes, values);
-    std::vector<uint64_t> kept(values.begin(), values.end());
-    for (uint64_t& value : kept) value = legal(field, value);
-    backend->scatter(field, lanes, kept);
-  }
-  static void check_size(size_t have, size_t want, const char* what) {
-    if (have != want) {
-      throw ArgumentError(std::string(what) + ": " + std::to_string(have) + " values for " + std::to_string(want) +
-                          " lanes");
-    }
-  }
-  /// Pages of the window, or an ArgumentError.
-  std::pair<u64, u64> pages(uint64_t address, uint64_t size, const char* what) const {
-    u64 bytes = window_pages << kPageBits;
-    if (address % kPageSize || size % kPageSize || size == 0) {
-      throw ArgumentError(std::string(what) + ": address and size must be multiples of 4096, and size not 0");
-    }
-    if (address < window_begin || address - window_begin >= bytes || size > bytes - (address - window_begin)) {
-      throw ArgumentError(std::string(what) + ": the range is not inside the guest's address window");
-    }
-    return {(address - window_begin) >> kPageBits, size >> kPageBits};
-  }
-};
-
 namespace {
 
-/// The backend for a device name; fills in what was chosen.
-std::unique_ptr<Backend> make_backend(const Image& image, const FleetOptions& options, Device& chosen) {
-  const std::string& id = options.device;
-  if (id == "cpu") {  // asks no other device: a driver takes far longer than all the rest
-    chosen = cpu_device();
-    return make_cpu_backend(image, options);
+constexpr u64 kMostLanes = u64{1} << 24;
+
+/// What a register keeps of a value: no engine ever sees a bit that the register does not have.
+u64 legal(Field field, u64 value) {
+  switch (field) {
+    case Field::nzcv: return value & 15;
+    case Field::fpcr: return value & kFpcrMask;
+    case Field::fpsr: return value & kFpsrMask;
+    default: return value;
   }
-  std::vector<Device> all = devices();
-  if (id == "auto") {
-    chosen = all.size() > 1 ? all[1] : all[0];
-  } else if (id == "cuda" || id.starts_with("cuda:")) {
-    std::string wanted = id == "cuda" ? "cuda:0" : id;
-    auto found = std::find_if(all.begin(), all.end(), [&](const Device& device) { return device.id == wanted; });
-    if (found == all.end()) {
-      std::string reason = cuda_unavailable_reason();
-      throw DeviceError(
-          "device " + id + " is not there: " +
-          (reason.empty() ? "this machine has " + std::to_string(all.size() - 1) + " CUDA device(s)" : reason) +
-          "; use --device cpu or auto");
+}
+
+/// Lanes of all programs together.
+u64 count_lanes(std::span<const PlacedProgram> programs) {
+  if (programs.empty()) throw ArgumentError("a fleet of no programs cannot run; give at least one");
+  u64 lanes = 0;
+  for (size_t i = 0; i < programs.size(); i++) {
+    const u64 more = programs[i].lanes;
+    if (more == 0) throw ArgumentError("a fleet of zero lanes cannot run; ask for at least 1");
+    if (more > kMostLanes || lanes + more > kMostLanes) {
+      throw ArgumentError(std::to_string(more > kMostLanes ? more : lanes + more) +
+                          " lanes are too many; ask for at most " + std::to_string(kMostLanes));
     }
-    chosen = *found;
-  } else {
-    throw ArgumentError("device \"" + id + "\" is unknown; use auto, cpu, cuda or cuda:N");
+    if (i + 1 < programs.size() && more % kTeamLanes != 0) {
+      throw ArgumentError("program " + std::to_string(i) + " of " + std::to_string(programs.size()) + " has " +
+                          std::to_string(more) + " lanes; of several programs all but the last need a multiple of " +
+                          std::to_string(kTeamLanes));
+    }
+    lanes += more;
   }
-#if MYRIARM_CUDA
-  if (chosen.id != "cpu") return make_cuda_backend(image, options, std::stoi(chosen.id.substr(5)));
-#endif
-  return make_cpu_backend(image, options);
+  return lanes;
 }
 
 }  // namespace
 
-Fleet::Fleet(const Program& program, const FleetOptions& options) : impl_(std::make_unique<Impl>()) {
-  if (options.lanes == 0) throw ArgumentError("a fleet of zero lanes cannot run; ask for at least 1");
-  if (options.lanes > (uint64_t{1} << 24)) {
-    throw ArgumentError(std::to_string(options.lanes) + " lanes are too many; ask for at most 16777216");
-  }
-  impl_->options = options;
-  const Image image = make_image(program, options.memory);
-  impl_->window_begin = image.window_begin;
-  impl_->window_pages = image.window_pages;
-  impl_->backend = make_backend(image, options, impl_->device);
-}
-Fleet::~Fleet() = default;
-Fleet::Fleet(Fleet&&) noexcept = default;
-Fleet& Fleet::operator=(Fleet&&) noexcept = default;
-
-uint64_t Fleet::lanes() const { return impl_->options.lanes; }
-const Device& Fleet::device() const { return impl_->device; }
-const char* Fleet::engine() const { return impl_->backend->engine(); }
-uint64_t Fleet::memory_begin() const { return impl_->window_begin; }
-uint64_t Fleet::memory_end() const { return impl_->window_begin + (impl_->window_pages << kPageBits); }
-
-RunResult Fleet::run() {
-  auto start = std::chrono::steady_clock::now();
-  impl_->stops_current = false;
-  RunResult result;
-  result.instructions = impl_->backend->run();
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  for (const StopRecord& stop : impl_->backend->stops()) result.stopped += stop.code != StopCode::none;
-  return result;
-}
-void Fleet::cancel() { impl_->backend->cancel(); }
-
-std::span<const Stop> Fleet::stops() const {
-  if (!impl_->stops_current) {
-    std::span<const StopRecord> records = impl_->backend->stops();
-    impl_->stops.resize(records.size());
-    for (size_t i = 0; i < records.size(); i++) {
-      impl_->stops[i] = {static_cast<StopReason>(records[i].code), static_cast<FaultKind>(records[i].fault),
-                         records[i].detail, records[i].address};
+void Fleet::Impl::check_lanes(std::span<const uint32_t> lanes, const char* what) const {
+  for (uint32_t lane : lanes) {
+    if (lane >= options.lanes) {
+      throw ArgumentError(std::string(what) + ": there is no lane " + std::to_string(lane) + "; the fleet has " +
+                          std::to_string(options.lanes));
     }
-    impl_->stops_current = true;
   }
-  return impl_->stops;
 }
+
+void Fleet::Impl::check_transfers(std::span<const Transfer> transfers, size_t buffer, size_t done,
+                                  const char* what) const {
+  if (done != 0 && done != transfers.size()) {
+    throw ArgumentError(std::string(what) + ": done has " + std::to_string(done) + " elements for " +
+                        std::to_string(transfers.size()) + " transfers");
+  }
+  for (const Transfer& t : transfers) {
+    if (t.lane >= options.lanes) check_lanes({&t.lane, 1}, what);
+    if (t.offset > buffer || t.size > buffer - t.offset) {
+      throw ArgumentError(std::string(what) + ": a transfer of " + std::to_string(t.size) + " bytes at offset " +
+                          std::to_string(t.offset) + " is outside the buffer of " + std::to_string(buffer));
+    }
+  }
+}
+
+void Fleet::Impl::check_field(Field field) {
+  if (field >= Field::count) throw ArgumentError("there is no field " + std::to_string(static_cast<unsigned>(field)));
+}
+
+void Fleet::Impl::check_size(size_t have, size_t want, const char* what) {
+  if (have != want) {
+    throw ArgumentError(std::string(what) + ": " + std::to_string(have) + " values for " + std::to_string(want) +
+                        " lanes");
+  }
+}
+
+std::pair<u64, u64> Fleet::Impl::pages(uint64_t address, uint64_t size, const char* what) const {
+  u64 bytes = window_pages << kPageBits;
+  if (address % kPageSize || size % kPageSize || size == 0) {
+    throw ArgumentError(std::string(what) + ": address and size must be multiples of 4096, and size not 0");
+  }
+  if (address < window_begin || address - window_begin >= bytes || size > bytes - (address - window_begin)) {
+    throw ArgumentError(std::string(what) + ": the range is not inside the guest's address window");
+  }
+  return {(address - window_begin) >> kPageBits, size >> kPageBits};
+}
+
+u32 Fleet::Impl::allowed(uint32_t permissions) const {
+  const u32 all =
+      options.memory_policy == MemoryPolicy::read_only ? u32{kRead | kExecute} : u32{kRead | kWrite | kExecute};
+  return permissions & all;
+}
+
+void Fleet::Impl::scatter(Field field, std::span<const uint32_t> lanes, std::span<const uint64_t> values) {
+  if (field == Field::instructions) counts_touched = true;
+  if (legal(field, ~u64{0}) == ~u64{0}) return core->backend->scatter(field, lanes, values);
+  std::vector<uint64_t> kept(values.begin(), values.end());
+  for (uint64_t& value : kept) value = legal(field, value);
+  core->backend->scatter(field, lanes, kept);
+}
+
+const std::vector<Stop>& Fleet::Impl::current_stops() {
+  if (!stops_current) {
+    std::span<const StopRecord> records = core->backend->stops();
+    stops.resize(records.size());
+    for (size_t i = 0; i < records.size(); i++) {
+      stops[i] = {static_cast<StopReason>(records[i].code), static_cast<FaultKind>(records[i].fault), records[i].detail,
+                  records[i].address};
+    }
+    stops_current = true;
+  }
+  return stops;
+}
+
+void Fleet::Impl::put_stops(std::span<const uint32_t> lanes, std::span<const StopRecord> records) {
+  stops_current = false;
+  stops_touched = true;
+  core->backend->scatter_stops(lanes, records);
+}
+
+void Fleet::Impl::make(Fleet* fleet, std::span<const PlacedProgram> programs, const FleetOptions& wanted) {
+  owner = fleet;
+  options = wanted;
+  options.lanes = count_lanes(programs);
+  if (options.memory_policy > MemoryPolicy::device_shared) {
+    throw ArgumentError("there is no memory policy " + std::to_string(static_cast<unsigned>(options.memory_policy)) +
+                        "; use one of MemoryPolicy");
+  }
+  const Image image = make_image(programs, options.memory, options.memory_policy == MemoryPolicy::read_only);
+  window_begin = image.window_begin;
+  window_pages = image.window_pages;
+  core->backend = make_backend(image, options, device);
+  engine = core->backend->engine();
+}
+
+Fleet::Fleet(const Program& program, const FleetOptions& options) : impl_(std::make_unique<Impl>()) {
+  const PlacedProgram placed{program, options.lanes};
+  impl_->make(this, std::span(&placed, 1), options);
+}
+Fleet::Fleet(std::span<const Placement> programs, const FleetOptions& options) : impl_(std::make_unique<Impl>()) {
+  std::vector<PlacedProgram> placed;
+  for (const Placement& placement : programs) placed.push_back({placement.program, placement.lanes});
+  impl_->make(this, placed, options);
+}
+
+uint64_t Fleet::lanes() const { return Impl::open(impl_.get()).options.lanes; }
+const Device& Fleet::device() const { return Impl::open(impl_.get()).device; }
+const char* Fleet::engine() const { return Impl::open(impl_.get()).engine; }
+uint64_t Fleet::memory_begin() const { return Impl::open(impl_.get()).window_begin; }
+uint64_t Fleet::memory_end() const {
+  const Impl& impl = Impl::open(impl_.get());
+  return impl.window_begin + (impl.window_pages << kPageBits);
+}
+MemoryPolicy Fleet::memory_policy() const { return Impl::open(impl_.get()).options.memory_policy; }
+
+std::span<const Stop> Fleet::stops() const { return Impl::Use(impl_.get())->current_stops(); }
 
 void Fleet::resume(std::span<const uint32_t> lanes) {
-  impl_->check_lanes(lanes, "resume");
-  if (lanes.empty()) return;
-  impl_->stops_current = false;
-  impl_->backend->scatter_stops(lanes, std::vector<StopRecord>(lanes.size()));
+  Impl::Use use(impl_.get());
+  use->check_lanes(lanes, "resume");
+  if (!lanes.empty()) use->put_stops(lanes, std::vector<StopRecord>(lanes.size()));
 }
 void Fleet::resume_all() {
-  impl_->stops_current = false;
-  impl_->backend->scatter_stops({}, std::vector<StopRecord>(lanes()));
+  Impl::Use use(impl_.get());
+  use->put_stops({}, std::vector<StopRecord>(use->options.lanes));
 }
 void Fleet::set_stops(std::span<const uint32_t> lanes, std::span<const Stop> stops) {
-  impl_->check_lanes(lanes, "set_stops");
+  Impl::Use use(impl_.get());
+  use->check_lanes(lanes, "set_stops");
   Impl::check_size(stops.size(), lanes.size(), "set_stops");
   if (lanes.empty()) return;
   std::vector<StopRecord> records;
   for (const Stop& stop : stops) {
+    if (stop.reason > StopReason::exited || stop.fault > FaultKind::alignment) {
+      throw ArgumentError("set_stops: there is no stop with reason " +
+                          std::to_string(static_cast<unsigned>(stop.reason)) + " and fault " +
+                          std::to_string(static_cast<unsigned>(stop.fault)) + "; use those of the enumerations");
+    }
     records.push_back(
         {static_cast<StopCode>(stop.reason), static_cast<FaultCode>(stop.fault), 0, stop.detail, stop.address});
   }
-  impl_->stops_current = false;
-  impl_->backend->scatter_stops(lanes, records);
+  use->put_stops(lanes, records);
 }
 
 void Fleet::get(Field field, std::span<const uint32_t> lanes, std::span<uint64_t> values) const {
+  Impl::Use use(impl_.get());
   Impl::check_field(field);
-  impl_->check_lanes(lanes, "get");
+  use->check_lanes(lanes, "get");
   Impl::check_size(values.size(), lanes.size(), "get");
-  if (!lanes.empty()) impl_->backend->gather(field, lanes, values);
+  if (!lanes.empty()) use.backend().gather(field, lanes, values);
 }
 void Fleet::set(Field field, std::span<const uint32_t> lanes, std::span<const uint64_t> values) {
+  Impl::Use use(impl_.get());
   Impl::check_field(field);
-  impl_->check_lanes(lanes, "set");
+  use->check_lanes(lanes, "set");
   Impl::check_size(values.size(), lanes.size(), "set");
-  if (!lanes.empty()) impl_->scatter(field, lanes, values);
+  if (!lanes.empty()) use->scatter(field, lanes, values);
 }
 void Fleet::get_all(Field field, std::span<uint64_t> values) const {
+  Impl::Use use(impl_.get());
   Impl::check_field(field);
-  Impl::check_size(values.size(), lanes(), "get_all");
-  impl_->backend->gather(field, {}, values);
+  Impl::check_size(values.size(), use->options.lanes, "get_all");
+  use.backend().gather(field, {}, values);
 }
 void Fleet::set_all(Field field, std::span<const uint64_t> values) {
+  Impl::Use use(impl_.get());
   Impl::check_field(field);
-  Impl::check_size(values.size(), lanes(), "set_all");
-  impl_->scatter(field, {}, values);
+  Impl::check_size(values.size(), use->options.lanes, "set_all");
+  use->scatter(field, {}, values);
 }
 void Fleet::fill(Field field, uint64_t value) {
+  Impl::Use use(impl_.get());
   Impl::check_field(field);
-  impl_->backend->fill(field, Impl::legal(field, value));
+  if (field == Field::instructions) use->counts_touched = true;
+  use.backend().fill(field, legal(field, value));
 }
 uint64_t Fleet::get(Field field, uint32_t lane) const {
   uint64_t value = 0;
@@ -249,13 +232,15 @@ void Fleet::set(Field field, uint32_t lane, uint64_t value) {
 }
 
 void Fleet::read(std::span<const Transfer> transfers, std::span<uint8_t> buffer, std::span<uint32_t> done) const {
-  impl_->check_transfers(transfers, buffer.size(), done.size(), "read");
-  if (!transfers.empty()) impl_->backend->read(transfers, buffer, done);
+  Impl::Use use(impl_.get());
+  use->check_transfers(transfers, buffer.size(), done.size(), "read");
+  if (!transfers.empty()) use.backend().read(transfers, buffer, done);
 }
 void Fleet::write(std::span<const Transfer> transfers, std::span<const uint8_t> buffer, std::span<uint32_t> done) {
-  impl_->check_transfers(transfers, buffer.size(), done.size(), "write");
-  if (transfers.empty() || impl_->backend->write(transfers, buffer, done)) return;
-  throw DeviceError("the pool of " + std::to_string(pool_size() >> 20) +
+  Impl::Use use(impl_.get());
+  use->check_transfers(transfers, buffer.size(), done.size(), "write");
+  if (transfers.empty() || use.backend().write(transfers, buffer, done)) return;
+  throw DeviceError("the pool of " + std::to_string(use.backend().pool_size() >> 20) +
                     " MiB for written pages is spent; grow it or make the fleet with a larger pool");
 }
 
@@ -289,26 +274,44 @@ void Fleet::write(uint32_t lane, uint64_t address, std::span<const uint8_t> byte
 }
 
 void Fleet::map(std::span<const uint32_t> lanes, uint64_t address, uint64_t size, uint32_t permissions) {
-  impl_->check_lanes(lanes, "map");
-  auto [page, count] = impl_->pages(address, size, "map");
-  if (!lanes.empty()) impl_->backend->map(lanes, page, count, permissions & (kRead | kWrite | kExecute));
+  Impl::Use use(impl_.get());
+  use->check_lanes(lanes, "map");
+  auto [page, count] = use->pages(address, size, "map");
+  if (!lanes.empty()) use.backend().map(lanes, page, count, use->allowed(permissions));
 }
 void Fleet::protect(std::span<const uint32_t> lanes, uint64_t address, uint64_t size, uint32_t permissions) {
-  impl_->check_lanes(lanes, "protect");
-  auto [page, count] = impl_->pages(address, size, "protect");
-  if (!lanes.empty()) impl_->backend->protect(lanes, page, count, permissions & (kRead | kWrite | kExecute));
+  Impl::Use use(impl_.get());
+  use->check_lanes(lanes, "protect");
+  auto [page, count] = use->pages(address, size, "protect");
+  if (!lanes.empty()) use.backend().protect(lanes, page, count, use->allowed(permissions));
 }
 
-uint64_t Fleet::pool_used() const { return impl_->backend->pool_used(); }
-uint64_t Fleet::pool_size() const { return impl_->backend->pool_size(); }
+uint64_t Fleet::pool_used() const { return Impl::Use(impl_.get()).backend().pool_used(); }
+uint64_t Fleet::pool_size() const { return Impl::Use(impl_.get()).backend().pool_size(); }
 void Fleet::grow_pool(uint64_t bytes) {
+  Impl::Use use(impl_.get());
   constexpr uint64_t kMost =
       uint64_t{1} << (32 - kPageFlagBits + kPageBits);  // what the frame numbers of a page table reach
   if (bytes > kMost) {
     throw DeviceError("a pool of " + std::to_string(bytes >> 20) + " MiB cannot be made; ask for at most " +
                       std::to_string(kMost >> 20) + " MiB");
   }
-  impl_->backend->grow_pool(bytes);
+  use.backend().grow_pool(bytes);
+}
+
+ArrayView Fleet::view(Field field) {
+  Impl::Use use(impl_.get());
+  Impl::check_field(field);
+  return use.backend().view(field);
+}
+ArrayView Fleet::memory_view() {
+  Impl::Use use(impl_.get());
+  const MemoryPolicy policy = use->options.memory_policy;
+  if (policy != MemoryPolicy::shared && policy != MemoryPolicy::device_shared) {
+    throw StateError(
+        "the memory of this fleet is paged and has no view; make the fleet with memory policy shared or device_shared");
+  }
+  return use.backend().memory_view();
 }
 
 }  // namespace myriarm

@@ -13,43 +13,11 @@ std::string hex(u64 value) {
   return text;
 }
 
-/// The pages of a segment that begins at or beyond the end of those before it.
-void add_pages(Image& image, const Segment& s) {
-  u64 page = (s.address - image.window_begin) >> kPageBits;
-  const u64 end = ((s.address + s.size - 1 - image.window_begin) >> kPageBits) + 1;
-  if (!image.pages.empty()) {
-    // The page that two segments share stands alone.
-    ImagePage& last = image.pages.back();
-    if (last.page + last.count > page && last.count > 1) {
-      last.count--;
-      image.pages.push_back({page, 1, last.permissions, {}});
-    }
-  }
-  while (page < end) {
-    const u64 begin = image.window_begin + (page << kPageBits);
-    const u64 from = std::max(begin, s.address);
-    const u64 to = std::min(begin + kPageSize, s.address + s.bytes.size());
-    const bool shared = !image.pages.empty() && image.pages.back().page == page;
-    if (!shared) image.pages.push_back({page, from < to ? 1 : end - page, 0, {}});
-    ImagePage& target = image.pages.back();
-    target.permissions |= s.permissions;
-    if (from < to) {
-      target.bytes.resize(kPageSize);
-      std::memcpy(target.bytes.data() + (from - begin), s.bytes.data() + (from - s.address), to - from);
-    }
-    page += target.count;
-  }
-}
+std::string name_of(const Program& program) { return program.name.empty() ? "program" : program.name; }
 
-}  // namespace
-
-Image make_image(const Program& program, u64 memory) {
-  const std::string who = program.name.empty() ? "program" : program.name;
-  if (memory == 0 || memory % kPageSize != 0) {
-    throw ArgumentError("memory of " + std::to_string(memory) + " bytes is not a positive multiple of 4096");
-  }
-  if (memory > u64{1} << 40)
-    throw ArgumentError("memory of " + std::to_string(memory) + " bytes is over 1 TiB; ask for less");
+/// The segments that are not empty, by rising address.
+std::vector<const Segment*> segments_of(const Program& program) {
+  const std::string who = name_of(program);
   std::vector<const Segment*> segments;
   for (const Segment& segment : program.segments) {
     if (segment.size != 0) segments.push_back(&segment);
@@ -69,18 +37,69 @@ Image make_image(const Program& program, u64 memory) {
                           " overlap");
     }
   }
-  Image image;
-  image.window_begin = segments.front()->address & ~u64{kPageSize - 1};
-  image.window_pages = memory >> kPageBits;
-  u64 end = segments.back()->address + segments.back()->size;
-  if (end - image.window_begin > memory) {
-    throw ArgumentError(who + ": needs " + std::to_string((end - image.window_begin + 0xFFFFF) >> 20) + " MiB from " +
-                        hex(image.window_begin) + " on, but memory is " + std::to_string(memory >> 20) +
-                        " MiB; ask for more memory");
+  return segments;
+}
+
+/// The pages of a segment that begins at or beyond the end of those before it.
+void add_pages(std::vector<ImagePage>& pages, u64 window_begin, const Segment& s, u32 permissions) {
+  u64 page = (s.address - window_begin) >> kPageBits;
+  const u64 end = ((s.address + s.size - 1 - window_begin) >> kPageBits) + 1;
+  if (!pages.empty()) {
+    // The page that two segments share stands alone.
+    ImagePage& last = pages.back();
+    if (last.page + last.count > page && last.count > 1) {
+      last.count--;
+      pages.push_back({page, 1, last.permissions, {}});
+    }
   }
-  image.entry = program.entry;
-  image.stack_pointer = program.stack_pointer;
-  for (const Segment* s : segments) add_pages(image, *s);
+  while (page < end) {
+    const u64 begin = window_begin + (page << kPageBits);
+    const u64 from = std::max(begin, s.address);
+    const u64 to = std::min(begin + kPageSize, s.address + s.bytes.size());
+    const bool shared = !pages.empty() && pages.back().page == page;
+    if (!shared) pages.push_back({page, from < to ? 1 : end - page, 0, {}});
+    ImagePage& target = pages.back();
+    target.permissions |= permissions;
+    if (from < to) {
+      target.bytes.resize(kPageSize);
+      std::memcpy(target.bytes.data() + (from - begin), s.bytes.data() + (from - s.address), to - from);
+    }
+    page += target.count;
+  }
+}
+
+}  // namespace
+
+Image make_image(std::span<const PlacedProgram> programs, u64 memory, bool read_only) {
+  if (memory == 0 || memory % kPageSize != 0) {
+    throw ArgumentError("memory of " + std::to_string(memory) + " bytes is not a positive multiple of 4096");
+  }
+  if (memory > u64{1} << 40)
+    throw ArgumentError("memory of " + std::to_string(memory) + " bytes is over 1 TiB; ask for less");
+  std::vector<std::vector<const Segment*>> segments;
+  Image image;
+  image.window_begin = ~u64{0};
+  image.window_pages = memory >> kPageBits;
+  for (const PlacedProgram& placed : programs) {
+    segments.push_back(segments_of(placed.program));
+    image.window_begin = std::min(image.window_begin, segments.back().front()->address & ~u64{kPageSize - 1});
+  }
+  for (size_t i = 0; i < programs.size(); i++) {
+    const Program& program = programs[i].program;
+    const u64 end = segments[i].back()->address + segments[i].back()->size;
+    if (end - image.window_begin > memory) {
+      throw ArgumentError(name_of(program) + ": needs " + std::to_string((end - image.window_begin + 0xFFFFF) >> 20) +
+                          " MiB from " + hex(image.window_begin) + " on, but memory is " +
+                          std::to_string(memory >> 20) + " MiB; ask for more memory");
+    }
+    ImageProgram& made = image.programs.emplace_back();
+    made.entry = program.entry;
+    made.stack_pointer = program.stack_pointer;
+    made.lanes = programs[i].lanes;
+    for (const Segment* s : segments[i]) {
+      add_pages(made.pages, image.window_begin, *s, read_only ? s->permissions & ~u32{kWrite} : s->permissions);
+    }
+  }
   return image;
 }
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // LinuxFleet: makes a fleet of processes and alternates between running lanes and serving their system calls.
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <csignal>
 #include <mutex>
-#include <thread>
+#include <utility>
 
 #include "linux/process_layout.h"
 #include "linux/syscall_server.h"
@@ -18,30 +16,8 @@ using linux_process::LaneBytes;
 using linux_process::ProcessLayout;
 using linux_process::SyscallServer;
 
-/// Ends Fleet::run() some times a second, so that progress can be shown while lanes compute.
-class Ticker {
- public:
-  explicit Ticker(Fleet& fleet) : fleet_(fleet), thread_([this] { work(); }) {}
-  ~Ticker() {
-    {
-      std::lock_guard lock(mutex_);
-      done_ = true;
-    }
-    wake_.notify_one();
-    thread_.join();
-  }
-
- private:
-  void work() {
-    std::unique_lock lock(mutex_);
-    while (!wake_.wait_for(lock, std::chrono::milliseconds(250), [this] { return done_; })) fleet_.cancel();
-  }
-  Fleet& fleet_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool done_ = false;
-  std::thread thread_;
-};
+/// Seconds between two calls of `progress` while lanes compute.
+constexpr double kProgressInterval = 0.25;
 
 /// A stop that run() ends with, whatever the time it is given.
 bool is_final(StopReason reason) {
@@ -85,16 +61,34 @@ struct LinuxFleet::Impl {
   }
 
   RunResult run(const std::function<void(const LinuxProgress&)>& progress);
+  void sum_up(RunResult& total, const std::vector<uint32_t>& lanes) const;
 
-  Fleet fleet;
-  SyscallServer server;
+  void cancel() {
+    std::lock_guard lock(mutex);
+    cancelled = true;
+    fleet.cancel();
+  }
+  /// Whether cancel() was called since this was asked last.
+  bool take_cancel() {
+    std::lock_guard lock(mutex);
+    return std::exchange(cancelled, false);
+  }
+  /// No lane has no stop, so none runs: this is the run that the fleet's cancel() ends.
+  void take_back_cancel() {
+    RunOptions options;
+    options.go_on = false;
+    fleet.run(options);
+  }
   void check_lane(uint32_t lane) const {
     if (lane < fleet.lanes()) return;
     throw ArgumentError("there is no lane " + std::to_string(lane) + "; the fleet has " +
                         std::to_string(fleet.lanes()));
   }
 
-  std::atomic<bool> cancelled = false;
+  Fleet fleet;
+  SyscallServer server;
+  std::mutex mutex;
+  bool cancelled = false;
 };
 
 RunResult LinuxFleet::Impl::run(const std::function<void(const LinuxProgress&)>& progress) {
@@ -103,47 +97,63 @@ RunResult LinuxFleet::Impl::run(const std::function<void(const LinuxProgress&)>&
   auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
 
   server.retry_stores();
-  std::vector<uint32_t> calling, paused, active;
+  std::vector<uint32_t> calling, paused, active, all;
   std::span<const Stop> stops = fleet.stops();
   for (uint32_t lane = 0; lane < fleet.lanes(); lane++) {
     if (is_final(stops[lane].reason) || server.has_pending_store(lane)) continue;
+    all.push_back(lane);
     if (stops[lane].reason == StopReason::syscall) calling.push_back(lane);
     else if (stops[lane].reason == StopReason::none) active.push_back(lane);
     else paused.push_back(lane);
   }
-  uint64_t done = fleet.lanes() - calling.size() - active.size() - paused.size();
-  {
-    std::unique_ptr<Ticker> ticker;
-    if (progress) ticker = std::make_unique<Ticker>(fleet);
-    while (true) {
-      if (!paused.empty()) fleet.resume(paused);
-      active.insert(active.end(), paused.begin(), paused.end());
-      std::vector<uint32_t> served = server.serve(calling);
-      done += calling.size() - served.size();
-      active.insert(active.end(), served.begin(), served.end());
-      if (progress) progress({done, total.instructions, seconds()});
-      if (active.empty()) break;
-      if (cancelled.exchange(false)) {
-        fleet.set_stops(active, std::vector<Stop>(active.size(), {StopReason::cancelled, FaultKind::none, 0, 0}));
-        break;
-      }
-      total.instructions += fleet.run().instructions;
-      calling.clear();
-      paused.clear();
-      stops = fleet.stops();
-      for (uint32_t lane : active) {
-        if (stops[lane].reason == StopReason::syscall) calling.push_back(lane);
-        else if (stops[lane].reason == StopReason::cancelled) paused.push_back(lane);
-        else done++;
-      }
-      active.clear();
+  uint64_t done = fleet.lanes() - all.size();
+  RunOptions options;
+  options.go_on = false;  // a lane whose limit is reached is done
+  if (progress) options.timeout = kProgressInterval;
+  while (true) {
+    if (!paused.empty()) fleet.resume(paused);
+    active.insert(active.end(), paused.begin(), paused.end());
+    std::vector<uint32_t> served = server.serve(calling);
+    done += calling.size() - served.size();
+    active.insert(active.end(), served.begin(), served.end());
+    if (progress) progress({done, total.instructions, seconds()});
+    if (active.empty()) break;
+    if (take_cancel()) {
+      fleet.set_stops(active, std::vector<Stop>(active.size(), {StopReason::cancelled, FaultKind::none, 0, 0}));
+      take_back_cancel();
+      break;
     }
+    const RunResult result = fleet.run(options);
+    total.instructions += result.instructions;
+    total.batches += result.batches;
+    calling.clear();
+    paused.clear();
+    stops = fleet.stops();
+    for (uint32_t lane : active) {
+      if (stops[lane].reason == StopReason::syscall) calling.push_back(lane);
+      else if (stops[lane].reason == StopReason::cancelled) paused.push_back(lane);
+      else done++;
+    }
+    active.clear();
   }
   total.seconds = seconds();
-  // A tick that came too late would end the next run of the fleet: this one, in which no lane runs.
-  if (progress) fleet.run();
-  for (const Stop& stop : fleet.stops()) total.stopped += stop.reason != StopReason::none;
+  if (take_cancel()) take_back_cancel();  // it came too late for this run, and is not for the next
+  sum_up(total, all);
   return total;
+}
+
+void LinuxFleet::Impl::sum_up(RunResult& total, const std::vector<uint32_t>& lanes) const {
+  std::span<const Stop> stops = fleet.stops();
+  for (const Stop& stop : stops) total.stopped += stop.reason != StopReason::none;
+  for (uint32_t lane : lanes) total.stops[static_cast<unsigned>(stops[lane].reason)]++;
+  total.lanes_left = total.stops[static_cast<unsigned>(StopReason::cancelled)];
+  // By rising urgency; no lane ends at a system call.
+  total.signal = Signal::checkpoint;
+  for (Signal signal : {Signal::halt, Signal::cancelled, Signal::breakpoint, Signal::fault}) {
+    for (uint32_t lane : lanes) {
+      if (signal_of(stops[lane].reason) == signal) total.signal = signal;
+    }
+  }
 }
 
 LinuxFleet::LinuxFleet(const ElfImage& image, const FleetOptions& fleet, const LinuxOptions& options)
@@ -154,10 +164,7 @@ Fleet& LinuxFleet::fleet() { return impl_->fleet; }
 
 RunResult LinuxFleet::run(const std::function<void(const LinuxProgress&)>& progress) { return impl_->run(progress); }
 
-void LinuxFleet::cancel() {
-  impl_->cancelled = true;
-  impl_->fleet.cancel();
-}
+void LinuxFleet::cancel() { impl_->cancel(); }
 
 LaneOutcome LinuxFleet::outcome(uint32_t lane) const {
   impl_->check_lane(lane);

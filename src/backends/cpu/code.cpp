@@ -78,6 +78,7 @@ std::unique_ptr<CodeRegion> predecode_region(const u8* bytes, u64 address, u64 c
   auto region = std::make_unique<CodeRegion>();
   region->address = address;
   region->count = count;
+  region->bytes = bytes;
   region->code.resize(count + 1);
   u64 run = 0;
   for (u64 i = 0; i < count; i++) {

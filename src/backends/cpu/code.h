@@ -34,12 +34,13 @@ struct CodeRegion {
   u64 address = 0;
   u64 count = 0;               // instruction words
   std::vector<Operands> code;  // count + 1: the last is kKindEnd
+  const u8* bytes = nullptr;   // what it was decoded from, if that is kept
   u64 longest_run = 0;         // most instructions that can retire between two budget checks
   const Operands* begin() const { return code.data(); }
   bool contains(u64 pc) const { return pc - address < count * 4; }
 };
 
-/// Decodes `count` words at `bytes` into a region at `address`.
+/// Decodes `count` words at `bytes`, which stay, into a region at `address`.
 std::unique_ptr<CodeRegion> predecode_region(const u8* bytes, u64 address, u64 count);
 /// A region of words that are decoded when executed.
 std::unique_ptr<CodeRegion> lazy_region(u64 address, u64 count);

@@ -3,36 +3,29 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/cpu/flat_memory.h"
+#include "backends/cpu/host_memory.h"
 #include "backends/cpu/lane.h"
+#include "backends/cpu/program_pages.h"
+#include "backends/cpu/snapshot.h"
 #include "backends/cpu/worker_pool.h"
 
 namespace myriarm::cpu {
-
-/// Memory that costs only what is touched: zero pages from the host.
-class LazyArray {
- public:
-  explicit LazyArray(u64 bytes);
-  ~LazyArray();
-  LazyArray(const LazyArray&) = delete;
-  LazyArray& operator=(const LazyArray&) = delete;
-  u8* data() const { return data_; }
-
- private:
-  u8* data_;
-  u64 bytes_;
-};
 
 class CpuBackend final : public Backend {
  public:
   CpuBackend(const Image& image, const FleetOptions& options);
 
   const char* engine() const override { return "interpreter"; }
-  u64 run() override;
+  RunReport run(const RunOrder& order) override;
   void cancel() override { cancel_.store(true, std::memory_order_relaxed); }
+  void clear_cancel() override { cancel_.store(false, std::memory_order_relaxed); }
+  void progress(std::span<u64> retired, std::span<StopCode> codes) const override;
   std::span<const StopRecord> stops() override { return stops_; }
   void scatter_stops(std::span<const u32> lanes, std::span<const StopRecord> stops) override;
   void gather(Field field, std::span<const u32> lanes, std::span<u64> values) override;
@@ -45,6 +38,11 @@ class CpuBackend final : public Backend {
   u64 pool_used() override { return pool_.used_bytes(); }
   u64 pool_size() override { return pool_.size_bytes(); }
   void grow_pool(u64 bytes) override;
+  u64 take_snapshot(std::span<const u32> lanes) override;
+  void drop_snapshot(u64 number) override;
+  void restore(u64 number, std::span<const u32> from, std::span<const u32> to) override;
+  ArrayView view(Field field) override;
+  ArrayView memory_view() override;
 
  private:
   u64* field(Field f) const { return reinterpret_cast<u64*>(state_.data()) + static_cast<u64>(f) * lanes_; }
@@ -55,23 +53,66 @@ class CpuBackend final : public Backend {
     u64 stride;
   };
   Plane plane(Field f) const;
+  /// Where a lane keeps one value, all but the vector registers: the fields, then the system fields that are none.
+  static constexpr u64 kArrays = static_cast<u64>(Field::v0_low) + 4;
+  u64* array(u64 number) const;
+  u64* vectors(u64 lane) const { return reinterpret_cast<u64*>(vectors_.data()) + lane * 64; }
   u32* table(u64 lane) const { return reinterpret_cast<u32*>(tables_.data()) + lane * window_pages_; }
+  const ProgramPages& program(u64 lane) const { return *programs_[program_of_[lane]]; }
   void attach(Lane& lane, u64 index);  // memory and code of a lane
-  u64 run_lane(u64 index);             // returns instructions retired
+  template <class Visit>
+  void for_lanes(std::span<const u32> lanes, Visit visit) {
+    if (lanes.empty()) {
+      for (u64 lane = 0; lane < lanes_; lane++) visit(lane);
+    } else {
+      for (u32 lane : lanes) visit(lane);
+    }
+  }
+  /// Of a ceiling: the lane had StopCode::budget when a run began that was not to go on with such lanes.
+  static constexpr u64 kHeld = u64{1} << 63;
+  void set_stop(u64 lane, const StopRecord& stop);
+  u64 retired(u64 lane) const;
+  void publish(u64 lane, u64 retired);
+
+  // Running: run.cpp.
+  struct Tally;
   struct Position {
     u64 pc, retired;
   };
-  void execute(Lane& lane, Position& at, u64 limit);  // until a stop
-  template <class Visit>
-  void for_lanes(std::span<const u32> lanes, Visit visit);
+  void begin_run(const RunOrder& order);
+  void go_on();  // lanes that have budget left have no stop any more
+  bool has_budget(u64 lane) const;
+  /// `last`: no other batch follows in this call. `host_was_here`: since the batch before.
+  Tally run_batch(u64 batch, bool last, bool host_was_here);
+  void run_lane(u64 index, u64 limit);
+  void execute(Lane& lane, u64 index, Position& at, u64 limit);  // until a stop
+  bool cancelled() const { return cancel_.load(std::memory_order_relaxed); }
+
+  // Memory: guest_memory.cpp.
   void release_page(u32& entry);
+  void touch(u64 lane, u64 page, u64 count);
+  void forget_code(u64 lane);
+  void renew_code(u64 lane);
+
+  // Snapshots: snapshot.cpp.
+  struct Restorer;
+  CodeState code_state(u64 lane) const;
+  void keep_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapshot>& pages) const;
 
   u64 lanes_, window_pages_, first_page_;
+  u32 slice_shift_ = 0;  // a page table has at most 64 slices of 1 << slice_shift_ pages
   FramePool pool_;
+  FlatMemory flat_;
   LazyArray state_, tables_, vectors_;
   std::vector<StopRecord> stops_;
-  SharedCode shared_code_;
+  std::unique_ptr<StopCode[]> codes_;  // of stops_, for other threads: none while a lane is to run
+  std::vector<u64> ceilings_;          // of the run: a lane retires no more than this, in all; or kHeld
+  std::vector<u64> touched_;
+  std::vector<std::unique_ptr<ProgramPages>> programs_;
+  std::vector<u32> program_of_;
   std::vector<std::unique_ptr<LaneCode>> own_code_;
+  std::map<u64, FleetSnapshot> snapshots_;
+  u64 next_snapshot_ = 1;
   std::atomic<bool> cancel_{false};
   WorkerPool workers_;
 };

@@ -10,25 +10,27 @@
 namespace myriarm::cpu {
 namespace {
 constexpr u64 kMostFrames = u64{1} << (32 - kPageFlagBits);
-}
+constexpr u64 kBytesPerFrame = kPageSize + sizeof(u32);  // and its count of holders
+}  // namespace
 
 FramePool::FramePool(u64 image_frames, u64 pool_frames)
     : first_(kFirstImageFrame + image_frames), next_(first_), limit_(pool_frames) {
   // Twice the limit is reserved, so that grow_pool has somewhere to grow; addresses cost nothing.
   reserved_ = std::min(kMostFrames, first_ + 2 * pool_frames);
-  void* range =
-      mmap(nullptr, reserved_ << kPageBits, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* range = mmap(nullptr, reserved_ * kBytesPerFrame, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED || first_ >= kMostFrames) {
-    if (range != MAP_FAILED) munmap(range, reserved_ << kPageBits);
+    if (range != MAP_FAILED) munmap(range, reserved_ * kBytesPerFrame);
     throw DeviceError("the host refuses to reserve " + std::to_string(reserved_ >> 8) +
                       " MiB of addresses for guest memory; ask for a smaller pool");
   }
   base_ = static_cast<u8*>(range);
+  holders_ = reinterpret_cast<u32*>(base_ + (reserved_ << kPageBits));
   limit_ = std::min(pool_frames, reserved_ - first_);
 }
 
 FramePool::~FramePool() {
-  if (base_ != nullptr) munmap(base_, reserved_ << kPageBits);
+  if (base_ != nullptr) munmap(base_, reserved_ * kBytesPerFrame);
 }
 
 u32 FramePool::allocate(bool& zeroed) {
@@ -39,6 +41,7 @@ u32 FramePool::allocate(bool& zeroed) {
       free_.pop_back();
       free_count_.store(free_.size(), std::memory_order_relaxed);
       zeroed = false;
+      holders(frame).store(1, std::memory_order_relaxed);
       return frame;
     }
   }
@@ -48,12 +51,14 @@ u32 FramePool::allocate(bool& zeroed) {
     return 0;
   }
   zeroed = true;
+  holders(static_cast<u32>(frame)).store(1, std::memory_order_relaxed);
   return static_cast<u32>(frame);
 }
 
-void FramePool::release(u32 frame) {
+void FramePool::give_back(std::span<const u32> frames) {
+  if (frames.empty()) return;
   std::lock_guard lock(mutex_);
-  free_.push_back(frame);
+  free_.insert(free_.end(), frames.begin(), frames.end());
   free_count_.store(free_.size(), std::memory_order_relaxed);
 }
 

@@ -44,11 +44,14 @@ struct alignas(64) Lane {
   StopRecord stop = {};
   bool restart = false;  // the instruction must run again: its code has moved
 
-  FramePool* pool = nullptr;
+  FramePool* pool = nullptr;  // null: flat memory, whose pages have one holder and stay where they are
+  u64* touched = nullptr;     // bit s: entries of slice s, pages s << slice_shift and up, may not be the program's
+  u32 slice_shift = 0;
   const SharedCode* shared_code = nullptr;
   std::unique_ptr<LaneCode>* own_code = nullptr;
 
   PagedMemory<1> memory() const { return {frames, table, first_page, page_count, 0}; }
+  void touch(u64 page) const { *touched |= u64{1} << (page >> slice_shift); }
   u64 pc_of(const Operands* at) const {
     return code_address + ((reinterpret_cast<u64>(at) - reinterpret_cast<u64>(code)) >> 2);
   }
@@ -65,7 +68,7 @@ bool store_pair_slow(Lane* lane, u64 address, u64 first, u64 second, u32 size);
 /// The instruction word at an executable address; 0 if it cannot be read.
 u32 fetch_word(const Lane& lane, u64 pc);
 
-/// Where the byte at `address` lies for a write, after copying a shared page. Null: a stop was recorded, or the lane
+/// Where the byte at `address` lies for a write, after copying a page that others hold too. Null: a stop was recorded, or the lane
 /// must restart the instruction. `forced` ignores permissions (the host writes).
 u8* writable_byte(Lane& lane, u64 address, bool forced);
 /// Tells a lane's code that bytes were written.

@@ -35,7 +35,7 @@ bool may_write(Lane& lane, u64 address, bool forced) {
   return fault == FaultCode::none;
 }
 
-/// Gives the lane its own copy of a shared page.
+/// Gives the lane its own copy of a page that others hold too.
 bool copy_page(Lane& lane, u32& entry) {
   bool zeroed = false;
   u32 frame = lane.pool->allocate(zeroed);
@@ -45,15 +45,20 @@ bool copy_page(Lane& lane, u32& entry) {
   }
   u32 old = entry >> kPageFlagBits;
   if (!(zeroed && old == FramePool::kZeroFrame)) std::memcpy(lane.pool->at(frame), lane.pool->at(old), kPageSize);
+  if (!(entry & kPageShared)) lane.pool->release(old);
   entry = frame << kPageFlagBits | (entry & kPageFlagMask & ~u32{kPageShared});
   return true;
 }
 
-bool has_code(const Lane& lane, u64 address) {
+enum class Code : u8 { none, shared, own };
+
+/// Whose predecoded instructions the page holds, for this lane.
+Code code_of(const Lane& lane, u64 address) {
   u64 page = address << 8 >> 8 & ~u64{kPageSize - 1};
   const LaneCode* own = lane.own_code->get();
-  if (own == nullptr || own->use_shared) return lane.shared_code->find(page) != nullptr;
-  return own->find(page) != nullptr;
+  if (own != nullptr && own->find(page) != nullptr) return Code::own;
+  if (own != nullptr && !own->use_shared) return Code::none;
+  return lane.shared_code->find(page) != nullptr ? Code::shared : Code::none;
 }
 
 }  // namespace
@@ -61,18 +66,19 @@ bool has_code(const Lane& lane, u64 address) {
 u8* writable_byte(Lane& lane, u64 address, bool forced) {
   if (!may_write(lane, address, forced)) return nullptr;
   u32* entry = entry_of(lane, address);
-  if (*entry & kPageShared) {
-    // A page that executes from the shared code: the lane must first have code of its own, and run from it.
-    if ((*entry & kPageExecutable) && has_code(lane, address)) {
-      LaneCode* own = lane.own_code->get();
-      if (own == nullptr || own->use_shared) {
-        privatise_code(lane);
-        lane.restart = true;
-        if (!forced) return nullptr;
-      }
-      *entry |= kPageCode;
+  if (*entry & (kPageShared | kPageCode)) {
+    Code code = code_of(lane, address);
+    if (code == Code::shared) {  // the lane must first have code of its own, and run from it
+      privatise_code(lane);
+      lane.restart = true;
+      if (!forced) return nullptr;
+      code = Code::own;
     }
-    if (!copy_page(lane, *entry)) return nullptr;
+    const bool others =
+        lane.pool != nullptr && ((*entry & kPageShared) || lane.pool->is_shared(*entry >> kPageFlagBits));
+    if (others && !copy_page(lane, *entry)) return nullptr;
+    *entry = code == Code::none ? *entry & ~u32{kPageCode} : *entry | kPageCode;
+    lane.touch(lane.memory().page_of(address));
   }
   return lane.memory().locate(*entry, static_cast<u32>(address) & (kPageSize - 1));
 }
@@ -175,6 +181,7 @@ bool enter_region(Lane& lane, u64 pc, u64 retired) {
       slot = lazy_region(start, kPageSize / 4);
       region = slot.get();
       lane.table[page] |= kPageCode;
+      lane.touch(page);
     }
     lane.code = region->begin();
     lane.code_address = region->address;

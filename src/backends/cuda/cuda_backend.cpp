@@ -6,8 +6,6 @@
 #include <map>
 #include <numeric>
 
-#include "isa/control_flow.h"
-#include "isa/semantics_ids.h"
 #include "myriarm/error.h"
 
 namespace myriarm::cuda {
@@ -18,56 +16,35 @@ constexpr u64 kMiB = u64{1} << 20;
 constexpr u64 kMostFrameBytes = u64{1} << (32 - kPageFlagBits + kPageBits);
 /// Frames that a team is given from the start if the pool is automatic; more come when they are needed.
 constexpr u64 kFirstFrames = 4;
-/// Code that is predecoded lies in one span of the window; a program with code further apart decodes the rest as it runs.
-constexpr u64 kMostCodeBytes = 64 * kMiB;
 
-std::vector<DeviceRow> device_rows() {
-  std::vector<DeviceRow> rows(kRowCount);
-  for (u16 row = 0; row < kRowCount; row++) {
-    const u16 number = kSemantics.id[row];
-    const bool parks = flow_of(row) == Flow::call || flow_of(row) == Flow::ret;
-    if (number == 0) {
-      rows[row] = {kKindOutOfLine, kRowNotImplemented};
-    } else if (kSemantics.rare[row]) {
-      rows[row] = {kKindOutOfLine, static_cast<u16>(kFirstRareRow + number - 1)};
-    } else {
-      rows[row] = {static_cast<u16>(kFirstKind + number - 1), parks ? kRowParks : u16{0}};
-    }
+Stream make_stream() {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a CUDA stream");
+  return Stream(stream);
+}
+
+u64 lanes_of(const Image& image) {
+  u64 lanes = 0;
+  for (const ImageProgram& program : image.programs) lanes += program.lanes;
+  return lanes;
+}
+
+u64 content_pages(const Image& image) {
+  u64 pages = 0;
+  for (const ImageProgram& program : image.programs) {
+    for (const ImagePage& page : program.pages) pages += !page.bytes.empty();
   }
-  return rows;
-}
-
-/// Whether a relative branch at an offset of the window stays in it. The interpreter's fast path does not look.
-bool stays_inside(const Operands& branch, u64 at, u64 window) {
-  return at + static_cast<u64>(static_cast<i64>(branch.offset)) < window;
-}
-
-/// A decoded word as the device dispatches on it.
-Operands device_word(Operands o, const std::vector<DeviceRow>& rows, u64 at, u64 window) {
-  DeviceRow row = rows[o.row];
-  if (is_relative(o.row) && !stays_inside(o, at, window)) row = {kKindOutOfLine, kRowNotPredecoded};
-  o.kind = row.kind;
-  o.row = row.row;
-  return o;
-}
-
-/// Whether a word, not yet as the device has it, can be run together with the branch behind it.
-bool folds_next(const Operands& o, const Operands& next, u64 next_at, u64 window) {
-  const bool plain = flow_of(o.row) == Flow::next && kSemantics.id[o.row] != 0 && !kSemantics.rare[o.row];
-  const bool branch = next.row == kRow_B_only_branch_imm || next.row == kRow_B_only_condbranch;
-  return plain && branch && next.offset / 4 >= -512 && next.offset / 4 < 512 && stays_inside(next, next_at, window);
-}
-
-u16 folded(const Operands& branch) {
-  const u32 always = 14;
-  const u32 cond = branch.row == kRow_B_only_branch_imm ? always : branch.aux;
-  return static_cast<u16>(kRowFolds | cond << 10 | (static_cast<u32>(branch.offset / 4) & 0x3FF));
+  return pages;
 }
 
 }  // namespace
 
 CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int device)
-    : device_(device), lanes_(options.lanes), pool_is_automatic_(options.pool == 0), stops_(options.lanes) {
+    : device_(device),
+      lanes_(lanes_of(image)),
+      policy_(options.memory_policy),
+      pool_is_automatic_(options.pool == 0),
+      stops_(lanes_) {
   use();
   if (image.window_pages >= u64{1} << 20) {
     throw ArgumentError("memory of " + std::to_string(image.window_pages >> 8) +
@@ -75,66 +52,23 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
   }
   check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device),
         "asking for the device's size");
-  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a CUDA stream");
-  check(cudaStreamCreateWithFlags(&cancel_stream_, cudaStreamNonBlocking), "making a CUDA stream");
+  own_stream_ = make_stream();
+  stream_ = own_stream_.get();
   view_.lanes = lanes_;
   view_.teams = static_cast<u32>((lanes_ + kTeam - 1) / kTeam);
   view_.window_begin = image.window_begin;
   view_.first_page = image.window_begin >> kPageBits;
   view_.page_count = image.window_pages;
+  while ((view_.page_count - 1) >> view_.slice_shift >= kMostSlices) view_.slice_shift++;
 
-  state_.resize(kPlaneCount * lanes_, "allocating lane state");
-  device_stops_.resize(lanes_, "allocating stops");
-  tables_.resize(view_.teams * image.window_pages, "allocating page tables");
-  own_code_.resize(view_.teams, "allocating code flags");
-  cancel_flag_.resize(1, "allocating the cancel flag");
-  spent_.resize(1, "allocating a flag");
-  device_pool_.resize(1, "allocating the pool's state");
-  check(cudaMemsetAsync(state_.data(), 0, state_.bytes(), stream_), "clearing lane state");
-  check(cudaMemsetAsync(device_stops_.data(), 0, device_stops_.bytes(), stream_), "clearing stops");
-  check(cudaMemsetAsync(tables_.data(), 0, tables_.bytes(), stream_), "clearing page tables");
-  check(cudaMemsetAsync(own_code_.data(), 0, own_code_.bytes(), stream_), "clearing code flags");
-  check(cudaMemsetAsync(cancel_flag_.data(), 0, 4, stream_), "clearing the cancel flag");
-
-  // The most that frames can take: what was asked for, or what is free after the rest, less a margin for the driver.
-  size_t free = 0, total = 0;
-  check(cudaMemGetInfo(&free, &total), "asking for free device memory");
-  const u64 room = free > 512 * kMiB ? free - 512 * kMiB : 0;
-  u64 image_pages = static_cast<u64>(
-      std::count_if(image.pages.begin(), image.pages.end(), [](const ImagePage& p) { return !p.bytes.empty(); }));
-  first_frame_unit_ = kFirstImageUnit + image_pages;
-  const u64 units_bytes = first_frame_unit_ << kPageBits;
-  pool_limit_ = std::min<u64>(room > units_bytes ? room - units_bytes : 0, kMostFrameBytes - units_bytes);
-  if (!pool_is_automatic_ && options.pool > pool_limit_) {
-    throw DeviceError("a pool of " + std::to_string(options.pool >> 20) + " MiB is more than the device has free (" +
-                      std::to_string(pool_limit_ >> 20) + " MiB); ask for a smaller one");
-  }
-  // Addresses for all of the device, so that the pool can still grow when others have freed memory.
-  frames_.emplace(device, std::min<u64>(units_bytes + total, kMostFrameBytes));
-  free_frames_.resize(std::min<u64>(total, kMostFrameBytes) / kFrameBytes + 1, "allocating the list of free frames");
-  view_.frames = frames_->data();
-  view_.state = state_.data();
-  view_.stops = device_stops_.data();
-  view_.tables = tables_.data();
-  view_.pool = device_pool_.data();
-  view_.free_frames = free_frames_.data();
-  view_.own_code = own_code_.data();
-  view_.cancel = cancel_flag_.data();
-
-  if (!frames_->grow(units_bytes)) throw DeviceError("the device has no room for the program's image");
-  const u32 first_unit = static_cast<u32>(first_frame_unit_);
-  Pool pool{first_unit, first_unit, first_unit, 0};
-  device_pool_.upload(std::span(&pool, 1), stream_);
-  const u64 first_pool =
-      pool_is_automatic_ ? std::max(view_.teams * kFirstFrames * kFrameBytes, 64 * kMiB) : options.pool;
-  if (!back_pool(std::min(first_pool, pool_limit_))) {
-    throw DeviceError("the device has no room for a pool of " + std::to_string(first_pool >> 20) +
-                      " MiB; ask for fewer lanes");
+  allocate_state();
+  image_units_ = kFirstImageUnit + content_pages(image);
+  if (policy_ == MemoryPolicy::shared || policy_ == MemoryPolicy::device_shared) {
+    allocate_flat_memory();
+  } else {
+    allocate_frames(options.pool);
   }
   load_image(image);
-  predecode(image);
-  fill(Field::pc, image.entry);
-  fill(Field::sp, image.stack_pointer);
   fill(Field::limit, ~u64{0});
   const u64 open = kMonitorOpen;
   values_.resize(1, "allocating call arguments");
@@ -143,88 +77,97 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
   synchronize("starting the fleet");
 }
 
-CudaBackend::~CudaBackend() {
-  cudaSetDevice(device_);
-  if (stream_ != nullptr) cudaStreamDestroy(stream_);
-  if (cancel_stream_ != nullptr) cudaStreamDestroy(cancel_stream_);
+CudaBackend::~CudaBackend() { cudaSetDevice(device_); }
+
+void CudaBackend::allocate_state() {
+  auto zeros = [&](auto& array, u64 count, const char* what) {
+    array.resize(count, what);
+    check(cudaMemsetAsync(array.data(), 0, array.bytes(), stream_), what);
+    return array.data();
+  };
+  view_.state = zeros(state_, kPlaneCount * lanes_, "allocating lane state");
+  view_.stops = zeros(device_stops_, lanes_, "allocating stops");
+  view_.tables = zeros(tables_, view_.teams * view_.page_count, "allocating page tables");
+  view_.touched = zeros(touched_, view_.teams, "allocating page tables");
+  view_.own_code = zeros(own_code_, view_.teams, "allocating code flags");
+  view_.pool = zeros(device_pool_, 1, "allocating the pool's state");
+  view_.control = zeros(control_, 1, "allocating the run's state");
+  view_.report = zeros(report_, 1, "allocating the run's state");
+  spent_.resize(1, "allocating a flag");
+  host_report_.resize(1, "allocating the run's state");
+  host_control_.resize(1, "allocating the run's state");
+  cancel_.resize(1, "allocating the cancel flag");
+  progress_.resize(lanes_, "allocating the lanes' progress");
+  codes_.resize(lanes_, "allocating the lanes' progress");
+  *cancel_.data() = 0;
+  std::memset(progress_.data(), 0, lanes_ * sizeof(u64));
+  std::memset(codes_.data(), 0, lanes_);
+  view_.cancel = cancel_.data();
+  view_.progress = progress_.data();
+  view_.codes = codes_.data();
 }
 
-void CudaBackend::load_image(const Image& image) {
-  std::vector<u8> bytes(first_frame_unit_ << kPageBits);
-  std::vector<u64> pages;
-  std::vector<u32> entries;
-  u32 unit = kFirstImageUnit;
-  for (const ImagePage& page : image.pages) {
-    u32 number = kZeroUnit;
-    if (!page.bytes.empty()) {
-      number = unit++;
-      std::memcpy(bytes.data() + (static_cast<u64>(number) << kPageBits), page.bytes.data(), kPageSize);
-    }
-    for (u64 i = 0; i < page.count; i++) {
-      pages.push_back(page.page + i);
-      entries.push_back(number << kPageFlagBits | (page.permissions & 7) | kPageShared);
-    }
+void CudaBackend::allocate_frames(u64 pool_bytes) {
+  // A fleet of fewer lanes than a team has does not pay for the others.
+  view_.granule_step = static_cast<u32>(std::min<u64>(lanes_, kTeam));
+  view_.lane_step = 8;
+  view_.frame_units = view_.granule_step + 1;
+  const u64 frame_bytes = u64{view_.frame_units} << kPageBits;
+  // The most that frames can take: what was asked for, or what is free after the rest, less a margin for the driver.
+  size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "asking for free device memory");
+  const u64 room = free > 512 * kMiB ? free - 512 * kMiB : 0;
+  const u64 units_bytes = image_units_ << kPageBits;
+  pool_limit_ = std::min<u64>(room > units_bytes ? room - units_bytes : 0, kMostFrameBytes - units_bytes);
+  if (pool_bytes > pool_limit_) {
+    throw DeviceError("a pool of " + std::to_string(pool_bytes >> 20) + " MiB is more than the device has free (" +
+                      std::to_string(pool_limit_ >> 20) + " MiB); ask for a smaller one");
   }
-  check(cudaMemcpyAsync(view_.frames, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, stream_),
-        "loading the program");
-  DeviceArray<u64> device_pages(pages.size(), "allocating the image's page list");
-  DeviceArray<u32> device_entries(entries.size(), "allocating the image's page list");
-  device_pages.upload(pages, stream_);
-  device_entries.upload(entries, stream_);
-  launch_fill_tables(view_, device_pages.data(), device_entries.data(), pages.size(), stream_);
-  synchronize("loading the program");
+  // Addresses for all of the device, so that the pool can still grow when others have freed memory.
+  frames_.emplace(device_, std::min<u64>(units_bytes + total, kMostFrameBytes));
+  const u64 most_frames = std::min<u64>(total, kMostFrameBytes) / frame_bytes + 1;
+  free_frames_.resize(most_frames, "allocating the list of free frames");
+  frame_holders_.resize(most_frames, "allocating the holders of frames");
+  view_.frames = frames_->data();
+  view_.free_frames = free_frames_.data();
+  view_.frame_holders = frame_holders_.data();
+  if (!frames_->grow(units_bytes)) throw DeviceError("the device has no room for the program's image");
+  const u32 first_unit = static_cast<u32>(image_units_);
+  Pool pool{first_unit, first_unit, first_unit, 0};
+  device_pool_.upload(std::span(&pool, 1), stream_);
+  const u64 first_pool =
+      pool_is_automatic_ ? std::max(view_.teams * kFirstFrames * frame_bytes, 64 * kMiB) : pool_bytes;
+  if (!back_pool(std::min(first_pool, pool_limit_))) {
+    throw DeviceError("the device has no room for a pool of " + std::to_string(first_pool >> 20) +
+                      " MiB; ask for fewer lanes");
+  }
 }
 
-void CudaBackend::predecode(const Image& image) {
-  const DecodeTable& table = decode_table();
-  decode_first_.resize(DecodeTable::kBuckets + 1, "allocating decode tables");
-  decode_candidates_.resize(table.candidate_count, "allocating decode tables");
-  decode_patterns_.resize(kRowCount, "allocating decode tables");
-  rows_.resize(kRowCount, "allocating decode tables");
-  decode_first_.upload(std::span(table.first, DecodeTable::kBuckets + 1), stream_);
-  decode_candidates_.upload(std::span(table.candidates, table.candidate_count), stream_);
-  decode_patterns_.upload(std::span(table.patterns, static_cast<size_t>(kRowCount)), stream_);
-  const std::vector<DeviceRow> rows = device_rows();
-  rows_.upload(rows, stream_);
-  view_.decode = {decode_first_.data(), decode_candidates_.data(), table.candidate_count, decode_patterns_.data()};
-  view_.rows = rows_.data();
-
-  u64 first = ~u64{0}, last = 0;
-  for (const ImagePage& page : image.pages) {
-    if (!(page.permissions & kExecute) || page.bytes.empty()) continue;
-    if (first == ~u64{0}) first = page.page;
-    if ((page.page - first + 1) << kPageBits <= kMostCodeBytes) last = page.page;
+void CudaBackend::allocate_flat_memory() {
+  const u64 window = view_.page_count << kPageBits, bytes = lanes_ * window + kPageSize;
+  if (lanes_ > 1 && window > 128 * kMiB) {
+    throw ArgumentError("memory of " + std::to_string(window >> 20) +
+                        " MiB a lane is too much for shared memory of several lanes on a CUDA device; ask for at most "
+                        "128 MiB");
   }
-  Operands outside = {};
-  outside.kind = kKindOutOfLine;
-  outside.row = kRowNotPredecoded;
-  std::vector<Operands> code;
-  if (first != ~u64{0}) {
-    code.assign((last - first + 1) * (kPageSize / 4), outside);
-    for (const ImagePage& page : image.pages) {
-      if (!(page.permissions & kExecute) || page.bytes.empty() || page.page > last) continue;
-      for (u64 i = 0; i < kPageSize / 4; i++) {
-        u32 word;
-        std::memcpy(&word, page.bytes.data() + i * 4, 4);
-        code[(page.page - first) * (kPageSize / 4) + i] = decode(table, word);
-      }
-    }
-    const u64 begin = first << kPageBits, window = view_.page_count << kPageBits;
-    for (size_t i = 0; i < code.size(); i++) {
-      if (code[i].kind == kKindOutOfLine && code[i].row == kRowNotPredecoded) continue;
-      const bool folds = i + 1 < code.size() && folds_next(code[i], code[i + 1], begin + (i + 1) * 4, window);
-      const Operands next = folds ? code[i + 1] : Operands{};
-      code[i] = device_word(code[i], rows, begin + i * 4, window);
-      if (folds) code[i].row |= folded(next);
-    }
-    view_.code_begin = static_cast<u32>(first << kPageBits);
-    view_.code_words = static_cast<u32>(code.size());
+  if (bytes > kMostFrameBytes) {
+    throw ArgumentError(std::to_string(bytes >> 20) + " MiB of shared memory are too much; ask for at most " +
+                        std::to_string(kMostFrameBytes >> 20) + " MiB");
   }
-  code.insert(code.begin(), outside);
-  code_.resize(code.size(), "allocating predecoded code");
-  code_.upload(code, stream_);
-  view_.code = code_.data();
-  synchronize("predecoding the program");
+  view_.granule_step = 1;
+  view_.lane_step = window;
+  view_.frame_units = 1;
+  flat_permissions_.resize(view_.teams * view_.page_count * kTeam, "allocating permissions");
+  check(cudaMemsetAsync(flat_permissions_.data(), 0, flat_permissions_.bytes(), stream_), "allocating permissions");
+  view_.flat_permissions = flat_permissions_.data();
+  if (policy_ == MemoryPolicy::shared) {
+    pinned_memory_.resize(bytes, "allocating pinned memory for the lanes");
+    view_.frames = pinned_memory_.data();
+  } else {
+    flat_memory_.resize(bytes, "allocating memory for the lanes");
+    view_.frames = flat_memory_.data();
+  }
+  check(cudaMemsetAsync(view_.frames, 0, bytes, stream_), "clearing the lanes' memory");
 }
 
 u64* CudaBackend::plane(Field field) {
@@ -245,39 +188,6 @@ static_assert(static_cast<u32>(Field::sp) == kPlaneSp && static_cast<u32>(Field:
                   static_cast<u32>(Field::limit) == kPlaneLimit,
               "planes are in the order of Field");
 
-u64 CudaBackend::run() {
-  use();
-  std::vector<u64> retired(lanes_);
-  gather(Field::instructions, {}, retired);
-  const u64 before = std::accumulate(retired.begin(), retired.end(), u64{0});
-  for (;;) {
-    launch_run(view_, static_cast<u32>(multiprocessors_), stream_);
-    check(cudaGetLastError(), "starting the interpreter");
-    check(cudaMemcpyAsync(stops_.data(), device_stops_.data(), lanes_ * sizeof(StopRecord), cudaMemcpyDeviceToHost,
-                          stream_),
-          "fetching stops");
-    synchronize("running the guest");
-    if (!pool_is_automatic_) break;
-    std::vector<u32> hungry;
-    for (u32 lane = 0; lane < lanes_; lane++) {
-      if (stops_[lane].code == StopCode::out_of_memory) hungry.push_back(lane);
-    }
-    if (hungry.empty() || !grow_automatically()) break;
-    scatter_stops(hungry, std::vector<StopRecord>(hungry.size()));
-  }
-  check(cudaMemsetAsync(cancel_flag_.data(), 0, 4, stream_), "clearing the cancel flag");
-  gather(Field::instructions, {}, retired);
-  return std::accumulate(retired.begin(), retired.end(), u64{0}) - before;
-}
-
-void CudaBackend::cancel() {
-  // From any thread, while the kernel runs: the flag lies in device memory and is set from a stream of its own.
-  static const u32 one = 1;
-  cudaSetDevice(device_);
-  cudaMemcpyAsync(cancel_flag_.data(), &one, 4, cudaMemcpyHostToDevice, cancel_stream_);
-  cudaStreamSynchronize(cancel_stream_);
-}
-
 const u32* CudaBackend::upload_lanes(std::span<const u32> lanes) {
   if (lanes.empty()) return nullptr;
   lane_numbers_.resize(lanes.size(), "allocating call arguments");
@@ -292,7 +202,11 @@ void CudaBackend::scatter_stops(std::span<const u32> lanes, std::span<const Stop
   const u32* numbers = upload_lanes(lanes);
   launch_scatter_stops(device_stops_.data(), numbers, stops.size(), stop_values_.data(), stream_);
   synchronize("setting stops");
-  for (size_t i = 0; i < stops.size(); i++) stops_[lanes.empty() ? i : lanes[i]] = stops[i];
+  for (size_t i = 0; i < stops.size(); i++) {
+    const size_t lane = lanes.empty() ? i : lanes[i];
+    if (stops_are_current_) stops_[lane] = stops[i];
+    codes_.data()[lane] = stops[i].code;
+  }
 }
 
 void CudaBackend::gather(Field field, std::span<const u32> lanes, std::span<u64> values) {
@@ -316,6 +230,7 @@ void CudaBackend::scatter(Field field, std::span<const u32> lanes, std::span<con
   const u32* numbers = upload_lanes(lanes);
   launch_scatter(to, numbers, values.size(), values_.data(), 1, stream_);
   synchronize("setting lane state");
+  if (field == Field::instructions) mirror_progress();
 }
 
 void CudaBackend::fill(Field field, u64 value) {
@@ -325,6 +240,22 @@ void CudaBackend::fill(Field field, u64 value) {
   values_.upload(std::span(&value, 1), stream_);
   launch_scatter(to, nullptr, lanes_, values_.data(), 0, stream_);
   synchronize("setting lane state");
+  if (field == Field::instructions) mirror_progress();
+}
+
+ArrayView CudaBackend::view(Field field) {
+  use();
+  u64* data = plane(field);
+  synchronize("clearing vector registers");
+  exported_ = true;
+  return {data, sizeof(u64), device_};
+}
+
+ArrayView CudaBackend::memory_view() {
+  if (!is_flat(view_)) return {};
+  exported_ = true;
+  const bool pinned = policy_ == MemoryPolicy::shared;
+  return {view_.frames + kPageSize, static_cast<i64>(view_.lane_step), pinned ? -1 : device_};
 }
 
 void CudaBackend::read(std::span<const Transfer> transfers, std::span<u8> buffer, std::span<u32> done) {
@@ -409,17 +340,19 @@ Pool CudaBackend::pool() {
   return pool;
 }
 u64 CudaBackend::pool_used() {
+  if (is_flat(view_)) return 0;
   const Pool state = pool();
-  return (u64{std::min(state.next, state.end) - state.first} / kFrameUnits - state.free_count) * kFrameBytes;
+  return (u64{std::min(state.next, state.end) - state.first} / view_.frame_units - state.free_count) *
+         (u64{view_.frame_units} << kPageBits);
 }
-u64 CudaBackend::pool_size() { return (pool().end - first_frame_unit_) << kPageBits; }
+u64 CudaBackend::pool_size() { return is_flat(view_) ? 0 : (pool().end - image_units_) << kPageBits; }
 
 bool CudaBackend::back_pool(u64 bytes) {
-  u64 end = (first_frame_unit_ << kPageBits) + std::min(bytes, kMostFrameBytes);
+  u64 end = (image_units_ << kPageBits) + std::min(bytes, kMostFrameBytes);
   bool enough = frames_->grow(end);
   Pool state = pool();
   // Frames that were asked for and not there have moved `next` past the end.
-  const u32 whole = (state.end - state.first) / kFrameUnits * kFrameUnits;
+  const u32 whole = (state.end - state.first) / view_.frame_units * view_.frame_units;
   state.next = std::min(state.next, state.first + whole);
   state.end = static_cast<u32>(std::min(frames_->bytes(), end) >> kPageBits);
   device_pool_.upload(std::span(&state, 1), stream_);
@@ -430,7 +363,7 @@ bool CudaBackend::back_pool(u64 bytes) {
 bool CudaBackend::grow_automatically() {
   const u64 have = pool_size();
   if (have >= pool_limit_) return false;
-  for (u64 wanted = std::min(have * 2, pool_limit_); wanted >= have + kFrameBytes;
+  for (u64 wanted = std::min(have * 2, pool_limit_); wanted >= have + (u64{view_.frame_units} << kPageBits);
        wanted = have + (wanted - have) / 2) {
     if (back_pool(wanted)) return true;
   }
@@ -438,7 +371,7 @@ bool CudaBackend::grow_automatically() {
 }
 
 void CudaBackend::grow_pool(u64 bytes) {
-  if (bytes <= pool_size()) return;
+  if (is_flat(view_) || bytes <= pool_size()) return;
   if (!back_pool(bytes)) {
     throw DeviceError("the pool cannot grow to " + std::to_string(bytes >> 20) + " MiB, only to " +
                       std::to_string(pool_size() >> 20) + " MiB: the device has no more memory");

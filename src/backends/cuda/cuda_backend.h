@@ -3,11 +3,13 @@
 // copy of the stops.
 #pragma once
 
+#include <map>
 #include <optional>
 
 #include "backends/backend.h"
 #include "backends/cuda/device_memory.h"
 #include "backends/cuda/kernels.h"
+#include "backends/cuda/saved_lanes.h"
 
 namespace myriarm::cuda {
 
@@ -17,9 +19,11 @@ class CudaBackend final : public Backend {
   ~CudaBackend() override;
 
   const char* engine() const override { return "interpreter"; }
-  u64 run() override;
+  RunReport run(const RunOrder& order) override;
   void cancel() override;
-  std::span<const StopRecord> stops() override { return stops_; }
+  void clear_cancel() override;
+  void progress(std::span<u64> retired, std::span<StopCode> codes) const override;
+  std::span<const StopRecord> stops() override;
   void scatter_stops(std::span<const u32> lanes, std::span<const StopRecord> stops) override;
   void gather(Field field, std::span<const u32> lanes, std::span<u64> values) override;
   void scatter(Field field, std::span<const u32> lanes, std::span<const u64> values) override;
@@ -31,10 +35,23 @@ class CudaBackend final : public Backend {
   u64 pool_used() override;
   u64 pool_size() override;
   void grow_pool(u64 bytes) override;
+  u64 take_snapshot(std::span<const u32> lanes) override;
+  void drop_snapshot(u64 number) override;
+  void restore(u64 number, std::span<const u32> from, std::span<const u32> to) override;
+  ArrayView view(Field field) override;
+  ArrayView memory_view() override;
 
  private:
+  void allocate_state();
+  void allocate_frames(u64 pool_bytes);
+  void allocate_flat_memory();
   void load_image(const Image& image);
-  void predecode(const Image& image);
+  void predecode(const Image& image, u64 first_page, u64 pages);
+  Report dispatch(const Control& control);
+  void mirror_progress();
+  void save_flat_memory(SavedLanes& saved);
+  void restore_flat_memory(const SavedLanes& saved, std::span<const u32> from, std::span<const u32> to);
+  void restore_pages(const SavedLanes& saved, std::span<const u32> from, std::span<const u32> to);
   u64* plane(Field field);
   Pool pool();
   bool back_pool(u64 bytes);  // makes that many bytes usable for frames
@@ -51,21 +68,39 @@ class CudaBackend final : public Backend {
   int device_;
   int multiprocessors_ = 0;
   u64 lanes_;
+  MemoryPolicy policy_;
   bool pool_is_automatic_;
   u64 pool_limit_ = 0;  // bytes that frames may take, at most
-  cudaStream_t stream_ = nullptr, cancel_stream_ = nullptr;
-  u64 first_frame_unit_ = 0;
+  Stream own_stream_;
+  cudaStream_t stream_ = nullptr;
+  u64 image_units_ = 0;  // frames begin behind them
   View view_ = {};
   std::optional<GrowingRange> frames_;
-  DeviceArray<u64> state_, vectors_;
+  DeviceArray<u64> state_, vectors_, touched_;
   DeviceArray<StopRecord> device_stops_;
-  DeviceArray<u32> tables_, free_frames_, decode_first_, cancel_flag_, spent_;
+  DeviceArray<u32> tables_, base_tables_, team_program_, free_frames_, frame_holders_, decode_first_, spent_;
   DeviceArray<u16> decode_candidates_;
   DeviceArray<RowPattern> decode_patterns_;
   DeviceArray<DeviceRow> rows_;
   DeviceArray<Operands> code_;
-  DeviceArray<u8> own_code_;
+  DeviceArray<u8> own_code_, flat_permissions_, flat_memory_, flat_image_;
   DeviceArray<Pool> device_pool_;
+  DeviceArray<Control> control_;
+  DeviceArray<Report> report_;
+  const u8* image_ = nullptr;  // the image's units on the device
+  std::vector<u32> program_of_team_;
+  // Memory of the host that kernels see.
+  PinnedArray<u32> cancel_;
+  PinnedArray<u64> progress_;
+  PinnedArray<StopCode> codes_;
+  PinnedArray<Control> host_control_;
+  PinnedArray<Report> host_report_;
+  PinnedArray<u8> pinned_memory_;
+  std::unique_ptr<Chain> chain_;
+  std::vector<u8> chain_view_;  // the View that the chain was made with
+  bool exported_ = false;       // others may be writing to our memory from streams of theirs
+  std::map<u64, SavedLanes> saved_;
+  u64 next_snapshot_ = 1;
   // For calls: arguments and results.
   DeviceArray<u32> lane_numbers_, done_;
   DeviceArray<u64> values_;
@@ -74,6 +109,7 @@ class CudaBackend final : public Backend {
   DeviceArray<StopRecord> stop_values_;
   DeviceArray<TeamMask> team_masks_;
   std::vector<StopRecord> stops_;
+  bool stops_are_current_ = true;
 };
 
 }  // namespace myriarm::cuda

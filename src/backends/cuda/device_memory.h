@@ -5,8 +5,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "core/portable.h"
@@ -45,6 +47,32 @@ class DeviceArray {
   T* data_ = nullptr;
   u64 count_ = 0;
 };
+
+/// Memory of the host that the device sees under the same address.
+template <class T>
+class PinnedArray {
+ public:
+  PinnedArray() = default;
+  ~PinnedArray() { cudaFreeHost(data_); }
+  PinnedArray(const PinnedArray&) = delete;
+  PinnedArray& operator=(const PinnedArray&) = delete;
+
+  /// Once.
+  void resize(u64 count, const char* what) {
+    check(
+        cudaHostAlloc(reinterpret_cast<void**>(&data_), count * sizeof(T), cudaHostAllocMapped | cudaHostAllocPortable),
+        what);
+  }
+  T* data() const { return data_; }
+
+ private:
+  T* data_ = nullptr;
+};
+
+struct DestroyStream {
+  void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
+};
+using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream>;
 
 /// A range of device addresses, backed by memory from its start as far as it was grown.
 class GrowingRange {

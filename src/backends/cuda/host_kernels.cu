@@ -28,9 +28,9 @@ __global__ void scatter_stops_kernel(StopRecord* stops, const u32* lanes, u64 co
 }
 
 /// The entry of the page that holds an address, as the lane has it; 0 if not mapped.
-__device__ u32 mapped_entry(const PagedMemory<kTeam>& memory, u64 address) {
+__device__ u32 mapped_entry(const View& view, u32 team, const PagedMemory<kTeam>& memory, u64 address) {
   u64 page = memory.page_of(address);
-  return page < memory.page_count ? entry_of_lane(memory, memory.table[page]) : 0;
+  return page < memory.page_count ? entry_of_lane(view, team, page, memory.table[page], memory.lane_in_team) : 0;
 }
 
 /// One warp a transfer; its threads take the bytes in turn.
@@ -45,8 +45,8 @@ __global__ void transfer_kernel(const __grid_constant__ View view, const Transfe
   u32 reached = t.size;
   for (u32 begin = 0; begin < t.size; begin += 32) {
     u32 i = begin + thread;
-    u32 entry = i < t.size ? mapped_entry(memory, t.address + i) : 1;
-    if (kWrite && entry != 1 && (entry & kPageShared)) entry = 0;  // the pool was spent
+    u32 entry = i < t.size ? mapped_entry(view, t.lane / kTeam, memory, t.address + i) : 1;
+    if (kWrite && entry != 1 && (entry & (kPageShared | kPageCode))) entry = 0;  // the pool was spent
     u32 missing = __ballot_sync(0xFFFFFFFFu, entry == 0);
     bool mine = i < t.size && (missing == 0 || thread < (u32)__ffs(missing) - 1);
     if (mine) {
@@ -83,23 +83,30 @@ __global__ void prepare_write_kernel(const __grid_constant__ View view, const Tr
     u32 entry = 0;
     if (thread == 0) {
       entry = *(volatile u32*)&memory.table[page];
-      if (entry >= kClaimed || !(entry & kPageShared) || atomicCAS(&memory.table[page], entry, kClaimed) != entry)
-        entry = 0;
+      const bool others = entry < kClaimed && (entry & (kPageShared | kPageCode));
+      if (!others || atomicCAS(&memory.table[page], entry, kClaimed) != entry) entry = 0;
       // A write by the host counts as one by the guest: it may be code.
-      if (is_predecoded(view, page)) view.own_code[team] = 1;
+      if (is_predecoded(view, team, page)) view.own_code[team] = 1;
     }
     entry = __shfl_sync(0xFFFFFFFFu, entry, 0);
     if (entry == 0) continue;
-    u32 frame = thread == 0 ? allocate_frame(view) : 0;
-    frame = __shfl_sync(0xFFFFFFFFu, frame, 0);
-    if (frame != 0) {
-      copy_column(memory, entry, frame);
-      entry = frame << kPageFlagBits | (entry & kPageFlagMask & ~(u32)kPageShared);
-    } else if (thread == 0) {
-      *spent = 1;
+    u32 next = entry & ~(u32)(kPageShared | kPageCode);
+    const bool alone = is_flat(view) || (!(entry & kPageShared) && holders_of(view, entry >> kPageFlagBits) == 1);
+    if (!alone) {
+      const u32 frame = copy_to_new_frame(view, team, memory, 0xFFFFFFFFu, page, entry);
+      if (frame != 0) {
+        next = frame << kPageFlagBits | (next & kPageFlagMask);
+        if (thread == 0 && !(entry & kPageShared)) atomicSub(&holders_of(view, entry >> kPageFlagBits), 1);
+      } else {
+        next = entry;
+        if (thread == 0) *spent = 1;
+      }
     }
     __syncwarp();
-    if (thread == 0) *(volatile u32*)&memory.table[page] = entry;
+    if (thread == 0) {
+      touch(view, team, page);
+      *(volatile u32*)&memory.table[page] = next;
+    }
   }
 }
 
@@ -123,7 +130,7 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
   const u32 present = present64 >= 32 ? 0xFFFFFFFFu : (1u << present64) - 1;
 
   // What each lane has after this: permissions, with bit 3 set if the page is mapped at all.
-  u32 old = entry_of_lane(memory, entry);
+  u32 old = entry_of_lane(view, which.team, page, entry, thread);
   u32 wanted = old == 0 ? 0 : (old & 7) | 8;
   if (mine)
     wanted = action == MapAction::map ? (permissions == 0 ? 0 : permissions | 8) : old == 0 ? 0 : permissions | 8;
@@ -132,44 +139,104 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
   bool agree = __all_sync(0xFFFFFFFFu, absent || wanted == leader);
   bool all_mine = (present & ~which.mask) == 0;
   // Zero for all, or nobody has it any more: the shared page of zeros or none, and the team's frame is free.
-  bool gives = action == MapAction::map && (all_mine || (agree && leader == 0));
+  bool gives = !is_flat(view) && action == MapAction::map && (all_mine || (agree && leader == 0));
   if (gives != (phase == MapPhase::give)) return;
 
-  if (thread == 0 && is_predecoded(view, page)) view.own_code[which.team] = 1;
-  bool own = entry != 0 && !(entry & kPageShared);
+  if (thread == 0) {
+    touch(view, which.team, page);
+    if (is_predecoded(view, which.team, page)) view.own_code[which.team] = 1;
+  }
   u32 next;
   if (gives) {
     next = leader == 0 ? 0 : shared_zero | permissions;
-    if (own && thread == 0) {
-      view.free_frames[atomicAdd(&view.pool->free_count, 1)] = entry >> kPageFlagBits;
+    if (thread == 0 && has_frame(view, entry)) release_frame(view, entry >> kPageFlagBits);
+  } else if (is_flat(view)) {
+    if (mine && action == MapAction::map && permissions != 0) {
+      u64* to = (u64*)memory.locate(flat_unit(view, which.team, page) << kPageFlagBits, 0);
+      for (u32 granule = 0; granule < kPageSize / 8; granule++) to[granule] = 0;
     }
+    lane_permissions(view, which.team, page, 0)[thread] = (u8)wanted;
+    next = agree && leader == 0
+               ? 0
+               : flat_unit(view, which.team, page) << kPageFlagBits | (agree ? leader & 7 : (u32)kPageDiffer);
   } else if (agree && action == MapAction::protect) {
     next = entry;
     if (leader != 0) next = (entry & ~(u32)(7 | kPageDiffer)) | (leader & 7);
+    if (entry & kPageShared) next &= ~(u32)kPageCode;  // its words are no longer the program's page
   } else {
     // The lanes differ, or some get zeros where others keep what they have: a frame with permissions by lane.
-    u32 frame = own ? entry >> kPageFlagBits : 0;
-    if (!own) {
-      frame = thread == 0 ? allocate_frame(view) : 0;
-      frame = __shfl_sync(0xFFFFFFFFu, frame, 0);
-      if (frame == 0) {
+    u32 frame = has_frame(view, entry) ? entry >> kPageFlagBits : 0;
+    const bool alone = frame != 0 && (!(entry & kPageCode) || holders_of(view, frame) == 1);
+    if (!alone) {
+      const u32 from = entry == 0 ? shared_zero : entry;
+      const u32 fresh = copy_to_new_frame(view, which.team, memory, 0xFFFFFFFFu, page, from);
+      if (fresh == 0) {
         if (thread == 0) *spent = 1;
         return;
       }
-      copy_column(memory, entry == 0 ? shared_zero : entry, frame);
+      if (frame != 0 && thread == 0) atomicSub(&holders_of(view, frame), 1);
+      frame = fresh;
     }
     if (mine && action == MapAction::map) copy_column(memory, shared_zero, frame);
-    memory.frames[((u64)frame << kPageBits) + kTeam * kPageSize + thread] = (u8)wanted;
+    lane_permissions(view, which.team, page, frame << kPageFlagBits)[thread] = (u8)wanted;
     next = frame << kPageFlagBits | (agree ? leader & 7 : (u32)kPageDiffer);
   }
   __syncwarp();
   if (thread == 0) memory.table[page] = next;
 }
 
-__global__ void fill_tables_kernel(const __grid_constant__ View view, const u64* pages, const u32* entries, u64 count) {
-  u64 i = thread_index();
-  u64 total = count * view.teams;
-  if (i < total) view.tables[i / count * view.page_count + pages[i % count]] = entries[i % count];
+/// One block a team.
+__global__ void fill_tables_kernel(const __grid_constant__ View view, const u8* image) {
+  const u32 team = blockIdx.x;
+  const u32 thread = threadIdx.x % kTeam;
+  const u32* base = view.base_tables + view.team_program[team] * view.page_count;
+  const u32 stride = is_flat(view) ? blockDim.x / kTeam : blockDim.x;
+  for (u64 page = is_flat(view) ? threadIdx.x / kTeam : threadIdx.x; page < view.page_count; page += stride) {
+    const u32 entry = base[page];
+    u32 own = entry;
+    if (is_flat(view) && entry != 0) {
+      // One warp a page: each lane's own, from the image.
+      own = flat_unit(view, team, page) << kPageFlagBits | (entry & kPageFlagMask & ~(u32)kPageShared);
+      if ((u64)team * kTeam + thread < view.lanes) {
+        u64* to = (u64*)memory_of(view, team, thread).locate(own, 0);
+        const u64* from = (const u64*)(image + ((u64)(entry >> kPageFlagBits) << kPageBits));
+        for (u32 granule = 0; granule < kPageSize / 8; granule++) to[granule] = from[granule];
+      }
+    }
+    view.tables[team * view.page_count + page] = own;
+  }
+}
+
+/// One block a team, flat memory. A page that a guest or the host has changed is decoded as it runs.
+__global__ void compare_code_kernel(const __grid_constant__ View view, const u8* image) {
+  const u32 team = blockIdx.x;
+  const u32* base = view.base_tables + view.team_program[team] * view.page_count;
+  const u64 first = view.code_begin >> kPageBits, pages = (view.code_words * 4ull) >> kPageBits;
+  bool differs = false;
+  for (u64 page = first; page < first + pages && page < view.page_count; page++) {
+    if (!(base[page] & kPageCode)) continue;
+    const u32 entry = view.tables[team * view.page_count + page];
+    const u64* from = (const u64*)(image + ((u64)(base[page] >> kPageFlagBits) << kPageBits));
+    differs |= (entry & 7) != (base[page] & 7) || (entry & kPageDiffer) != 0;
+    for (u32 lane = 0; lane < kTeam && (u64)team * kTeam + lane < view.lanes; lane++) {
+      const volatile u64* own =
+          (const volatile u64*)memory_of(view, team, lane).locate(flat_unit(view, team, page) << kPageFlagBits, 0);
+      for (u32 granule = threadIdx.x; granule < kPageSize / 8; granule += blockDim.x)
+        differs |= own[granule] != from[granule];
+    }
+  }
+  differs = __syncthreads_or(differs) != 0;
+  if (threadIdx.x == 0) view.own_code[team] = differs;
+  // Stores to what is predecoded are told of, as long as it is run.
+  for (u64 page = first + threadIdx.x; page < first + pages && page < view.page_count; page += blockDim.x) {
+    u32& entry = view.tables[team * view.page_count + page];
+    if (!differs && (base[page] & kPageCode)) entry |= kPageCode;
+  }
+}
+
+__global__ void feed_kernel(const __grid_constant__ View view) {
+  const u64 i = thread_index();
+  if (i < view.lanes && view.stops[i].code == StopCode::out_of_memory) view.stops[i] = {};
 }
 
 }  // namespace
@@ -201,8 +268,14 @@ void launch_map(const View& view, const TeamMask* teams, u64 count, u64 page, u6
                                                                       action, phase, spent);
   }
 }
-void launch_fill_tables(const View& view, const u64* pages, const u32* entries, u64 count, cudaStream_t stream) {
-  fill_tables_kernel<<<blocks_for(count * view.teams), kBlock, 0, stream>>>(view, pages, entries, count);
+void launch_fill_tables(const View& view, const u8* image, cudaStream_t stream) {
+  fill_tables_kernel<<<view.teams, kBlock, 0, stream>>>(view, image);
+}
+void launch_compare_code(const View& view, const u8* image, cudaStream_t stream) {
+  compare_code_kernel<<<view.teams, kBlock, 0, stream>>>(view, image);
+}
+void launch_feed(const View& view, cudaStream_t stream) {
+  feed_kernel<<<blocks_for(view.lanes), kBlock, 0, stream>>>(view);
 }
 
 }  // namespace myriarm::cuda

@@ -16,8 +16,11 @@ constexpr u32 kWarps = 4;  // a block
 /// faster with more registers and fewer blocks.
 constexpr u32 kManyBlocks = 6, kFewBlocks = 3;
 constexpr u32 kNone = 0xFFFFFFFFu;  // greater than any offset or depth
-/// Most instructions that a lane runs before the warp comes together to look at the cancel flag.
-constexpr u32 kQuantum = 1u << 16;
+/// Most instructions that a lane runs before the warp comes together to see whether it is time to tell the host how far
+/// it is. A team whose lanes have parted runs them one after the other, and one that decodes as it runs is slow.
+constexpr u32 kQuantum = 1u << 11, kSlowQuantum = 1u << 7;
+/// Clock cycles between two reports to the host, which are also looks at the cancel flag: some four milliseconds.
+constexpr u32 kReportCycles = 1u << 23;
 
 /// The least of the members' values. By all members at once: never behind a condition of one lane.
 __device__ inline u32 least(u32 members, u32 value) {
@@ -52,8 +55,9 @@ struct Interpreter {
   u32 registers;  // address in shared memory of this lane's column: slot s is s * kTeam * 8 bytes further
   u32* table;     // the team's page table
   u32 lane;
-  u32 at = 0;    // pc as an offset in the window
-  u32 next = 0;  // where to go on
+  u32 lane_offset;  // see PagedMemory
+  u32 at = 0;       // pc as an offset in the window
+  u32 next = 0;     // where to go on
   u32 nzcv = 0;
   u64 retires_at_zero = 0;  // the count of retired instructions when `left` is 0
   u32 left = 0;
@@ -87,7 +91,7 @@ struct Interpreter {
 
   MYR_FN u32 team() const { return lane / kTeam; }
   MYR_FN PagedMemory<kTeam> memory() const {
-    return {view.frames, table, view.first_page, view.page_count, lane % kTeam};
+    return {view.frames, table, view.first_page, view.page_count, lane % kTeam, view.granule_step, lane_offset};
   }
   MYR_FN bool give_up() {
     pending = Pending::out_of_line;
@@ -172,7 +176,7 @@ __device__ __noinline__ Operands fetch_slow(const View& view, u32 lane, u32 at) 
     fault = FaultCode::alignment;
   } else if (at < view.page_count << kPageBits) {  // kOutside is not, nor is the end of the window
     PagedMemory<kTeam> memory = memory_of(view, lane / kTeam, lane % kTeam);
-    u32 entry = entry_of_lane(memory, memory.table[at >> kPageBits]);
+    u32 entry = entry_of_lane(view, lane / kTeam, at >> kPageBits, memory.table[at >> kPageBits], lane % kTeam);
     fault = permission_fault(entry, Access::execute);
     if (fault == FaultCode::none) {
       Operands o = decode(view.decode, *(const volatile u32*)memory.locate(entry, at & (kPageSize - 1)));
@@ -230,7 +234,8 @@ struct Result {
 };
 __device__ __noinline__ Result execute_out_of_line(const View& view, u32 registers, u32* table, u32 lane, u32 at,
                                                    u32 nzcv, u64 retired, Operands o) {
-  Interpreter<false> cpu{view, registers, table, lane, at, at + 4, nzcv, retired};
+  const u32 lane_offset = (u32)(lane % kTeam * view.lane_step);
+  Interpreter<false> cpu{view, registers, table, lane, lane_offset, at, at + 4, nzcv, retired};
   if (not_predecoded(o)) {
     o = fetch_slow(view, lane, at);
     if (not_predecoded(o)) return {at, nzcv, Outcome::stop, Pending::stopped, false};
@@ -244,11 +249,13 @@ __device__ __noinline__ Result execute_out_of_line(const View& view, u32 registe
 struct Code {
   const View& view;
   u32 bytes;  // of guest code: a predecoded word is four times as long
+  u32 begin;  // of the window offsets from which the words of the team's program follow word 0
 
   /// The word at an offset of the window. No branch: what is not there is word 0, which is run out of line.
   MYR_FN uint4 fetch(u32 at) const {
-    u32 offset = at - view.code_begin + 4;
-    return __ldg((const uint4*)((const u8*)view.code + (u64)(offset <= bytes ? offset : 0) * 4));
+    u32 offset = at - view.code_begin;
+    u32 index = offset < bytes ? at - begin : 0;
+    return __ldg((const uint4*)((const u8*)view.code + (u64)index * 4));
   }
   MYR_FN static Operands operands(uint4 raw) {
     Operands o;
@@ -296,6 +303,32 @@ MYR_FN void run_lane(Interpreter<true>& cpu, const Code& code) {
   } while (goes_on);
 }
 
+/// What the run may still take from a lane that has a stop.
+MYR_FN bool takes_part(StopCode code, const Control& control, u64 retired, u64 run_end) {
+  if (code == StopCode::none) return true;
+  if (code == StopCode::budget) {
+    return control.phase == Phase::next ? retired < run_end : control.phase == Phase::first && control.go_on;
+  }
+  return code == StopCode::cancelled && control.phase == Phase::first && control.go_on;
+}
+
+MYR_FN u64 sum_or_most(u64 a, u64 b) { return a + b < a ? ~(u64)0 : a + b; }
+
+/// Adds what the lanes of a warp did to the report of the launch. By all members.
+__device__ __noinline__ void add_to_report(Report* report, u32 members, u64 retired, bool took_part, StopCode code,
+                                           bool left) {
+  u64 sum = 0;
+  for (u32 rest = members; rest != 0; rest &= rest - 1) sum += __shfl_sync(members, retired, __ffs(rest) - 1);
+  const bool first = threadIdx.x % kTeam == __ffs(members) - 1;
+  if (first && sum != 0) atomicAdd((unsigned long long*)&report->retired, (unsigned long long)sum);
+  for (u32 reason = 0; reason < kStopCodes; reason++) {
+    u32 count = __popc(__ballot_sync(members, took_part && !left && (u32)code == reason));
+    if (first && count != 0) atomicAdd((unsigned long long*)&report->stops[reason], (unsigned long long)count);
+  }
+  u32 count = __popc(__ballot_sync(members, left));
+  if (first && count != 0) atomicAdd((unsigned long long*)&report->left, (unsigned long long)count);
+}
+
 template <u32 kBlocks>
 __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __grid_constant__ View view) {
   extern __shared__ u64 shared[];
@@ -306,16 +339,31 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   // Lanes that do not exist take no part: waiting ones would cost those that run.
   const u32 members = __ballot_sync(0xFFFFFFFFu, lane < view.lanes);
   if (lane >= view.lanes) return;
-  bool alive = view.stops[lane].code == StopCode::none;
+  u64 retired = view.state[kPlaneInstructions * view.lanes + lane];
+  u64 end;  // of the batch
+  bool alive;
+  {
+    const Control control = *view.control;
+    u64& run_end = view.state[kPlaneRunEnd * view.lanes + lane];
+    if (control.phase == Phase::first) {
+      const u64 limit = view.state[kPlaneLimit * view.lanes + lane], most = sum_or_most(retired, control.budget);
+      run_end = limit < most ? limit : most;
+    }
+    alive = takes_part(view.stops[lane].code, control, retired, run_end);
+    u64& batch_end = view.state[kPlaneBatchEnd * view.lanes + lane];
+    if (control.phase != Phase::again) {
+      const u64 most = sum_or_most(retired, control.batch);
+      batch_end = run_end < most ? run_end : most;
+    }
+    end = batch_end;
+  }
   if (__ballot_sync(members, alive) == 0) return;
 
   const u32 column = (u32)__cvta_generic_to_shared(shared) + (warp * kSlotCount * kTeam + lane_in_team) * 8;
-  Interpreter<true> cpu{view, column, view.tables + team * view.page_count, lane};
+  Interpreter<true> cpu{view, column, view.tables + team * view.page_count, lane, (u32)(lane_in_team * view.lane_step)};
   for (u32 slot = 0; slot <= kSlotSP; slot++) cpu.set_r(slot, view.state[slot * view.lanes + lane]);
   cpu.set_r(kSlotZero, 0);
-  cpu.nzcv = (u32)view.state[kPlaneNzcv * view.lanes + lane];
-  u64 retired = view.state[kPlaneInstructions * view.lanes + lane];
-  const u64 limit = view.state[kPlaneLimit * view.lanes + lane];
+  cpu.nzcv = (u32)view.state[kPlaneNzcv * view.lanes + lane] & 15;
   {
     u64 offset = view.state[kPlanePc * view.lanes + lane] - view.window_begin;
     bool inside = offset < view.page_count << kPageBits && (offset & 3) == 0;
@@ -323,17 +371,26 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   }
   const bool was_alive = alive;
   bool parked = true;  // at a call or return, waiting for the others
-  Code code{view, view.own_code[team] != 0 ? 0 : view.code_words * 4};
+  Code code{view, view.own_code[team] != 0 ? 0 : view.code_words * 4,
+            view.code_begin - 4 - view.team_program[team] * view.code_words * 4};
+  u32 reported = (u32)clock() - kReportCycles;
 
   for (;;) {
     __syncwarp(members);
-    if (alive && retired >= limit) {
+    if (alive && retired >= end) {
       view.stops[lane] = {StopCode::budget, FaultCode::none, 0, 0, 0};
       alive = false;
     }
-    if (*(const volatile u32*)view.cancel != 0 && alive) {
-      view.stops[lane] = {StopCode::cancelled, FaultCode::none, 0, 0, 0};
-      alive = false;
+    if (__any_sync(members, (u32)clock() - reported >= kReportCycles)) {
+      reported = (u32)clock();
+      if (was_alive) {
+        *(volatile u64*)&view.progress[lane] = retired;
+        *(volatile StopCode*)&view.codes[lane] = alive ? StopCode::none : view.stops[lane].code;
+      }
+      if (__any_sync(members, *(const volatile u32*)view.cancel != 0) && alive) {
+        view.stops[lane] = {StopCode::cancelled, FaultCode::none, 0, 0, 0};
+        alive = false;
+      }
     }
     const u32 live = __ballot_sync(members, alive);
     if (live == 0) break;
@@ -353,8 +410,9 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
     }
     cpu.pending = Pending::none;
     if (alive && !parked) {
-      const u64 remaining = limit - retired;
-      cpu.left = remaining < kQuantum ? (u32)remaining : kQuantum;
+      const u64 remaining = end - retired;
+      const u32 quantum = code.bytes != 0 ? kQuantum : kSlowQuantum;
+      cpu.left = remaining < quantum ? (u32)remaining : quantum;
       cpu.retires_at_zero = retired + cpu.left;
       run_lane(cpu, code);
       parked = cpu.pending == Pending::none && cpu.left != 0;
@@ -373,7 +431,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
       u64 own_page = cpu.pending == Pending::copy_page ? cpu.memory().page_of(view.stops[lane].address) : 0;
       u64 page = __shfl_sync(members, own_page, __ffs(wanting) - 1);
       bool mine = cpu.pending == Pending::copy_page && own_page == page;
-      CopyOutcome copied = copy_team_page(view, team, lane_in_team, members, page);
+      CopyOutcome copied = make_page_writable(view, team, lane_in_team, members, page);
       if (mine) {
         if (copied == CopyOutcome::out_of_memory) {
           view.stops[lane] = {StopCode::out_of_memory, FaultCode::none, 0, 0, 0};
@@ -386,7 +444,13 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
     }
   }
 
+  const StopCode stop = view.stops[lane].code;
+  const bool left = was_alive && stop == StopCode::budget && retired < view.state[kPlaneRunEnd * view.lanes + lane];
+  const u64 before = view.state[kPlaneInstructions * view.lanes + lane];
+  add_to_report(view.report, members, retired - before, was_alive, stop, left);
   if (!was_alive) return;
+  *(volatile u64*)&view.progress[lane] = retired;
+  *(volatile StopCode*)&view.codes[lane] = stop;
   for (u32 slot = 0; slot <= kSlotSP; slot++) view.state[slot * view.lanes + lane] = cpu.r(slot);
   view.state[kPlaneNzcv * view.lanes + lane] = cpu.nzcv;
   view.state[kPlaneInstructions * view.lanes + lane] = retired;
@@ -395,14 +459,11 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
 
 }  // namespace
 
-void launch_run(const View& view, u32 multiprocessors, cudaStream_t stream) {
-  constexpr u32 bytes = kWarps * kSlotCount * kTeam * sizeof(u64);
+Launch run_launch(const View& view, u32 multiprocessors) {
   const u32 blocks = (view.teams + kWarps - 1) / kWarps;
-  if (blocks <= multiprocessors * kFewBlocks) {
-    run_kernel<kFewBlocks><<<blocks, kWarps * kTeam, bytes, stream>>>(view);
-  } else {
-    run_kernel<kManyBlocks><<<blocks, kWarps * kTeam, bytes, stream>>>(view);
-  }
+  const bool few = blocks <= multiprocessors * kFewBlocks;
+  return {few ? (const void*)run_kernel<kFewBlocks> : (const void*)run_kernel<kManyBlocks>, blocks, kWarps * kTeam,
+          kWarps * kSlotCount * kTeam * (u32)sizeof(u64)};
 }
 
 }  // namespace myriarm::cuda

@@ -11,13 +11,10 @@ namespace myriarm::cuda {
 
 constexpr u32 kTeam = 32;  // lanes of a team: one warp
 
-/// A frame is a page of each lane of a team, and one page more for what is kept per lane of a page on which the
-/// lanes differ: their permissions, a byte each.
-constexpr u32 kFrameUnits = kTeam + 1;
-constexpr u64 kFrameBytes = u64{kFrameUnits} * kPageSize;
-
-/// Units of the image: 0 is never used, 1 is the page of zeros, the program's pages follow, then frames.
+/// Units of the image: 0 is never used, 1 is the page of zeros, the programs' pages follow, then frames.
 constexpr u32 kZeroUnit = 1, kFirstImageUnit = 2;
+/// No team has more slices of its page table than this, one bit each in View::touched.
+constexpr u32 kMostSlices = 64;
 
 /// Bump allocation of frames with a stack of freed ones. Guests only take, the host's kernels only give.
 struct Pool {
@@ -27,9 +24,34 @@ struct Pool {
   u32 free_count;  // of the stack
 };
 
-/// Planes of the state array, in the order of Field up to `limit`, then the exclusive monitor.
+/// What a launch of the interpreter is to do; as RunOrder of backend.h says, with two planes that keep how far a lane
+/// may go in the run and in the batch.
+enum class Phase : u32 {
+  first,  // a run begins
+  next,   // another batch
+  again,  // the batch goes on: the host has mended what stopped some lanes, which have no stop now
+};
+struct Control {
+  u64 budget, batch;
+  u64 batches;  // of a chain that the device launches by itself
+  Phase phase;
+  u16 go_on;
+  u16 feeds;  // the host may have more memory for a lane that has none left: the chain ends for it
+};
+/// What came of it.
+struct Report {
+  u64 retired;
+  u64 batches;
+  u64 left;                   // lanes with StopCode::budget that have budget left, after the last batch
+  u64 stops[kStopCodes];  // lanes that have this stop now and did not before; budget: those with none left
+};
+
+/// Planes of the state array, in the order of Field up to `limit`, then the exclusive monitor, then how far the run
+/// goes.
 constexpr u32 kPlaneSp = 31, kPlanePc = 32, kPlaneNzcv = 33, kPlaneTpidr = 34, kPlaneFpcr = 35, kPlaneFpsr = 36,
-              kPlaneInstructions = 37, kPlaneLimit = 38, kPlaneMonitor = 39, kPlaneCount = 43;
+              kPlaneInstructions = 37, kPlaneLimit = 38, kPlaneMonitor = 39, kPlaneRunEnd = 43, kPlaneBatchEnd = 44,
+              kPlaneCount = 45;
+constexpr u32 kLanePlanes = kPlaneRunEnd;  // those that are the lane's state: a snapshot has them
 
 /// What the device dispatches on, in place of Operands::kind and row.
 struct DeviceRow {
@@ -45,9 +67,17 @@ constexpr u16 kRowParks = 0x8000;      // calls and returns: where lanes wait fo
 /// The next word is a B or B.cond: run with this one. Bits 13:10 are its condition, 9:0 its offset in words.
 constexpr u16 kRowFolds = 0x4000;
 
+/// Entries of a page table have these flags beside the permissions:
+///   kPageShared              a page of the image, contiguous; with kPageCode it has predecoded words
+///   kPageCode alone          a snapshot holds the frame too: a store copies it first. Where memory is flat: the page
+///                            has predecoded words, and a store makes the team decode as it runs
 struct View {
   u64 lanes;
   u32 teams;
+  u32 granule_step;   // see PagedMemory
+  u64 lane_step;      // bytes from a lane's part of a frame to the next lane's
+  u32 frame_units;    // of a frame: a page of each lane, and one for permissions by lane, a byte each
+  u32 slice_shift;    // pages of a slice of a page table are 1 << slice_shift
   u64* state;         // kPlaneCount planes of `lanes`
   u64* vectors;       // 64 planes of `lanes`: lower halves, then upper halves; null until the guest needs them
   StopRecord* stops;  // `lanes`
@@ -56,26 +86,50 @@ struct View {
   u64 window_begin;
   u8* frames;  // unit 0 is here
   Pool* pool;
-  u32* free_frames;       // stack of first units
-  const Operands* code;   // kRowNotPredecoded, then the predecoded image; kind and row as in DeviceRow
+  u32* free_frames;         // stack of first units
+  u32* frame_holders;       // of each frame: tables and snapshots
+  u64* touched;             // of each team: slices of its table that may differ from the program's
+  const u32* team_program;  // program of each team
+  const u32* base_tables;   // page_count entries a program: its lanes' tables at the beginning
+  const Operands*
+      code;  // kRowNotPredecoded, then the predecoded programs, `code_words` each; kind and row as DeviceRow
   const DeviceRow* rows;  // kRowCount: for what is decoded on the device
-  u32 code_begin;         // offset in the window of its first word
-  u32 code_words;         // without that first one
-  u8* own_code;           // a team that wrote to executable pages, or whose pages changed: decodes as it runs
+  u32 code_begin;         // offset in the window of the first word of each
+  u32 code_words;
+  u8* own_code;          // a team that wrote to predecoded pages, or whose pages changed: decodes as it runs
+  u8* flat_permissions;  // where memory is flat: permissions by lane, a page at a time; null where it is not
   DecodeTable decode;
+  Control* control;
+  Report* report;
+  // Memory of the host.
   const u32* cancel;
+  u64* progress;  // retired, `lanes`
+  StopCode* codes;
 };
 
-/// The entry as it is for one lane.
-MYR_FN u32 entry_of_lane(const PagedMemory<kTeam>& memory, u32 entry) {
+MYR_FN bool is_flat(const View& view) { return view.flat_permissions != nullptr; }
+
+/// The page of a team where memory is flat: unit 0 is never used.
+MYR_FN u32 flat_unit(const View& view, u32 team, u64 page) {
+  return (u32)(1 + (u64)team * kTeam * view.page_count + page);
+}
+
+/// Where the permissions by lane of a page on which the lanes differ are.
+MYR_FN u8* lane_permissions(const View& view, u32 team, u64 page, u32 entry) {
+  if (is_flat(view)) return view.flat_permissions + ((u64)team * view.page_count + page) * kTeam;
+  return view.frames + ((u64)((entry >> kPageFlagBits) + view.frame_units - 1) << kPageBits);
+}
+
+/// An entry as it is for one lane.
+MYR_FN u32 entry_of_lane(const View& view, u32 team, u64 page, u32 entry, u32 lane_in_team) {
   if (!(entry & kPageDiffer)) return entry;
-  const u8* frame = memory.frames + ((u64)(entry >> kPageFlagBits) << kPageBits);
-  u32 own = frame[kTeam * kPageSize + memory.lane_in_team];
-  return own == 0 ? 0 : (entry & ~(u32)(kPageReadable | kPageWritable | kPageExecutable)) | (own & 7);
+  u32 own = lane_permissions(view, team, page, entry)[lane_in_team];
+  return own == 0 ? 0 : (entry & ~(u32)(kPageReadable | kPageWritable | kPageExecutable | kPageDiffer)) | (own & 7);
 }
 
 MYR_FN PagedMemory<kTeam> memory_of(const View& view, u32 team, u32 lane_in_team) {
-  return {view.frames, view.tables + team * view.page_count, view.first_page, view.page_count, lane_in_team};
+  return {view.frames,       view.tables + team * view.page_count, view.first_page, view.page_count, lane_in_team,
+          view.granule_step, (u32)(lane_in_team * view.lane_step)};
 }
 
 }  // namespace myriarm::cuda

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's hand in the lanes' memory: transfers, pages, and what becomes of predecoded code when either changes.
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/cpu_backend.h"
+#include "myriarm/error.h"
+
+namespace myriarm::cpu {
+namespace {
+u32 flags_of(u32 permissions) { return permissions & (kPageReadable | kPageWritable | kPageExecutable); }
+}  // namespace
+
+void CpuBackend::read(std::span<const Transfer> transfers, std::span<u8> buffer, std::span<u32> done) {
+  for (size_t i = 0; i < transfers.size(); i++) {
+    const Transfer& transfer = transfers[i];
+    Lane lane;
+    attach(lane, transfer.lane);
+    u32 at = 0;
+    while (at < transfer.size) {
+      u64 address = transfer.address + at;
+      u64 page = lane.memory().page_of(address);
+      if (page >= window_pages_ || lane.table[page] == 0) break;
+      u32 offset = static_cast<u32>(address) & (kPageSize - 1);
+      u32 size = std::min(transfer.size - at, kPageSize - offset);
+      std::memcpy(buffer.data() + transfer.offset + at, lane.memory().locate(lane.table[page], offset), size);
+      at += size;
+    }
+    if (!done.empty()) done[i] = at;
+  }
+}
+
+bool CpuBackend::write(std::span<const Transfer> transfers, std::span<const u8> buffer, std::span<u32> done) {
+  bool enough = true;
+  for (size_t i = 0; i < transfers.size(); i++) {
+    const Transfer& transfer = transfers[i];
+    Lane lane;
+    attach(lane, transfer.lane);
+    u32 at = 0;
+    while (at < transfer.size) {
+      u64 address = transfer.address + at;
+      u32 offset = static_cast<u32>(address) & (kPageSize - 1);
+      u32 size = std::min(transfer.size - at, kPageSize - offset);
+      u8* to = writable_byte(lane, address, true);
+      if (to == nullptr) {
+        if (lane.stop.code == StopCode::out_of_memory) enough = false;
+        break;
+      }
+      std::memcpy(to, buffer.data() + transfer.offset + at, size);
+      code_written(lane, address, size);
+      at += size;
+    }
+    if (!done.empty()) done[i] = at;
+  }
+  return enough;
+}
+
+void CpuBackend::release_page(u32& entry) {
+  if (!flat_ && entry != 0 && !(entry & kPageShared)) pool_.release(entry >> kPageFlagBits);
+  entry = 0;
+}
+
+void CpuBackend::touch(u64 lane, u64 page, u64 count) {
+  for (u64 slice = page >> slice_shift_; slice <= (page + count - 1) >> slice_shift_; slice++) {
+    touched_[lane] |= u64{1} << slice;
+  }
+}
+
+/// After a change of pages every branch looks again whether its target may be executed.
+void CpuBackend::forget_code(u64 lane) {
+  std::unique_ptr<LaneCode>& own = own_code_[lane];
+  if (own == nullptr) own = std::make_unique<LaneCode>();
+  own->use_shared = false;
+  own->drop_all();
+}
+
+void CpuBackend::map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {
+  const u32 shared = FramePool::kZeroFrame << kPageFlagBits | flags_of(permissions) | kPageShared;
+  for_lanes(lanes, [&](u64 lane) {
+    bool code = (permissions & kExecute) != 0;
+    for (u64 p = page; p < page + count; p++) {
+      u32& entry = table(lane)[p];
+      code |= (entry & kPageExecutable) != 0;
+      release_page(entry);
+      if (permissions != 0) entry = flat_ ? FlatMemory::frame_of(p) << kPageFlagBits | flags_of(permissions) : shared;
+    }
+    if (flat_) clear_pages(flat_.lane(lane) + (page << kPageBits), count << kPageBits);
+    touch(lane, page, count);
+    if (code) forget_code(lane);
+  });
+}
+
+void CpuBackend::protect(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {
+  for_lanes(lanes, [&](u64 lane) {
+    bool code = (permissions & kExecute) != 0;
+    for (u64 p = page; p < page + count; p++) {
+      u32& entry = table(lane)[p];
+      if (entry == 0) continue;
+      code |= (entry & kPageExecutable) != 0;
+      entry = (entry & ~(u32{kPageReadable} | kPageWritable | kPageExecutable)) | flags_of(permissions);
+    }
+    touch(lane, page, count);
+    if (code) forget_code(lane);
+  });
+}
+
+/// Makes the lane's code what its memory holds now: the program's wherever that is unchanged. With flat memory that has
+/// to be compared, since the host writes to it without a word.
+void CpuBackend::renew_code(u64 index) {
+  std::unique_ptr<LaneCode>& own = own_code_[index];
+  if (code_state(index) == CodeState::remapped) return own->drop_all();
+  own.reset();
+  Lane lane;
+  attach(lane, index);
+  for (const auto& region : program(index).code.regions) {
+    const u64 first = (region->address >> kPageBits) - first_page_;
+    for (u64 page = 0; page < region->count / (kPageSize / 4); page++) {
+      const u8* then = region->bytes + (page << kPageBits);
+      const u8* now = lane.memory().locate(lane.table[first + page], 0);
+      if (now == then || std::memcmp(now, then, kPageSize) == 0) continue;
+      if (own == nullptr) privatise_code(lane);
+      own->invalidate(region->address + (page << kPageBits), kPageSize);
+    }
+  }
+}
+
+void CpuBackend::grow_pool(u64 bytes) {
+  if (!pool_.grow(bytes)) {
+    throw DeviceError("the pool cannot grow to " + std::to_string(bytes >> 20) + " MiB, only to " +
+                      std::to_string(pool_.size_bytes() >> 20) + " MiB; make the fleet with a larger pool");
+  }
+}
+
+}  // namespace myriarm::cpu

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/program_pages.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+namespace myriarm::cpu {
+namespace {
+
+bool same_pages(const ImageProgram& a, const ImageProgram& b) {
+  return std::equal(
+      a.pages.begin(), a.pages.end(), b.pages.begin(), b.pages.end(), [](const ImagePage& x, const ImagePage& y) {
+        return x.page == y.page && x.count == y.count && x.permissions == y.permissions && x.bytes == y.bytes;
+      });
+}
+
+u64 hash_of(const ImageProgram& program) {
+  u64 hash = 0;
+  auto mix = [&](u64 value) { hash = (hash ^ value) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29; };
+  for (const ImagePage& page : program.pages) {
+    mix(page.page), mix(page.count), mix(page.permissions);
+    for (size_t i = 0; i + 8 <= page.bytes.size(); i += 8) {
+      u64 word;
+      std::memcpy(&word, page.bytes.data() + i, 8);
+      mix(word);
+    }
+  }
+  return hash;
+}
+
+/// of[i]: the first program that has the same pages as program i.
+std::vector<size_t> first_alike(const Image& image) {
+  const auto& programs = image.programs;
+  std::vector<size_t> alike(programs.size());
+  if (programs.size() == 1) return alike;
+  std::unordered_multimap<u64, size_t> seen;
+  for (size_t i = 0; i < programs.size(); i++) {
+    const u64 hash = hash_of(programs[i]);
+    alike[i] = i;
+    auto [from, to] = seen.equal_range(hash);
+    for (auto at = from; at != to; ++at) {
+      if (same_pages(programs[at->second], programs[i])) alike[i] = at->second;
+    }
+    if (alike[i] == i) seen.emplace(hash, i);
+  }
+  return alike;
+}
+
+std::unique_ptr<ProgramPages> make_program(const std::vector<ImagePage>& pages, u64 window_begin, FramePool& pool,
+                                           u32& next_frame, bool flat) {
+  auto program = std::make_unique<ProgramPages>();
+  program->flat = flat;
+  for (const ImagePage& page : pages) {
+    u32 frame = FramePool::kZeroFrame;
+    if (!page.bytes.empty()) {
+      frame = next_frame++;
+      std::memcpy(pool.at(frame), page.bytes.data(), kPageSize);
+    }
+    const u32 flags = page.permissions & (kPageReadable | kPageWritable | kPageExecutable);
+    const u32 entry =
+        flat ? FlatMemory::frame_of(page.page) << kPageFlagBits | flags : frame << kPageFlagBits | flags | kPageShared;
+    program->runs.push_back({page.page, page.count, entry, frame});
+  }
+  // Code: each run of neighbouring executable pages with content is a region. Its frames are neighbours too.
+  auto is_code = [&](size_t k) { return (pages[k].permissions & kExecute) && !pages[k].bytes.empty(); };
+  SharedCode& code = program->code;
+  for (size_t i = 0; i < pages.size();) {
+    if (!is_code(i)) {
+      i++;
+      continue;
+    }
+    size_t end = i + 1;
+    while (end < pages.size() && is_code(end) && pages[end].page == pages[end - 1].page + 1) end++;
+    code.regions.push_back(predecode_region(pool.at(program->runs[i].frame),
+                                            window_begin + (pages[i].page << kPageBits), (end - i) * (kPageSize / 4)));
+    code.longest_run = std::max(code.longest_run, code.regions.back()->longest_run + 1);
+    // Nothing but this flag tells the engine of a store to flat memory.
+    for (; i < end; i++) {
+      if (flat) program->runs[i].entry |= kPageCode;
+    }
+  }
+  return program;
+}
+
+void fill_run(u32* out, const ProgramPages::Run& run, u64 from, u64 to, bool flat) {
+  const u32 step = flat ? 1u << kPageFlagBits : 0;
+  for (u64 page = from; page < to; page++) {
+    out[page - from] = run.entry + static_cast<u32>(page - run.page) * step;
+  }
+}
+
+}  // namespace
+
+u64 image_frames(const Image& image) {
+  const std::vector<size_t> alike = first_alike(image);
+  u64 frames = 0;
+  for (size_t i = 0; i < image.programs.size(); i++) {
+    if (alike[i] != i) continue;
+    for (const ImagePage& page : image.programs[i].pages) frames += !page.bytes.empty();
+  }
+  return frames;
+}
+
+std::vector<std::unique_ptr<ProgramPages>> make_programs(const Image& image, FramePool& pool, bool flat,
+                                                         std::vector<u32>& of) {
+  const std::vector<size_t> alike = first_alike(image);
+  std::vector<std::unique_ptr<ProgramPages>> programs;
+  u32 frame = FramePool::kFirstImageFrame;
+  of.resize(image.programs.size());
+  for (size_t i = 0; i < image.programs.size(); i++) {
+    if (alike[i] == i) {
+      of[i] = static_cast<u32>(programs.size());
+      programs.push_back(make_program(image.programs[i].pages, image.window_begin, pool, frame, flat));
+    } else {
+      of[i] = of[alike[i]];
+    }
+  }
+  return programs;
+}
+
+void ProgramPages::fill(u32* out, u64 first, u64 end) const {
+  u64 at = first;
+  auto clear_to = [&](u64 page) {
+    for (; at < page; at++) {
+      if (out[at - first] != 0) out[at - first] = 0;
+    }
+  };
+  auto run = std::upper_bound(runs.begin(), runs.end(), first, [](u64 page, const Run& r) { return page < r.page; });
+  if (run != runs.begin()) --run;
+  for (; run != runs.end() && run->page < end; ++run) {
+    const u64 from = std::max(run->page, first), to = std::min(run->page + run->count, end);
+    if (from >= to) continue;
+    clear_to(from);
+    fill_run(out + (from - first), *run, from, to, flat);
+    at = to;
+  }
+  clear_to(end);
+}
+
+void ProgramPages::begin(u32* table, u8* window, const FramePool& pool) const {
+  for (const Run& run : runs) {
+    fill_run(table + run.page, run, run.page, run.page + run.count, flat);
+    if (flat && run.frame != FramePool::kZeroFrame) {
+      std::memcpy(window + (run.page << kPageBits), pool.at(run.frame), kPageSize);
+    }
+  }
+}
+
+}  // namespace myriarm::cpu

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Snapshots: what lanes have changed since their program began is kept and given back, and shared until written to.
+#include "backends/cpu/snapshot.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+#include <numeric>
+
+#include "backends/cpu/cpu_backend.h"
+#include "myriarm/error.h"
+
+namespace myriarm::cpu {
+namespace {
+
+/// Entries that say the same of a page. kPageCode does not: it says what the engine must do.
+bool same(u32 a, u32 b) { return ((a ^ b) & ~u32{kPageCode}) == 0; }
+
+template <class Visit>
+void for_bits(u64 mask, Visit visit) {
+  for (; mask != 0; mask &= mask - 1) visit(static_cast<u64>(std::countr_zero(mask)));
+}
+
+[[noreturn]] void no_room(const char* what) {
+  throw DeviceError(std::string("the host has no memory left ") + what + "; drop a snapshot or take fewer lanes");
+}
+
+}  // namespace
+
+CodeState CpuBackend::code_state(u64 lane) const {
+  const LaneCode* own = own_code_[lane].get();
+  if (own == nullptr || own->use_shared) return CodeState::shared;
+  return own->copies.empty() ? CodeState::remapped : CodeState::written;
+}
+
+void CpuBackend::keep_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapshot>& pages) const {
+  kept.first_page = pages.size();
+  std::vector<u32> begun(u64{1} << slice_shift_);
+  for_bits(touched_[lane], [&](u64 slice) {
+    const u64 first = slice << slice_shift_, end = std::min(first + begun.size(), window_pages_);
+    program(lane).fill(begun.data(), first, end);
+    for (u64 page = first; page < end; page++) {
+      const u32 entry = table(lane)[page];
+      if (!same(entry, begun[page - first])) pages.push_back({static_cast<u32>(page), entry & ~u32{kPageCode}});
+    }
+  });
+  kept.page_count = pages.size() - kept.first_page;
+}
+
+u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
+  FleetSnapshot snapshot;
+  snapshot.lanes.assign(lanes.begin(), lanes.end());
+  if (lanes.empty()) {
+    snapshot.lanes.resize(lanes_);
+    std::iota(snapshot.lanes.begin(), snapshot.lanes.end(), 0u);
+  }
+  const u64 count = snapshot.lanes.size();
+  snapshot.kept.resize(count);
+  snapshot.arrays.resize(count * kArrays);
+  snapshot.vectors.resize(count * 64);
+  if (flat_) snapshot.windows = FlatMemory(count, window_pages_);
+  for (u64 i = 0; i < count; i++) {
+    const u32 lane = snapshot.lanes[i];
+    LaneSnapshot& kept = snapshot.kept[i];
+    kept.program = program_of_[lane];
+    kept.code = code_state(lane);
+    kept.touched = touched_[lane];
+    kept.stop = stops_[lane];
+    keep_pages(lane, kept, snapshot.pages);
+    std::memcpy(snapshot.vectors.data() + i * 64, vectors(lane), 64 * sizeof(u64));
+    if (flat_) copy_pages(snapshot.windows.lane(i), flat_.lane(lane), flat_.stride());
+  }
+  for (u64 number = 0; number < kArrays; number++) {
+    const u64* from = array(number);
+    u64* to = snapshot.arrays.data() + number * count;
+    for (u64 i = 0; i < count; i++) to[i] = from[snapshot.lanes[i]];
+  }
+  const u64 number = next_snapshot_++;
+  FleetSnapshot& made = snapshots_.emplace(number, std::move(snapshot)).first->second;
+  // From here on nothing fails. The frames have one holder more, and the next store to one must ask.
+  if (flat_) return number;
+  for (u64 i = 0; i < count; i++) {
+    const LaneSnapshot& kept = made.kept[i];
+    for (u64 k = kept.first_page; k < kept.first_page + kept.page_count; k++) {
+      if (made.pages[k].entry == 0 || (made.pages[k].entry & kPageShared)) continue;
+      pool_.retain(made.pages[k].entry >> kPageFlagBits);
+      table(made.lanes[i])[made.pages[k].page] |= kPageCode;
+    }
+  }
+  return number;
+} catch (const std::bad_alloc&) {
+  no_room("for a snapshot");
+}
+
+void CpuBackend::drop_snapshot(u64 number) {
+  auto found = snapshots_.find(number);
+  if (found == snapshots_.end()) return;
+  if (!flat_) {
+    for (const PageSnapshot& page : found->second.pages) {
+      if (page.entry != 0 && !(page.entry & kPageShared)) pool_.release(page.entry >> kPageFlagBits);
+    }
+  }
+  snapshots_.erase(found);
+}
+
+/// Gives lanes what a snapshot has of them; one of these a thread.
+struct CpuBackend::Restorer {
+  CpuBackend& backend;
+  const FleetSnapshot& snapshot;
+  std::vector<u32> wanted;  // entries of a slice
+  std::vector<u32> freed;   // frames that nobody holds any more
+
+  Restorer(CpuBackend& b, const FleetSnapshot& s) : backend(b), snapshot(s), wanted(u64{1} << b.slice_shift_) {}
+  ~Restorer() { backend.pool_.give_back(freed); }
+  Restorer(const Restorer&) = delete;
+
+  void restore(u64 lane, u64 index);
+
+ private:
+  bool is_counted(u32 entry) const { return !backend.flat_ && entry != 0 && !(entry & kPageShared); }
+  /// Whether an entry of an executable page has changed. `at` goes on to the pages of the next slice.
+  bool restore_slice(u64 lane, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
+                     const PageSnapshot* end);
+};
+
+bool CpuBackend::Restorer::restore_slice(u64 lane, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
+                                         const PageSnapshot* end) {
+  const u64 first = slice << backend.slice_shift_, last = std::min(first + wanted.size(), backend.window_pages_);
+  program.fill(wanted.data(), first, last);
+  for (; at != end && at->page < last; at++) {
+    // Others hold the frame. In flat memory the page may hold code; the first store finds out.
+    const bool ask = at->entry != 0 && !(at->entry & kPageShared);
+    wanted[at->page - first] = at->entry | (ask ? u32{kPageCode} : 0);
+  }
+  bool code = false;
+  u32* table = backend.table(lane) + first;
+  for (u64 i = 0; i < last - first; i++) {
+    if (table[i] == wanted[i]) continue;
+    if (same(table[i], wanted[i])) {
+      table[i] |= wanted[i];
+      continue;
+    }
+    code |= ((table[i] | wanted[i]) & kPageExecutable) != 0;
+    if (is_counted(wanted[i])) backend.pool_.retain(wanted[i] >> kPageFlagBits);
+    if (is_counted(table[i]) && backend.pool_.drop(table[i] >> kPageFlagBits)) {
+      freed.push_back(table[i] >> kPageFlagBits);
+    }
+    table[i] = wanted[i];
+  }
+  return code;
+}
+
+void CpuBackend::Restorer::restore(u64 lane, u64 index) {
+  const LaneSnapshot& kept = snapshot.kept[index];
+  const bool other_program = backend.program_of_[lane] != kept.program;
+  const ProgramPages& program = *backend.programs_[kept.program];
+  const u64 slices = ((backend.window_pages_ - 1) >> backend.slice_shift_) + 1;
+  const u64 mask = other_program ? ~u64{0} >> (64 - slices) : backend.touched_[lane] | kept.touched;
+  const PageSnapshot* at = snapshot.pages.data() + kept.first_page;
+  const PageSnapshot* end = at + kept.page_count;
+  bool code = other_program || static_cast<bool>(backend.flat_) || backend.code_state(lane) != kept.code;
+  for_bits(mask, [&](u64 slice) { code |= restore_slice(lane, slice, program, at, end); });
+  backend.touched_[lane] = kept.touched;
+  backend.program_of_[lane] = kept.program;
+  if (backend.flat_) copy_pages(backend.flat_.lane(lane), snapshot.windows.lane(index), backend.flat_.stride());
+  if (code && kept.code == CodeState::remapped) {
+    backend.forget_code(lane);
+  } else if (code) {
+    backend.own_code_[lane].reset();
+    backend.renew_code(lane);
+  }
+  std::memcpy(backend.vectors(lane), snapshot.vectors.data() + index * 64, 64 * sizeof(u64));
+  backend.set_stop(lane, kept.stop);
+}
+
+void CpuBackend::restore(u64 number, std::span<const u32> from, std::span<const u32> to) try {
+  auto found = snapshots_.find(number);
+  if (found == snapshots_.end()) throw ArgumentError("there is no such snapshot of this fleet");
+  const FleetSnapshot& snapshot = found->second;
+  if (from.empty() && to.empty()) from = to = snapshot.lanes;
+  std::vector<u64> indices(from.size());  // of the snapshot's lanes
+  for (size_t i = 0; i < from.size(); i++) {
+    auto at = std::lower_bound(snapshot.lanes.begin(), snapshot.lanes.end(), from[i]);
+    if (at == snapshot.lanes.end() || *at != from[i]) {
+      throw ArgumentError("lane " + std::to_string(from[i]) + " is not in the snapshot");
+    }
+    indices[i] = static_cast<u64>(at - snapshot.lanes.begin());
+  }
+  const u64 count = snapshot.lanes.size();
+  for (u64 k = 0; k < kArrays; k++) {
+    u64* values = array(k);
+    const u64* kept = snapshot.arrays.data() + k * count;
+    if (k == static_cast<u64>(Field::instructions)) {
+      for (size_t i = 0; i < to.size(); i++) publish(to[i], kept[indices[i]]);
+    } else {
+      for (size_t i = 0; i < to.size(); i++) values[to[i]] = kept[indices[i]];
+    }
+  }
+  constexpr u64 kChunk = 64;
+  std::atomic<u64> next{0};
+  auto work = [&] {
+    Restorer restorer(*this, snapshot);
+    for (u64 begin; (begin = next.fetch_add(kChunk)) < to.size();) {
+      for (u64 i = begin; i < std::min<u64>(begin + kChunk, to.size()); i++) restorer.restore(to[i], indices[i]);
+    }
+  };
+  workers_.run(static_cast<unsigned>(std::min<u64>(workers_.size(), (to.size() + kChunk - 1) / kChunk)), work);
+} catch (const std::bad_alloc&) {
+  no_room("to restore lanes");
+}
+
+}  // namespace myriarm::cpu

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a snapshot of the CPU backend holds. Pages that are the program's are not in it; the others are frames that
+// lanes and snapshots hold together until one of them is written to. With flat memory there is nothing to share: the
+// windows are copied.
+#pragma once
+
+#include <vector>
+
+#include "backends/cpu/flat_memory.h"
+#include "core/stop.h"
+
+namespace myriarm::cpu {
+
+/// Whose predecoded code a lane runs.
+enum class CodeState : u8 {
+  shared,    // the program's, as far as there is some
+  written,   // its own, since it wrote to the program's
+  remapped,  // its own, since permissions of pages are not the program's
+};
+
+struct PageSnapshot {
+  u32 page;
+  u32 entry;  // without kPageCode
+};
+
+struct LaneSnapshot {
+  u32 program = 0;
+  CodeState code = CodeState::shared;
+  u64 touched = 0;
+  u64 first_page = 0, page_count = 0;  // of FleetSnapshot::pages
+  StopRecord stop = {};
+};
+
+struct FleetSnapshot {
+  std::vector<u32> lanes;  // rising
+  std::vector<LaneSnapshot> kept;
+  std::vector<PageSnapshot> pages;  // entries that differ from the program's, by rising page in each lane
+  std::vector<u64> arrays;          // of lanes.size() values each: CpuBackend::array(0) and up
+  std::vector<u64> vectors;         // 64 of each lane
+  FlatMemory windows;
+};
+
+}  // namespace myriarm::cpu

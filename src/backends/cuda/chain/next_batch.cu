@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel with which a batch ends and launches the next one on the device. Apart from the others since a launch
+// from the device needs relocatable code, which would make the interpreter slower.
+#include "backends/cuda/chain/next_batch.h"
+
+namespace myriarm::cuda {
+namespace {
+
+__global__ void next_batch_kernel(Control* control, Report* report, const u32* cancel) {
+  control->phase = Phase::next;
+  const u64 done = ++report->batches;
+  const bool starved = control->feeds && report->stops[(u32)StopCode::out_of_memory] != 0;
+  if (done >= control->batches || report->left == 0 || starved || *(const volatile u32*)cancel != 0) return;
+  report->left = 0;
+  __threadfence();
+  cudaGraphLaunch(cudaGetCurrentGraphExec(), cudaStreamGraphTailLaunch);
+}
+
+}  // namespace
+
+const void* next_batch_function() { return (const void*)next_batch_kernel; }
+
+}  // namespace myriarm::cuda

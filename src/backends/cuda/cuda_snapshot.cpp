@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Snapshots of a CUDA fleet: taking, dropping, and giving lanes what saved lanes had.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+
+#include "backends/cuda/cuda_backend.h"
+#include "myriarm/error.h"
+
+namespace myriarm::cuda {
+
+u32 SavedLanes::place_of(u32 lane) const {
+  return static_cast<u32>(std::lower_bound(lanes.begin(), lanes.end(), lane) - lanes.begin());
+}
+
+u64 CudaBackend::take_snapshot(std::span<const u32> lanes) {
+  use();
+  const u64 number = next_snapshot_++;
+  SavedLanes& saved = saved_.try_emplace(number).first->second;
+  try {
+    const bool all = lanes.empty();
+    if (all) {
+      saved.lanes.resize(lanes_);
+      std::iota(saved.lanes.begin(), saved.lanes.end(), 0u);
+    } else {
+      saved.lanes.assign(lanes.begin(), lanes.end());
+    }
+    const u64 count = saved.lanes.size();
+    for (u32 lane : saved.lanes) {
+      if (saved.teams.empty() || saved.teams.back() != lane / kTeam) saved.teams.push_back(lane / kTeam);
+    }
+
+    // Which slices of which tables: their places in `entries`.
+    std::vector<u64> touched(view_.teams), own;
+    check(cudaMemcpyAsync(touched.data(), touched_.data(), view_.teams * sizeof(u64), cudaMemcpyDeviceToHost, stream_),
+          "taking a snapshot");
+    synchronize("taking a snapshot");
+    std::vector<u32> index(view_.teams, kNotSaved), first;
+    for (u32 team : saved.teams) {
+      index[team] = static_cast<u32>(first.size());
+      first.push_back(static_cast<u32>(saved.entry_count));
+      own.push_back(touched[team]);
+      saved.programs.push_back(program_of_team_[team]);
+      saved.entry_count += static_cast<u64>(std::popcount(touched[team])) << view_.slice_shift;
+    }
+    auto send = [&](auto& array, const auto& values) {
+      array.resize(std::max<u64>(values.size(), 1), "allocating a snapshot");
+      array.upload(values, stream_);
+      return array.data();
+    };
+    saved.entries.resize(std::max<u64>(saved.entry_count, 1), "allocating a snapshot");
+    saved.pages = {send(saved.team_index, index),
+                   send(saved.team_list, saved.teams),
+                   send(saved.team_programs, saved.programs),
+                   static_cast<u32>(saved.teams.size()),
+                   send(saved.touched, own),
+                   send(saved.first, first),
+                   saved.entries.data(),
+                   nullptr};
+
+    saved.planes.resize(kLanePlanes * count, "allocating a snapshot");
+    saved.stops.resize(count, "allocating a snapshot");
+    const u32* numbers = all ? nullptr : upload_lanes(saved.lanes);
+    launch_copy_planes(state_.data(), lanes_, numbers, saved.planes.data(), count, nullptr, count, kLanePlanes,
+                       stream_);
+    launch_copy_stops(device_stops_.data(), numbers, saved.stops.data(), nullptr, count, stream_);
+    if (view_.vectors != nullptr) {
+      saved.vectors.resize(64 * count, "allocating a snapshot");
+      launch_copy_planes(view_.vectors, lanes_, numbers, saved.vectors.data(), count, nullptr, count, 64, stream_);
+    }
+    if (is_flat(view_)) save_flat_memory(saved);
+    // Last, as it is what the fleet notices.
+    launch_save_pages(view_, saved.pages, stream_);
+    synchronize("taking a snapshot");
+  } catch (...) {
+    saved_.erase(number);
+    throw;
+  }
+  return number;
+}
+
+void CudaBackend::drop_snapshot(u64 number) {
+  const auto found = saved_.find(number);
+  if (found == saved_.end()) return;
+  use();
+  launch_release_saved(view_, found->second.pages, found->second.entry_count, stream_);
+  synchronize("dropping a snapshot");
+  saved_.erase(found);
+}
+
+void CudaBackend::save_flat_memory(SavedLanes& saved) {
+  saved.permissions.resize(saved.teams.size() * view_.page_count * kTeam, "allocating a snapshot");
+  saved.pages.permissions = saved.permissions.data();
+  const u64 window = view_.lane_step;
+  const u8* lanes = view_.frames + kPageSize;
+  if (policy_ == MemoryPolicy::shared) {
+    saved.host_memory.resize(saved.lanes.size() * window);
+    for (size_t i = 0; i < saved.lanes.size(); i++)
+      std::memcpy(saved.host_memory.data() + i * window, lanes + saved.lanes[i] * window, window);
+    return;
+  }
+  saved.flat_memory.resize(saved.lanes.size() * window, "allocating a snapshot");
+  for (size_t i = 0; i < saved.lanes.size(); i++) {
+    check(cudaMemcpyAsync(saved.flat_memory.data() + i * window, lanes + saved.lanes[i] * window, window,
+                          cudaMemcpyDeviceToDevice, stream_),
+          "taking a snapshot");
+  }
+}
+
+void CudaBackend::restore_flat_memory(const SavedLanes& saved, std::span<const u32> from, std::span<const u32> to) {
+  const u64 window = view_.lane_step;
+  u8* lanes = view_.frames + kPageSize;
+  for (size_t i = 0; i < to.size(); i++) {
+    const u64 place = saved.place_of(from[i]) * window;
+    if (policy_ == MemoryPolicy::shared) {
+      std::memcpy(lanes + to[i] * window, saved.host_memory.data() + place, window);
+    } else {
+      check(cudaMemcpyAsync(lanes + to[i] * window, saved.flat_memory.data() + place, window, cudaMemcpyDeviceToDevice,
+                            stream_),
+            "restoring lanes");
+    }
+  }
+}
+
+void CudaBackend::restore_pages(const SavedLanes& saved, std::span<const u32> from, std::span<const u32> to) {
+  // What each lane of the teams that change is to get.
+  std::map<u32, TeamSources> targets;
+  for (size_t i = 0; i < to.size(); i++) {
+    auto [at, fresh] = targets.try_emplace(to[i] / kTeam);
+    if (fresh) {
+      at->second.team = at->first;
+      std::fill_n(at->second.sources, kTeam, kNotSaved);
+    }
+    at->second.sources[to[i] % kTeam] = from[i];
+  }
+  std::vector<u32> program_of_saved(view_.teams, kNotSaved);
+  for (size_t i = 0; i < saved.teams.size(); i++) program_of_saved[saved.teams[i]] = saved.programs[i];
+  std::vector<u32> programs = program_of_team_;
+  std::vector<TeamSources> list;
+  bool all_whole = true;
+  for (auto& [team, target] : targets) {
+    const u64 present = std::min<u64>(kTeam, lanes_ - u64{team} * kTeam);
+    bool own = true, complete = true, one_program = true;
+    u32 program = kNotSaved;
+    for (u32 lane = 0; lane < present; lane++) {
+      const u32 source = target.sources[lane];
+      complete &= source != kNotSaved;
+      own &= source == team * kTeam + lane;
+      if (source == kNotSaved) continue;
+      const u32 its = program_of_saved[source / kTeam];
+      one_program &= program == kNotSaved || program == its;
+      program = its;
+    }
+    target.whole = own;
+    target.every_slice = !one_program || program != program_of_team_[team];
+    if (complete && one_program) programs[team] = program;
+    all_whole &= own;
+    list.push_back(target);
+  }
+
+  DeviceArray<TeamSources> sources(list.size(), "allocating call arguments");
+  sources.upload(list, stream_);
+  DeviceArray<RestoreCounts> counts(1, "allocating call arguments");
+  RestoreCounts result = {};
+  auto launch = [&](bool dry, u32* released) {
+    check(cudaMemsetAsync(counts.data(), 0, sizeof result, stream_), "restoring lanes");
+    launch_restore_pages(view_, saved.pages, sources.data(), list.size(), dry, released, counts.data(), stream_);
+    check(cudaMemcpyAsync(&result, counts.data(), sizeof result, cudaMemcpyDeviceToHost, stream_), "restoring lanes");
+    synchronize("restoring lanes");
+  };
+  u32 most_released = 0;
+  if (!is_flat(view_)) {
+    if (!all_whole) {
+      launch(true, nullptr);
+      auto there_are = [&] {
+        const Pool state = pool();
+        const u32 next = std::min(state.next, state.end);
+        return state.free_count + (state.end - next) / view_.frame_units;
+      };
+      while (there_are() < result.frames_needed) {
+        if (pool_is_automatic_ && grow_automatically()) continue;
+        throw DeviceError("the pool of " + std::to_string(pool_size() >> 20) +
+                          " MiB for written pages has no room for the restored lanes; grow it or make the fleet with a "
+                          "larger pool");
+      }
+    }
+    const Pool state = pool();
+    most_released = (std::min(state.next, state.end) - state.first) / view_.frame_units + result.frames_needed;
+  }
+  DeviceArray<u32> released(std::max(most_released, 1u), "allocating call arguments");
+  if (programs != program_of_team_) {
+    team_program_.upload(programs, stream_);
+    program_of_team_ = programs;
+  }
+  launch(false, released.data());
+  launch_release_list(view_, released.data(), counts.data(), result.released, stream_);
+  synchronize("restoring lanes");
+  if (result.failed) throw DeviceError("the pool for written pages was spent while lanes were restored; grow it");
+}
+
+void CudaBackend::restore(u64 number, std::span<const u32> from, std::span<const u32> to) {
+  use();
+  const SavedLanes& saved = saved_.at(number);
+  if (to.empty()) from = to = saved.lanes;
+  const u64 count = to.size();
+  std::vector<u32> places(count);
+  for (size_t i = 0; i < count; i++) places[i] = saved.place_of(from[i]);
+  DeviceArray<u32> device_places(count, "allocating call arguments"), device_lanes(count, "allocating call arguments");
+  DeviceArray<u64> zeros;
+  if (view_.vectors != nullptr && saved.vectors.data() == nullptr) zeros.resize(count, "allocating call arguments");
+  if (saved.vectors.data() != nullptr) plane(Field::v0_low);
+  device_places.upload(places, stream_);
+  device_lanes.upload(to, stream_);
+
+  restore_pages(saved, from, to);
+  if (is_flat(view_)) restore_flat_memory(saved, from, to);
+  const u64 stride = saved.lanes.size();
+  launch_copy_planes(saved.planes.data(), stride, device_places.data(), state_.data(), lanes_, device_lanes.data(),
+                     count, kLanePlanes, stream_);
+  launch_copy_stops(saved.stops.data(), device_places.data(), device_stops_.data(), device_lanes.data(), count,
+                    stream_);
+  if (saved.vectors.data() != nullptr) {
+    launch_copy_planes(saved.vectors.data(), stride, device_places.data(), view_.vectors, lanes_, device_lanes.data(),
+                       count, 64, stream_);
+  } else if (zeros.data() != nullptr) {
+    check(cudaMemsetAsync(zeros.data(), 0, zeros.bytes(), stream_), "restoring lanes");
+    launch_copy_planes(zeros.data(), 0, nullptr, view_.vectors, lanes_, device_lanes.data(), count, 64, stream_);
+  }
+  synchronize("restoring lanes");
+  stops_are_current_ = false;
+  const std::span<const StopRecord> now = stops();
+  for (u32 lane : to) codes_.data()[lane] = now[lane].code;
+  mirror_progress();
+}
+
+}  // namespace myriarm::cuda

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a snapshot holds on the device.
+#pragma once
+
+#include "backends/cuda/device_memory.h"
+#include "backends/cuda/kernels.h"
+
+namespace myriarm::cuda {
+
+struct SavedLanes {
+  std::vector<u32> lanes;  // rising
+  // Of these lanes, in this order.
+  DeviceArray<u64> planes, vectors;  // vectors: null if the fleet had none yet
+  DeviceArray<StopRecord> stops;
+  DeviceArray<u8> flat_memory;  // windows, where memory is flat and on the device
+  std::vector<u8> host_memory;  // where it is flat and on the host
+  // Of the teams that the lanes are in.
+  std::vector<u32> teams, programs;
+  DeviceArray<u32> team_index, team_list, team_programs, first, entries;
+  DeviceArray<u64> touched;
+  DeviceArray<u8> permissions;
+  u64 entry_count = 0;
+  SavedTeams pages = {};
+
+  u32 place_of(u32 lane) const;  // in `lanes`
+};
+
+}  // namespace myriarm::cuda

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Snapshots on the device. A snapshot holds the frames of its teams together with the tables; whoever stores to one
+// first gets a copy. Only slices of tables that were touched are looked at, so that the cost is what was dirtied.
+#include "backends/cuda/kernels.h"
+#include "backends/cuda/team_memory.cuh"
+
+namespace myriarm::cuda {
+namespace {
+
+constexpr u32 kBlock = 128;
+constexpr u32 kAll = 0xFFFFFFFFu;
+
+__device__ u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
+
+/// The entry that a saved team had for a page.
+__device__ u32 saved_entry(const View& view, const SavedTeams& saved, u32 index, u64 page) {
+  const u64 touched = saved.touched[index];
+  const u32 slice = (u32)(page >> view.slice_shift);
+  if (!(touched >> slice & 1)) return view.base_tables[saved.programs[index] * view.page_count + page];
+  const u32 before = (u32)__popcll(touched & (((u64)1 << slice) - 1));
+  return saved
+      .entries[saved.first[index] + ((u64)before << view.slice_shift) + (page & (((u64)1 << view.slice_shift) - 1))];
+}
+
+/// One block a saved team.
+__global__ void save_pages_kernel(const __grid_constant__ View view, const SavedTeams saved) {
+  const u32 team = saved.teams[blockIdx.x];
+  u32* table = view.tables + team * view.page_count;
+  u64 at = saved.first[blockIdx.x];
+  const u64 slice_pages = (u64)1 << view.slice_shift;
+  for (u64 rest = saved.touched[blockIdx.x]; rest != 0; rest &= rest - 1, at += slice_pages) {
+    const u64 first = (u64)(__ffsll((long long)rest) - 1) << view.slice_shift;
+    for (u64 i = threadIdx.x; i < slice_pages; i += blockDim.x) {
+      const u64 page = first + i;
+      u32 entry = page < view.page_count ? table[page] : 0;
+      if (has_frame(view, entry)) {
+        entry |= kPageCode;
+        table[page] = entry;
+        atomicAdd(&holders_of(view, entry >> kPageFlagBits), 1);
+      }
+      saved.entries[at + i] = entry;
+    }
+  }
+  if (saved.permissions == nullptr) return;
+  const u64 bytes = view.page_count * kTeam;
+  for (u64 i = threadIdx.x; i < bytes; i += blockDim.x)
+    saved.permissions[blockIdx.x * bytes + i] = view.flat_permissions[team * bytes + i];
+}
+
+/// What the warps of a block share while they restore a team.
+struct Restore {
+  const View& view;
+  const SavedTeams& saved;
+  const TeamSources& target;
+  u32* released;
+  RestoreCounts* counts;
+  bool dry;
+
+  __device__ bool present(u32 lane) const { return (u64)target.team * kTeam + lane < view.lanes; }
+  __device__ u32* table() const { return view.tables + target.team * view.page_count; }
+
+  /// Whether a page may have to change. One thread.
+  __device__ bool concerns(u64 page) const {
+    const u32 now = table()[page];
+    if (target.whole) return is_flat(view) || saved_entry(view, saved, saved.index[target.team], page) != now;
+    if (has_frame(view, now) || is_flat(view)) return true;
+    u32 seen = kNotSaved;
+    for (u32 lane = 0; lane < kTeam; lane++) {
+      const u32 source = target.sources[lane];
+      if (source == kNotSaved || source / kTeam == seen) continue;
+      seen = source / kTeam;
+      if (saved_entry(view, saved, saved.index[seen], page) != now) return true;
+    }
+    return false;
+  }
+
+  /// Puts a new entry in place of one that may hold a frame. One thread.
+  __device__ void replace(u64 page, u32 entry) const {
+    u32& place = table()[page];
+    if (has_frame(view, place)) released[atomicAdd(&counts->released, 1)] = place >> kPageFlagBits;
+    place = entry;
+  }
+
+  __device__ void whole_page(u64 page, u32 thread) const {
+    const u32 index = saved.index[target.team];
+    const u32 entry = saved_entry(view, saved, index, page);
+    if (is_flat(view))
+      lane_permissions(view, target.team, page, 0)[thread] =
+          saved.permissions[(index * view.page_count + page) * kTeam + thread];
+    if (thread != 0 || entry == table()[page]) return;
+    if (has_frame(view, entry)) atomicAdd(&holders_of(view, entry >> kPageFlagBits), 1);
+    replace(page, entry);
+  }
+
+  /// Each thread brings the page of its lane. By a whole warp.
+  __device__ void mixed_page(u64 page, u32 thread) const {
+    const u32 now = table()[page];
+    const u32 source = target.sources[thread];
+    const bool here = present(thread);
+    u32 entry, from_lane = thread;
+    if (source == kNotSaved) {
+      entry = entry_of_lane(view, target.team, page, now, thread);
+    } else {
+      const u32 index = saved.index[source / kTeam];
+      from_lane = source % kTeam;
+      entry = saved_entry(view, saved, index, page);
+      if ((entry & kPageDiffer) && is_flat(view)) {
+        const u8 own = saved.permissions[(index * view.page_count + page) * kTeam + from_lane];
+        entry = own == 0 ? 0 : (entry & ~(u32)(7 | kPageDiffer)) | (own & 7);
+      } else {
+        entry = entry_of_lane(view, source / kTeam, page, entry, from_lane);
+      }
+    }
+    const u32 wanted = entry == 0 ? 0 : (entry & 7) | 8;
+    const u32 leader_lane = 0;  // there always is one
+    const u32 leader = __shfl_sync(kAll, entry, leader_lane);
+    const u32 leader_wanted = __shfl_sync(kAll, wanted, leader_lane);
+    const bool same = __all_sync(kAll, !here || entry == leader) && !has_frame(view, leader);
+    const bool agree = __all_sync(kAll, !here || wanted == leader_wanted);
+    if (is_flat(view)) {
+      if (dry) return;
+      lane_permissions(view, target.team, page, 0)[thread] = (u8)wanted;
+      const u32 flat = flat_unit(view, target.team, page) << kPageFlagBits;
+      if (thread == 0)
+        table()[page] = agree ? (leader_wanted == 0 ? 0 : flat | (leader_wanted & 7)) : flat | (u32)kPageDiffer;
+      return;
+    }
+    if (same) {
+      if (thread == 0 && !dry && leader != now) replace(page, leader);
+      return;
+    }
+    if (dry) {
+      if (thread == 0) atomicAdd(&counts->frames_needed, 1);
+      return;
+    }
+    u32 frame = thread == 0 ? allocate_frame(view) : 0;
+    frame = __shfl_sync(kAll, frame, 0);
+    if (frame == 0) {
+      if (thread == 0) counts->failed = 1;
+      return;
+    }
+    if (here) {
+      const PagedMemory<kTeam> from = memory_of(view, target.team, from_lane);  // frames are where they are for all
+      const u32 or_zero = entry == 0 ? kZeroUnit << kPageFlagBits | kPageShared : entry;
+      copy_column(memory_of(view, target.team, thread), (const u64*)from.locate(or_zero, 0),
+                  (or_zero & kPageShared) ? 1 : view.granule_step, frame);
+    }
+    lane_permissions(view, target.team, page, frame << kPageFlagBits)[thread] = (u8)wanted;
+    __syncwarp();
+    if (thread == 0) replace(page, frame << kPageFlagBits | (agree ? leader_wanted & 7 : (u32)kPageDiffer));
+  }
+};
+
+/// One block a team that is to change.
+__global__ void restore_pages_kernel(const __grid_constant__ View view, const SavedTeams saved,
+                                     const TeamSources* targets, bool dry, u32* released, RestoreCounts* counts) {
+  __shared__ TeamSources target;
+  __shared__ unsigned long long slices, left;
+  if (threadIdx.x == 0) {
+    target = targets[blockIdx.x];
+    slices = target.every_slice ? ~0ull : view.touched[target.team];
+    left = 0;
+  }
+  __syncthreads();
+  const u32 warp = threadIdx.x / 32, thread = threadIdx.x % 32, warps = blockDim.x / 32;
+  if (warp == 0 && target.sources[thread] != kNotSaved)
+    atomicOr(&slices, (unsigned long long)saved.touched[saved.index[target.sources[thread] / kTeam]]);
+  __syncthreads();
+  const Restore restore{view, saved, target, released, counts, dry};
+  const u64 slice_pages = (u64)1 << view.slice_shift;
+  for (u64 rest = slices; rest != 0; rest &= rest - 1) {
+    const u64 first = (u64)(__ffsll((long long)rest) - 1) << view.slice_shift;
+    for (u64 begin = warp * 32; begin < slice_pages; begin += warps * 32) {
+      const u64 mine = first + begin + thread;
+      const bool exists = begin + thread < slice_pages && mine < view.page_count;
+      for (u32 todo = __ballot_sync(kAll, exists && restore.concerns(mine)); todo != 0; todo &= todo - 1) {
+        const u64 page = first + begin + __ffs(todo) - 1;
+        if (!target.whole) {
+          restore.mixed_page(page, thread);
+        } else if (!dry) {
+          restore.whole_page(page, thread);
+        }
+        __syncwarp();
+      }
+    }
+  }
+  if (dry) return;
+  // What still differs from the program.
+  __syncthreads();
+  bool code = false;
+  for (u64 rest = slices; rest != 0; rest &= rest - 1) {
+    const u32 slice = __ffsll((long long)rest) - 1;
+    for (u64 i = threadIdx.x; i < slice_pages; i += blockDim.x) {
+      const u64 page = ((u64)slice << view.slice_shift) + i;
+      if (page >= view.page_count) break;
+      const u32 base = base_entry(view, target.team, page);
+      if (*(volatile u32*)&restore.table()[page] == base) continue;
+      atomicOr(&left, 1ull << slice);
+      code |= (base & kPageCode) != 0;
+    }
+  }
+  code = __syncthreads_or(code) != 0;
+  if (threadIdx.x == 0) {
+    view.touched[target.team] = left;
+    if (!is_flat(view)) view.own_code[target.team] = code;
+  }
+}
+
+__global__ void release_list_kernel(const __grid_constant__ View view, const u32* released,
+                                    const RestoreCounts* counts) {
+  const u64 i = thread_index();
+  if (i < counts->released) release_frame(view, released[i]);
+}
+
+__global__ void release_saved_kernel(const __grid_constant__ View view, const u32* entries, u64 count) {
+  const u64 i = thread_index();
+  if (i < count && has_frame(view, entries[i])) release_frame(view, entries[i] >> kPageFlagBits);
+}
+
+__global__ void copy_planes_kernel(const u64* from, u64 from_stride, const u32* from_lanes, u64* to, u64 to_stride,
+                                   const u32* to_lanes, u64 count, u64 planes) {
+  const u64 i = thread_index() % count, plane = thread_index() / count;
+  if (plane >= planes) return;
+  to[plane * to_stride + (to_lanes ? to_lanes[i] : i)] = from[plane * from_stride + (from_lanes ? from_lanes[i] : i)];
+}
+
+__global__ void copy_stops_kernel(const StopRecord* from, const u32* from_lanes, StopRecord* to, const u32* to_lanes,
+                                  u64 count) {
+  const u64 i = thread_index();
+  if (i < count) to[to_lanes ? to_lanes[i] : i] = from[from_lanes ? from_lanes[i] : i];
+}
+
+u32 blocks_for(u64 threads) { return (u32)((threads + kBlock - 1) / kBlock); }
+
+}  // namespace
+
+void launch_save_pages(const View& view, const SavedTeams& saved, cudaStream_t stream) {
+  save_pages_kernel<<<saved.count, kBlock, 0, stream>>>(view, saved);
+}
+void launch_restore_pages(const View& view, const SavedTeams& saved, const TeamSources* teams, u64 count, bool dry,
+                          u32* released, RestoreCounts* counts, cudaStream_t stream) {
+  restore_pages_kernel<<<(u32)count, kBlock, 0, stream>>>(view, saved, teams, dry, released, counts);
+}
+void launch_release_list(const View& view, const u32* released, const RestoreCounts* counts, u32 most,
+                         cudaStream_t stream) {
+  if (most != 0) release_list_kernel<<<blocks_for(most), kBlock, 0, stream>>>(view, released, counts);
+}
+void launch_release_saved(const View& view, const SavedTeams& saved, u64 entries, cudaStream_t stream) {
+  if (entries != 0) release_saved_kernel<<<blocks_for(entries), kBlock, 0, stream>>>(view, saved.entries, entries);
+}
+void launch_copy_planes(const u64* from, u64 from_stride, const u32* from_lanes, u64* to, u64 to_stride,
+                        const u32* to_lanes, u64 count, u64 planes, cudaStream_t stream) {
+  copy_planes_kernel<<<blocks_for(count * planes), kBlock, 0, stream>>>(from, from_stride, from_lanes, to, to_stride,
+                                                                        to_lanes, count, planes);
+}
+void launch_copy_stops(const StopRecord* from, const u32* from_lanes, StopRecord* to, const u32* to_lanes, u64 count,
+                       cudaStream_t stream) {
+  copy_stops_kernel<<<blocks_for(count), kBlock, 0, stream>>>(from, from_lanes, to, to_lanes, count);
+}
+
+}  // namespace myriarm::cuda

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who may use a fleet, and runs in a thread: run, start, poll, wait, cancel, close. What a run does is in run_loop.cpp.
+#include <cmath>
+#include <numeric>
+#include <system_error>
+
+#include "fleet/fleet_impl.h"
+
+namespace myriarm {
+namespace {
+
+/// Longer waits are without end: clocks overflow.
+constexpr double kLongestWait = 1e9;
+
+std::chrono::steady_clock::duration duration_of(double seconds) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+Fleet::Impl& Fleet::Impl::present(Impl* impl) {
+  if (impl == nullptr) throw StateError("this fleet was moved to another object; use that one");
+  return *impl;
+}
+
+Fleet::Impl& Fleet::Impl::open(Impl* impl) {
+  if (present(impl).core->phase == Phase::closed) impl->refuse(Phase::closed);
+  return *impl;
+}
+
+void Fleet::Impl::refuse(Phase phase) const {
+  switch (phase) {
+    case Phase::running: throw StateError("the fleet is running; call wait() or cancel() first");
+    case Phase::closed: throw StateError("the fleet is closed; make a new one");
+    default: throw StateError("another thread is using this fleet; use a fleet from one thread at a time");
+  }
+}
+
+void Fleet::Impl::check_device() const {
+  if (device_failure.empty()) return;
+  throw DeviceError("the device of this fleet failed earlier (" + device_failure + "); make a new fleet");
+}
+
+Phase Fleet::Impl::take_phase(Phase wanted) {
+  for (;;) {
+    Phase found = Phase::idle;
+    if (core->phase.compare_exchange_strong(found, wanted)) return Phase::idle;
+    if (found != Phase::dropping) return found;
+    std::this_thread::yield();
+  }
+}
+
+Fleet::Impl::Use::~Use() {
+  impl_.core->drop_waiting();
+  if (acquired_) impl_.core->phase = Phase::idle;
+}
+
+Fleet::Impl::Use::Use(Impl* impl) : impl_(present(impl)) {
+  const Phase found = impl_.take_phase(Phase::busy);
+  if (found == Phase::idle) {
+    if (!impl_.device_failure.empty()) {
+      impl_.core->phase = Phase::idle;
+      impl_.check_device();
+    }
+    acquired_ = true;
+    impl_.core->drop_waiting();
+  } else if (found != Phase::running || !impl_.in_handler()) {
+    impl_.refuse(found);
+  }
+}
+
+/// Cancels a run at its deadline.
+class Fleet::Impl::Watchdog {
+ public:
+  Watchdog(Impl& impl, double timeout) {
+    if (timeout == 0 || timeout > kLongestWait) return;
+    const Clock::time_point deadline = impl.began + duration_of(timeout);
+    try {
+      thread_ = std::thread([this, &impl, deadline] {
+        std::unique_lock lock(mutex_);
+        if (wake_.wait_until(lock, deadline, [this] { return done_; })) return;
+        impl.request_cancel(true);
+      });
+    } catch (const std::system_error&) {
+      throw DeviceError("the host has no thread left for the timeout; end some threads, or run without a timeout");
+    }
+  }
+  ~Watchdog() {
+    if (!thread_.joinable()) return;
+    {
+      std::lock_guard lock(mutex_);
+      done_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+  }
+  Watchdog(const Watchdog&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool done_ = false;
+  std::thread thread_;
+};
+
+void Fleet::Impl::begin_run(const RunOptions& wanted, bool start) {
+  if (in_handler()) throw StateError("a handler cannot run the fleet that it was called from; let it return first");
+  check_options(wanted);
+  const Phase found = take_phase(Phase::running);
+  if (found != Phase::idle) refuse(found);
+  std::lock_guard lock(mutex);
+  try {
+    if (closing) refuse(Phase::closed);
+    check_device();
+    if (started) throw StateError("the run that start() began has ended; call wait() for its result first");
+  } catch (...) {
+    core->phase = Phase::idle;
+    throw;
+  }
+  active = true;
+  started = start;
+  timed_out = in_engine = false;
+  retired = polled = 0;
+  left.reset();
+  last.reset();
+  seconds.reset();
+  failure = nullptr;
+  began = Clock::now();
+}
+
+void Fleet::Impl::end_run(std::optional<RunResult> result, std::exception_ptr error) noexcept {
+  if (device_failure.empty()) core->drop_waiting();
+  std::lock_guard lock(mutex);
+  // What came too late for this run is not for the next.
+  if (device_failure.empty()) core->backend->clear_cancel();
+  cancelled = false;
+  active = in_engine = false;
+  last = result;
+  failure = error;
+  seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  core->phase = Phase::idle;
+  changed.notify_all();
+}
+
+RunResult Fleet::run(const RunOptions& options) {
+  Impl& impl = Impl::present(impl_.get());
+  impl.begin_run(options, false);
+  std::optional<RunResult> result;
+  std::exception_ptr error;
+  try {
+    Impl::Watchdog watchdog(impl, options.timeout);
+    result = impl.execute(options);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  impl.end_run(result, error);
+  if (error) impl.report(error);
+  return *result;
+}
+
+void Fleet::start(const RunOptions& options) {
+  Impl& impl = Impl::present(impl_.get());
+  RunOptions kept = options;
+  impl.begin_run(kept, true);
+  std::lock_guard lock(impl.mutex);
+  try {
+    impl.thread = std::thread([&impl, kept = std::move(kept)] {
+      std::optional<RunResult> result;
+      std::exception_ptr error;
+      try {
+        Impl::Watchdog watchdog(impl, kept.timeout);
+        result = impl.execute(kept);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      impl.end_run(result, error);
+    });
+  } catch (const std::system_error&) {
+    impl.active = impl.started = false;
+    impl.core->phase = Phase::idle;
+    throw DeviceError("the host has no thread left for the run; end some threads, or call run()");
+  }
+}
+
+/// Throws what ended a run; if that is the device, it has been told now.
+void Fleet::Impl::report(const std::exception_ptr& error) {
+  {
+    std::lock_guard lock(mutex);
+    failure_reported = !device_failure.empty();
+  }
+  std::rethrow_exception(error);
+}
+
+bool Fleet::is_running() const {
+  Impl& impl = Impl::open(impl_.get());
+  std::lock_guard lock(impl.mutex);
+  return impl.active;
+}
+
+u64 Fleet::Impl::published() const {
+  counts.resize(options.lanes);
+  codes.resize(options.lanes);
+  core->backend->progress(counts, codes);
+  return std::accumulate(counts.begin(), counts.end(), u64{0});
+}
+
+void Fleet::Impl::engine_begins(bool first) {
+  if (first || counts_touched) progress_base = published() - retired;
+  counts_touched = false;
+  in_engine = true;
+}
+
+void Fleet::Impl::engine_ends(u64 more, u64 lanes_left) {
+  in_engine = false;
+  retired += more;
+  left = lanes_left;
+}
+
+Poll Fleet::Impl::look() const {
+  Poll poll;
+  poll.running = active;
+  poll.seconds = active ? std::chrono::duration<double>(Clock::now() - began).count() : seconds.value_or(0);
+  // A run without a result was ended by what wait() throws.
+  if (!active && seconds) poll.signal = last ? last->signal : Signal::fault;
+  poll.instructions = retired;
+  if (!device_failure.empty()) return poll;
+  if (active && !in_engine && left) {
+    poll.lanes_running = *left;
+  } else {
+    const u64 sum = published();
+    poll.lanes_running = static_cast<u64>(std::count(codes.begin(), codes.end(), StopCode::none));
+    const u64 more = sum - progress_base - retired;
+    if (in_engine && more >> 63 == 0) poll.instructions += more;  // else counts that are older than `retired`
+  }
+  if (active) polled = poll.instructions = std::max(polled, poll.instructions);
+  return poll;
+}
+
+Poll Fleet::poll() const {
+  Impl& impl = Impl::present(impl_.get());
+  std::lock_guard lock(impl.mutex);
+  Impl::open(&impl);
+  if (impl.failure_reported) impl.check_device();
+  return impl.look();
+}
+
+void Fleet::poll_lanes(std::span<uint64_t> instructions, std::span<Signal> signals) const {
+  Impl& impl = Impl::present(impl_.get());
+  std::lock_guard lock(impl.mutex);
+  Impl::open(&impl);
+  impl.check_device();
+  const u64 lanes = impl.options.lanes;
+  if (!instructions.empty()) Impl::check_size(instructions.size(), lanes, "poll_lanes");
+  if (!signals.empty()) Impl::check_size(signals.size(), lanes, "poll_lanes");
+  impl.codes.resize(signals.size());
+  impl.core->backend->progress(instructions, impl.codes);
+  std::transform(impl.codes.begin(), impl.codes.end(), signals.begin(),
+                 [](StopCode code) { return signal_of(static_cast<StopReason>(code)); });
+}
+
+std::optional<RunResult> Fleet::wait(double seconds) {
+  Impl& impl = Impl::present(impl_.get());
+  if (std::isnan(seconds)) throw ArgumentError("wait: the number of seconds is not a number; give one, or -1 for none");
+  if (impl.in_handler()) throw StateError("a handler cannot wait for the run that it was called from");
+  std::unique_lock lock(impl.mutex);
+  Impl::open(&impl);
+  if (!impl.started) throw StateError("no run was started; call start() before wait()");
+  auto ended = [&] { return !impl.active || impl.closing; };
+  if (seconds < 0 || seconds > kLongestWait) impl.changed.wait(lock, ended);
+  else if (!impl.changed.wait_for(lock, duration_of(seconds), ended)) return std::nullopt;
+  if (impl.closing) impl.refuse(Phase::closed);
+  if (!impl.started) throw StateError("another thread has waited for this run and has its result");
+  impl.started = false;
+  std::thread thread = std::move(impl.thread);
+  const std::optional<RunResult> result = impl.last;
+  const std::exception_ptr error = std::exchange(impl.failure, nullptr);
+  lock.unlock();
+  thread.join();
+  if (error) impl.report(error);
+  return result;
+}
+
+void Fleet::Impl::request_cancel(bool by_deadline) {
+  std::lock_guard lock(mutex);
+  if (core->phase == Phase::closed) refuse(Phase::closed);
+  if (failure_reported) check_device();
+  if (by_deadline) {
+    if (cancelled) return;
+    timed_out = true;
+  }
+  cancelled = true;
+  if (device_failure.empty()) core->backend->cancel();
+}
+
+void Fleet::cancel() { Impl::present(impl_.get()).request_cancel(false); }
+
+void Fleet::Impl::shut(bool for_good) {
+  if (in_handler()) throw StateError("a handler cannot close the fleet that it was called from; let it return first");
+  std::unique_lock lock(mutex);
+  if (core->phase == Phase::closed) return;
+  closing = true;
+  for (;;) {
+    if (active) {
+      cancelled = true;
+      if (device_failure.empty()) core->backend->cancel();
+      changed.wait(lock, [this] { return !active; });
+    }
+    const Phase found = take_phase(Phase::closed);
+    if (found == Phase::idle) break;
+    if (found == Phase::closed) return;
+    if (found == Phase::busy && !for_good) {
+      closing = false;
+      refuse(found);
+    }
+    lock.unlock();  // a run that is about to begin sees `closing`
+    std::this_thread::yield();
+    lock.lock();
+  }
+  started = false;
+  std::thread ended = std::move(thread);
+  std::unique_ptr<Backend> backend = std::move(core->backend);
+  transaction.reset();
+  stops = {};
+  changed.notify_all();
+  lock.unlock();
+  if (ended.joinable()) ended.join();
+}
+
+void Fleet::close() { Impl::present(impl_.get()).shut(false); }
+
+Fleet::~Fleet() {
+  if (impl_) impl_->shut(true);
+}
+Fleet::Fleet(Fleet&& other) noexcept : impl_(std::move(other.impl_)) {
+  if (impl_) impl_->owner = this;
+}
+Fleet& Fleet::operator=(Fleet&& other) noexcept {
+  if (this == &other) return *this;
+  if (impl_) impl_->shut(true);
+  impl_ = std::move(other.impl_);
+  if (impl_) impl_->owner = this;
+  return *this;
+}
+
+}  // namespace myriarm
