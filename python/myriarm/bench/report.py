@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import statistics
 import time
@@ -40,8 +41,9 @@ def count_text(value: int) -> str:
 
 
 def seconds_text(value: float) -> str:
-    """Four significant figures, in seconds."""
-    return f"{value:.{max(0, 3 - len(str(int(value))) + (1 if value >= 1 else 3))}f}"
+    """Four significant digits, in seconds; never an exponent."""
+    digits = 3 - math.floor(math.log10(value)) if value > 0 else 3
+    return f"{value:.{min(9, max(0, digits))}f}"
 
 
 def ratio_text(value: float, to: Optional[float]) -> str:
