@@ -8,9 +8,11 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Optional, Sequence
+from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple
 
-from . import plot, report
+import myriarm
+
+from . import machine, plot, report
 from .peers import measure_all
 from .runs import ALL_MODES, LANES, QUICK_SIZES, Bench, Settings
 
@@ -28,11 +30,11 @@ class UsageError(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    def error(self, message: str):
+    def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see myriarm bench --help")
 
 
-def _positive(kind: type, text: str):
+def _positive(kind: Callable[[str], float], text: str) -> float:
     try:
         value = kind(text)
     except ValueError:
@@ -43,14 +45,14 @@ def _positive(kind: type, text: str):
 
 
 def _positive_int(text: str) -> int:
-    return _positive(int, text)
+    return int(_positive(int, text))
 
 
 def _positive_float(text: str) -> float:
     return _positive(float, text)
 
 
-def _modes(text: str) -> tuple:
+def _modes(text: str) -> Tuple[str, ...]:
     names = tuple(name for name in text.split(",") if name)
     for name in names:
         if name not in ALL_MODES:
@@ -127,7 +129,7 @@ def _settings(options: argparse.Namespace) -> Settings:
     return settings
 
 
-def _find_devices(myriarm, wanted: str) -> list:
+def _find_devices(wanted: str) -> List[myriarm.Device]:
     """The devices to measure. UsageError if there is none of that name."""
     devices = list(myriarm.devices())
     gpus = [device for device in devices if device.id.startswith("cuda")]
@@ -151,7 +153,7 @@ def _find_devices(myriarm, wanted: str) -> list:
 class Progress:
     """A line on standard error that says what is being run; only on a terminal."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._on = sys.stderr.isatty()
 
     def show(self, text: str) -> None:
@@ -166,8 +168,7 @@ class Progress:
 class Session:
     """One invocation: measures, prints as it goes, and saves after every row."""
 
-    def __init__(self, myriarm, options: argparse.Namespace, devices: list, machine: dict):
-        self._myriarm = myriarm
+    def __init__(self, options: argparse.Namespace, devices: List[myriarm.Device], machine: Dict[str, Any]):
         self._options = options
         self._devices = devices
         self._settings = _settings(options)
@@ -198,8 +199,8 @@ class Session:
         if not self._options.no_peers:
             self._measure_peers()
 
-    def _measure_device(self, device) -> None:
-        bench = Bench(self._myriarm, device, self._settings, self._progress.show)
+    def _measure_device(self, device: myriarm.Device) -> None:
+        bench = Bench(device, self._settings, self._progress.show)
         rows, kind = [], None
         try:
             for row in bench.rows():
@@ -242,14 +243,10 @@ class Session:
 
 def _run(argv: Optional[Sequence[str]]) -> int:
     options = _parser().parse_args(argv)
-    import myriarm
-
-    from . import machine
-
-    devices = _find_devices(myriarm, options.device)
+    devices = _find_devices(options.device)
     try:
         options.out.mkdir(parents=True, exist_ok=True)
-        session = Session(myriarm, options, devices, machine.describe(myriarm, options.commit))
+        session = Session(options, devices, machine.describe(options.commit))
         session.report.save(options.out)
     except OSError as error:
         raise UsageError(

@@ -10,7 +10,9 @@ import os
 import platform
 import subprocess
 from pathlib import Path
-from typing import List, Optional
+from typing import Any, Dict, List, Optional
+
+import myriarm
 
 
 def output_of(command: List[str], folder: Optional[Path] = None) -> Optional[str]:
@@ -56,7 +58,7 @@ def git_commit() -> Optional[str]:
     return commit + " with local changes" if commit and changed else commit
 
 
-def describe(myriarm, commit: Optional[str]) -> dict:
+def describe(commit: Optional[str]) -> Dict[str, Any]:
     """For the JSON. `commit` is what the user said it is, if they did."""
     driver = output_of(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"])
     reason = myriarm.cuda_unavailable_reason()

@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 from dataclasses import dataclass, field
-from typing import Callable, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from .guests import (
     COUNTDOWN_TEXT,
@@ -51,8 +51,8 @@ class Peer:
     def ips(self) -> float:
         return self.instructions / statistics.median(self.seconds) if self.seconds else 0.0
 
-    def as_json(self) -> dict:
-        entry = {
+    def as_json(self) -> Dict[str, Any]:
+        entry: Dict[str, Any] = {
             "name": self.name,
             "version": self.version,
             "loop": self.loop,
@@ -140,7 +140,7 @@ def _qemu(seconds: float, repeat: int) -> Iterator[Peer]:
 class _Unicorn:
     """Runs a loop by one emu_start on a fresh engine. Making the engine is outside of the time."""
 
-    def __init__(self, unicorn, registers, loop: Loop):
+    def __init__(self, unicorn: Any, registers: Any, loop: Loop):
         self._unicorn = unicorn
         self._registers = registers
         self._loop = loop
@@ -155,7 +155,7 @@ class _Unicorn:
         uc = self._engine(self._loop.words)
         return self._timed(uc, self._loop.expected_x0(instructions), STORE_ADDRESS, count=instructions)
 
-    def _engine(self, words: List[int]):
+    def _engine(self, words: List[int]) -> Any:
         """The code is on a page of its own, so that stores do not throw its translation away."""
         uc = self._unicorn.Uc(self._unicorn.UC_ARCH_ARM64, self._unicorn.UC_MODE_ARM)
         uc.mem_map(0, 2 * STORE_ADDRESS)
@@ -163,7 +163,7 @@ class _Unicorn:
         uc.reg_write(self._registers.UC_ARM64_REG_X1, STORE_ADDRESS)
         return uc
 
-    def _timed(self, uc, expected_x0: int, until: int, count: int = 0) -> float:
+    def _timed(self, uc: Any, expected_x0: int, until: int, count: int = 0) -> float:
         begin = time.perf_counter()
         uc.emu_start(0, until, count=count)
         took = time.perf_counter() - begin
@@ -175,11 +175,11 @@ class _Unicorn:
 
 def _unicorn(seconds: float, repeat: int) -> Iterator[Peer]:
     try:
-        import unicorn
+        import unicorn  # type: ignore[import-not-found, unused-ignore]
         from unicorn import arm64_const as registers
     except Exception:  # not installed, or installed and without its library
         return
-    version = f"Unicorn {unicorn.__version__}"
+    version = f"Unicorn {getattr(unicorn, '__version__', '')}"
     for loop in LOOPS:
         engine = _Unicorn(unicorn, registers, loop)
         what = f"one emu_start of a loop that counts down ({COUNTDOWN_TEXT[loop.key]}), without hooks"
@@ -195,7 +195,7 @@ def _pytorch(seconds: float, repeat: int, devices: List[str]) -> Iterator[Peer]:
     if importlib.util.find_spec("torch") is None:
         return
     try:
-        import torch
+        import torch  # type: ignore[import-not-found, unused-ignore]
 
         from . import pytorch_baseline
     except Exception:  # a PyTorch that cannot be loaded is as good as none

@@ -12,7 +12,7 @@ import json
 import math
 import sys
 from pathlib import Path
-from typing import Dict, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 from . import reference
 from .runs import LANES, MODES
@@ -33,7 +33,7 @@ class NoPlot(Exception):
     """Why there is none, in one sentence."""
 
 
-def draw(results: dict, folder: Path) -> List[Path]:
+def draw(results: Dict[str, Any], folder: Path) -> List[Path]:
     """Writes bench.svg and bench.png and gives their paths. NoPlot if there can be none."""
     if not any(run["seconds"] for run in results["runs"]):
         raise NoPlot("no plot, as nothing was measured")
@@ -60,7 +60,7 @@ def draw(results: dict, folder: Path) -> List[Path]:
     return paths
 
 
-def _style(axes, title: str) -> None:
+def _style(axes: Any, title: str) -> None:
     axes.set_title(title, loc="left", color=INK, fontsize=11)
     axes.grid(True, which="major", color="#e4e4e4", linewidth=0.8)
     axes.set_axisbelow(True)
@@ -71,7 +71,7 @@ def _style(axes, title: str) -> None:
     axes.tick_params(which="both", color="#b0b0b0", labelcolor=INK)
 
 
-def _ips_ticks(axis) -> None:
+def _ips_ticks(axis: Any) -> None:
     """1 K, 10 K, 100 K, 1 M, ..."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -87,9 +87,9 @@ def _short(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _draw_modes(axes, results: dict, colours: Dict[str, str]) -> None:
+def _draw_modes(axes: Any, results: Dict[str, Any], colours: Dict[str, str]) -> None:
     """A line for each mode: ours of the longest run, and what was published."""
-    longest: Dict[Tuple[str, str, str], dict] = {}
+    longest: Dict[Tuple[str, str, str], Dict[str, Any]] = {}
     for run in results["runs"]:
         key = (run["device"], run["mode"], run["loop"])
         if (
@@ -132,10 +132,10 @@ def _draw_modes(axes, results: dict, colours: Dict[str, str]) -> None:
     _mode_legend(axes, colours)
 
 
-def _mode_legend(axes, colours: Dict[str, str]) -> None:
+def _mode_legend(axes: Any, colours: Dict[str, str]) -> None:
     from matplotlib.lines import Line2D
 
-    def mark(marker: str, label: str, colour: str, face: str):
+    def mark(marker: str, label: str, colour: str, face: str) -> Line2D:
         return Line2D(
             [], [], linestyle="", marker=marker, markerfacecolor=face, markeredgecolor=colour, label=label
         )
@@ -156,9 +156,9 @@ def _mode_legend(axes, colours: Dict[str, str]) -> None:
     )
 
 
-def _draw_lanes(axes, results: dict, colours: Dict[str, str]) -> None:
+def _draw_lanes(axes: Any, results: Dict[str, Any], colours: Dict[str, str]) -> None:
     """Both loops against lanes, log-log, with lines for everything that has one lane only."""
-    lines: Dict[Tuple[str, str], List[dict]] = {}
+    lines: Dict[Tuple[str, str], List[Dict[str, Any]]] = {}
     for run in results["runs"]:
         if run["mode"] == LANES and run["seconds"]:
             lines.setdefault((run["device"], run["loop"]), []).append(run)
@@ -204,7 +204,7 @@ def _draw_lanes(axes, results: dict, colours: Dict[str, str]) -> None:
     _label_lines(axes, labels)
     axes.set_xlabel("lanes", color=INK)
     axes.set_ylabel("instructions per second over all lanes (IPS)", color=INK)
-    _style(axes, "All lanes together; dotted and grey: one lane of ADD, B elsewhere")
+    _style(axes, "All lanes together; one lane elsewhere is grey, and dotted (ADD, B)")
     if lines:
         axes.legend(
             loc="upper center",
@@ -216,7 +216,7 @@ def _draw_lanes(axes, results: dict, colours: Dict[str, str]) -> None:
         )
 
 
-def _lane_ticks(axis, most: int) -> None:
+def _lane_ticks(axis: Any, most: int) -> None:
     """Powers of four in full, every second one if there are many."""
     from matplotlib.ticker import NullLocator
 
@@ -227,7 +227,7 @@ def _lane_ticks(axis, most: int) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def _label_lines(axes, labels: List[Tuple[float, str, str]]) -> None:
+def _label_lines(axes: Any, labels: List[Tuple[float, str, str]]) -> None:
     """Names to the right of the axes, each at its height, moved apart where they would overlap."""
     low, high = (math.log10(y) for y in axes.get_ylim())
     gap = (high - low) * 0.034  # of one line of text

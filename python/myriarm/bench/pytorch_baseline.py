@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import List, Tuple
+from typing import Any, List, Tuple
 
-import torch
+import torch  # type: ignore[import-not-found, unused-ignore]
 
 from .guests import LOOPS, STORE_ADDRESS, Loop, add, b, code, movz, str_x
 
 MEMORY = 1 << 20  # bytes; a power of two, so that a mask keeps any address inside
+Tensor = Any  # torch.Tensor, where PyTorch is installed
 DISCARD = 32  # register slot that takes what is written to XZR, and what is not to be written
 
 
@@ -39,7 +40,7 @@ class Engine:
         self.pc = self._tensor([0])
         self.discard = self._tensor([DISCARD])
 
-    def _tensor(self, values: List[int]):
+    def _tensor(self, values: List[int]) -> Tensor:
         return torch.tensor(values, dtype=torch.int64, device=self.device)
 
     def run(self, instructions: int) -> int:
@@ -105,7 +106,7 @@ class PerInstruction(Engine):
         self.pc += 4
         return True
 
-    def _write(self, d, value) -> None:
+    def _write(self, d: Tensor, value: Tensor) -> None:
         self.registers.index_copy_(0, torch.where(d == 31, self.discard, d), value)
 
 
@@ -145,7 +146,7 @@ class Batched(Engine):
                 break
         return instructions - left
 
-    def _decode(self, base):
+    def _decode(self, base: Tensor) -> Tuple[Tensor, Tensor]:
         """The table of the block at `base`, (513, 11), and its masks, (513, 2)."""
         both = self.memory.index_select(0, (base >> 3) + self.pairs)
         word = torch.stack((both & 0xFFFFFFFF, both >> 32 & 0xFFFFFFFF), 1).reshape(-1)
@@ -168,7 +169,7 @@ class Batched(Engine):
         immediate = torch.where(load | store, (word >> 10 & 0xFFF) << 3, immediate)
         offset = torch.where(jump, _signed(word, 0, 26), _signed(word, 5, 19))
 
-        def going(taken):
+        def going(taken: Tensor) -> Tuple[Tensor, Tensor]:
             """Where a row leads to: the row after it, and pc."""
             index = self.rows + torch.where(known, torch.where(taken, offset, 1), zero)
             inside = (index >= 0) & (index < self.SIZE) & known
@@ -220,13 +221,12 @@ class Batched(Engine):
         return int(retired)
 
 
-def _signed(word, shift: int, bits: int):
+def _signed(word: Tensor, shift: int, bits: int) -> Tensor:
     """The field of so many bits at `shift`, sign-extended."""
     sign = 1 << bits - 1
     return ((word >> shift & 2 * sign - 1) ^ sign) - sign
 
 
-@torch.no_grad()
 def measure(kind: type, loop: Loop, device: str, seconds: float, repeat: int) -> Tuple[int, List[float]]:
     """Instructions of a run of about `seconds`, and what its repeats took. RuntimeError if one is wrong."""
     engine = kind(loop.code, device)
@@ -247,11 +247,12 @@ def measure(kind: type, loop: Loop, device: str, seconds: float, repeat: int) ->
 
 
 def _timed(engine: Engine, instructions: int) -> float:
-    begin = time.perf_counter()
-    retired = engine.run(instructions)
-    if engine.device.type == "cuda":
-        torch.cuda.synchronize(engine.device)
-    took = time.perf_counter() - begin
+    with torch.no_grad():
+        begin = time.perf_counter()
+        retired = engine.run(instructions)
+        if engine.device.type == "cuda":
+            torch.cuda.synchronize(engine.device)
+        took = time.perf_counter() - begin
     if retired != instructions:
         raise RuntimeError(f"wrong result: {retired} instructions retired, not {instructions}")
     return took
@@ -309,7 +310,6 @@ def check(kind: type, device: str) -> None:
     expect("x0 after a straight line", engine.x(0), 1030)
 
 
-@torch.no_grad()
 def main(devices: List[str]) -> int:
     for device in devices or (["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]):
         for kind in (PerInstruction, Batched):

@@ -6,7 +6,7 @@ They ran the same two loops. Where a range was published its upper end is taken,
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional
 
 
 class Published(NamedTuple):
@@ -47,7 +47,7 @@ def published(mode: str, loop: str) -> Optional[float]:
     return getattr(SYSTEMS[system], loop) if system else None
 
 
-def as_json() -> list:
+def as_json() -> List[Dict[str, object]]:
     return [
         {"key": key, "system": s.system, "add_ips": s.add, "store_ips": s.store} for key, s in SYSTEMS.items()
     ]

@@ -9,7 +9,9 @@ import os
 import statistics
 import time
 from pathlib import Path
-from typing import List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+import myriarm
 
 from . import reference
 from .guests import LOOPS
@@ -52,7 +54,7 @@ def ratio_text(value: float, to: Optional[float]) -> str:
     return f"{value / to:,.2f} x" if value < 1000 * to else f"{value / to:,.0f} x"
 
 
-def _columns(widths: Sequence[int]):
+def _columns(widths: Sequence[int]) -> Callable[..., str]:
     """Makes lines of columns: to the left where a width is negative, as in printf."""
 
     def line(*cells: str) -> str:
@@ -63,11 +65,11 @@ def _columns(widths: Sequence[int]):
 
 
 _single = _columns((-11, -13, 12, 11, 13, 13, 10, 10))
-_lanes = _columns((-11, 13, 12, 11, 13, 13, 10))
+_lanes = _columns((-11, 13, 12, 11, 13, 13, 12))
 _peers = _columns((-11, -20, -7, 12, 11, 13, 13, 10))
 
 
-def single_lane_heading(device) -> List[str]:
+def single_lane_heading(device: myriarm.Device) -> List[str]:
     return [
         "",
         f"one lane on {device.id} ({device.name})",
@@ -75,7 +77,7 @@ def single_lane_heading(device) -> List[str]:
     ]
 
 
-def lanes_heading(device) -> List[str]:
+def lanes_heading(device: myriarm.Device) -> List[str]:
     return [
         "",
         f"many lanes on {device.id} ({device.name})",
@@ -160,7 +162,7 @@ LEGEND = (
 class Report:
     """All results so far. save() may be called at any time and leaves a whole file."""
 
-    def __init__(self, machine: dict, settings: dict):
+    def __init__(self, machine: Dict[str, Any], settings: Dict[str, Any]):
         self.machine = machine
         self.settings = settings
         self.rows: List[Row] = []
@@ -173,7 +175,7 @@ class Report:
     def failed(self) -> bool:
         return any(row.error for row in self.rows)
 
-    def as_json(self) -> dict:
+    def as_json(self) -> Dict[str, Any]:
         return {
             "schema": SCHEMA,
             "program": "myriarm bench",

@@ -11,9 +11,11 @@ from __future__ import annotations
 import statistics
 import time
 from dataclasses import dataclass, field
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
+
+import myriarm
 
 from . import reference
 from .guests import LOOPS, STORE_ADDRESS, Loop
@@ -66,8 +68,8 @@ class Row:
     def published(self) -> Optional[float]:
         return reference.published(self.mode, self.loop)
 
-    def as_json(self) -> dict:
-        row = {
+    def as_json(self) -> Dict[str, Any]:
+        row: Dict[str, Any] = {
             "device": self.device,
             "mode": self.mode,
             "loop": self.loop,
@@ -101,25 +103,28 @@ class Sample(NamedTuple):
     """One timed call."""
 
     seconds: float
-    result: object  # a RunResult
+    result: myriarm.RunResult
     start_seconds: Optional[float] = None
     polls: int = 0
 
 
-def _timed(call: Callable[[], object]) -> Sample:
+Run = Callable[[myriarm.Fleet, int], Sample]
+
+
+def _timed(call: Callable[[], myriarm.RunResult]) -> Sample:
     begin = time.perf_counter()
     result = call()
     return Sample(time.perf_counter() - begin, result)
 
 
-def _run(fleet, instructions: int) -> Sample:
+def _run(fleet: myriarm.Fleet, instructions: int) -> Sample:
     return _timed(lambda: fleet.run(instructions))
 
 
-def _transactional(fleet, instructions: int) -> Sample:
+def _transactional(fleet: myriarm.Fleet, instructions: int) -> Sample:
     """A run and the commit() that makes it last, as the second system did with every call."""
 
-    def call():
+    def call() -> myriarm.RunResult:
         result = fleet.run(instructions)
         fleet.commit()
         return result
@@ -131,21 +136,21 @@ def _per_batch(instructions: int) -> int:
     return max(1, instructions // BATCHES)
 
 
-def _continuous(fleet, instructions: int) -> Sample:
+def _continuous(fleet: myriarm.Fleet, instructions: int) -> Sample:
     batch = _per_batch(instructions)
     return _timed(lambda: fleet.run_continuous(instructions, instructions_per_batch=batch))
 
 
-def _self_dispatch(fleet, instructions: int) -> Sample:
+def _self_dispatch(fleet: myriarm.Fleet, instructions: int) -> Sample:
     batch = _per_batch(instructions)
     return _timed(lambda: fleet.run_self_dispatch(instructions, instructions_per_batch=batch))
 
 
-def _mega(fleet, instructions: int) -> Sample:
+def _mega(fleet: myriarm.Fleet, instructions: int) -> Sample:
     return _timed(lambda: fleet.run_mega(instructions))
 
 
-def _async(fleet, instructions: int) -> Sample:
+def _async(fleet: myriarm.Fleet, instructions: int) -> Sample:
     """start, poll until done, wait. The time is that of all three."""
     polls = 1
     begin = time.perf_counter()
@@ -155,14 +160,16 @@ def _async(fleet, instructions: int) -> Sample:
         polls += 1
         time.sleep(POLL_INTERVAL)
     result = fleet.wait()
-    return Sample(time.perf_counter() - begin, result, started - begin, polls)
+    seconds = time.perf_counter() - begin
+    assert result is not None  # it waited as long as it took
+    return Sample(seconds, result, started - begin, polls)
 
 
 class Mode(NamedTuple):
     """How a lane is run, and on what memory."""
 
     memory_policy: str
-    run: Callable[[object, int], Sample]
+    run: Run
     stores: bool = True  # whether the guest may store
 
 
@@ -180,7 +187,7 @@ LANES = "lanes"  # the mode of many lanes: run
 ALL_MODES = (*MODES, LANES)
 
 
-def measure(fleet, loop: Loop, run: Callable[[object, int], Sample], instructions: int) -> Sample:
+def measure(fleet: myriarm.Fleet, loop: Loop, run: Run, instructions: int) -> Sample:
     """One run from the start of the loop, checked. Raises WrongResult."""
     fleet.pc[...] = 0
     fleet.x[:, 0] = 0
@@ -198,7 +205,7 @@ def measure(fleet, loop: Loop, run: Callable[[object, int], Sample], instruction
     return sample
 
 
-def _check(what: str, found, expected) -> None:
+def _check(what: str, found: object, expected: object) -> None:
     if found != expected:
         raise WrongResult(f"wrong result: {what} is {found}, not {expected}")
 
@@ -219,9 +226,8 @@ class Bench:
     """Measures one device. rows() gives each row when it is done; `notes` says what was left out and why."""
 
     def __init__(
-        self, myriarm, device, settings: Settings, progress: Callable[[str], None] = lambda text: None
+        self, device: myriarm.Device, settings: Settings, progress: Callable[[str], None] = lambda text: None
     ):
-        self._myriarm = myriarm
         self._device = device
         self._settings = settings
         self._progress = progress
@@ -237,11 +243,11 @@ class Bench:
             for loop in LOOPS:
                 yield from self._many_lanes(loop)
 
-    def _fleet(self, loop: Loop, lanes: int, memory: int, policy: str):
+    def _fleet(self, loop: Loop, lanes: int, memory: int, policy: str) -> Tuple[myriarm.Fleet, float]:
         """A fleet of the loop, and the seconds that making it took."""
-        program = self._myriarm.Program.raw(loop.code, memory=memory, name=f"loop {loop.name}")
+        program = myriarm.Program.raw(loop.code, memory=memory, name=f"loop {loop.name}")
         begin = time.perf_counter()
-        fleet = self._myriarm.Fleet(
+        fleet = myriarm.Fleet(
             program, lanes=lanes, device=self._device.id, memory=memory, memory_policy=policy
         )
         return fleet, time.perf_counter() - begin
@@ -251,7 +257,7 @@ class Bench:
         row = Row(self._device.id, name, loop.key, sizes[0], memory_policy=mode.memory_policy)
         try:
             fleet, row.create_seconds = self._fleet(loop, 1, MEMORY, mode.memory_policy)
-        except self._myriarm.Error as error:
+        except myriarm.Error as error:
             row.error = str(error)
             yield row
             return
@@ -282,7 +288,7 @@ class Bench:
                     return
                 ips = row.ips
 
-    def _fill(self, row: Row, fleet, loop: Loop, run, warm_up: int) -> None:
+    def _fill(self, row: Row, fleet: myriarm.Fleet, loop: Loop, run: Run, warm_up: int) -> None:
         """Warms up, then measures as often as asked and as there is time for; at least once."""
         try:
             begin = time.perf_counter()
@@ -301,7 +307,7 @@ class Bench:
         except WrongResult as error:  # no figure counts then
             row.seconds, row.engine_seconds, row.start_seconds, row.polls = [], [], [], []
             row.error = str(error)
-        except self._myriarm.Error as error:
+        except myriarm.Error as error:
             row.error = str(error)
 
     def lane_counts(self) -> List[int]:
@@ -321,7 +327,7 @@ class Bench:
             row = Row(self._device.id, LANES, loop.key, LEAST, lanes)
             try:
                 fleet, row.create_seconds = self._fleet(loop, lanes, LANE_MEMORY, "private")
-            except self._myriarm.Error as error:  # the device holds no more
+            except myriarm.Error as error:  # the device holds no more
                 self.notes.append(f"{self._device.id}, {loop.name}: no fleet of {lanes:,} lanes: {error}")
                 return
             with fleet:
@@ -331,7 +337,7 @@ class Bench:
                     # as well.
                     guess = ips_of_lane * settings.lane_seconds / 4
                     pilot = measure(fleet, loop, _run, _rounded(max(guess, WARM_UP if lanes == 1 else LEAST)))
-                except (WrongResult, self._myriarm.Error) as error:
+                except (WrongResult, myriarm.Error) as error:
                     row.error = str(error)
                     yield row
                     return
@@ -357,5 +363,5 @@ class Bench:
 def _rounded(instructions: float) -> int:
     """Within LEAST and MOST, rounded down to two digits that are not 0."""
     whole = int(min(MOST, max(LEAST, instructions)))
-    unit = 10 ** (len(str(whole)) - 2)
+    unit = int(10 ** (len(str(whole)) - 2))
     return whole // unit * unit
