@@ -322,7 +322,7 @@ class Bench:
         settings = self._settings
         ips_of_lane = 0.0  # of the step before
         for lanes in self.lane_counts():
-            self._progress(f"{self._device.id}: {loop.name}, {lanes:,} lanes")
+            self._progress(f"{self._device.id}: {loop.name}, lanes: {lanes:,}")
             begin = time.perf_counter()
             row = Row(self._device.id, LANES, loop.key, LEAST, lanes)
             try:
