@@ -66,9 +66,9 @@ struct RunOptions {
   /// Lanes that an earlier run left with StopReason::budget or cancelled run too. If false, only those without a stop.
   bool go_on = true;
   /// continuous: called after each batch; the run ends when it gives false. May use the fleet as SyscallHandler may.
-  std::function<bool(Fleet&, const BatchReport&)> on_batch;
+  std::function<bool(Fleet&, const BatchReport&)> on_batch = {};
   /// If set, SVC stops are served: when all lanes of a batch have stopped, in one call, and the lanes go on.
-  SyscallHandler on_syscall;
+  SyscallHandler on_syscall = {};
 };
 
 /// What one call of run() or start() did.

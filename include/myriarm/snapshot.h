@@ -13,7 +13,7 @@ namespace myriarm {
 /// StateError.
 class Snapshot {
  public:
-  Snapshot() = default;
+  Snapshot() noexcept;
   ~Snapshot();
   Snapshot(Snapshot&&) noexcept;
   Snapshot& operator=(Snapshot&&) noexcept;

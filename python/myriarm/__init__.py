@@ -22,6 +22,11 @@ from .runs import SyscallBatch
 __version__: str = _core.__version__
 
 
+# Where users find them, in tracebacks too.
+for _error in (Error, ArgumentError, LaneIndexError, DeviceError, StateError):
+    _error.__module__ = __name__
+
+
 def cuda_unavailable_reason() -> str:
     """Why there is no CUDA device, in one sentence; "" if there is one."""
     return _core.cuda_unavailable_reason()

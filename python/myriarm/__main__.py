@@ -20,7 +20,7 @@ def main(arguments: Union[List[str], None] = None) -> Union[int, NoReturn]:
         except ImportError as error:
             print(f"myriarm bench: {error}; install it with: pip install myriarm[bench]", file=sys.stderr)
             return 2
-        return bench(given[1:])
+        return int(bench(given[1:]))
     if not os.access(COMMAND_LINE, os.X_OK):
         print(
             "myriarm: this package was built without the command line, for want of libfmt-dev, nlohmann-json3-dev or"

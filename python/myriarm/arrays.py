@@ -96,7 +96,7 @@ class LaneArray(NDArrayOperatorsMixin):
     def __array__(self, dtype: Optional[npt.DTypeLike] = None, copy: Optional[bool] = None) -> npt.NDArray[Any]:
         if copy is False:
             raise ValueError("a LaneArray is always copied into a NumPy array; np.from_dlpack shares it on the CPU")
-        values = self[...]
+        values = self.copy()
         return values if dtype is None else values.astype(dtype)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
@@ -175,7 +175,8 @@ class LaneArray(NDArrayOperatorsMixin):
         """Lanes (None: all), fields, and the shape that a (fields, lanes) table turned over has, or the way to pick
         single elements from it."""
         try:
-            return self._select_unchecked(key)
+            selected: Tuple[Any, U8, Tuple[int, ...], Any] = self._select_unchecked(key)
+            return selected
         except (IndexError, TypeError, ValueError) as error:
             raise LaneIndexError(f"{self._name} of shape {self.shape} has no {key!r}: {error}") from None
 

@@ -86,7 +86,7 @@ class _Kvrm:
         self.memory_size = integer(memory_size, "memory_size", 1)
         # A window is whole pages.
         memory = -(-self.memory_size // 4096) * 4096
-        program = Program.raw(b"", memory=memory)
+        program = Program.raw(bytes(4), memory=memory)
         self.machine = Machine(program, device=device, memory=memory, memory_policy=self._memory_policy)
 
     def load_program(self, program: Any, address: int = 0) -> None:

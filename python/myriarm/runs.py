@@ -76,7 +76,7 @@ def _result_words(values: Any, shape: Tuple[int, ...]) -> U64:
     except (TypeError, ValueError, RuntimeError):
         raise ArgumentError(f"on_syscall returned {kind(values)}; return integers, or None") from None
     if array.dtype.kind == "i":
-        array = array.astype(np.int64).view(np.uint64) if array.ndim else np.uint64(int(array) % 2**64)
+        array = array.astype(np.int64).reshape(array.shape).view(np.uint64)
     elif array.dtype.kind != "u":
         raise ArgumentError(f"on_syscall returned {kind(values)}; return integers, or None")
     try:

@@ -7,12 +7,6 @@
 namespace myriarm::python {
 namespace {
 
-/// Keeps the fleet's memory for as long as an array uses it.
-nb::capsule share(const std::shared_ptr<FleetOwner>& owner) {
-  auto* share = new std::shared_ptr<FleetOwner>(owner);
-  return nb::capsule(share, [](void* p) noexcept { delete static_cast<std::shared_ptr<FleetOwner>*>(p); });
-}
-
 template <class T>
 nb::object array_of(const ArrayView& view, const std::vector<size_t>& shape, const std::vector<int64_t>& bytes,
                     const nb::capsule& owner) {
@@ -43,23 +37,34 @@ void require_even(bool even, const char* name) {
 
 }  // namespace
 
+/// Keeps what an array shows for as long as the array lives.
+nb::capsule FleetHandle::share() {
+  auto* share = new std::shared_ptr<FleetOwner>(owner_);
+  owner_->exports++;
+  return nb::capsule(share, [](void* p) noexcept {
+    auto* held = static_cast<std::shared_ptr<FleetOwner>*>(p);
+    (*held)->drop_export();
+    delete held;
+  });
+}
+
 nb::object FleetHandle::export_state(const std::string& name) {
-  Use use(*this);
-  size_t lanes = use->lanes();
-  auto owner = share(owner_);
+  Fleet& fleet = this->fleet();
+  size_t lanes = fleet.lanes();
+  nb::capsule owner = share();
   if (name == "x") {
-    ArrayView first = use->view(x(0));
-    int64_t step = distance(first, use->view(x(1)));
-    for (unsigned n = 2; n < 31; ++n) require_even(distance(first, use->view(x(n))) == step * n, "x");
+    ArrayView first = fleet.view(x(0));
+    int64_t step = distance(first, fleet.view(x(1)));
+    for (unsigned n = 2; n < 31; ++n) require_even(distance(first, fleet.view(x(n))) == step * n, "x");
     return array_of<uint64_t>(first, {lanes, 31}, {first.lane_stride, step}, owner);
   }
   if (name == "v") {
-    ArrayView first = use->view(v_low(0));
-    int64_t half = distance(first, use->view(v_high(0)));
-    int64_t step = distance(first, use->view(v_low(1)));
+    ArrayView first = fleet.view(v_low(0));
+    int64_t half = distance(first, fleet.view(v_high(0)));
+    int64_t step = distance(first, fleet.view(v_low(1)));
     for (unsigned n = 1; n < 32; ++n) {
-      require_even(distance(first, use->view(v_low(n))) == step * n, "v");
-      require_even(distance(first, use->view(v_high(n))) == step * n + half, "v");
+      require_even(distance(first, fleet.view(v_low(n))) == step * n, "v");
+      require_even(distance(first, fleet.view(v_high(n))) == step * n + half, "v");
     }
     return array_of<uint64_t>(first, {lanes, 32, 2}, {first.lane_stride, step, half}, owner);
   }
@@ -73,17 +78,17 @@ nb::object FleetHandle::export_state(const std::string& name) {
                                                        {"limit", Field::limit}};
   for (auto [known, field] : kFields) {
     if (name != known) continue;
-    ArrayView view = use->view(field);
+    ArrayView view = fleet.view(field);
     return array_of<uint64_t>(view, {lanes}, {view.lane_stride}, owner);
   }
   throw ArgumentError("there is no lane state \"" + name + "\"");
 }
 
 nb::object FleetHandle::export_memory() {
-  Use use(*this);
-  ArrayView view = use->memory_view();
-  return array_of<uint8_t>(view, {use->lanes(), use->memory_end() - use->memory_begin()}, {view.lane_stride, 1},
-                           share(owner_));
+  Fleet& fleet = this->fleet();
+  ArrayView view = fleet.memory_view();
+  return array_of<uint8_t>(view, {fleet.lanes(), fleet.memory_end() - fleet.memory_begin()}, {view.lane_stride, 1},
+                           share());
 }
 
 }  // namespace myriarm::python

@@ -3,7 +3,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -17,7 +16,6 @@ namespace {
 
 using MaybeLanes = std::optional<LaneNumbers>;
 using Lanes = std::span<const uint32_t>;
-using Use = FleetHandle::Use;
 
 static_assert(sizeof(Stop) == 16 && offsetof(Stop, fault) == 1 && offsetof(Stop, detail) == 4 &&
                   offsetof(Stop, address) == 8,
@@ -47,35 +45,32 @@ void require_size(size_t given, size_t wanted, const char* what) {
 
 /// Row f of `values` is field fields[f] of the lanes.
 void get_fields(FleetHandle& handle, Bytes fields, MaybeLanes lanes, Table<uint64_t> values) {
-  Use use(handle);
   require_size(values.shape(0), fields.size(), "values");
-  require_size(values.shape(1), lanes ? lanes->size() : use->lanes(), "a row of values");
+  require_size(values.shape(1), lanes ? lanes->size() : handle->lanes(), "a row of values");
   nb::gil_scoped_release free;
   for (size_t f = 0; f < fields.size(); ++f) {
     std::span<uint64_t> row(values.data() + f * values.shape(1), values.shape(1));
     Field field = field_of(fields.data()[f]);
-    if (lanes) use->get(field, {lanes->data(), lanes->size()}, row);
-    else use->get_all(field, row);
+    if (lanes) handle->get(field, {lanes->data(), lanes->size()}, row);
+    else handle->get_all(field, row);
   }
 }
 
 void set_fields(FleetHandle& handle, Bytes fields, MaybeLanes lanes, Table<const uint64_t> values) {
-  Use use(handle);
   require_size(values.shape(0), fields.size(), "values");
-  require_size(values.shape(1), lanes ? lanes->size() : use->lanes(), "a row of values");
+  require_size(values.shape(1), lanes ? lanes->size() : handle->lanes(), "a row of values");
   nb::gil_scoped_release free;
   for (size_t f = 0; f < fields.size(); ++f) {
     std::span<const uint64_t> row(values.data() + f * values.shape(1), values.shape(1));
     Field field = field_of(fields.data()[f]);
-    if (lanes) use->set(field, {lanes->data(), lanes->size()}, row);
-    else use->set_all(field, row);
+    if (lanes) handle->set(field, {lanes->data(), lanes->size()}, row);
+    else handle->set_all(field, row);
   }
 }
 
 void fill_fields(FleetHandle& handle, Bytes fields, uint64_t value) {
-  Use use(handle);
   nb::gil_scoped_release free;
-  for (size_t f = 0; f < fields.size(); ++f) use->fill(field_of(fields.data()[f]), value);
+  for (size_t f = 0; f < fields.size(); ++f) handle->fill(field_of(fields.data()[f]), value);
 }
 
 /// The transfers of `size` bytes of each lane; those of lane i begin at i * row of the buffer.
@@ -104,48 +99,44 @@ nb::object first_short(Lanes lanes, const std::vector<Transfer>& transfers, cons
 }
 
 nb::object read(FleetHandle& handle, Column<const uint64_t> addresses, MaybeLanes given, Table<uint8_t> buffer) {
-  Use use(handle);
   std::vector<uint32_t> every, done;
   std::vector<Transfer> transfers;
   Lanes lanes;
   {
     nb::gil_scoped_release free;
-    lanes = lanes_or_all(given, use.fleet(), every);
+    lanes = lanes_or_all(given, handle.fleet(), every);
     require_size(buffer.shape(0), lanes.size(), "the buffer");
     transfers = transfers_of(lanes, addresses, buffer.shape(1), buffer.shape(1));
     done.resize(transfers.size());
-    use->read(transfers, {buffer.data(), buffer.size()}, done);
+    handle->read(transfers, {buffer.data(), buffer.size()}, done);
   }
   return first_short(lanes, transfers, done);
 }
 
 /// One row of data serves all lanes.
 nb::object write(FleetHandle& handle, Column<const uint64_t> addresses, MaybeLanes given, Table<const uint8_t> data) {
-  Use use(handle);
   std::vector<uint32_t> every, done;
   std::vector<Transfer> transfers;
   Lanes lanes;
   {
     nb::gil_scoped_release free;
-    lanes = lanes_or_all(given, use.fleet(), every);
+    lanes = lanes_or_all(given, handle.fleet(), every);
     if (data.shape(0) != 1) require_size(data.shape(0), lanes.size(), "the data");
     transfers = transfers_of(lanes, addresses, data.shape(1), data.shape(0) == 1 ? 0 : data.shape(1));
     done.resize(transfers.size());
-    use->write(transfers, {data.data(), data.size()}, done);
+    handle->write(transfers, {data.data(), data.size()}, done);
   }
   return first_short(lanes, transfers, done);
 }
 
 void copy_stops(FleetHandle& handle, Bytes target) {
-  Use use(handle);
   nb::gil_scoped_release free;
-  std::span<const Stop> stops = use->stops();
+  std::span<const Stop> stops = handle->stops();
   require_size(target.size(), stops.size_bytes(), "the array of stops");
   std::copy_n(reinterpret_cast<const uint8_t*>(stops.data()), stops.size_bytes(), const_cast<uint8_t*>(target.data()));
 }
 
 void set_stops(FleetHandle& handle, LaneNumbers lanes, Column<const uint8_t> reasons, Column<const uint32_t> details) {
-  Use use(handle);
   require_size(reasons.size(), lanes.size(), "reasons");
   require_size(details.size(), lanes.size(), "details");
   nb::gil_scoped_release free;
@@ -155,91 +146,70 @@ void set_stops(FleetHandle& handle, LaneNumbers lanes, Column<const uint8_t> rea
     stops[i].reason = static_cast<StopReason>(reasons.data()[i]);
     stops[i].detail = details.data()[i];
   }
-  use->set_stops({lanes.data(), lanes.size()}, stops);
+  handle->set_stops({lanes.data(), lanes.size()}, stops);
 }
 
 void resume(FleetHandle& handle, MaybeLanes lanes) {
-  Use use(handle);
   nb::gil_scoped_release free;
-  if (lanes) use->resume({lanes->data(), lanes->size()});
-  else use->resume_all();
+  if (lanes) handle->resume({lanes->data(), lanes->size()});
+  else handle->resume_all();
 }
 
 void poll_lanes(FleetHandle& handle, Column<uint64_t> instructions, Column<uint8_t> signals) {
   static_assert(sizeof(Signal) == 1);
   nb::gil_scoped_release free;
-  FleetHandle::Look look(handle);
-  look->poll_lanes(span_of(instructions), {reinterpret_cast<Signal*>(signals.data()), signals.size()});
+  handle->poll_lanes(span_of(instructions), {reinterpret_cast<Signal*>(signals.data()), signals.size()});
 }
 
 void map(FleetHandle& handle, MaybeLanes given, uint64_t address, uint64_t size, uint32_t permissions) {
-  Use use(handle);
   nb::gil_scoped_release free;
   std::vector<uint32_t> every;
-  use->map(lanes_or_all(given, use.fleet(), every), address, size, permissions);
+  handle->map(lanes_or_all(given, handle.fleet(), every), address, size, permissions);
 }
 
 void protect(FleetHandle& handle, MaybeLanes given, uint64_t address, uint64_t size, uint32_t permissions) {
-  Use use(handle);
   nb::gil_scoped_release free;
   std::vector<uint32_t> every;
-  use->protect(lanes_or_all(given, use.fleet(), every), address, size, permissions);
+  handle->protect(lanes_or_all(given, handle.fleet(), every), address, size, permissions);
 }
 
-std::unique_ptr<SnapshotHandle> snapshot(std::shared_ptr<FleetHandle> handle, MaybeLanes lanes) {
-  Use use(*handle);
-  Snapshot made = [&] {
-    nb::gil_scoped_release free;
-    return lanes ? use->snapshot({lanes->data(), lanes->size()}) : use->snapshot();
-  }();
-  return std::make_unique<SnapshotHandle>(std::move(handle), std::move(made));
-}
-
-void restore(FleetHandle& handle, const SnapshotHandle& from, MaybeLanes lanes) {
-  Use use(handle);
-  if (from.fleet.get() != &handle) {
-    throw ArgumentError("the snapshot is of another fleet; restore it to the fleet that it was made of");
-  }
+Snapshot snapshot(FleetHandle& handle, MaybeLanes lanes) {
   nb::gil_scoped_release free;
-  if (lanes) use->restore(from.snapshot, {lanes->data(), lanes->size()});
-  else use->restore(from.snapshot);
+  return lanes ? handle->snapshot({lanes->data(), lanes->size()}) : handle->snapshot();
+}
+
+void restore(FleetHandle& handle, const Snapshot& from, MaybeLanes lanes) {
+  nb::gil_scoped_release free;
+  if (lanes) handle->restore(from, {lanes->data(), lanes->size()});
+  else handle->restore(from);
 }
 
 void fork(FleetHandle& handle, uint32_t lane, LaneNumbers targets) {
-  Use use(handle);
   nb::gil_scoped_release free;
-  use->fork(lane, {targets.data(), targets.size()});
+  handle->fork(lane, {targets.data(), targets.size()});
 }
 
 /// A call without arguments that works on the fleet.
 template <auto kMethod>
 auto plain(FleetHandle& handle) {
-  Use use(handle);
   nb::gil_scoped_release free;
-  return ((use.fleet()).*kMethod)();
+  return (handle.fleet().*kMethod)();
 }
 /// What does not change, and may be asked while the fleet runs.
 template <auto kMethod>
 auto constant(FleetHandle& handle) {
-  return ((*FleetHandle::Look(handle).operator->()).*kMethod)();
+  return (handle.fleet().*kMethod)();
 }
 
 nb::object device_of(FleetHandle& handle) {
-  FleetHandle::Look look(handle);
-  const Device& device = look->device();
+  const Device& device = handle->device();
   return nb::make_tuple(device.id, device.name, device.memory_bytes, device.units);
 }
 
-LinuxFleet& process_of(const Use& use) {
-  if (!use.owner().process) throw StateError("this fleet has no Linux process");
-  return *use.owner().process;
-}
-
 nb::object outcomes(FleetHandle& handle) {
-  Use use(handle);
-  LinuxFleet& process = process_of(use);
+  LinuxFleet& process = handle.process();
   nb::list list;
-  for (uint32_t lane = 0; lane < use->lanes(); ++lane) {
+  for (uint32_t lane = 0; lane < handle->lanes(); ++lane) {
     LaneOutcome o = process.outcome(lane);
     list.append(nb::make_tuple(
         nb::make_tuple(static_cast<int>(o.stop.reason), static_cast<int>(o.stop.fault), o.stop.detail, o.stop.address),
@@ -249,25 +219,23 @@ nb::object outcomes(FleetHandle& handle) {
 }
 
 nb::object output(FleetHandle& handle, uint32_t lane, bool error) {
-  Use use(handle);
-  LinuxFleet& process = process_of(use);
+  LinuxFleet& process = handle.process();
   const std::vector<uint8_t>& bytes = error ? process.standard_error(lane) : process.standard_output(lane);
   return nb::bytes(bytes.data(), bytes.size());
 }
 
 nb::object unimplemented(FleetHandle& handle) {
-  Use use(handle);
   nb::dict calls;
-  for (const auto& [name, count] : process_of(use).unimplemented()) calls[name.c_str()] = count;
+  for (const auto& [name, count] : handle.process().unimplemented()) calls[name.c_str()] = count;
   return calls;
 }
 
 }  // namespace
 
 void bind_fleet(nb::module_& module) {
-  nb::class_<SnapshotHandle>(module, "Snapshot").def_prop_ro("lanes", [](const SnapshotHandle& s) {
+  nb::class_<Snapshot>(module, "Snapshot").def_prop_ro("lanes", [](const Snapshot& s) {
     nb::list list;
-    for (uint32_t lane : s.snapshot.lanes()) list.append(lane);
+    for (uint32_t lane : s.lanes()) list.append(lane);
     return list;
   });
 
@@ -308,9 +276,8 @@ void bind_fleet(nb::module_& module) {
       .def("pool_size", plain<&Fleet::pool_size>)
       .def("grow_pool",
            [](FleetHandle& h, uint64_t bytes) {
-             Use use(h);
              nb::gil_scoped_release free;
-             use->grow_pool(bytes);
+             h->grow_pool(bytes);
            })
       .def("snapshot", snapshot, nb::arg("lanes").noconvert().none())
       .def("restore", restore, nb::arg("snapshot"), nb::arg("lanes").noconvert().none())

@@ -71,105 +71,56 @@ nb::object tuple_of(const Poll& p) {
   return nb::make_tuple(p.running, p.instructions, p.lanes_running, p.seconds, static_cast<int>(p.signal));
 }
 
-/// While it lives, this thread is the handler that may use the fleet.
-class FleetHandle::HandlerScope {
- public:
-  explicit HandlerScope(FleetHandle& handle) : handle_(handle) { handle_.handler_thread_ = std::this_thread::get_id(); }
-  ~HandlerScope() { handle_.handler_thread_ = std::thread::id(); }
-
- private:
-  FleetHandle& handle_;
-};
-
-FleetHandle::Use::Use(FleetHandle& handle, bool in_handler) : handle_(handle) {
-  if (handle.handler_thread_.load() == std::this_thread::get_id()) {
-    if (!in_handler) {
-      throw StateError("a handler cannot run, wait for or close the fleet that called it; return from it first");
-    }
-    owner_ = handle.owner_;
-    return;
-  }
-  if (handle.busy_.exchange(true)) {
-    throw StateError(
-        "another thread is using this fleet; only poll(), poll_lanes(), is_running() and cancel() may be "
-        "called meanwhile");
-  }
-  locked_ = true;
-  if (handle.closed_) {
-    handle.busy_ = false;
-    throw StateError("this fleet is closed; make a new one");
-  }
-  owner_ = handle.owner_;
-  handle.drop_snapshots();
+Fleet& FleetOwner::fleet() {
+  if (closed) throw StateError("the fleet is closed; make a new one");
+  return process ? process->fleet() : *own;
 }
 
-FleetHandle::Use::~Use() {
-  if (locked_) handle_.busy_ = false;
-}
-
-FleetHandle::Look::Look(FleetHandle& handle) : lock_(handle.life_), owner_(handle.owner_) {
-  if (!owner_) throw StateError("this fleet is closed; make a new one");
+void FleetOwner::drop_export() {
+  if (exports.fetch_sub(1) != 1 || !closed) return;
+  try {
+    (process ? process->fleet() : *own).close();
+  } catch (const Error&) {  // the owner's end closes it
+  }
 }
 
 FleetHandle::~FleetHandle() {
-  if (!owner_) return;
-  nb::gil_scoped_release free;
   try {
-    if (owner_->fleet().is_running()) owner_->fleet().cancel();
-    owner_->fleet().wait(-1);
-  } catch (...) {  // no run was started, or what ended it has nobody left to hear of it
+    close();  // arrays may keep the fleet, but no run may call this handle from now on
+  } catch (const std::exception&) {
   }
+  nb::gil_scoped_release free;
   owner_.reset();
 }
 
+LinuxFleet& FleetHandle::process() const {
+  fleet();
+  if (!owner_->process) throw StateError("this fleet has no Linux process; make a LinuxFleet");
+  return *owner_->process;
+}
+
 void FleetHandle::close() {
-  if (closed_) return;
-  Use use(*this, false);
-  {
-    nb::gil_scoped_release free;
+  if (closed()) return;
+  Fleet& fleet = this->fleet();
+  nb::gil_scoped_release free;
+  if (owner_->exports == 0) {
+    fleet.close();
+  } else {
+    // What is shared must stay, so only what runs ends.
+    if (fleet.is_running()) fleet.cancel();
     try {
-      if (use->is_running()) use->cancel();
-      use->wait(-1);
-    } catch (...) {  // as above
+      fleet.wait(-1);
+    } catch (const StateError&) {     // no run was started
+    } catch (const HandlerFailed&) {  // nobody is left to hear of it
     }
-    std::shared_ptr<FleetOwner> last;
-    std::unique_lock lock(life_);
-    closed_ = true;
-    last = std::move(owner_);
-    lock.unlock();
-    last.reset();
   }
-  failure_.reset();
+  owner_->closed = true;
 }
 
-void FleetHandle::drop_snapshots() {
-  std::vector<Snapshot> gone;
-  std::lock_guard lock(owner_->dropped_lock);
-  if (!owner_->dropped.empty() && !owner_->fleet().is_running()) gone.swap(owner_->dropped);
-}
-
-SnapshotHandle::~SnapshotHandle() {
-  // Where the fleet is at work, its next call drops it.
-  std::shared_ptr<FleetOwner> owner;
-  {
-    std::shared_lock lock(fleet->life_);
-    owner = fleet->owner_;
+FleetHandle::Waiting::Waiting(FleetHandle& handle) : handle_(handle) {
+  if (handle_.waiting_.exchange(true)) {
+    throw StateError("another thread waits for a run of this fleet; use a fleet from one thread at a time");
   }
-  if (!owner) return;
-  {
-    std::lock_guard lock(owner->dropped_lock);
-    owner->dropped.push_back(std::move(snapshot));
-  }
-  if (!fleet->busy_.exchange(true)) {
-    if (!fleet->closed_) fleet->drop_snapshots();
-    fleet->busy_ = false;
-  }
-}
-
-void FleetHandle::rethrow_failure() {
-  nb::python_error error(std::move(*failure_));
-  failure_.reset();
-  throw error;
 }
 
 RunOptions FleetHandle::run_options(const nb::dict& given) {
@@ -192,7 +143,6 @@ RunOptions FleetHandle::run_options(const nb::dict& given) {
   if (nb::object handler = given["on_batch"]; !handler.is_none()) {
     options.on_batch = [this, guarded, kept = keep(handler)](Fleet&, const BatchReport& report) {
       nb::gil_scoped_acquire gil;
-      HandlerScope scope(*this);
       bool go_on = true;
       guarded([&] {
         go_on = nb::cast<bool>((*kept)(report.batch, report.instructions, report.lanes_left,
@@ -204,60 +154,56 @@ RunOptions FleetHandle::run_options(const nb::dict& given) {
   if (nb::object handler = given["on_syscall"]; !handler.is_none()) {
     options.on_syscall = [this, guarded, kept = keep(handler)](Fleet&, const SyscallBatch& batch) {
       nb::gil_scoped_acquire gil;
-      HandlerScope scope(*this);
       guarded([&] { serve(*kept, batch); });
     };
   }
   return options;
 }
 
-nb::object FleetHandle::collect(Fleet& fleet, double seconds) {
+nb::object FleetHandle::collect(double seconds) {
   std::optional<RunResult> result;
   try {
     nb::gil_scoped_release free;
-    result = fleet.wait(seconds);
+    result = fleet().wait(seconds);
   } catch (const HandlerFailed&) {
-    rethrow_failure();
+    nb::python_error error(std::move(*failure_));
+    failure_.reset();
+    throw error;
   }
   return result ? tuple_of(*result) : nb::none();
 }
 
 void FleetHandle::start(nb::dict given) {
-  Use use(*this, false);
   RunOptions options = run_options(given);
   nb::gil_scoped_release free;
-  use->start(options);
+  fleet().start(options);
 }
 
 nb::object FleetHandle::wait(double seconds) {
-  Use use(*this, false);
+  Waiting waiting(*this);
   for (double left = seconds;; left -= kLookSeconds) {
     bool last = seconds >= 0 && left <= kLookSeconds;
-    nb::object result = collect(use.fleet(), last ? std::max(left, 0.0) : kLookSeconds);
+    nb::object result = collect(last ? std::max(left, 0.0) : kLookSeconds);
     if (last || !result.is_none()) return result;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
 }
 
 nb::object FleetHandle::run(nb::dict given, nb::object tick) {
-  Use use(*this, false);
-  {
-    RunOptions options = run_options(given);
-    nb::gil_scoped_release free;
-    use->start(options);
-  }
+  Waiting waiting(*this);
+  start(std::move(given));
   try {
     while (true) {
-      nb::object result = collect(use.fleet(), kLookSeconds);
-      if (!tick.is_none()) tick(tuple_of(use->poll()));
+      nb::object result = collect(kLookSeconds);
+      if (!tick.is_none()) tick(poll());
       if (!result.is_none()) return result;
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
   } catch (nb::python_error&) {
     nb::gil_scoped_release free;
     try {
-      if (use->is_running()) use->cancel();
-      use->wait(-1);
+      if (fleet().is_running()) fleet().cancel();
+      fleet().wait(-1);
     } catch (...) {  // it was collected, or ended by an exception of its own: the first one counts
     }
     throw;
@@ -265,8 +211,8 @@ nb::object FleetHandle::run(nb::dict given, nb::object tick) {
 }
 
 nb::object FleetHandle::run_process(nb::object tick) {
-  Use use(*this, false);
-  LinuxFleet& process = *use.owner().process;
+  Waiting waiting(*this);
+  LinuxFleet& process = this->process();
   // The library runs processes in the caller's thread; this one must stay free to hear of Ctrl-C.
   RunResult result;
   std::exception_ptr failed;
@@ -293,7 +239,7 @@ nb::object FleetHandle::run_process(nb::object tick) {
     if (interrupt) continue;
     try {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      if (!tick.is_none()) tick(tuple_of(use->poll()));
+      if (!tick.is_none()) tick(poll());
     } catch (nb::python_error& error) {
       interrupt.emplace(error);
       process.cancel();
@@ -312,21 +258,21 @@ nb::object FleetHandle::poll() {
   Poll poll;
   {
     nb::gil_scoped_release free;
-    poll = Look(*this)->poll();
+    poll = fleet().poll();
   }
   return tuple_of(poll);
 }
 
 void FleetHandle::cancel() {
   nb::gil_scoped_release free;
-  Look look(*this);
-  if (look.owner().process) look.owner().process->cancel();
-  else look->cancel();
+  Fleet& fleet = this->fleet();
+  if (owner_->process) owner_->process->cancel();
+  else fleet.cancel();
 }
 
 bool FleetHandle::is_running() {
   nb::gil_scoped_release free;
-  return Look(*this)->is_running();
+  return fleet().is_running();
 }
 
 }  // namespace myriarm::python

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Python fleet holds: the C++ fleet, and what keeps Python's ways of using it apart: threads that meet in one
-// fleet, handlers that run in a thread of the library, arrays and snapshots that outlive a close().
+// What a Python fleet holds: the C++ fleet, handlers that raise in a thread of the library, interrupts of the one that
+// waits, arrays that outlive a close().
 // Arguments come checked from python/myriarm; here only what would crash the process is looked at again.
 #pragma once
 
@@ -9,10 +9,7 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
-#include <thread>
 #include <vector>
 
 #include "myriarm/myriarm.h"
@@ -33,15 +30,16 @@ std::span<T> span_of(const Column<T>& array) {
   return {array.data(), array.size()};
 }
 
-/// The C++ fleet. Exported arrays share it, so that its memory lives until the last of them is gone.
+/// The C++ fleet. Exported arrays share it: what they show lives until the last of them is gone, even after close().
 struct FleetOwner {
   std::unique_ptr<LinuxFleet> process;  // where the fleet is that of a Linux process
   std::optional<Fleet> own;             // where it is not
-  // Snapshots that Python dropped while the fleet was at work; they go before the fleet does.
-  std::mutex dropped_lock;
-  std::vector<Snapshot> dropped;
+  std::atomic<int> exports{0};
+  std::atomic<bool> closed{false};
 
-  Fleet& fleet() { return process ? process->fleet() : *own; }
+  /// Throws StateError after close().
+  Fleet& fleet();
+  void drop_export();
 };
 
 class FleetHandle {
@@ -51,34 +49,10 @@ class FleetHandle {
   FleetHandle(const FleetHandle&) = delete;
   FleetHandle& operator=(const FleetHandle&) = delete;
 
-  /// One call's exclusive use of the fleet. Made with the GIL held; a StateError if the fleet is closed, another thread
-  /// uses it, or (`in_handler` false) this is a handler.
-  class Use {
-   public:
-    explicit Use(FleetHandle& handle, bool in_handler = true);
-    ~Use();
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
-    Fleet* operator->() const { return &owner_->fleet(); }
-    Fleet& fleet() const { return owner_->fleet(); }
-    FleetOwner& owner() const { return *owner_; }
-
-   private:
-    FleetHandle& handle_;
-    std::shared_ptr<FleetOwner> owner_;
-    bool locked_ = false;
-  };
-  /// What any thread may call: the fleet cannot be closed while this lives. Made without the GIL.
-  class Look {
-   public:
-    explicit Look(FleetHandle& handle);
-    Fleet* operator->() const { return &owner_->fleet(); }
-    FleetOwner& owner() const { return *owner_; }
-
-   private:
-    std::shared_lock<std::shared_mutex> lock_;
-    std::shared_ptr<FleetOwner> owner_;
-  };
+  Fleet& fleet() const { return owner_->fleet(); }
+  Fleet* operator->() const { return &owner_->fleet(); }
+  /// Throws StateError where there is no Linux process.
+  LinuxFleet& process() const;
 
   /// Starts a run and waits for it, looking every 50 ms whether Python has a signal to handle, and then calling
   /// `tick` with the poll, if it is not None. An exception of either cancels the run.
@@ -91,40 +65,32 @@ class FleetHandle {
   void cancel();
   bool is_running();
   void close();
-  bool closed() const { return closed_; }
+  bool closed() const { return owner_->closed; }
 
   /// x, v or a field's name: the lane state where it lies, as an nb_ndarray with DLPack and the buffer protocol.
   nb::object export_state(const std::string& name);
   nb::object export_memory();
 
  private:
-  friend class Use;
-  friend class Look;
-  friend struct SnapshotHandle;
-  class HandlerScope;
+  /// One thread at a time waits for a run.
+  class Waiting {
+   public:
+    explicit Waiting(FleetHandle& handle);
+    ~Waiting() { handle_.waiting_ = false; }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    FleetHandle& handle_;
+  };
 
   RunOptions run_options(const nb::dict& options);
-  nb::object collect(Fleet& fleet, double seconds);
-  void drop_snapshots();
-  [[noreturn]] void rethrow_failure();
+  nb::object collect(double seconds);
+  nb::capsule share();
 
   std::shared_ptr<FleetOwner> owner_;
-  std::atomic<bool> busy_{false};
-  std::atomic<bool> closed_{false};
-  std::shared_mutex life_;  // shared while someone looks, exclusive while the fleet goes
-  std::atomic<std::thread::id> handler_thread_{};
+  std::atomic<bool> waiting_{false};
   std::optional<nb::python_error> failure_;  // what a handler raised; the GIL guards it
-};
-
-/// A snapshot, and the fleet that it is of.
-struct SnapshotHandle {
-  std::shared_ptr<FleetHandle> fleet;
-  Snapshot snapshot;
-
-  SnapshotHandle(std::shared_ptr<FleetHandle> of, Snapshot&& made) : fleet(std::move(of)), snapshot(std::move(made)) {}
-  ~SnapshotHandle();
-  SnapshotHandle(const SnapshotHandle&) = delete;
-  SnapshotHandle& operator=(const SnapshotHandle&) = delete;
 };
 
 /// A tuple in the order of the fields of the class of python/myriarm/results.py.

@@ -30,6 +30,7 @@ void FleetCore::drop_waiting() noexcept {
   waiting_.clear();
 }
 
+Snapshot::Snapshot() noexcept = default;
 Snapshot::~Snapshot() = default;
 Snapshot::Snapshot(Snapshot&&) noexcept = default;
 Snapshot& Snapshot::operator=(Snapshot&&) noexcept = default;

@@ -497,7 +497,7 @@ TEST_P(Splits, LeaveTheStateOfOneRun) {
   if (lanes == 1000 && (seed != 1 || changes_itself)) GTEST_SKIP() << "once is enough";
   const uint64_t rounds = lanes == 1000 ? 60 : 800;
   const Words words = wandering_program(changes_itself);
-  const uint32_t permissions = kRead | kExecute | (changes_itself ? kWrite : 0);
+  const uint32_t permissions = kRead | kExecute | (changes_itself ? uint32_t{kWrite} : 0);
   Fleet whole = fleet_of(words, lanes, permissions), parts = fleet_of(words, lanes, permissions);
   std::mt19937 random(seed * 7919 + static_cast<uint32_t>(lanes));
   auto below = [&](uint64_t end) { return std::uniform_int_distribution<uint64_t>(0, end - 1)(random); };

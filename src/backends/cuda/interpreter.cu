@@ -466,4 +466,11 @@ Launch run_launch(const View& view, u32 multiprocessors) {
           kWarps * kSlotCount * kTeam * (u32)sizeof(u64)};
 }
 
+void launch_run(const View& view, u32 multiprocessors, cudaStream_t stream) {
+  const Launch launch = run_launch(view, multiprocessors);
+  View argument = view;
+  void* arguments[] = {&argument};
+  cudaLaunchKernel(launch.kernel, launch.blocks, launch.threads, arguments, launch.shared_bytes, stream);
+}
+
 }  // namespace myriarm::cuda
