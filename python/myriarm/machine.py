@@ -9,7 +9,7 @@ from .arguments import integer, octets
 from .arrays import LaneArray, MemoryArray
 from .enums import Signal
 from .errors import ArgumentError
-from .fleet import Device, Fleet, Snapshot
+from .fleet import Device, Fleet, Snapshot, require_flat_memory
 from .results import Stop, stop_of
 from .runs import Runner
 
@@ -58,10 +58,9 @@ class _Registers:
 class Machine(Runner):
     """One program on one processor. Arguments as of Fleet, without lanes.
 
-    x is a live array of shape (31,), v of shape (32, 2) (low half, high half); the other registers are ints. Runs as a
-    Fleet does: run(), run_continuous(), run_mega(), run_self_dispatch(), start(), poll(), wait(), cancel(). Raises
-    ArgumentError, DeviceError, StateError.
-    """
+    x is a live array of shape (31,), v of shape (32, 2) (low half, high half); the other registers are ints.
+    Runs as a Fleet does: run(), run_continuous(), run_mega(), run_self_dispatch(), start(), poll(), wait(),
+    cancel(). Raises ArgumentError, DeviceError, StateError."""
 
     x = _Registers("x", "x0 to x30, a live array (31,) of uint64")
     v = _Registers("v", "v0 to v31, a live array (32, 2) of uint64: low half, high half")
@@ -148,7 +147,9 @@ class Machine(Runner):
 
     @property
     def memory(self) -> MemoryArray:
-        """With "shared" and "device-shared" all of its memory where it lies, (memory_end - memory_begin,) uint8."""
+        """With "shared" and "device-shared" all of its memory where it lies, (memory_end - memory_begin,)
+        uint8."""
+        require_flat_memory(self.memory_policy)
         return MemoryArray(self._core, 0)
 
     def snapshot(self) -> Snapshot:
