@@ -35,19 +35,10 @@ def main(arguments):
     environment["SKBUILD_BUILD_DIR"] = str(folder / "build")
     environment["CMAKE_ARGS"] = shlex.join(flag for flag in flags if flag != "--")
     environment.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", "2")
-    install = [
-        python,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--retries",
-        "2",
-        "--timeout",
-        "30",
-        f"{source}[test]",
-    ]
+    # For the pip that makes the build environment too: without a network it fails, and soon.
+    environment.setdefault("PIP_RETRIES", "2")
+    environment.setdefault("PIP_DEFAULT_TIMEOUT", "30")
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{source}[test]"]
     if subprocess.run(install, env=environment, cwd=folder).returncode != 0:
         return fail(
             "pip could not install the package; what it said is above. It needs the network, or a mirror that"
