@@ -12,7 +12,7 @@ CTEST := ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --no-tests=e
 COMPILE := cmake --build $(BUILD) -j $(JOBS)
 RUN := $(BUILD)/bin/myriarm
 
-.PHONY: build run test test-gpu bench format tidy clean help
+.PHONY: build run test test-gpu bench wheel format tidy clean help
 
 build: ## build the library and the command line, build/bin/myriarm
 	@tools/setup.sh build
@@ -44,6 +44,13 @@ bench: ## build and run the benchmarks, beside Unicorn and QEMU
 	@$(COMPILE)
 	@bench/run.sh $(BUILD)
 
+wheel: ## build the Python wheel, with CUDA where a toolkit is found, into dist/
+	@tools/setup.sh wheel
+	@python3 -m venv build/wheel
+	@SKBUILD_BUILD_DIR=build/wheel/objects CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) CMAKE_ARGS="$(CMAKE_FLAGS)" \
+	  build/wheel/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls -t dist/myriarm-*.whl | head -n 1
+
 format: ## format the sources in place (tables are left alone)
 	@tools/setup.sh format
 	@git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs -r clang-format -i
@@ -54,7 +61,7 @@ tidy: ## run clang-tidy over the host sources
 	@git ls-files 'src/*.cpp' 'cli/*.cpp' | xargs -r -n 1 -P $(JOBS) clang-tidy --quiet -p $(BUILD)
 
 clean: ## remove all that was built
-	@rm -rf build build-*
+	@rm -rf build build-* dist
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{printf "%-15s %s\n", $$1, $$2}'

@@ -17,5 +17,7 @@ void add_disasm(CLI::App& app, int& status);
 
 /// `after_separator` is what followed the first "--" on the command line.
 void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_separator, bool separated);
+/// The same; all arguments go to the Python package as they are.
+void add_bench(CLI::App& app, int& status, const std::vector<std::string>& after_separator, bool separated);
 
 }  // namespace myriarm::cli

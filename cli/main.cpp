@@ -23,6 +23,7 @@ int run_command_line(std::vector<std::string> arguments, std::vector<std::string
   myriarm::cli::add_info(app, status);
   myriarm::cli::add_isa(app, status);
   myriarm::cli::add_disasm(app, status);
+  myriarm::cli::add_bench(app, status, after_separator, separated);
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
   try {
     app.parse(std::move(arguments));

@@ -10,6 +10,18 @@ macro(myriarm_package name debian)
   endif()
 endmacro()
 
+# myriarm_packages_or(OPTION "without it" fmt nlohmann_json ...): switches the option off, and says so, where one of the
+# libraries is missing.
+macro(myriarm_packages_or option without)
+  foreach(package ${ARGN})
+    find_package(${package} QUIET)
+    if(${option} AND NOT ${package}_FOUND)
+      message(STATUS "myriarm: ${without}, as ${package} was not found (tools/setup.sh build installs it)")
+      set(${option} OFF)
+    endif()
+  endforeach()
+endmacro()
+
 # myriarm_library(unicorn unicorn/unicorn.h libunicorn-dev): one that does not, used only where MYRIARM_WITH_UNICORN
 # is on; makes the target oracle::unicorn.
 function(myriarm_library name header debian)

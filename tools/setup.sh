@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian or Ubuntu packages that a set of make targets needs, and only those that are missing:
-#   tools/setup.sh build|run|test|bench|format|tidy
+#   tools/setup.sh build|run|test|bench|wheel|format|tidy
 #   tools/setup.sh flags      prints what CMake must be told about packages that this release does not have
 # Does nothing, and asks for nothing, where all are there. With MYRIARM_SETUP=check it only says what is missing
 # (exit status 1); with MYRIARM_SETUP=skip it trusts that you have everything by other means.
@@ -9,6 +9,7 @@ set -eu
 
 build="g++ make cmake ninja-build libfmt-dev nlohmann-json3-dev libcli11-dev"
 run="$build python3"
+python="python3-venv python3-dev"
 oracles="libunicorn-dev libcapstone-dev qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross binutils-aarch64-linux-gnu"
 # Ubuntu 22.04 has no Unicorn: there the tests that compare with it are left out, and CMake says so.
 # shellcheck source=/dev/null
@@ -19,15 +20,22 @@ if [ "$release" = jammy ]; then
   flags=-DMYRIARM_WITH_UNICORN=OFF
 fi
 
+# Another Python than the distribution's, first on the PATH, brings its own.
+if python3 -c 'import ensurepip, os, sys, sysconfig, venv
+sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))' 2>/dev/null; then
+  python=
+fi
+
 case "${1:-}" in
   flags) echo "$flags"; exit 0 ;;
   build) wanted=$build ;;
   run) wanted=$run ;;
-  test) wanted="$run libgtest-dev $oracles" ;;
+  test) wanted="$run libgtest-dev $oracles $python" ;;
+  wheel) wanted="$run $python" ;;
   bench) wanted="$run libbenchmark-dev $oracles" ;;
   format) wanted="clang-format git" ;;
   tidy) wanted="$build clang-tidy git" ;;
-  *) echo "usage: tools/setup.sh build|run|test|bench|format|tidy|flags" >&2; exit 2 ;;
+  *) echo "usage: tools/setup.sh build|run|test|bench|wheel|format|tidy|flags" >&2; exit 2 ;;
 esac
 [ "${MYRIARM_SETUP:-install}" != skip ] || exit 0
 

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs unmodified ARM64 (A64) programs on a GPU or CPU, one or hundreds of thousands of isolated copies at
+once.
+
+Machine is one program on one processor, Fleet is N of them, LinuxFleet runs static Linux programs;
+myriarm.kvrm has the API of the systems that this one grew out of. What a guest does is data (StopReason,
+Stop) and never raises."""
+
+from __future__ import annotations
+
+from . import _core
+from .arguments import integer as _integer
+from .arrays import LaneArray, MemoryArray
+from .enums import FaultKind, Mode, Signal, StopReason, SyscallAction
+from .errors import ArgumentError, DeviceError, Error, LaneIndexError, StateError
+from .fleet import Device, Fleet, Snapshot, devices
+from .linux import LinuxFleet
+from .machine import Machine
+from .program import Program
+from .results import STOP_DTYPE, BatchReport, Outcome, Poll, RunResult, Stop
+from .runs import SyscallBatch
+
+__version__: str = _core.__version__
+
+
+# Where users find them, in tracebacks too.
+for _error in (Error, ArgumentError, LaneIndexError, DeviceError, StateError):
+    _error.__module__ = __name__
+
+
+def cuda_unavailable_reason() -> str:
+    """Why there is no CUDA device, in one sentence; "" if there is one."""
+    return _core.cuda_unavailable_reason()
+
+
+def disassemble(word: int, pc: int = 0) -> str:
+    """One instruction as text, as `objdump -M no-aliases` prints it; ".inst 0x..." for a word that is none.
+    pc: its address, for what is relative to it."""
+    return _core.disassemble(_integer(word, "word", 0, 2**32 - 1), _integer(pc, "pc"))
+
+
+__all__ = [
+    "STOP_DTYPE",
+    "ArgumentError",
+    "BatchReport",
+    "Device",
+    "DeviceError",
+    "Error",
+    "FaultKind",
+    "Fleet",
+    "LaneArray",
+    "LaneIndexError",
+    "LinuxFleet",
+    "Machine",
+    "MemoryArray",
+    "Mode",
+    "Outcome",
+    "Poll",
+    "Program",
+    "RunResult",
+    "Signal",
+    "Snapshot",
+    "StateError",
+    "Stop",
+    "StopReason",
+    "SyscallAction",
+    "SyscallBatch",
+    "__version__",
+    "cuda_unavailable_reason",
+    "devices",
+    "disassemble",
+]

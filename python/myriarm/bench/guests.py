@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guest programs of the benchmark, assembled here and nowhere else.
+
+Two loops that never end, for everything that counts instructions itself, and the same two with a count-down,
+for engines that only know how to run a program to its end. Words are little-endian, as ARM64 wants them.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import List
+
+STORE_ADDRESS = 0x10000  # where the loop with a store writes: not on the page of the code
+
+
+def movz(d: int, imm16: int, shift: int = 0) -> int:
+    """MOVZ Xd, #imm16, LSL #shift."""
+    return 0xD2800000 | shift // 16 << 21 | imm16 << 5 | d
+
+
+def movk(d: int, imm16: int, shift: int = 0) -> int:
+    """MOVK Xd, #imm16, LSL #shift."""
+    return 0xF2800000 | shift // 16 << 21 | imm16 << 5 | d
+
+
+def add(d: int, n: int, imm12: int) -> int:
+    """ADD Xd, Xn, #imm12."""
+    return 0x91000000 | imm12 << 10 | n << 5 | d
+
+
+def subs(d: int, n: int, imm12: int) -> int:
+    """SUBS Xd, Xn, #imm12."""
+    return 0xF1000000 | imm12 << 10 | n << 5 | d
+
+
+def cmp_register(n: int, m: int) -> int:
+    """CMP Xn, Xm."""
+    return 0xEB00001F | m << 16 | n << 5
+
+
+def cset_ne(d: int) -> int:
+    """CSET Wd, NE."""
+    return 0x1A9F07E0 | d
+
+
+def str_x(t: int, n: int) -> int:
+    """STR Xt, [Xn]."""
+    return 0xF9000000 | n << 5 | t
+
+
+def b(words: int) -> int:
+    """B, so many instructions on (or back)."""
+    return 0x14000000 | words & 0x3FFFFFF
+
+
+def b_ne(words: int) -> int:
+    """B.NE, so many instructions on (or back)."""
+    return 0x54000001 | (words & 0x7FFFF) << 5
+
+
+def cbz(t: int, words: int) -> int:
+    """CBZ Xt, so many instructions on (or back)."""
+    return 0xB4000000 | (words & 0x7FFFF) << 5 | t
+
+
+def svc(imm16: int) -> int:
+    """SVC #imm16."""
+    return 0xD4000001 | imm16 << 5
+
+
+def code(words: List[int]) -> bytes:
+    """The bytes of these instructions."""
+    return struct.pack("<%dI" % len(words), *words)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop without an end, at address 0. After n instructions x0 is expected_x0(n)."""
+
+    key: str  # "add" or "store"
+    name: str  # as the table says it
+    words: List[int]
+    setup: int  # instructions before the loop
+    length: int  # instructions of one turn; the first of them is ADD x0, x0, #1
+
+    @property
+    def code(self) -> bytes:
+        return code(self.words)
+
+    @property
+    def stores(self) -> bool:
+        return self.key == "store"
+
+    def expected_x0(self, instructions: int) -> int:
+        return max(0, instructions - self.setup + self.length - 1) // self.length
+
+    def expected_store(self, instructions: int) -> int:
+        """What STORE_ADDRESS holds then: x0 as of the last STR, which is the second instruction of a turn."""
+        return max(0, instructions - self.setup + self.length - 2) // self.length
+
+
+LOOPS = (
+    Loop("add", "ADD, B", [add(0, 0, 1), b(-1)], 0, 2),
+    # x1 points away from the code, or every store would throw away what was decoded.
+    Loop("store", "ADD, STR, B", [movz(1, STORE_ADDRESS >> 16, 16), add(0, 0, 1), str_x(0, 1), b(-2)], 1, 3),
+)
+
+
+# The count-down: x19 turns are left; x1 is where to store.
+COUNTDOWN_TURN = {"add": 3, "store": 4}  # instructions of one turn
+COUNTDOWN_TEXT = {
+    "add": "ADD x0, x0, #1; SUBS x19, x19, #1; B.NE",
+    "store": "ADD x0, x0, #1; STR x0, [x1]; SUBS x19, x19, #1; B.NE",
+}
+
+
+def countdown_loop(key: str) -> List[int]:
+    """The loop alone; falls through when x19 is 0. With 0 turns it is to be jumped over."""
+    body = [add(0, 0, 1)] + ([str_x(0, 1)] if key == "store" else [])
+    return body + [subs(19, 19, 1), b_ne(-len(body) - 1)]
+
+
+def load(d: int, value: int) -> List[int]:
+    """MOVZ and three MOVK: any 64-bit value, always in four instructions."""
+    return [movz(d, value & 0xFFFF)] + [movk(d, value >> s & 0xFFFF, s) for s in (16, 32, 48)]
+
+
+def countdown_elf(key: str, turns: int) -> bytes:
+    """A static Linux program of a few hundred bytes: the count-down, then exit(x0 == turns ? 0 : 1).
+
+    One segment, readable, writable and executable, of 128 KiB at 0x400000; the store goes to its second half.
+    """
+    base, size, header = 0x400000, 0x20000, 64 + 56
+    loop = countdown_loop(key)
+    words = load(19, turns) + load(20, turns) + load(1, base + STORE_ADDRESS) + [movz(0, 0)]
+    words += [cbz(19, 1 + len(loop))] + loop
+    words += [cmp_register(0, 20), cset_ne(0), movz(8, 93), svc(0)]  # 93 is exit
+    text = code(words)
+    elf = struct.pack(
+        "<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 2, 183, 1, base + header, 64, 0, 0, 64, 56, 1, 0, 0, 0
+    )
+    segment = struct.pack("<IIQQQQQQ", 1, 7, 0, base, base, header + len(text), size, 0x1000)
+    return elf + segment + text

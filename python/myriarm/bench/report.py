@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the benchmark found, as lines of a table and as JSON. docs/bench.md explains every key of the JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import statistics
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+import myriarm
+
+from . import reference
+from .guests import LOOPS
+from .peers import Peer
+from .runs import LANES, Row
+
+SCHEMA = 1
+LOOP_NAMES = {loop.key: loop.name for loop in LOOPS}
+
+
+def scaled(value: float, digits: int = 2) -> str:
+    """1234567 as "1.23 M"; three significant figures or more, never an exponent."""
+    for factor, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "K")):
+        if value >= factor:
+            return f"{value / factor:.{digits}f} {unit}"
+    return f"{value:.{digits}f} "
+
+
+def ips_text(value: Optional[float]) -> str:
+    return "-" if not value else scaled(value) + (" IPS" if value >= 1e3 else "IPS")
+
+
+def count_text(value: int) -> str:
+    """10000000 as "10 M" where nothing is lost, else 1,234,567."""
+    for factor, unit in ((10**9, "G"), (10**6, "M"), (10**3, "K")):
+        if value >= factor and value % factor == 0:
+            return f"{value // factor:,} {unit}"
+    return f"{value:,}"
+
+
+def seconds_text(value: float) -> str:
+    """Four significant digits, in seconds; never an exponent."""
+    digits = 3 - math.floor(math.log10(value)) if value > 0 else 3
+    return f"{value:.{min(9, max(0, digits))}f}"
+
+
+def ratio_text(value: float, to: Optional[float]) -> str:
+    if not to:
+        return "-"
+    return f"{value / to:,.2f} x" if value < 1000 * to else f"{value / to:,.0f} x"
+
+
+def _columns(widths: Sequence[int]) -> Callable[..., str]:
+    """Makes lines of columns: to the left where a width is negative, as in printf."""
+
+    def line(*cells: str) -> str:
+        text = "  ".join(c.ljust(-w) if w < 0 else c.rjust(w) for c, w in zip(cells, widths))
+        return text.rstrip()
+
+    return line
+
+
+_single = _columns((-11, -13, 12, 11, 13, 13, 10, 10))
+_lanes = _columns((-11, 13, 12, 11, 13, 13, 12))
+_peers = _columns((-11, -20, -7, 12, 11, 13, 13, 10))
+
+
+def single_lane_heading(device: myriarm.Device) -> List[str]:
+    return [
+        "",
+        f"one lane on {device.id} ({device.name})",
+        _single("loop", "mode", "instructions", "median s", "median", "published", "ratio", "to best"),
+    ]
+
+
+def lanes_heading(device: myriarm.Device) -> List[str]:
+    return [
+        "",
+        f"many lanes on {device.id} ({device.name})",
+        _lanes("loop", "lanes", "instr. each", "median s", "median", "of a lane", "to best"),
+    ]
+
+
+def peers_heading() -> List[str]:
+    return [
+        "",
+        "the same loops in other engines on this machine, one lane",
+        _peers("loop", "engine", "device", "instructions", "median s", "median", "published", "ratio"),
+    ]
+
+
+def row_line(row: Row) -> str:
+    """A line below single_lane_heading() or lanes_heading(), whichever the row belongs to."""
+    name, best = LOOP_NAMES[row.loop], getattr(reference.BEST, row.loop)
+    if not row.seconds:
+        what = f"{row.lanes:,} lanes" if row.mode == LANES else row.mode
+        return f"{name:<11}  {what:<13}  no figure: {row.error}"
+    median = seconds_text(statistics.median(row.seconds))
+    if row.mode == LANES:
+        line = _lanes(
+            name,
+            f"{row.lanes:,}",
+            count_text(row.instructions),
+            median,
+            ips_text(row.ips),
+            ips_text(row.ips / row.lanes),
+            ratio_text(row.ips, best),
+        )
+    else:
+        line = _single(
+            name,
+            row.mode,
+            count_text(row.instructions),
+            median,
+            ips_text(row.ips),
+            ips_text(row.published),
+            ratio_text(row.ips, row.published) if row.published else "-",
+            ratio_text(row.ips, best),
+        )
+    return line + (f"  then: {row.error}" if row.error else "")
+
+
+def peer_line(peer: Peer) -> str:
+    name = LOOP_NAMES[peer.loop]
+    if not peer.seconds:
+        return f"{name:<11}  {peer.name:<20}  {peer.device:<7}  no figure: {peer.error}"
+    system = reference.SYSTEMS.get(peer.name)
+    there = getattr(system, peer.loop) if system else None
+    return _peers(
+        name,
+        peer.name,
+        peer.device,
+        scaled(peer.instructions),
+        seconds_text(statistics.median(peer.seconds)),
+        ips_text(peer.ips),
+        ips_text(there),
+        ratio_text(peer.ips, there),
+    )
+
+
+def async_line(rows: Sequence[Row]) -> Optional[str]:
+    """How soon start() returned; None if it was not measured."""
+    starts = [seconds for row in rows for seconds in row.start_seconds]
+    if not starts:
+        return None
+    return (
+        f"async: start() returned after {1e3 * statistics.median(starts):.3f} ms in the median, "
+        f"{1e3 * max(starts):.3f} ms at most, of {len(starts)} runs"
+    )
+
+
+LEGEND = (
+    "published: the earlier system of that mode, one GPU thread of an Apple M4 Pro; "
+    "to best: to the fastest of them, async (3.50 M and 3.00 M IPS)"
+)
+
+
+class Report:
+    """All results so far. save() may be called at any time and leaves a whole file."""
+
+    def __init__(self, machine: Dict[str, Any], settings: Dict[str, Any]):
+        self.machine = machine
+        self.settings = settings
+        self.rows: List[Row] = []
+        self.peers: List[Peer] = []
+        self.notes: List[str] = []
+        self.state = "running"  # then "finished" or "interrupted"
+        self.date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+    @property
+    def failed(self) -> bool:
+        return any(row.error for row in self.rows)
+
+    def as_json(self) -> Dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "program": "myriarm bench",
+            "date": self.date,
+            "state": self.state,
+            "machine": self.machine,
+            "settings": self.settings,
+            "runs": [row.as_json() for row in self.rows],
+            "peers": [peer.as_json() for peer in self.peers],
+            "reference": reference.as_json(),
+            "notes": self.notes,
+        }
+
+    def text(self) -> str:
+        return json.dumps(self.as_json(), indent=1, allow_nan=False) + "\n"
+
+    def save(self, folder: Path) -> Path:
+        """Writes bench.json: in place of the old one, never half. OSError if it cannot."""
+        path, new = folder / "bench.json", folder / "bench.json.new"
+        new.write_text(self.text(), encoding="utf-8")
+        os.replace(new, path)
+        return path

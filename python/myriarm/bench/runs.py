@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures the loops of guests.py in every mode and over many lanes.
+
+A figure counts only if the result is right: after every run the count of instructions, x0 of every lane and
+what the stores left in memory are compared with what the loop must give. Times are wall time around the call
+alone; making the fleet, setting registers and checking are outside.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+import myriarm
+
+from . import reference
+from .guests import LOOPS, STORE_ADDRESS, Loop
+
+BATCHES = 10  # of continuous and self-dispatch: 10 of 10 M for 100 M
+SIZES = (1_000_000, 10_000_000, 100_000_000)
+QUICK_SIZES = (1_000_000,)
+WARM_UP = 1_000_000  # instructions, at most
+POLL_INTERVAL = 100e-6  # seconds between two polls: short against 1 M instructions, long against a poll
+MEMORY = 4 << 20  # of a single lane, as the earlier systems had it
+LANE_MEMORY = 128 << 10  # of each of many: the code's page and the page that is written
+LANE_BYTES = (
+    5 << 10
+)  # what a lane of the loop with a store takes: a page, its registers, its page table; rounded up
+LEAST, MOST = 1_200, 100_000_000  # instructions of each of many lanes
+
+
+class WrongResult(Exception):
+    """A run ended with another count or other registers or memory than the loop gives."""
+
+
+@dataclass
+class Row:
+    """One line of the table: so many instructions of a loop in a mode, measured some times."""
+
+    device: str
+    mode: str
+    loop: str  # "add" or "store"
+    instructions: int  # of each lane, in each run
+    lanes: int = 1
+    memory_policy: str = "private"
+    seconds: List[float] = field(default_factory=list)  # wall time around the call, in order
+    engine_seconds: List[float] = field(default_factory=list)  # RunResult.seconds of the same runs
+    start_seconds: List[float] = field(default_factory=list)  # async: until start() returned
+    polls: List[int] = field(default_factory=list)  # async: how often it was asked
+    batches: int = 0  # RunResult.batches of the last run
+    create_seconds: float = 0.0  # making the fleet
+    error: Optional[str] = None  # why there is no figure, or not as many as asked
+
+    @property
+    def total(self) -> int:
+        return self.instructions * self.lanes
+
+    @property
+    def ips(self) -> float:
+        """Instructions per second over all lanes, of the median run; 0 if none was measured."""
+        return self.total / statistics.median(self.seconds) if self.seconds else 0.0
+
+    @property
+    def published(self) -> Optional[float]:
+        return reference.published(self.mode, self.loop)
+
+    def as_json(self) -> Dict[str, Any]:
+        row: Dict[str, Any] = {
+            "device": self.device,
+            "mode": self.mode,
+            "loop": self.loop,
+            "lanes": self.lanes,
+            "memory_policy": self.memory_policy,
+            "instructions_per_lane": self.instructions,
+            "instructions": self.total,
+            "batches": self.batches,
+            "create_seconds": self.create_seconds,
+            "seconds": self.seconds,
+            "engine_seconds": self.engine_seconds,
+        }
+        if self.seconds:
+            row["seconds_min"], row["seconds_median"], row["seconds_max"] = (
+                min(self.seconds),
+                statistics.median(self.seconds),
+                max(self.seconds),
+            )
+            row["ips"] = self.ips
+            row["ips_min"], row["ips_max"] = self.total / max(self.seconds), self.total / min(self.seconds)
+        if self.start_seconds:
+            row["start_seconds"], row["polls"] = self.start_seconds, self.polls
+        if self.published:
+            row["published_ips"] = self.published
+        if self.error:
+            row["error"] = self.error
+        return row
+
+
+class Sample(NamedTuple):
+    """One timed call."""
+
+    seconds: float
+    result: myriarm.RunResult
+    start_seconds: Optional[float] = None
+    polls: int = 0
+
+
+Run = Callable[[myriarm.Fleet, int], Sample]
+
+
+def _timed(call: Callable[[], myriarm.RunResult]) -> Sample:
+    begin = time.perf_counter()
+    result = call()
+    return Sample(time.perf_counter() - begin, result)
+
+
+def _run(fleet: myriarm.Fleet, instructions: int) -> Sample:
+    return _timed(lambda: fleet.run(instructions))
+
+
+def _transactional(fleet: myriarm.Fleet, instructions: int) -> Sample:
+    """A run and the commit() that makes it last, as the second system did with every call."""
+
+    def call() -> myriarm.RunResult:
+        result = fleet.run(instructions)
+        fleet.commit()
+        return result
+
+    return _timed(call)
+
+
+def _per_batch(instructions: int) -> int:
+    return max(1, instructions // BATCHES)
+
+
+def _continuous(fleet: myriarm.Fleet, instructions: int) -> Sample:
+    batch = _per_batch(instructions)
+    return _timed(lambda: fleet.run_continuous(instructions, instructions_per_batch=batch))
+
+
+def _self_dispatch(fleet: myriarm.Fleet, instructions: int) -> Sample:
+    batch = _per_batch(instructions)
+    return _timed(lambda: fleet.run_self_dispatch(instructions, instructions_per_batch=batch))
+
+
+def _mega(fleet: myriarm.Fleet, instructions: int) -> Sample:
+    return _timed(lambda: fleet.run_mega(instructions))
+
+
+def _async(fleet: myriarm.Fleet, instructions: int) -> Sample:
+    """start, poll until done, wait. The time is that of all three."""
+    polls = 1
+    begin = time.perf_counter()
+    fleet.start(instructions)
+    started = time.perf_counter()
+    while fleet.poll().running:
+        polls += 1
+        time.sleep(POLL_INTERVAL)
+    result = fleet.wait()
+    seconds = time.perf_counter() - begin
+    assert result is not None  # it waited as long as it took
+    return Sample(seconds, result, started - begin, polls)
+
+
+class Mode(NamedTuple):
+    """How a lane is run, and on what memory."""
+
+    memory_policy: str
+    run: Run
+    stores: bool = True  # whether the guest may store
+
+
+MODES: Dict[str, Mode] = {
+    "read-only": Mode("read-only", _run, stores=False),
+    "transactional": Mode("transactional", _transactional),
+    "standard": Mode("shared", _run),
+    "run": Mode("private", _run),
+    "continuous": Mode("private", _continuous),
+    "mega": Mode("private", _mega),
+    "async": Mode("private", _async),
+    "self-dispatch": Mode("private", _self_dispatch),
+}
+LANES = "lanes"  # the mode of many lanes: run
+ALL_MODES = (*MODES, LANES)
+
+
+def measure(fleet: myriarm.Fleet, loop: Loop, run: Run, instructions: int) -> Sample:
+    """One run from the start of the loop, checked. Raises WrongResult."""
+    fleet.pc[...] = 0
+    fleet.x[:, 0] = 0
+    sample = run(fleet, instructions)
+    _check("instructions", sample.result.instructions, instructions * fleet.lanes)
+    x0 = fleet.x[:, 0]
+    _check("x0", (int(x0.min()), int(x0.max())), (loop.expected_x0(instructions),) * 2)
+    if loop.stores:
+        stored = fleet.read(STORE_ADDRESS, 8)
+        expected = loop.expected_store(instructions).to_bytes(8, "little")
+        wrong = np.flatnonzero((stored != np.frombuffer(expected, np.uint8)).any(axis=1))
+        if len(wrong):
+            lane = int(wrong[0])
+            _check(f"memory of lane {lane}", bytes(stored[lane]).hex(), expected.hex())
+    return sample
+
+
+def _check(what: str, found: object, expected: object) -> None:
+    if found != expected:
+        raise WrongResult(f"wrong result: {what} is {found}, not {expected}")
+
+
+@dataclass
+class Settings:
+    """How much is measured."""
+
+    sizes: Tuple[int, ...] = SIZES
+    modes: Tuple[str, ...] = ALL_MODES
+    repeat: int = 3
+    time_limit: float = 60.0  # seconds that one row may take
+    lane_seconds: float = 1.0  # that one run over many lanes is to take
+    most_lanes: Optional[int] = None
+
+
+class Bench:
+    """Measures one device. rows() gives each row when it is done; `notes` says what was left out and why."""
+
+    def __init__(
+        self, device: myriarm.Device, settings: Settings, progress: Callable[[str], None] = lambda text: None
+    ):
+        self._device = device
+        self._settings = settings
+        self._progress = progress
+        self.notes: List[str] = []
+
+    def rows(self) -> Iterator[Row]:
+        single = [name for name in MODES if name in self._settings.modes]
+        for loop in LOOPS:
+            for name in single:
+                if MODES[name].stores or not loop.stores:
+                    yield from self._single_lane(loop, name)
+        if LANES in self._settings.modes:
+            for loop in LOOPS:
+                yield from self._many_lanes(loop)
+
+    def _fleet(self, loop: Loop, lanes: int, memory: int, policy: str) -> Tuple[myriarm.Fleet, float]:
+        """A fleet of the loop, and the seconds that making it took."""
+        program = myriarm.Program.raw(loop.code, memory=memory, name=f"loop {loop.name}")
+        begin = time.perf_counter()
+        fleet = myriarm.Fleet(
+            program, lanes=lanes, device=self._device.id, memory=memory, memory_policy=policy
+        )
+        return fleet, time.perf_counter() - begin
+
+    def _single_lane(self, loop: Loop, name: str) -> Iterator[Row]:
+        mode, sizes = MODES[name], self._settings.sizes
+        row = Row(self._device.id, name, loop.key, sizes[0], memory_policy=mode.memory_policy)
+        try:
+            fleet, row.create_seconds = self._fleet(loop, 1, MEMORY, mode.memory_policy)
+        except myriarm.Error as error:
+            row.error = str(error)
+            yield row
+            return
+        with fleet:
+            ips = 0.0
+            for instructions in sizes:
+                row = Row(
+                    self._device.id,
+                    name,
+                    loop.key,
+                    instructions,
+                    memory_policy=mode.memory_policy,
+                    create_seconds=row.create_seconds,
+                )
+                if ips and instructions / ips > self._settings.time_limit:
+                    self.notes.append(
+                        f"{self._device.id}, {loop.name}, {name}: {instructions:,} instructions would take "
+                        f"about {instructions / ips:.0f} s, more than the {self._settings.time_limit:g} s of "
+                        "--time-limit."
+                    )
+                    return
+                self._progress(
+                    f"{self._device.id}: {loop.name}, {name}, {instructions / 1e6:g} M instructions"
+                )
+                self._fill(row, fleet, loop, mode.run, min(instructions, WARM_UP))
+                yield row
+                if row.error:
+                    return
+                ips = row.ips
+
+    def _fill(self, row: Row, fleet: myriarm.Fleet, loop: Loop, run: Run, warm_up: int) -> None:
+        """Warms up, then measures as often as asked and as there is time for; at least once."""
+        try:
+            begin = time.perf_counter()
+            if warm_up:
+                measure(fleet, loop, run, warm_up)
+            for _ in range(self._settings.repeat):
+                sample = measure(fleet, loop, run, row.instructions)
+                row.seconds.append(sample.seconds)
+                row.engine_seconds.append(sample.result.seconds)
+                row.batches = sample.result.batches
+                if sample.start_seconds is not None:
+                    row.start_seconds.append(sample.start_seconds)
+                    row.polls.append(sample.polls)
+                if time.perf_counter() - begin + sample.seconds > self._settings.time_limit:
+                    break
+        except WrongResult as error:  # no figure counts then
+            row.seconds, row.engine_seconds, row.start_seconds, row.polls = [], [], [], []
+            row.error = str(error)
+        except myriarm.Error as error:
+            row.error = str(error)
+
+    def lane_counts(self) -> List[int]:
+        """Powers of four, and on a GPU also as many lanes as it can hold threads at a time (2,048 a unit)."""
+        most = self._settings.most_lanes or max(1, self._device.memory_bytes // 2 // LANE_BYTES)
+        counts = {4**n for n in range(16) if 4**n <= most}
+        if self._device.id.startswith("cuda") and self._device.units * 2048 <= most:
+            counts.add(self._device.units * 2048)
+        return sorted(counts)
+
+    def _many_lanes(self, loop: Loop) -> Iterator[Row]:
+        settings = self._settings
+        ips_of_lane = 0.0  # of the step before
+        for lanes in self.lane_counts():
+            self._progress(f"{self._device.id}: {loop.name}, lanes: {lanes:,}")
+            begin = time.perf_counter()
+            row = Row(self._device.id, LANES, loop.key, LEAST, lanes)
+            try:
+                fleet, row.create_seconds = self._fleet(loop, lanes, LANE_MEMORY, "private")
+            except myriarm.Error as error:  # the device holds no more
+                self.notes.append(f"{self._device.id}, {loop.name}: no fleet of {lanes:,} lanes: {error}")
+                return
+            with fleet:
+                try:
+                    # A lane is at most as fast as with fewer of them, and that many took the time that is
+                    # wanted: so a quarter of it, with four times the lanes, ends in time. It is the warm-up
+                    # as well.
+                    guess = ips_of_lane * settings.lane_seconds / 4
+                    pilot = measure(fleet, loop, _run, _rounded(max(guess, WARM_UP if lanes == 1 else LEAST)))
+                except (WrongResult, myriarm.Error) as error:
+                    row.error = str(error)
+                    yield row
+                    return
+                ips = pilot.result.instructions / pilot.seconds
+                row.instructions = _rounded(ips / lanes * settings.lane_seconds)
+                self._fill(row, fleet, loop, _run, 0)
+                yield row
+                if row.error:
+                    return
+                ips_of_lane = row.ips / lanes
+            took = time.perf_counter() - begin
+            # Four times the lanes take four times as long to make and check, and to run once they are at
+            # LEAST.
+            running = sum(row.seconds) if row.instructions > LEAST else 0.0
+            if running + 4 * (took - running) > settings.time_limit:
+                self.notes.append(
+                    f"{self._device.id}, {loop.name}: {lanes:,} lanes took {took:.0f} s; more would "
+                    f"take longer than the {settings.time_limit:g} s of --time-limit."
+                )
+                return
+
+
+def _rounded(instructions: float) -> int:
+    """Within LEAST and MOST, rounded down to two digits that are not 0."""
+    whole = int(min(MOST, max(LEAST, instructions)))
+    unit = int(10 ** (len(str(whole)) - 2))
+    return whole // unit * unit

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers of the C++ API by their names there. Fields of NumPy arrays hold these numbers as integers."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class StopReason(IntEnum):
+    """Why a lane stopped."""
+
+    none = 0
+    """has not stopped: it may run"""
+    halt = 1
+    """HLT; pc is that of the HLT, which has not retired"""
+    syscall = 2
+    """SVC; it has retired, pc is the next instruction's"""
+    breakpoint = 3
+    """BRK; pc is that of the BRK, which has not retired"""
+    budget = 4
+    """its instruction limit is reached; a higher limit lets it go on"""
+    fault = 5
+    """a memory access was refused; pc is that of the instruction, which has not retired"""
+    undefined = 6
+    """no such instruction, or one not implemented; `address` holds the instruction word"""
+    out_of_memory = 7
+    """the pool is spent; grow it and resume"""
+    cancelled = 8
+    """cancel() was called, or time ran out; at an instruction boundary, resumable"""
+    exited = 9
+    """the program has ended"""
+
+
+class FaultKind(IntEnum):
+    """What was wrong with a memory access."""
+
+    none = 0
+    unmapped = 1
+    """no page there"""
+    read = 2
+    """a page without read permission"""
+    write = 3
+    """a page without write permission"""
+    execute = 4
+    """a page without execute permission"""
+    alignment = 5
+    """an access that must be aligned is not, or pc is not a multiple of 4"""
+
+
+class Signal(IntEnum):
+    """What the host is told of a lane or of a whole batch."""
+
+    running = 0
+    """no stop"""
+    halt = 1
+    """halt, exited"""
+    syscall = 2
+    """syscall"""
+    checkpoint = 3
+    """budget: a batch ended normally"""
+    fault = 4
+    """fault, undefined, out_of_memory"""
+    breakpoint = 5
+    """breakpoint"""
+    cancelled = 6
+    """cancelled"""
+
+
+class Mode(IntEnum):
+    """Who starts the next batch of a run. Results and counts are the same in every mode."""
+
+    run = 0
+    """one dispatch, until every lane has a stop"""
+    continuous = 1
+    """batches, each started by the host"""
+    mega = 2
+    """one dispatch for a whole budget"""
+    self_dispatch = 3
+    """batches, each started by the one before it on the device; on the CPU as continuous"""
+
+
+class SyscallAction(IntEnum):
+    """What is done with a lane whose system call was served."""
+
+    resume = 0
+    """x0 becomes the result, and the lane goes on"""
+    stop = 1
+    """x0 becomes the result, and the lane keeps its stop"""
+    exit = 2
+    """the lane's stop becomes StopReason.exited with the result as its status"""

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exceptions of myriarm. They tell of mistakes of the host; what a guest does is data and never
+raises."""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """Everything that myriarm raises of its own; the message is one sentence that says what to do."""
+
+
+class ArgumentError(Error, ValueError):
+    """An argument that cannot be: a wrong type or shape, no such lane, an address outside the window."""
+
+
+class LaneIndexError(ArgumentError, IndexError):
+    """A subscript of a LaneArray that is beyond its shape, or is no subscript."""
+
+
+class DeviceError(Error, RuntimeError):
+    """The device is missing, too small, or has failed."""
+
+
+class StateError(Error, RuntimeError):
+    """The call does not fit what the fleet is doing: it runs, it is closed, or another thread uses it."""

@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fleet: N isolated copies ("lanes") of a program on one device, or of several programs."""
+
+from __future__ import annotations
+
+import atexit
+import weakref
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from .arguments import U8, integer, kind, lane_numbers, octets, permission_bits, words
+from .arrays import LaneArray, MemoryArray
+from .enums import StopReason
+from .errors import ArgumentError, StateError
+from .program import placements_of
+from .results import SIGNAL_OF_REASON, STOP_DTYPE
+from .runs import Runner
+
+MEMORY_POLICIES = ("private", "read-only", "transactional", "shared", "device-shared")
+
+# What is open when the interpreter ends is closed first, so that no thread of the library calls into it.
+_open: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for core in list(_open):
+        core.close()
+
+
+@dataclass(frozen=True)
+class Device:
+    """One device that programs can run on."""
+
+    id: str
+    """"cpu", "cuda:0", ..."""
+    name: str
+    """as its maker calls it"""
+    memory_bytes: int
+    """what a fleet could use, now"""
+    units: int
+    """CPU threads, or streaming multiprocessors"""
+
+
+def devices() -> List[Device]:
+    """The devices of this machine, the CPU first. Never fails: a driver that cannot be used leaves its
+    devices out."""
+    return [Device(*values) for values in _core.devices()]
+
+
+class Snapshot:
+    """Registers, stops and memory of lanes at one moment, from Fleet.snapshot(). It shares pages with the
+    fleet, so it costs what is dirtied. Useless once its fleet is closed."""
+
+    def __init__(self, core: _core.Snapshot) -> None:
+        self._core = core
+
+    @property
+    def lanes(self) -> npt.NDArray[np.uint32]:
+        """The lanes that it holds, rising, (n,) uint32."""
+        return np.array(self._core.lanes, dtype=np.uint32)
+
+    def __repr__(self) -> str:
+        return f"<Snapshot of {self.lanes.size} lanes>"
+
+
+def fleet_options(
+    lanes: int, device: Any, memory: int, pool: Any, threads: Any, memory_policy: Any
+) -> Dict[str, Any]:
+    """FleetOptions of the C++ API."""
+    if not isinstance(device, str):
+        raise ArgumentError(f'device must be "auto", "cpu", "cuda" or "cuda:N", not {kind(device)}')
+    if memory_policy not in MEMORY_POLICIES:
+        raise ArgumentError(f"memory_policy is {memory_policy!r}; it is one of {', '.join(MEMORY_POLICIES)}")
+    return {
+        "device": device,
+        "lanes": lanes,
+        "memory": memory,
+        "pool": integer(pool, "pool"),
+        "threads": integer(threads, "threads", 0, 2**31 - 1),
+        "memory_policy": MEMORY_POLICIES.index(memory_policy),
+    }
+
+
+def require_flat_memory(policy: str) -> None:
+    if policy not in ("shared", "device-shared"):
+        raise StateError(
+            f'memory under the policy "{policy}" is paged and has no view; make the fleet with'
+            ' memory_policy="shared" or "device-shared", or use read() and write()'
+        )
+
+
+class _State:
+    """A LaneArray as an attribute: reading gives it, assigning writes all of it."""
+
+    def __init__(self, name: str, doc: str) -> None:
+        self._name = name
+        self.__doc__ = doc
+
+    @overload
+    def __get__(self, fleet: None, owner: Any = None) -> _State: ...
+    @overload
+    def __get__(self, fleet: Any, owner: Any = None) -> LaneArray: ...
+    def __get__(self, fleet: Any, owner: Any = None) -> Any:
+        if fleet is None:
+            return self
+        return LaneArray(fleet._core, self._name)
+
+    def __set__(self, fleet: Any, value: Any) -> None:
+        # `fleet.pc += 4` has written its result already when it is assigned.
+        if isinstance(value, LaneArray) and value._core is fleet._core and value._name == self._name:
+            return
+        LaneArray(fleet._core, self._name)[...] = value
+
+
+class Fleet(Runner):
+    """N isolated copies ("lanes") of one program, or of several, on one device.
+
+    program: a Program, bytes (machine code at address 0), or a list of (Program, lanes) in which all lanes
+    but those of the last are multiples of 32. device: "auto" (a GPU if there is one), "cpu", "cuda",
+    "cuda:N". memory: bytes of guest address space from the lowest page of the programs up; by default what a
+    raw program was made for, else 64 MiB. pool: bytes for pages that lanes write, over all lanes; 0: what the
+    device has. threads: of the CPU; 0: all. memory_policy: "private" (lanes copy a page when they first write
+    to it), "read-only" (every store of a guest is a fault), "transactional" (commit() and rollback()),
+    "shared" (flat memory that guest and host both use, see `memory`), or "device-shared" (the same in the
+    device's own memory, for PyTorch or CuPy).
+
+    A fleet is used from one thread; poll(), poll_lanes(), is_running() and cancel() may be called from any.
+    Everything that runs or copies lets other Python threads go on. Arguments `lanes` are None (all), a
+    number, a slice, numbers, or a mask with one bool for each lane; negative numbers are refused. Raises
+    ArgumentError, DeviceError, StateError."""
+
+    x = _State("x", "x0 to x30, a LaneArray (lanes, 31) of uint64")
+    v = _State(
+        "v", "v0 to v31, a LaneArray (lanes, 32, 2) of uint64: [..., 0] is bits 63 to 0, [..., 1] the rest"
+    )
+    pc = _State("pc", "program counters, a LaneArray (lanes,) of uint64")
+    sp = _State("sp", "stack pointers, a LaneArray (lanes,) of uint64")
+    nzcv = _State("nzcv", "condition flags, a LaneArray (lanes,) of uint64: N in bit 3, Z 2, C 1, V 0")
+    tpidr = _State("tpidr", "TPIDR_EL0, a LaneArray (lanes,) of uint64")
+    fpcr = _State("fpcr", "FPCR, a LaneArray (lanes,) of uint64")
+    fpsr = _State("fpsr", "FPSR, a LaneArray (lanes,) of uint64")
+    instructions = _State("instructions", "instructions retired so far, a LaneArray (lanes,) of uint64")
+    limit = _State(
+        "limit",
+        "a lane stops with StopReason.budget when `instructions` reaches this; a LaneArray (lanes,) of"
+        " uint64",
+    )
+
+    def __init__(
+        self,
+        program: Any,
+        *,
+        lanes: int = 1,
+        device: str = "auto",
+        memory: Optional[int] = None,
+        pool: int = 0,
+        threads: int = 0,
+        memory_policy: str = "private",
+    ) -> None:
+        number = integer(lanes, "lanes", 1)
+        wanted = None if memory is None else integer(memory, "memory", 1)
+        placements, size = placements_of(program, number, wanted)
+        options = fleet_options(number, device, size, pool, threads, memory_policy)
+        self._adopt(_core.fleet([(p._core, n) for p, n in placements], options))
+
+    def _adopt(self, core: _core.Fleet) -> None:
+        self._core = core
+        self._lanes: int = core.lanes
+        _open.add(core)
+
+    @classmethod
+    def _of(cls, core: _core.Fleet) -> Fleet:
+        fleet = cls.__new__(cls)
+        fleet._adopt(core)
+        return fleet
+
+    # What it is.
+    @property
+    def lanes(self) -> int:
+        """Number of lanes."""
+        return self._lanes
+
+    def __len__(self) -> int:
+        return self._lanes
+
+    @property
+    def device(self) -> Device:
+        """The device that it runs on."""
+        return Device(*self._core.device)
+
+    @property
+    def engine(self) -> str:
+        """What executes: "interpreter"."""
+        return self._core.engine
+
+    @property
+    def memory_begin(self) -> int:
+        """First address of the guest's window."""
+        return self._core.memory_begin
+
+    @property
+    def memory_end(self) -> int:
+        """One past the last address of the guest's window."""
+        return self._core.memory_end
+
+    @property
+    def memory_policy(self) -> str:
+        return MEMORY_POLICIES[self._core.memory_policy]
+
+    @property
+    def pool_used(self) -> int:
+        """Bytes of the pool in use."""
+        return self._core.pool_used()
+
+    @property
+    def pool_size(self) -> int:
+        """Bytes that the pool can grow to."""
+        return self._core.pool_size()
+
+    def grow_pool(self, size: int) -> None:
+        """Makes the pool at least this many bytes, for lanes that stopped with StopReason.out_of_memory; then
+        resume()."""
+        self._core.grow_pool(integer(size, "size"))
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<Fleet, closed>"
+        return f"<Fleet of {self._lanes} lanes on {self.device.id}>"
+
+    # Stops.
+    @property
+    def stops(self) -> npt.NDArray[np.void]:
+        """Why each lane stopped: (lanes,) with the fields reason, fault, detail and address of Stop."""
+        stops = np.zeros(self._lanes, STOP_DTYPE)
+        self._core.copy_stops(stops.view(np.uint8))
+        return stops
+
+    @property
+    def signals(self) -> npt.NDArray[np.uint8]:
+        """The Signal of each lane, (lanes,) uint8."""
+        signals: npt.NDArray[np.uint8] = SIGNAL_OF_REASON[self.stops["reason"]]
+        return signals
+
+    def resume(self, lanes: Any = None) -> None:
+        """Takes the stop from these lanes, so that the next run runs them."""
+        self._core.resume(lane_numbers(lanes, self._lanes))
+
+    def set_stops(self, lanes: Any, reason: Any, detail: Any = 0) -> None:
+        """Gives these lanes a stop of the host's making: a StopReason for all, or (n,) of them, and detail
+        likewise."""
+        chosen = self._chosen(lanes, distinct=True)
+        reasons = words(reason, "reason")
+        details = words(detail, "detail")
+        if reasons.size and reasons.max() > max(StopReason):
+            raise ArgumentError(f"reason is {reasons.max()}; it is a StopReason, at most {max(StopReason):d}")
+        if details.size and details.max() >= 2**32:
+            raise ArgumentError(f"detail is {details.max()}; it has 32 bits")
+        self._core.set_stops(
+            chosen,
+            self._for_lanes(reasons, chosen, "reason").astype(np.uint8),
+            self._for_lanes(details, chosen, "detail").astype(np.uint32),
+        )
+
+    def fill(self, name: str, value: int) -> None:
+        """Gives one register of all lanes a value: "x0" to "x30", "sp", "pc", "v0_low", "v0_high", ..."""
+        if name not in _core.FIELDS:
+            raise ArgumentError(
+                f"there is no register {name!r}; it is one of x0, sp, pc, v0_low, v0_high, nzcv, limit, ..."
+            )
+        self._core.fill_fields(np.array([_core.FIELDS[name]], np.uint8), integer(value, name))
+
+    # Memory.
+    def read(self, address: Any, size: int, lanes: Any = None) -> U8:
+        """Guest memory, whatever its permissions: (n, size) uint8, a row for each of the lanes. address: one
+        for all lanes, or (n,) of them. ArgumentError if not all of it is mapped."""
+        chosen = lane_numbers(lanes, self._lanes)
+        n = self._lanes if chosen is None else chosen.size
+        addresses = self._addresses(address, n)
+        length = integer(size, "size")
+        if length > self._core.memory_end - self._core.memory_begin:
+            raise ArgumentError(f"size is {length}; the fleet's window has {self._window()}")
+        try:
+            data = np.empty((n, length), np.uint8)
+        except (MemoryError, ValueError):
+            raise ArgumentError(
+                f"{n} rows of {length} bytes do not fit into memory; read fewer lanes at once"
+            ) from None
+        if data.size:
+            self._require_whole(self._core.read(addresses, chosen, data), addresses, chosen, length, "read")
+        return data
+
+    def write(self, address: Any, data: Any, lanes: Any = None) -> None:
+        """Writes guest memory, whatever its permissions. data: bytes or a (size,) uint8 array for all the
+        lanes, or (n, size) uint8 with a row for each; address: one for all, or (n,) of them. ArgumentError if
+        not all of it is mapped: what is mapped has been written. DeviceError if the pool is spent."""
+        chosen = lane_numbers(lanes, self._lanes, distinct=True)
+        n = self._lanes if chosen is None else chosen.size
+        addresses = self._addresses(address, n)
+        rows = octets(data, "data")
+        if rows.ndim == 1:
+            rows = rows.reshape(1, -1)
+        elif rows.shape[0] != n:
+            raise ArgumentError(f"data has {rows.shape[0]} rows for {n} lanes")
+        if rows.shape[1] > self._core.memory_end - self._core.memory_begin:
+            raise ArgumentError(
+                f"data has {rows.shape[1]} bytes for a lane; the fleet's window has {self._window()}"
+            )
+        if rows.size and n:
+            self._require_whole(
+                self._core.write(addresses, chosen, rows), addresses, chosen, rows.shape[1], "write"
+            )
+
+    def map(self, address: int, size: int, permissions: str = "rw", lanes: Any = None) -> None:
+        """Maps pages of these lanes as zero, whatever was there; "" unmaps. address and size are multiples of
+        4096 inside the window."""
+        self._core.map(*self._pages(address, size, permissions, lanes))
+
+    def protect(self, address: int, size: int, permissions: str, lanes: Any = None) -> None:
+        """Changes the permissions of mapped pages; what they hold stays."""
+        self._core.protect(*self._pages(address, size, permissions, lanes))
+
+    @property
+    def memory(self) -> MemoryArray:
+        """With "shared" and "device-shared" the memory of all lanes where it lies, see MemoryArray;
+        StateError with another policy."""
+        require_flat_memory(self.memory_policy)
+        return MemoryArray(self._core)
+
+    # Snapshots.
+    def snapshot(self, lanes: Any = None) -> Snapshot:
+        """Keeps registers, stops and memory of all lanes, or of some, as they are now."""
+        return Snapshot(self._core.snapshot(lane_numbers(lanes, self._lanes, distinct=True)))
+
+    def restore(self, snapshot: Snapshot, lanes: Any = None) -> None:
+        """Gives the lanes of a snapshot of this fleet, or some of them, the state that they had."""
+        if not isinstance(snapshot, Snapshot):
+            raise ArgumentError(f"snapshot must be a Snapshot, not {kind(snapshot)}")
+        self._core.restore(snapshot._core, lane_numbers(lanes, self._lanes, distinct=True))
+
+    def fork(self, lane: int, targets: Any) -> None:
+        """Gives the targets the state that `lane` has now: registers, counts, stop and memory."""
+        source = integer(lane, "lane", 0, self._lanes - 1)
+        self._core.fork(source, self._chosen(targets, distinct=True))
+
+    def commit(self) -> None:
+        """transactional: keeps what the runs since the last commit() or rollback() did."""
+        self._core.commit()
+
+    def rollback(self) -> None:
+        """transactional: takes back what the runs since the last commit() or rollback() did: registers,
+        counts, stops and memory. Changes that the host made before the first of these runs stay."""
+        self._core.rollback()
+
+    # Arguments.
+    def _chosen(self, lanes: Any, distinct: bool = False) -> npt.NDArray[np.uint32]:
+        chosen = lane_numbers(lanes, self._lanes, distinct)
+        return np.arange(self._lanes, dtype=np.uint32) if chosen is None else chosen
+
+    def _for_lanes(self, values: npt.NDArray[Any], lanes: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
+        try:
+            return np.ascontiguousarray(np.broadcast_to(values, (lanes.size,)))
+        except ValueError:
+            raise ArgumentError(f"{what} has shape {values.shape} for {lanes.size} lanes") from None
+
+    def _addresses(self, address: Any, n: int) -> npt.NDArray[np.uint64]:
+        addresses = words(address, "address")
+        if addresses.ndim == 0:
+            return addresses.reshape(1)
+        if addresses.shape != (n,):
+            raise ArgumentError(
+                f"address has shape {addresses.shape} for {n} lanes; give one, or one for each lane"
+            )
+        return np.ascontiguousarray(addresses)
+
+    def _window(self) -> str:
+        begin, end = self._core.memory_begin, self._core.memory_end
+        return f"{end - begin} bytes, from {begin:#x} to {end:#x}"
+
+    def _require_whole(self, short: Any, addresses: Any, lanes: Any, size: int, verb: str) -> None:
+        if short is None:
+            return
+        index, done = short
+        address = int(addresses[0 if addresses.size == 1 else index])
+        lane = index if lanes is None else int(lanes[index])
+        begin, end = self._core.memory_begin, self._core.memory_end
+        where = (address + done) % 2**64
+        why = "is not mapped" if begin <= where < end else f"is outside the window of {self._window()}"
+        raise ArgumentError(f"cannot {verb} {size} bytes at {address:#x} of lane {lane}: {where:#x} {why}")
+
+    def _pages(self, address: int, size: int, permissions: str, lanes: Any) -> Any:
+        return (
+            lane_numbers(lanes, self._lanes),
+            integer(address, "address"),
+            integer(size, "size"),
+            permission_bits(permissions),
+        )

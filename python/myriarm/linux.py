@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LinuxFleet: a static Linux program as a process in every lane, its system calls served by the library."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+
+from . import _core
+from .arguments import integer, kind, octets
+from .errors import ArgumentError, StateError
+from .fleet import Device, Fleet, fleet_options
+from .program import DEFAULT_MEMORY, read_program
+from .progress import make_tick
+from .results import Outcome, RunResult, run_result, stop_of
+
+
+def _strings(values: Any, what: str) -> List[str]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, (list, tuple)):
+        raise ArgumentError(f"{what} must be a list of str, not {kind(values)}")
+    for i, value in enumerate(values):
+        if not isinstance(value, str):
+            raise ArgumentError(f"{what}[{i}] must be a str, not {kind(value)}")
+        if "\0" in value:
+            raise ArgumentError(f"{what}[{i}] holds a NUL character, which no argument of a process can")
+    return list(values)
+
+
+class LinuxFleet:
+    """A static AArch64 Linux executable as a process in each of N lanes.
+
+    program: a path, or the bytes of the ELF file. arguments: what follows the program's name in argv.
+    environment: "NAME=value" each, or a dict; MYRIARM_LANE=<lane> is added. stdin: bytes that every lane
+    reads from descriptor 0. seed: of guest randomness, with lane and position. The rest as of Fleet. Raises
+    ArgumentError, DeviceError, StateError."""
+
+    def __init__(
+        self,
+        program: Union[str, os.PathLike[str], bytes],
+        *,
+        arguments: Sequence[str] = (),
+        environment: Union[Sequence[str], Mapping[str, str]] = (),
+        stdin: bytes = b"",
+        seed: int = 0,
+        lanes: int = 1,
+        device: str = "auto",
+        memory: int = DEFAULT_MEMORY,
+        pool: int = 0,
+        threads: int = 0,
+        memory_policy: str = "private",
+    ) -> None:
+        options = fleet_options(
+            integer(lanes, "lanes", 1), device, integer(memory, "memory", 1), pool, threads, memory_policy
+        )
+        if isinstance(environment, Mapping):
+            environment = [f"{name}={value}" for name, value in environment.items()]
+        variables = _strings(environment, "environment")
+        for i, variable in enumerate(variables):
+            if "=" not in variable[1:]:
+                raise ArgumentError(f"environment[{i}] is {variable!r}; give it as NAME=value")
+        words = _strings(arguments, "arguments")
+        data, name = read_program(program)
+        argv0 = "program" if isinstance(program, (bytes, bytearray, memoryview)) else name
+        content = octets(stdin, "stdin").tobytes()
+        core = _core.process(data, name, options, [argv0, *words], variables, content, integer(seed, "seed"))
+        self._core = core
+        self._fleet = Fleet._of(core)
+
+    @property
+    def fleet(self) -> Fleet:
+        """The fleet that the processes run in."""
+        return self._fleet
+
+    @property
+    def lanes(self) -> int:
+        return self._fleet.lanes
+
+    def __len__(self) -> int:
+        return self._fleet.lanes
+
+    @property
+    def device(self) -> Device:
+        return self._fleet.device
+
+    def run(self, instructions: Optional[int] = None, *, progress: bool = False) -> RunResult:
+        """Runs, and serves system calls, until every lane has ended or is at its limit, or cancel() is
+        called. instructions: the most that each lane retires from now on; None: no more than its `limit`
+        says. Lanes that an earlier run left at their limit, cancelled or out of memory go on. Ctrl-C cancels
+        and raises KeyboardInterrupt."""
+        if instructions is not None:
+            budget = integer(instructions, "instructions")
+            retired = self._fleet.instructions[...]
+            room = 2**64 - 1 - retired
+            retired += room.clip(max=budget)
+            self._fleet.limit = retired
+        with make_tick(progress, instructions, self.lanes) as tick:
+            return run_result(self._core.run_process(tick))
+
+    def cancel(self) -> None:
+        """Ends a run() in another thread, or the next one."""
+        self._core.cancel()
+
+    @property
+    def outcomes(self) -> List[Outcome]:
+        """What became of each lane: (stop, exit_status, signal)."""
+        return [Outcome(stop_of(*stop), status, signal) for stop, status, signal in self._core.outcomes()]
+
+    def stdout(self, lane: int = 0) -> bytes:
+        """What a lane wrote to its standard output."""
+        return self._core.output(integer(lane, "lane", 0, self.lanes - 1), False)
+
+    def stderr(self, lane: int = 0) -> bytes:
+        """What a lane wrote to its standard error."""
+        return self._core.output(integer(lane, "lane", 0, self.lanes - 1), True)
+
+    @property
+    def unimplemented(self) -> Dict[str, int]:
+        """System calls that were answered with ENOSYS, and how often."""
+        return dict(self._core.unimplemented())
+
+    def close(self) -> None:
+        """Cancels what runs and frees everything."""
+        self._core.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._core.closed
+
+    def __enter__(self) -> LinuxFleet:
+        if self.closed:
+            raise StateError("this fleet is closed; make a new one")
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return (
+            "<LinuxFleet, closed>"
+            if self.closed
+            else f"<LinuxFleet of {self.lanes} lanes on {self.device.id}>"
+        )

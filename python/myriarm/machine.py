@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machine: one lane, with registers as numbers and memory as bytes. A fleet of 1 underneath."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, overload
+
+from .arguments import integer, octets
+from .arrays import LaneArray, MemoryArray
+from .enums import Signal
+from .errors import ArgumentError
+from .fleet import Device, Fleet, Snapshot, require_flat_memory
+from .results import Stop, stop_of
+from .runs import Runner
+
+
+class _Register:
+    """A register of the one lane as an attribute: an int."""
+
+    def __init__(self, name: str, doc: str) -> None:
+        self._name = name
+        self.__doc__ = doc
+
+    @overload
+    def __get__(self, machine: None, owner: Any = None) -> _Register: ...
+    @overload
+    def __get__(self, machine: Any, owner: Any = None) -> int: ...
+    def __get__(self, machine: Any, owner: Any = None) -> Any:
+        if machine is None:
+            return self
+        return int(LaneArray(machine._core, self._name)[0])
+
+    def __set__(self, machine: Any, value: Any) -> None:
+        LaneArray(machine._core, self._name)[0] = integer(value, self._name)
+
+
+class _Registers:
+    """Registers of the one lane as an array."""
+
+    def __init__(self, name: str, doc: str) -> None:
+        self._name = name
+        self.__doc__ = doc
+
+    @overload
+    def __get__(self, machine: None, owner: Any = None) -> _Registers: ...
+    @overload
+    def __get__(self, machine: Any, owner: Any = None) -> LaneArray: ...
+    def __get__(self, machine: Any, owner: Any = None) -> Any:
+        if machine is None:
+            return self
+        return LaneArray(machine._core, self._name, 0)
+
+    def __set__(self, machine: Any, value: Any) -> None:
+        if not (isinstance(value, LaneArray) and value._core is machine._core and value._name == self._name):
+            LaneArray(machine._core, self._name, 0)[...] = value
+
+
+class Machine(Runner):
+    """One program on one processor. Arguments as of Fleet, without lanes.
+
+    x is a live array of shape (31,), v of shape (32, 2) (low half, high half); the other registers are ints.
+    Runs as a Fleet does: run(), run_continuous(), run_mega(), run_self_dispatch(), start(), poll(), wait(),
+    cancel(). Raises ArgumentError, DeviceError, StateError."""
+
+    x = _Registers("x", "x0 to x30, a live array (31,) of uint64")
+    v = _Registers("v", "v0 to v31, a live array (32, 2) of uint64: low half, high half")
+    pc = _Register("pc", "program counter")
+    sp = _Register("sp", "stack pointer")
+    nzcv = _Register("nzcv", "condition flags: N in bit 3, Z 2, C 1, V 0")
+    tpidr = _Register("tpidr", "TPIDR_EL0")
+    fpcr = _Register("fpcr", "FPCR")
+    fpsr = _Register("fpsr", "FPSR")
+    instructions = _Register("instructions", "instructions retired so far")
+    limit = _Register("limit", "it stops with StopReason.budget when `instructions` reaches this")
+
+    def __init__(
+        self,
+        program: Any,
+        *,
+        device: str = "auto",
+        memory: Optional[int] = None,
+        pool: int = 0,
+        memory_policy: str = "private",
+    ) -> None:
+        self._fleet = Fleet(program, device=device, memory=memory, pool=pool, memory_policy=memory_policy)
+        self._core = self._fleet._core
+        if self._fleet.lanes != 1:
+            self._fleet.close()
+            raise ArgumentError("a Machine has one lane; use Fleet for programs with more")
+
+    @property
+    def fleet(self) -> Fleet:
+        """The fleet of 1 underneath."""
+        return self._fleet
+
+    @property
+    def device(self) -> Device:
+        return self._fleet.device
+
+    @property
+    def engine(self) -> str:
+        return self._fleet.engine
+
+    @property
+    def memory_begin(self) -> int:
+        return self._fleet.memory_begin
+
+    @property
+    def memory_end(self) -> int:
+        return self._fleet.memory_end
+
+    @property
+    def memory_policy(self) -> str:
+        return self._fleet.memory_policy
+
+    @property
+    def stop(self) -> Stop:
+        """Why it stopped: Stop(reason, fault, detail, address)."""
+        return stop_of(*self._fleet.stops[0].tolist())
+
+    @property
+    def signal(self) -> Signal:
+        return Signal(int(self._fleet.signals[0]))
+
+    def resume(self) -> None:
+        """Takes the stop, so that the next run goes on."""
+        self._fleet.resume()
+
+    def read(self, address: int, size: int) -> bytes:
+        """Guest memory, whatever its permissions; ArgumentError if not all of it is mapped."""
+        return self._fleet.read(integer(address, "address"), size).tobytes()
+
+    def write(self, address: int, data: Any) -> None:
+        """Writes bytes, or a (size,) uint8 array, to guest memory, whatever its permissions."""
+        content = octets(data, "data")
+        if content.ndim != 1:
+            raise ArgumentError(f"data must have one dimension, not shape {content.shape}")
+        self._fleet.write(integer(address, "address"), content)
+
+    def map(self, address: int, size: int, permissions: str = "rw") -> None:
+        """As Fleet.map()."""
+        self._fleet.map(address, size, permissions)
+
+    def protect(self, address: int, size: int, permissions: str) -> None:
+        """As Fleet.protect()."""
+        self._fleet.protect(address, size, permissions)
+
+    @property
+    def memory(self) -> MemoryArray:
+        """With "shared" and "device-shared" all of its memory where it lies, (memory_end - memory_begin,)
+        uint8."""
+        require_flat_memory(self.memory_policy)
+        return MemoryArray(self._core, 0)
+
+    def snapshot(self) -> Snapshot:
+        """Keeps registers, stop and memory as they are now."""
+        return self._fleet.snapshot()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Goes back to a snapshot of this machine."""
+        self._fleet.restore(snapshot)
+
+    def commit(self) -> None:
+        """As Fleet.commit()."""
+        self._fleet.commit()
+
+    def rollback(self) -> None:
+        """As Fleet.rollback()."""
+        self._fleet.rollback()
+
+    def __repr__(self) -> str:
+        return "<Machine, closed>" if self.closed else f"<Machine on {self.device.id}>"

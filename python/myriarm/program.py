@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is loaded before a fleet is made: bytes at addresses with permissions, and where execution begins."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, List, Optional, Sequence, Tuple, Union
+
+from . import _core
+from .arguments import integer, kind, name_of_file, octets, permission_bits, permission_text
+from .errors import ArgumentError
+
+RAW_MEMORY = 4 << 20
+DEFAULT_MEMORY = 64 << 20
+
+Segment = Tuple[int, bytes, int, str]
+
+
+class Program:
+    """A program image, shared by all lanes; a lane gets its own copy of a page when it first writes to it.
+
+    segments: (address, bytes, size, permissions) each; `bytes` are at the segment's start and the rest of
+    `size` bytes is zero; permissions are letters of "rwx". Segments may share a page, which then has the
+    permissions of both, and may not overlap. entry and stack_pointer: addresses, the pc and sp that lanes
+    begin with. Use Program.raw() for flat machine code and Program.elf() for an ELF file. Raises
+    ArgumentError."""
+
+    def __init__(
+        self,
+        segments: Sequence[Segment],
+        entry: int,
+        stack_pointer: int = 0,
+        *,
+        name: str = "program",
+    ) -> None:
+        listed = []
+        try:
+            quads = [(address, data, size, permissions) for address, data, size, permissions in segments]
+        except (TypeError, ValueError):
+            raise ArgumentError("segments must be tuples of (address, bytes, size, permissions)") from None
+        for i, (address, data, size, permissions) in enumerate(quads):
+            what = f"segments[{i}]"
+            content = octets(data, f"the bytes of {what}")
+            if content.ndim != 1:
+                raise ArgumentError(f"the bytes of {what} must have one dimension")
+            listed.append(
+                (
+                    integer(address, f"the address of {what}"),
+                    content.tobytes(),
+                    integer(size, f"the size of {what}", content.size),
+                    permission_bits(permissions),
+                )
+            )
+        self._core = _core.program(
+            _name(name), listed, integer(entry, "entry"), integer(stack_pointer, "stack_pointer")
+        )
+        self._memory: Optional[int] = None
+
+    @classmethod
+    def _wrap(cls, core: _core.Program, memory: Optional[int]) -> Program:
+        program = cls.__new__(cls)
+        program._core = core
+        program._memory = memory
+        return program
+
+    @classmethod
+    def raw(
+        cls,
+        data: Union[bytes, Any],
+        address: int = 0,
+        *,
+        memory: int = RAW_MEMORY,
+        entry: Optional[int] = None,
+        name: str = "program",
+    ) -> Program:
+        """Machine code at an address in flat memory of `memory` bytes from 0, all of it readable, writable
+        and executable, with sp at its end. data: bytes or a uint8 array; execution begins at `entry`, or at
+        `address`."""
+        content = octets(data, "data")
+        if content.ndim != 1:
+            raise ArgumentError("data must have one dimension")
+        size = integer(memory, "memory", 1)
+        start = None if entry is None else integer(entry, "entry")
+        core = _core.raw_program(_name(name), content.tobytes(), integer(address, "address"), size, start)
+        return cls._wrap(core, size)
+
+    @classmethod
+    def elf(cls, file: Union[str, os.PathLike[str], bytes]) -> Program:
+        """The segments of a static AArch64 ELF file, from a path or its bytes, bare: no stack, no arguments,
+        no system calls. LinuxFleet runs it as a process."""
+        data, name = read_program(file)
+        return cls._wrap(_core.elf_program(data, name), None)
+
+    @property
+    def name(self) -> str:
+        return self._core.name
+
+    @property
+    def segments(self) -> List[Segment]:
+        """(address, bytes, size, permissions) of each."""
+        return [(a, data, size, permission_text(bits)) for a, data, size, bits in self._core.segments]
+
+    @property
+    def entry(self) -> int:
+        return self._core.entry
+
+    @property
+    def stack_pointer(self) -> int:
+        return self._core.stack_pointer
+
+    @property
+    def memory(self) -> Optional[int]:
+        """Bytes of memory that a raw program was made for; None for others."""
+        return self._memory
+
+    def __repr__(self) -> str:
+        return f"<Program {self.name!r}, entry {self.entry:#x}, {len(self.segments)} segments>"
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise ArgumentError(f"name must be a str, not {kind(name)}")
+    return name
+
+
+def read_program(file: Any) -> Tuple[bytes, str]:
+    """The bytes of a program file and what to call it."""
+    if isinstance(file, (bytes, bytearray, memoryview)):
+        return bytes(file), "the ELF file"
+    path = name_of_file(file)
+    return _core.read_file(path), path
+
+
+def placements_of(program: Any, lanes: int, memory: Optional[int]) -> Tuple[List[Tuple[Program, int]], int]:
+    """The programs of a fleet with their lanes, and bytes of its memory."""
+    if isinstance(program, (bytes, bytearray, memoryview)):
+        program = Program.raw(program, memory=RAW_MEMORY if memory is None else memory)
+    if isinstance(program, Program):
+        placements = [(program, lanes)]
+    elif isinstance(program, (list, tuple)):
+        placements = []
+        for i, item in enumerate(program):
+            if not (isinstance(item, (tuple, list)) and len(item) == 2 and isinstance(item[0], Program)):
+                raise ArgumentError(f"program[{i}] must be a pair (Program, lanes), not {kind(item)}")
+            placements.append((item[0], integer(item[1], f"the lanes of program[{i}]", 1)))
+        total = sum(count for _, count in placements)
+        if lanes not in (1, total):
+            raise ArgumentError(f"lanes is {lanes}, but the programs say {total} lanes; leave it out")
+    else:
+        raise ArgumentError(
+            f"program must be a Program, bytes, or a list of (Program, lanes), not {kind(program)}"
+        )
+    if memory is None:
+        memory = max((p.memory or DEFAULT_MEMORY for p, _ in placements), default=DEFAULT_MEMORY)
+    return placements, memory

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A progress bar of a run, drawn by tqdm on a terminal or in a notebook; nothing anywhere else."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any, Callable, Iterator, Optional, Tuple
+
+Tick = Callable[[Tuple[Any, ...]], None]
+
+
+def _in_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    if ipython is None:
+        return False
+    shell = ipython.get_ipython()
+    return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def _bar_class() -> Optional[Any]:
+    """The tqdm that fits where we are, or None."""
+    notebook = _in_notebook()
+    if not notebook and not (sys.stderr is not None and sys.stderr.isatty()):
+        return None
+    try:
+        if notebook:
+            from tqdm.notebook import tqdm
+        else:
+            from tqdm import tqdm
+    except ImportError:
+        return None
+    return tqdm
+
+
+@contextlib.contextmanager
+def make_tick(progress: Any, instructions: Optional[int], lanes: int) -> Iterator[Optional[Tick]]:
+    """What a run calls with its poll some times a second, or None. instructions: the most of each lane, or
+    None."""
+    bar_class = _bar_class() if progress else None
+    if bar_class is None:
+        yield None
+        return
+    total = None if instructions is None else instructions * lanes
+    with bar_class(total=total, unit=" instructions", unit_scale=True) as bar:
+
+        def tick(poll: Tuple[Any, ...]) -> None:
+            _, retired, lanes_running, _, _ = poll
+            bar.set_postfix_str(f"{lanes_running} of {lanes} lanes run", refresh=False)
+            bar.update(max(0, retired - bar.n))
+
+        yield tick

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs report, as plain values. Counts are exact and the same on every device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, NamedTuple, Tuple
+
+import numpy as np
+
+from . import _core
+from .enums import FaultKind, Signal, StopReason
+
+STOP_DTYPE = np.dtype(
+    {
+        "names": ["reason", "fault", "detail", "address"],
+        "formats": ["u1", "u1", "u4", "u8"],
+        "offsets": [0, 1, 4, 8],
+        "itemsize": 16,
+    }
+)
+"""An element of Fleet.stops: StopReason, FaultKind, detail, address; see Stop."""
+
+SIGNAL_OF_REASON = np.array(_core.SIGNAL_OF_REASON, dtype=np.uint8)
+
+
+class Stop(NamedTuple):
+    """The stop of one lane."""
+
+    reason: StopReason
+    """why it stopped; StopReason.none if it has not"""
+    fault: FaultKind
+    """for reason fault, what was wrong"""
+    detail: int
+    """imm16 of SVC, BRK, HLT; the exit status of an exited lane"""
+    address: int
+    """fault: the first inaccessible byte; undefined: the instruction word"""
+
+
+def stop_of(reason: int, fault: int, detail: int, address: int) -> Stop:
+    return Stop(StopReason(reason), FaultKind(fault), int(detail), int(address))
+
+
+def stops_by_name(counts: Tuple[int, ...]) -> Dict[str, int]:
+    """Lanes by the name of their stop's reason, without those that no lane has."""
+    return {StopReason(reason).name: count for reason, count in enumerate(counts) if count}
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What one run did."""
+
+    instructions: int
+    """retired in this run, over all lanes"""
+    batches: int
+    """dispatches of the engine, or batches of the device's own"""
+    seconds: float
+    """wall time"""
+    stopped: int
+    """lanes that have a stop now"""
+    lanes_left: int
+    """lanes that go on in the next run"""
+    timed_out: bool
+    """whether the time-out ended it"""
+    stops: Dict[str, int]
+    """how many lanes got which stop, by the name of the reason; served system calls do not count"""
+    signal: Signal
+    """the most urgent of these stops: fault, syscall, breakpoint, cancelled, halt; else checkpoint"""
+
+    @property
+    def ips(self) -> float:
+        """Instructions per second, over all lanes."""
+        return self.instructions / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def signal_name(self) -> str:
+        """ "HALT", "SYSCALL", "CHECKPOINT", "FAULT", "BREAKPOINT" or "CANCELLED"."""
+        return self.signal.name.upper()
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What happened in one batch of a continuous run."""
+
+    batch: int
+    """its number, from 0"""
+    instructions: int
+    """retired in it, over all lanes"""
+    lanes_left: int
+    """lanes that have budget for another batch"""
+    stops: Dict[str, int]
+    """how many lanes got which stop in it, by the name of the reason"""
+    signal: Signal
+    """the most urgent of these stops; checkpoint if there was none"""
+
+
+@dataclass(frozen=True)
+class Poll:
+    """A look at a run in progress, or at the last one."""
+
+    running: bool
+    instructions: int
+    """retired so far in this run, over all lanes; at least, while it runs"""
+    lanes_running: int
+    """lanes without a stop"""
+    seconds: float
+    """since the run began, to its end"""
+    signal: Signal
+    """of the run, when it has ended"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the process in one lane. Unpacks as (stop, exit_status, signal)."""
+
+    stop: Stop
+    exit_status: int
+    """0 to 255 if it exited, else -1"""
+    signal: int
+    """the number of the signal that Linux would have sent; 0 for none"""
+
+    def __iter__(self) -> Any:
+        return iter((self.stop, self.exit_status, self.signal))
+
+
+def run_result(values: Tuple[Any, ...]) -> RunResult:
+    instructions, batches, seconds, stopped, left, timed_out, stops, signal = values
+    return RunResult(
+        instructions, batches, seconds, stopped, left, timed_out, stops_by_name(stops), Signal(signal)
+    )
+
+
+def batch_report(
+    batch: int, instructions: int, left: int, stops: Tuple[int, ...], signal: int
+) -> BatchReport:
+    return BatchReport(batch, instructions, left, stops_by_name(stops), Signal(signal))
+
+
+def poll_of(values: Tuple[Any, ...]) -> Poll:
+    running, instructions, lanes_running, seconds, signal = values
+    return Poll(running, instructions, lanes_running, seconds, Signal(signal))

@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs: what Fleet, Machine and LinuxFleet share of it, and the handlers that Python gives to a run."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from .arguments import U8, U32, U64, count, integer, kind, seconds, wait_seconds, words
+from .enums import Mode, Signal
+from .errors import ArgumentError, StateError
+from .progress import make_tick
+from .results import BatchReport, Poll, RunResult, batch_report, poll_of, run_result
+
+BATCH = 10_000_000
+
+_R = TypeVar("_R", bound="Runner")
+
+
+class SyscallBatch:
+    """The lanes that stopped at an SVC, all in one call; element i is the same lane in every array."""
+
+    def __init__(
+        self, fleet: Any, lanes: U32, numbers: U64, immediates: U32, arguments: U64, results: U64, actions: U8
+    ) -> None:
+        self.fleet = fleet
+        """the Fleet, or Machine, whose registers and memory the handler may read and write, but not run"""
+        self.lanes = lanes
+        """(n,) uint32, the numbers of the lanes"""
+        self.numbers = numbers
+        """(n,) uint64, x8, where Linux has the number of the call"""
+        self.immediates = immediates
+        """(n,) uint32, imm16 of the SVC"""
+        self.arguments = arguments
+        """(n, 6) uint64, x0 to x5"""
+        self._results = results
+        self._actions = actions
+
+    def __len__(self) -> int:
+        return int(self.lanes.size)
+
+    @property
+    def results(self) -> U64:
+        """(n,) uint64, what x0 becomes; holds x0. Writable; assigned integers may be negative."""
+        return self._results
+
+    @results.setter
+    def results(self, values: Any) -> None:
+        self._results[:] = _result_words(values, self._results.shape)
+
+    @property
+    def actions(self) -> U8:
+        """(n,) uint8 of SyscallAction; holds resume. Writable."""
+        return self._actions
+
+    @actions.setter
+    def actions(self, values: Any) -> None:
+        array = words(values, "actions")
+        if array.size and array.max() > 255:
+            raise ArgumentError(f"actions holds {array.max()}; use SyscallAction.resume, stop or exit")
+        try:
+            self._actions[:] = array.astype(np.uint8)
+        except ValueError:
+            raise ArgumentError(f"actions have shape {array.shape} for {len(self)} lanes") from None
+
+
+OnBatch = Callable[[BatchReport], Any]
+OnSyscall = Callable[[SyscallBatch], Any]
+
+
+def _result_words(values: Any, shape: Tuple[int, ...]) -> U64:
+    """Results as registers hold them: negative ones in two's complement, as Linux returns errors."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError):
+        raise ArgumentError(f"on_syscall returned {kind(values)}; return integers, or None") from None
+    if array.dtype.kind == "i":
+        array = array.astype(np.int64).reshape(array.shape).view(np.uint64)
+    elif array.dtype.kind != "u":
+        raise ArgumentError(f"on_syscall returned {kind(values)}; return integers, or None")
+    try:
+        return np.broadcast_to(np.asarray(array, dtype=np.uint64), shape)
+    except ValueError:
+        raise ArgumentError(
+            f"on_syscall returned shape {np.shape(values)} for {shape[0]} lanes; return one result for each"
+        ) from None
+
+
+class Runner:
+    """Running, in every mode. Handlers run in a thread of the library while a run is in progress."""
+
+    _core: _core.Fleet
+
+    def _options(
+        self,
+        mode: Mode,
+        instructions: Any,
+        instructions_per_batch: Any,
+        max_batches: Any,
+        timeout: Any,
+        go_on: Any,
+        on_batch: Optional[OnBatch],
+        on_syscall: Optional[OnSyscall],
+    ) -> Dict[str, Any]:
+        for name, handler in (("on_batch", on_batch), ("on_syscall", on_syscall)):
+            if handler is not None and not callable(handler):
+                raise ArgumentError(f"{name} must be a function, not {kind(handler)}")
+        if not isinstance(go_on, (bool, np.bool_)):
+            raise ArgumentError(f"go_on must be True or False, not {kind(go_on)}")
+        return {
+            "mode": int(mode),
+            "instructions": count(instructions, "instructions"),
+            "instructions_per_batch": integer(instructions_per_batch, "instructions_per_batch", 1),
+            "max_batches": count(max_batches, "max_batches"),
+            "timeout": seconds(timeout, "timeout"),
+            "go_on": bool(go_on),
+            "on_batch": None if on_batch is None else _batch_handler(on_batch),
+            "on_syscall": None if on_syscall is None else self._syscall_handler(on_syscall),
+        }
+
+    def _syscall_handler(self, user: OnSyscall) -> Callable[..., None]:
+        # The run must not keep alive the fleet that it runs in.
+        reference = weakref.ref(self)
+
+        def serve(
+            lanes: U32, numbers: U64, immediates: U32, arguments: U64, results: U64, actions: U8
+        ) -> None:
+            batch = SyscallBatch(reference(), lanes, numbers, immediates, arguments, results, actions)
+            answer = user(batch)
+            if answer is not None:
+                batch.results = answer
+
+        return serve
+
+    def _run(self, options: Dict[str, Any], progress: Any) -> RunResult:
+        total = options["instructions"]
+        with make_tick(progress, None if total == _core.ENDLESS else total, self._core.lanes) as tick:
+            return run_result(self._core.run(options, tick))
+
+    def run(
+        self,
+        instructions: Optional[int] = None,
+        *,
+        timeout: Optional[float] = None,
+        go_on: bool = True,
+        on_syscall: Optional[OnSyscall] = None,
+        progress: bool = False,
+    ) -> RunResult:
+        """Runs until every lane has a stop, in one dispatch.
+
+        instructions: the most that each lane retires in this call; one that has then has StopReason.budget.
+        None: no limit but the lanes' own (`limit`). timeout: seconds; the lanes that still run then have
+        StopReason.cancelled. go_on: whether lanes that an earlier run left with budget or cancelled run too.
+        on_syscall(SyscallBatch) serves the lanes that stop at an SVC, and they go on; it may return a result
+        or an array of (n,) results. progress: a bar on a terminal or in a notebook, where tqdm is installed.
+        Ctrl-C cancels the run and raises KeyboardInterrupt; what a handler raises ends the run and comes out
+        here. Lanes are then resumable. Raises ArgumentError, StateError or DeviceError, never for what a
+        guest does."""
+        return self._run(
+            self._options(Mode.run, instructions, BATCH, None, timeout, go_on, None, on_syscall), progress
+        )
+
+    def run_continuous(
+        self,
+        instructions: Optional[int] = None,
+        *,
+        instructions_per_batch: int = BATCH,
+        max_batches: Optional[int] = None,
+        timeout: Optional[float] = None,
+        go_on: bool = True,
+        on_batch: Optional[OnBatch] = None,
+        on_syscall: Optional[OnSyscall] = None,
+        progress: bool = False,
+    ) -> RunResult:
+        """Runs in batches that the host starts, of at most instructions_per_batch of each lane, at most
+        max_batches. on_batch(BatchReport) is called after each; the run ends when it returns False. Otherwise
+        as run()."""
+        return self._run(
+            self._options(
+                Mode.continuous,
+                instructions,
+                instructions_per_batch,
+                max_batches,
+                timeout,
+                go_on,
+                on_batch,
+                on_syscall,
+            ),
+            progress,
+        )
+
+    def run_mega(
+        self,
+        instructions: int,
+        *,
+        timeout: Optional[float] = None,
+        go_on: bool = True,
+        on_syscall: Optional[OnSyscall] = None,
+        progress: bool = False,
+    ) -> RunResult:
+        """Runs a whole budget in one dispatch: run(), with `instructions` required."""
+        if instructions is None:
+            raise ArgumentError(
+                "run_mega needs a number of instructions; use run() for a run without a limit"
+            )
+        return self._run(
+            self._options(Mode.mega, instructions, BATCH, None, timeout, go_on, None, on_syscall), progress
+        )
+
+    def run_self_dispatch(
+        self,
+        instructions: Optional[int] = None,
+        *,
+        instructions_per_batch: int = BATCH,
+        max_batches: Optional[int] = None,
+        timeout: Optional[float] = None,
+        go_on: bool = True,
+        on_syscall: Optional[OnSyscall] = None,
+        progress: bool = False,
+    ) -> RunResult:
+        """Runs in batches each of which the one before starts on the device, without the host. On the CPU as
+        run_continuous(). Otherwise as run()."""
+        return self._run(
+            self._options(
+                Mode.self_dispatch,
+                instructions,
+                instructions_per_batch,
+                max_batches,
+                timeout,
+                go_on,
+                None,
+                on_syscall,
+            ),
+            progress,
+        )
+
+    def start(
+        self,
+        instructions: Optional[int] = None,
+        *,
+        mode: Union[str, Mode] = "run",
+        instructions_per_batch: int = BATCH,
+        max_batches: Optional[int] = None,
+        timeout: Optional[float] = None,
+        go_on: bool = True,
+        on_batch: Optional[OnBatch] = None,
+        on_syscall: Optional[OnSyscall] = None,
+    ) -> None:
+        """Begins a run and returns at once. mode: "run", "continuous", "mega" or "self_dispatch", with the
+        options of that mode. Until wait() has given its result only poll(), poll_lanes(), is_running(),
+        cancel() and wait() may be called; anything else is a StateError."""
+        if isinstance(mode, str):
+            if mode not in Mode.__members__:
+                raise ArgumentError(f"mode is {mode!r}; it is one of {', '.join(Mode.__members__)}")
+            mode = Mode[mode]
+        elif not isinstance(mode, Mode):
+            raise ArgumentError(f"mode must be a str or a Mode, not {kind(mode)}")
+        if mode == Mode.mega and instructions is None:
+            raise ArgumentError('mode "mega" needs a number of instructions')
+        self._core.start(
+            self._options(
+                mode, instructions, instructions_per_batch, max_batches, timeout, go_on, on_batch, on_syscall
+            )
+        )
+
+    def is_running(self) -> bool:
+        """Whether a run that was started is in progress. May be called from any thread."""
+        return self._core.is_running()
+
+    def poll(self) -> Poll:
+        """How far the run is, without waiting for the device. May be called from any thread."""
+        return poll_of(self._core.poll())
+
+    def poll_lanes(self) -> Tuple[U64, npt.NDArray[np.uint8]]:
+        """For each lane the instructions retired so far in all, (lanes,) uint64, and its Signal, (lanes,)
+        uint8. May be called from any thread."""
+        instructions = np.zeros(self._core.lanes, np.uint64)
+        signals = np.zeros(self._core.lanes, np.uint8)
+        self._core.poll_lanes(instructions, signals)
+        return instructions, signals
+
+    def wait(self, timeout: Optional[float] = None) -> Optional[RunResult]:
+        """The result of the run that start() began, when it has ended; None if it goes on after `timeout`
+        seconds. Raises what ended it: a handler's exception, a DeviceError; StateError if none was started.
+        Ctrl-C ends the waiting and not the run."""
+        result = self._core.wait(wait_seconds(timeout))
+        return None if result is None else run_result(result)
+
+    def cancel(self) -> None:
+        """Ends the run: its lanes stop with StopReason.cancelled at an instruction boundary, within 100 ms,
+        and go on in the next run. If none is in progress, the next one ends at once. May be called from any
+        thread."""
+        self._core.cancel()
+
+    def close(self) -> None:
+        """Cancels what runs and frees everything. Arrays that were shared with other libraries stay valid."""
+        self._core.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._core.closed
+
+    def __enter__(self: _R) -> _R:
+        if self.closed:
+            raise StateError("this fleet is closed; make a new one")
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+
+def _batch_handler(user: OnBatch) -> Callable[..., bool]:
+    def report(batch: int, instructions: int, left: int, stops: Tuple[int, ...], signal: int) -> bool:
+        answer = user(batch_report(batch, instructions, left, stops, signal))
+        return not (isinstance(answer, (bool, np.bool_)) and not answer)
+
+    return report
+
+
+__all__: List[str] = ["Runner", "SyscallBatch", "OnBatch", "OnSyscall", "Signal"]

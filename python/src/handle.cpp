@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a fleet in Python: who may use it when, runs with handlers and interrupts, closing.
+#include "handle.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+
+namespace myriarm::python {
+namespace {
+
+constexpr double kLookSeconds = 0.05;
+
+/// Thrown through the library in place of a Python exception, which is kept aside with its traceback.
+struct HandlerFailed : std::exception {
+  const char* what() const noexcept override { return "a Python handler raised an exception"; }
+};
+
+/// A Python object that threads without the GIL may hold and drop.
+std::shared_ptr<nb::object> keep(nb::object object) {
+  return {new nb::object(std::move(object)), [](nb::object* kept) {
+            nb::gil_scoped_acquire gil;
+            delete kept;
+          }};
+}
+
+template <class T>
+nb::object copied(std::span<T> values, std::initializer_list<size_t> shape) {
+  using Value = std::remove_const_t<T>;
+  auto* data = new Value[values.size() ? values.size() : 1];
+  std::copy(values.begin(), values.end(), data);
+  nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<Value*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, Value>(data, shape, owner));
+}
+
+nb::object tuple_of_stops(const std::array<uint64_t, kStopReasons>& stops) {
+  nb::list list;
+  for (uint64_t n : stops) list.append(n);
+  return nb::tuple(list);
+}
+
+void serve(const nb::object& handler, const SyscallBatch& batch) {
+  size_t n = batch.lanes.size();
+  std::vector<uint8_t> actions(n);
+  for (size_t i = 0; i < n; ++i) actions[i] = static_cast<uint8_t>(batch.actions[i]);
+  nb::object results_object = copied(batch.results, {n});
+  nb::object actions_object = copied(std::span<uint8_t>(actions), {n});
+  handler(copied(batch.lanes, {n}), copied(batch.numbers, {n}), copied(batch.immediates, {n}),
+          copied(batch.arguments, {n, 6}), results_object, actions_object);
+  auto results = nb::cast<Column<uint64_t>>(results_object);
+  auto decided = nb::cast<Column<uint8_t>>(actions_object);
+  for (size_t i = 0; i < n; ++i) {
+    batch.results[i] = results.data()[i];
+    uint8_t action = decided.data()[i];
+    if (action > static_cast<uint8_t>(SyscallAction::exit)) {
+      throw ArgumentError("on_syscall: action " + std::to_string(action) + " of lane " +
+                          std::to_string(batch.lanes[i]) + " is none; use SyscallAction.resume, stop or exit");
+    }
+    batch.actions[i] = static_cast<SyscallAction>(action);
+  }
+}
+
+}  // namespace
+
+nb::object tuple_of(const RunResult& r) {
+  return nb::make_tuple(r.instructions, r.batches, r.seconds, r.stopped, r.lanes_left, r.timed_out,
+                        tuple_of_stops(r.stops), static_cast<int>(r.signal));
+}
+nb::object tuple_of(const Poll& p) {
+  return nb::make_tuple(p.running, p.instructions, p.lanes_running, p.seconds, static_cast<int>(p.signal));
+}
+
+Fleet& FleetOwner::fleet() {
+  if (closed) throw StateError("the fleet is closed; make a new one");
+  return process ? process->fleet() : *own;
+}
+
+void FleetOwner::drop_export() {
+  if (exports.fetch_sub(1) != 1 || !closed) return;
+  try {
+    (process ? process->fleet() : *own).close();
+  } catch (const Error&) {  // the owner's end closes it
+  }
+}
+
+FleetHandle::~FleetHandle() {
+  try {
+    close();  // arrays may keep the fleet, but no run may call this handle from now on
+  } catch (const std::exception&) {
+  }
+  nb::gil_scoped_release free;
+  owner_.reset();
+}
+
+LinuxFleet& FleetHandle::process() const {
+  fleet();
+  if (!owner_->process) throw StateError("this fleet has no Linux process; make a LinuxFleet");
+  return *owner_->process;
+}
+
+void FleetHandle::close() {
+  if (closed()) return;
+  Fleet& fleet = this->fleet();
+  nb::gil_scoped_release free;
+  if (owner_->exports == 0) {
+    fleet.close();
+  } else {
+    // What is shared must stay, so only what runs ends.
+    if (fleet.is_running()) fleet.cancel();
+    try {
+      fleet.wait(-1);
+    } catch (const StateError&) {     // no run was started
+    } catch (const HandlerFailed&) {  // nobody is left to hear of it
+    }
+  }
+  owner_->closed = true;
+}
+
+FleetHandle::Waiting::Waiting(FleetHandle& handle) : handle_(handle) {
+  if (handle_.waiting_.exchange(true)) {
+    throw StateError("another thread waits for a run of this fleet; use a fleet from one thread at a time");
+  }
+}
+
+RunOptions FleetHandle::run_options(const nb::dict& given) {
+  RunOptions options;
+  options.mode = static_cast<Mode>(nb::cast<int>(given["mode"]));
+  options.instructions = nb::cast<uint64_t>(given["instructions"]);
+  options.instructions_per_batch = nb::cast<uint64_t>(given["instructions_per_batch"]);
+  options.max_batches = nb::cast<uint64_t>(given["max_batches"]);
+  options.timeout = nb::cast<double>(given["timeout"]);
+  options.go_on = nb::cast<bool>(given["go_on"]);
+  // Runs what Python gave, and keeps what it raised.
+  auto guarded = [this](auto&& body) {
+    try {
+      body();
+    } catch (nb::python_error& error) {
+      failure_.emplace(error);
+      throw HandlerFailed();
+    }
+  };
+  if (nb::object handler = given["on_batch"]; !handler.is_none()) {
+    options.on_batch = [this, guarded, kept = keep(handler)](Fleet&, const BatchReport& report) {
+      nb::gil_scoped_acquire gil;
+      bool go_on = true;
+      guarded([&] {
+        go_on = nb::cast<bool>((*kept)(report.batch, report.instructions, report.lanes_left,
+                                       tuple_of_stops(report.stops), static_cast<int>(report.signal)));
+      });
+      return go_on;
+    };
+  }
+  if (nb::object handler = given["on_syscall"]; !handler.is_none()) {
+    options.on_syscall = [this, guarded, kept = keep(handler)](Fleet&, const SyscallBatch& batch) {
+      nb::gil_scoped_acquire gil;
+      guarded([&] { serve(*kept, batch); });
+    };
+  }
+  return options;
+}
+
+nb::object FleetHandle::collect(double seconds) {
+  std::optional<RunResult> result;
+  try {
+    nb::gil_scoped_release free;
+    result = fleet().wait(seconds);
+  } catch (const HandlerFailed&) {
+    nb::python_error error(std::move(*failure_));
+    failure_.reset();
+    throw error;
+  }
+  return result ? tuple_of(*result) : nb::none();
+}
+
+void FleetHandle::start(nb::dict given) {
+  RunOptions options = run_options(given);
+  nb::gil_scoped_release free;
+  fleet().start(options);
+}
+
+nb::object FleetHandle::wait(double seconds) {
+  Waiting waiting(*this);
+  for (double left = seconds;; left -= kLookSeconds) {
+    bool last = seconds >= 0 && left <= kLookSeconds;
+    nb::object result = collect(last ? std::max(left, 0.0) : kLookSeconds);
+    if (last || !result.is_none()) return result;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+}
+
+nb::object FleetHandle::run(nb::dict given, nb::object tick) {
+  Waiting waiting(*this);
+  start(std::move(given));
+  try {
+    while (true) {
+      nb::object result = collect(kLookSeconds);
+      if (!tick.is_none()) tick(poll());
+      if (!result.is_none()) return result;
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+  } catch (nb::python_error&) {
+    nb::gil_scoped_release free;
+    try {
+      if (fleet().is_running()) fleet().cancel();
+      fleet().wait(-1);
+    } catch (...) {  // it was collected, or ended by an exception of its own: the first one counts
+    }
+    throw;
+  }
+}
+
+nb::object FleetHandle::run_process(nb::object tick) {
+  Waiting waiting(*this);
+  LinuxFleet& process = this->process();
+  // The library runs processes in the caller's thread; this one must stay free to hear of Ctrl-C.
+  RunResult result;
+  std::exception_ptr failed;
+  std::atomic<bool> done{false};
+  std::mutex lock;
+  std::condition_variable ended;
+  std::thread runner([&] {
+    try {
+      result = process.run();
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    std::lock_guard guard(lock);
+    done = true;
+    ended.notify_one();
+  });
+  std::optional<nb::python_error> interrupt;
+  while (!done) {
+    {
+      nb::gil_scoped_release free;
+      std::unique_lock guard(lock);
+      ended.wait_for(guard, std::chrono::duration<double>(kLookSeconds), [&] { return done.load(); });
+    }
+    if (interrupt) continue;
+    try {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (!tick.is_none()) tick(poll());
+    } catch (nb::python_error& error) {
+      interrupt.emplace(error);
+      process.cancel();
+    }
+  }
+  {
+    nb::gil_scoped_release free;
+    runner.join();
+  }
+  if (interrupt) throw nb::python_error(*interrupt);
+  if (failed) std::rethrow_exception(failed);
+  return tuple_of(result);
+}
+
+nb::object FleetHandle::poll() {
+  Poll poll;
+  {
+    nb::gil_scoped_release free;
+    poll = fleet().poll();
+  }
+  return tuple_of(poll);
+}
+
+void FleetHandle::cancel() {
+  nb::gil_scoped_release free;
+  Fleet& fleet = this->fleet();
+  if (owner_->process) owner_->process->cancel();
+  else fleet.cancel();
+}
+
+bool FleetHandle::is_running() {
+  nb::gil_scoped_release free;
+  return fleet().is_running();
+}
+
+}  // namespace myriarm::python

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// myriarm._core: devices, programs, making fleets, and the exceptions. Python's own code in python/myriarm is what users
+// see; this module has no names of its own for them.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "handle.h"
+
+namespace myriarm::python {
+namespace {
+
+std::vector<uint8_t> bytes_of(const nb::bytes& bytes) {
+  const auto* data = static_cast<const uint8_t*>(bytes.data());
+  return {data, data + bytes.size()};
+}
+
+/// A program, made once and never changed.
+struct ProgramHandle {
+  Program program;
+};
+
+FleetOptions options_of(const nb::dict& given) {
+  FleetOptions options;
+  options.device = nb::cast<std::string>(given["device"]);
+  options.lanes = nb::cast<uint64_t>(given["lanes"]);
+  options.memory = nb::cast<uint64_t>(given["memory"]);
+  options.pool = nb::cast<uint64_t>(given["pool"]);
+  options.threads = nb::cast<unsigned>(given["threads"]);
+  options.memory_policy = static_cast<MemoryPolicy>(nb::cast<int>(given["memory_policy"]));
+  return options;
+}
+
+std::shared_ptr<FleetHandle> make_fleet(nb::list programs, nb::dict given) {
+  FleetOptions options = options_of(given);
+  std::vector<Placement> placements;
+  for (nb::handle item : programs) {
+    auto pair = nb::cast<nb::tuple>(item);
+    placements.push_back({nb::cast<const ProgramHandle&>(pair[0]).program, nb::cast<uint64_t>(pair[1])});
+  }
+  auto owner = std::make_shared<FleetOwner>();
+  {
+    nb::gil_scoped_release free;
+    owner->own.emplace(placements, options);
+  }
+  return std::make_shared<FleetHandle>(std::move(owner));
+}
+
+std::shared_ptr<FleetHandle> make_process(nb::bytes file, const std::string& name, nb::dict given,
+                                          std::vector<std::string> arguments, std::vector<std::string> environment,
+                                          nb::bytes input, uint64_t seed) {
+  FleetOptions options = options_of(given);
+  LinuxOptions process;
+  process.arguments = std::move(arguments);
+  process.environment = std::move(environment);
+  process.standard_input = bytes_of(input);
+  process.seed = seed;
+  std::vector<uint8_t> bytes = bytes_of(file);
+  auto owner = std::make_shared<FleetOwner>();
+  {
+    nb::gil_scoped_release free;
+    owner->process = std::make_unique<LinuxFleet>(parse_elf(bytes, name), options, process);
+  }
+  return std::make_shared<FleetHandle>(std::move(owner));
+}
+
+ProgramHandle program_of_segments(std::string name, nb::list segments, uint64_t entry, uint64_t stack_pointer) {
+  Program program{std::move(name), {}, entry, stack_pointer};
+  for (nb::handle item : segments) {
+    auto parts = nb::cast<nb::tuple>(item);
+    program.segments.push_back({nb::cast<uint64_t>(parts[0]), nb::cast<uint64_t>(parts[2]),
+                                nb::cast<uint32_t>(parts[3]), bytes_of(nb::cast<nb::bytes>(parts[1]))});
+  }
+  return {std::move(program)};
+}
+
+nb::object segments_of(const ProgramHandle& handle) {
+  nb::list list;
+  for (const Segment& s : handle.program.segments) {
+    list.append(nb::make_tuple(s.address, nb::bytes(s.bytes.data(), s.bytes.size()), s.size, s.permissions));
+  }
+  return list;
+}
+
+template <class Enum>
+nb::object names_of(unsigned count) {
+  nb::list list;
+  for (unsigned i = 0; i < count; ++i) list.append(name(static_cast<Enum>(i)));
+  return nb::tuple(list);
+}
+
+/// Name of each piece of lane state and its number.
+nb::object field_numbers() {
+  nb::dict fields;
+  auto add = [&](const std::string& name, Field field) { fields[name.c_str()] = static_cast<unsigned>(field); };
+  for (unsigned n = 0; n < 31; ++n) add("x" + std::to_string(n), x(n));
+  for (unsigned n = 0; n < 32; ++n) add("v" + std::to_string(n) + "_low", v_low(n));
+  for (unsigned n = 0; n < 32; ++n) add("v" + std::to_string(n) + "_high", v_high(n));
+  add("sp", Field::sp);
+  add("pc", Field::pc);
+  add("nzcv", Field::nzcv);
+  add("tpidr", Field::tpidr);
+  add("fpcr", Field::fpcr);
+  add("fpsr", Field::fpsr);
+  add("instructions", Field::instructions);
+  add("limit", Field::limit);
+  return fields;
+}
+
+/// The classes of myriarm/errors.py; they live as long as the process.
+struct Errors {
+  PyObject *error, *argument, *device, *state;
+};
+
+void register_errors() {
+  nb::module_ module = nb::module_::import_("myriarm.errors");
+  auto take = [&](const char* name) { return nb::object(module.attr(name)).release().ptr(); };
+  static Errors errors;
+  errors = {take("Error"), take("ArgumentError"), take("DeviceError"), take("StateError")};
+  nb::register_exception_translator(
+      [](const std::exception_ptr& thrown, void*) {
+        try {
+          std::rethrow_exception(thrown);
+        } catch (const ArgumentError& e) {
+          PyErr_SetString(errors.argument, e.what());
+        } catch (const DeviceError& e) {
+          PyErr_SetString(errors.device, e.what());
+        } catch (const StateError& e) {
+          PyErr_SetString(errors.state, e.what());
+        } catch (const Error& e) {
+          PyErr_SetString(errors.error, e.what());
+        }
+      },
+      nullptr);
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  register_errors();
+  module.attr("__version__") = MYRIARM_VERSION;
+  module.attr("ENDLESS") = kEndless;
+  module.attr("TEAM_LANES") = kTeamLanes;
+  module.attr("PAGE_BYTES") = kPageBytes;
+  module.attr("FIELDS") = field_numbers();
+  module.attr("STOP_REASONS") = names_of<StopReason>(kStopReasons);
+  module.attr("FAULT_KINDS") = names_of<FaultKind>(6);
+  module.attr("SIGNALS") = names_of<Signal>(7);
+  nb::list signals;
+  for (unsigned r = 0; r < kStopReasons; ++r) signals.append(static_cast<int>(signal_of(static_cast<StopReason>(r))));
+  module.attr("SIGNAL_OF_REASON") = nb::tuple(signals);
+
+  module.def("devices", [] {
+    std::vector<Device> found;
+    {
+      nb::gil_scoped_release free;
+      found = devices();
+    }
+    nb::list list;
+    for (const Device& d : found) list.append(nb::make_tuple(d.id, d.name, d.memory_bytes, d.units));
+    return list;
+  });
+  module.def("cuda_unavailable_reason", &cuda_unavailable_reason, nb::call_guard<nb::gil_scoped_release>());
+  module.def("disassemble", &disassemble, nb::arg("word"), nb::arg("pc"));
+  module.def("read_file", [](const std::string& path) {
+    std::vector<uint8_t> bytes;
+    {
+      nb::gil_scoped_release free;
+      bytes = read_file(path);
+    }
+    return nb::bytes(bytes.data(), bytes.size());
+  });
+
+  nb::class_<ProgramHandle>(module, "Program")
+      .def_prop_ro("name", [](const ProgramHandle& p) { return p.program.name; })
+      .def_prop_ro("entry", [](const ProgramHandle& p) { return p.program.entry; })
+      .def_prop_ro("stack_pointer", [](const ProgramHandle& p) { return p.program.stack_pointer; })
+      .def_prop_ro("segments", segments_of);
+  module.def("program", program_of_segments, nb::arg("name"), nb::arg("segments"), nb::arg("entry"),
+             nb::arg("stack_pointer"));
+  module.def(
+      "raw_program",
+      [](std::string name, nb::bytes bytes, uint64_t address, uint64_t memory, std::optional<uint64_t> entry) {
+        Program program = raw_program(std::move(name), bytes_of(bytes), address, memory);
+        if (entry) program.entry = *entry;
+        return ProgramHandle{std::move(program)};
+      },
+      nb::arg("name"), nb::arg("bytes"), nb::arg("address"), nb::arg("memory"), nb::arg("entry").none());
+  module.def(
+      "elf_program",
+      [](nb::bytes file, const std::string& name) { return ProgramHandle{parse_elf(bytes_of(file), name).program}; },
+      nb::arg("file"), nb::arg("name"));
+
+  bind_fleet(module);
+  module.def("fleet", make_fleet, nb::arg("programs"), nb::arg("options"));
+  module.def("process", make_process, nb::arg("file"), nb::arg("name"), nb::arg("options"), nb::arg("arguments"),
+             nb::arg("environment"), nb::arg("input"), nb::arg("seed"));
+}
+
+}  // namespace myriarm::python

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The installed package itself: its version, its names, its script, and that it says what the C++ library
+says."""
+
+import importlib.metadata
+import os
+import pathlib
+import subprocess
+import sys
+
+import myriarm
+import pytest
+from myriarm import _core
+
+SOURCE = pathlib.Path(os.environ.get("MYRIARM_SOURCE", pathlib.Path(__file__).parents[2]))
+DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
+SCRIPT = pathlib.Path(sys.executable).parent / "myriarm"
+
+
+def script(*arguments):
+    return subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, timeout=300)
+
+
+def test_version_is_that_of_the_header():
+    header = (SOURCE / "include" / "myriarm" / "version.h").read_text()
+    assert f'"{myriarm.__version__}"' in header
+    assert importlib.metadata.version("myriarm") == myriarm.__version__
+
+
+def test_enums_are_those_of_the_library():
+    assert _core.STOP_REASONS == tuple(reason.name for reason in myriarm.StopReason)
+    assert _core.FAULT_KINDS == tuple(fault.name for fault in myriarm.FaultKind)
+    assert _core.SIGNALS == tuple(signal.name for signal in myriarm.Signal)
+
+
+def test_types_travel_with_the_package():
+    folder = pathlib.Path(myriarm.__file__).parent
+    assert (folder / "py.typed").is_file()
+    assert (folder / "_core.pyi").is_file()
+
+
+def test_stub_has_every_name_of_the_module():
+    stub = (pathlib.Path(myriarm.__file__).parent / "_core.pyi").read_text()
+    for holder in (_core, _core.Fleet, _core.Program, _core.Snapshot):
+        for name in vars(holder):
+            if not name.startswith("_"):
+                assert f" {name}(" in stub or f"\n{name}: " in stub or f"class {name}:" in stub, name
+
+
+def test_devices_begin_with_the_cpu():
+    first = myriarm.devices()[0]
+    assert (first.id, first.units > 0, first.memory_bytes > 0) == ("cpu", True, True)
+    assert isinstance(myriarm.cuda_unavailable_reason(), str)
+
+
+def test_disassemble():
+    assert myriarm.disassemble(0x91000400) == "add x0, x0, #0x1"
+    assert myriarm.disassemble(0x14000000, pc=0x1000).endswith("0x1000")
+    with pytest.raises(myriarm.ArgumentError, match="word"):
+        myriarm.disassemble(2**32)
+
+
+def test_errors_are_what_python_expects():
+    assert issubclass(myriarm.ArgumentError, (myriarm.Error, ValueError))
+    for name, base in (
+        ("ArgumentError", ValueError),
+        ("DeviceError", RuntimeError),
+        ("StateError", RuntimeError),
+    ):
+        error = getattr(myriarm, name)
+        assert issubclass(error, base) and issubclass(error, myriarm.Error)
+
+
+def test_script_is_the_command_line():
+    ran = script("--version")
+    assert ran.returncode == 0, ran.stderr
+    assert myriarm.__version__ in ran.stdout
+
+
+def test_script_runs_a_program():
+    program = SOURCE / "examples" / "prebuilt" / "hello"
+    ran = script("run", "--device", DEVICE, "--quiet", str(program))
+    assert (ran.returncode, ran.stdout) == (0, "hello from lane 0\n"), ran.stderr
+
+
+def test_module_runs_as_the_script_does():
+    ran = subprocess.run(
+        [sys.executable, "-m", "myriarm", "--version"], capture_output=True, text=True, timeout=300
+    )
+    assert (ran.returncode, ran.stdout) == (0, script("--version").stdout)
+
+
+def test_interpreter_ends_while_a_run_is_in_progress():
+    program = (
+        "import myriarm\n"
+        f"fleet = myriarm.Fleet(b'\\0\\0\\0\\x14', device={DEVICE!r})\n"
+        "fleet.start(mode='continuous', instructions_per_batch=1000, on_batch=lambda report: None)\n"
+        "assert fleet.is_running()\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert (ran.returncode, ran.stderr) == (0, "")
