@@ -444,6 +444,13 @@ class TestPeers:
         assert [peer.name for peer in found] == ["unicorn", "unicorn-count"] * 2
         assert all(peer.error is None and peer.ips > 0 for peer in found)
 
+    def test_a_unicorn_that_is_wrong_has_no_figure(self, monkeypatch):
+        pytest.importorskip("unicorn")
+        monkeypatch.setattr(guests.Loop, "expected_x0", lambda loop, n: 7)
+        found = [peer for peer in peers._unicorn(0.01, 1) if peer.name == "unicorn-count"]
+        assert [peer.seconds for peer in found] == [[], []]
+        assert all("in x0, not 7" in peer.error for peer in found)
+
     def test_pytorch(self):
         pytest.importorskip("torch")
         from myriarm.bench import pytorch_baseline
