@@ -185,7 +185,7 @@ int run(int argc, char** argv) {
   if (device == "auto") device = devices().back().id;
   if (device == "cuda") device = "cuda:0";
   const bool gpu = device.starts_with("cuda");
-  const uint64_t instructions = gpu ? 10'000'000 : 200'000'000, many = gpu ? 202'752 : 256;
+  const uint64_t instructions = gpu ? 5'000'000 : 200'000'000, many = gpu ? 202'752 : 256;
   Report report(argc, argv, commit);
   measure_modes(report, device, "ADD, B", program_of("add", kLoopAdd), instructions, repeats);
   measure_modes(report, device, "ADD, STR, B", program_of("store", kLoopStore), instructions, repeats);

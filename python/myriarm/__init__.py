@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs unmodified ARM64 (A64) programs on a GPU or CPU, one or hundreds of thousands of isolated copies at once.
+"""Runs unmodified ARM64 (A64) programs on a GPU or CPU, one or hundreds of thousands of isolated copies at
+once.
 
-Machine is one program on one processor, Fleet is N of them, LinuxFleet runs static Linux programs; myriarm.kvrm has the API of
-the systems that this one grew out of. What a guest does is data (StopReason, Stop) and never raises.
-"""
+Machine is one program on one processor, Fleet is N of them, LinuxFleet runs static Linux programs;
+myriarm.kvrm has the API of the systems that this one grew out of. What a guest does is data (StopReason,
+Stop) and never raises."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ def cuda_unavailable_reason() -> str:
 
 
 def disassemble(word: int, pc: int = 0) -> str:
-    """One instruction as text, as `objdump -M no-aliases` prints it; ".inst 0x..." for a word that is none. pc: its
-    address, for what is relative to it."""
+    """One instruction as text, as `objdump -M no-aliases` prints it; ".inst 0x..." for a word that is none.
+    pc: its address, for what is relative to it."""
     return _core.disassemble(_integer(word, "word", 0, 2**32 - 1), _integer(pc, "pc"))
 
 

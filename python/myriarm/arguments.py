@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what callers pass, and gives the C++ module exactly the types it wants: one sentence for each mistake."""
+"""Checks what callers pass, and gives the C++ module exactly the types it wants: one sentence for each
+mistake."""
 
 from __future__ import annotations
 
@@ -76,7 +77,9 @@ def words(value: Any, what: str) -> U64:
             # NumPy makes floats of a list with small and very large integers.
             array = np.asarray(value, dtype=object)
     except (TypeError, ValueError, RuntimeError):
-        raise ArgumentError(f"{what} must be integers in an array that the host can read, not {kind(value)}") from None
+        raise ArgumentError(
+            f"{what} must be integers in an array that the host can read, not {kind(value)}"
+        ) from None
     if array.size == 0 and not hasattr(value, "dtype"):
         return array.astype(np.uint64)
     if array.dtype.kind == "O":
@@ -85,13 +88,15 @@ def words(value: Any, what: str) -> U64:
     elif array.dtype.kind not in "uib":
         raise ArgumentError(f"{what} must be integers, not {array.dtype}")
     elif array.dtype.kind == "i" and array.size and array.min() < 0:
-        raise ArgumentError(f"{what} holds {array.min()}; registers are unsigned, so add 2**64 or view it as uint64")
+        raise ArgumentError(
+            f"{what} holds {array.min()}; it must not be negative, so view it as uint64 or add 2**64"
+        )
     return array.astype(np.uint64, copy=False)
 
 
 def lane_numbers(lanes: Any, total: int, distinct: bool = False) -> Optional[U32]:
-    """Numbers of lanes from None (all lanes), a number, a slice, a sequence or array of numbers, or a mask with a
-    bool for each lane. `distinct`: no lane twice."""
+    """Numbers of lanes from None (all lanes), a number, a slice, a sequence or array of numbers, or a mask
+    with a bool for each lane. `distinct`: no lane twice."""
     if lanes is None:
         return None
     if isinstance(lanes, slice):
@@ -138,7 +143,9 @@ def octets(data: Any, what: str) -> U8:
     try:
         array = np.asarray(data)
     except (TypeError, ValueError, RuntimeError):
-        raise ArgumentError(f"{what} must be bytes or a uint8 array in host memory, not {kind(data)}") from None
+        raise ArgumentError(
+            f"{what} must be bytes or a uint8 array in host memory, not {kind(data)}"
+        ) from None
     if isinstance(data, (list, tuple)) and array.dtype.kind in "iu" and array.size:
         if array.min() < 0 or array.max() > 255:
             raise ArgumentError(f"{what} holds a number that is no byte; bytes are 0 to 255")
@@ -153,9 +160,9 @@ def octets(data: Any, what: str) -> U8:
 
 
 def permission_bits(text: Any) -> int:
-    """"rwx" or some of its letters, "" or "-" for none."""
+    """ "rwx" or some of its letters, "" or "-" for none."""
     if not isinstance(text, str) or set(text) - set("rwx-") or any(text.count(c) > 1 for c in "rwx"):
-        raise ArgumentError(f"permissions are {text!r}; give letters of \"rwx\", or \"\" for none")
+        raise ArgumentError(f'permissions are {text!r}; give letters of "rwx", or "" for none')
     return sum(bit for bit, letter in ((1, "r"), (2, "w"), (4, "x")) if letter in text)
 
 

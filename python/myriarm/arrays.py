@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of a fleet's lanes. A LaneArray is live, like a dataset of h5py: [...] copies from the device, assignment
-writes to it, and DLPack shares it where it lies."""
+"""Arrays of a fleet's lanes. A LaneArray is live, like a dataset of h5py: [...] copies from the device,
+assignment writes to it, and DLPack shares it where it lies."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ def _is_axis_key(key: Any) -> bool:
 class LaneArray(NDArrayOperatorsMixin):
     """A piece of the state of all lanes, uint64, its first axis the lanes.
 
-    Reading with a subscript copies from the device and gives a NumPy array or a NumPy scalar; assigning to a subscript
-    writes, as NumPy would (negative subscripts count from the end, a lane given twice takes the last value).
-    np.asarray(array) copies all. Arithmetic works on a copy; `array += 1` writes back. A subscript that is out of range is
-    a LaneIndexError (an ArgumentError and an IndexError); values that are not unsigned 64-bit integers are
-    an ArgumentError; while the fleet runs and after it is closed everything is a StateError.
+    Reading with a subscript copies from the device and gives a NumPy array or a NumPy scalar; assigning to a
+    subscript writes, as NumPy would (negative subscripts count from the end, a lane given twice takes the
+    last value). np.asarray(array) copies all. Arithmetic works on a copy; `array += 1` writes back. A
+    subscript that is out of range is a LaneIndexError (an ArgumentError and an IndexError); values that are
+    not unsigned 64-bit integers are an ArgumentError; while the fleet runs and after it is closed everything
+    is a StateError.
 
-    np.from_dlpack, torch.from_dlpack and cupy.from_dlpack share the state without a copy. The shared array stays valid
-    after the fleet is closed; it must not be touched while the fleet runs, and values that a register cannot hold
-    have no defined effect. On a GPU finish the work of your own streams before the next run.
-    """
+    np.from_dlpack, torch.from_dlpack and cupy.from_dlpack share the state without a copy. The shared array
+    stays valid after the fleet is closed; it must not be touched while the fleet runs, and values that a
+    register cannot hold have no defined effect. On a GPU finish the work of your own streams before the next
+    run."""
 
     __array_priority__ = 10.0
 
@@ -93,9 +94,13 @@ class LaneArray(NDArrayOperatorsMixin):
         except StateError as error:
             return f"<LaneArray {self._name} of shape {self.shape}: {error}>"
 
-    def __array__(self, dtype: Optional[npt.DTypeLike] = None, copy: Optional[bool] = None) -> npt.NDArray[Any]:
+    def __array__(
+        self, dtype: Optional[npt.DTypeLike] = None, copy: Optional[bool] = None
+    ) -> npt.NDArray[Any]:
         if copy is False:
-            raise ValueError("a LaneArray is always copied into a NumPy array; np.from_dlpack shares it on the CPU")
+            raise ValueError(
+                "a LaneArray is always copied into a NumPy array; np.from_dlpack shares it on the CPU"
+            )
         values = self.copy()
         return values if dtype is None else values.astype(dtype)
 
@@ -150,8 +155,8 @@ class LaneArray(NDArrayOperatorsMixin):
 
     # Subscripts.
     def _split(self, key: Any) -> Optional[List[Any]]:
-        """One subscript for each axis of the whole array, or None if it is not that simple: then lanes and fields are
-        looked up element by element."""
+        """One subscript for each axis of the whole array, or None if it is not that simple: then lanes and
+        fields are looked up element by element."""
         keys = list(key) if isinstance(key, tuple) else [key]
         dots = [i for i, part in enumerate(keys) if part is Ellipsis]
         if len(dots) > 1:
@@ -172,8 +177,8 @@ class LaneArray(NDArrayOperatorsMixin):
         return keys
 
     def _select(self, key: Any) -> Tuple[Optional[npt.NDArray[np.uint32]], U8, Tuple[int, ...], Any]:
-        """Lanes (None: all), fields, and the shape that a (fields, lanes) table turned over has, or the way to pick
-        single elements from it."""
+        """Lanes (None: all), fields, and the shape that a (fields, lanes) table turned over has, or the way
+        to pick single elements from it."""
         try:
             selected: Tuple[Any, U8, Tuple[int, ...], Any] = self._select_unchecked(key)
             return selected
@@ -219,7 +224,9 @@ class LaneArray(NDArrayOperatorsMixin):
             value = value[...]
         values = words(value, self._name)
         lanes, fields, shape, pick = self._select(key)
-        if values.ndim > len(shape) and values.shape[: values.ndim - len(shape)] == (1,) * (values.ndim - len(shape)):
+        if values.ndim > len(shape) and values.shape[: values.ndim - len(shape)] == (1,) * (
+            values.ndim - len(shape)
+        ):
             values = values.reshape(values.shape[values.ndim - len(shape) :])
         try:
             full = np.broadcast_to(values, shape)
@@ -263,8 +270,8 @@ class LaneArray(NDArrayOperatorsMixin):
         dl_device: Optional[Tuple[int, int]] = None,
         copy: Optional[bool] = None,
     ) -> Any:
-        """The lane state as a DLPack capsule, where it lies; with dl_device=(1, 0) from a GPU a copy on the host.
-        Nothing is in progress on it, so any stream may use it at once."""
+        """The lane state as a DLPack capsule, where it lies; with dl_device=(1, 0) from a GPU a copy on the
+        host. Nothing is in progress on it, so any stream may use it at once."""
         shared = self._shared()
         if self._lane is not None:
             if shared.__dlpack_device__()[0] != KDL_CPU:
@@ -274,7 +281,8 @@ class LaneArray(NDArrayOperatorsMixin):
 
 
 def share(shared: Any, copied: Any, stream: Any, max_version: Any, dl_device: Any, copy: Any) -> Any:
-    """`shared.__dlpack__` with what the array API standard asks of its keywords; `copied` makes a copy on the host."""
+    """`shared.__dlpack__` with what the array API standard asks of its keywords; `copied` makes a copy on the
+    host."""
     here = tuple(shared.__dlpack_device__())
     wanted = here if dl_device is None else tuple(int(part) for part in dl_device)
     if wanted == here and not copy:
@@ -283,17 +291,19 @@ def share(shared: Any, copied: Any, stream: Any, max_version: Any, dl_device: An
         except TypeError:  # a NumPy array before NumPy 2.1
             return shared.__dlpack__()
     if wanted[0] != KDL_CPU:
-        raise BufferError(f"lane state on device {here} cannot be copied to device {wanted}; copy what is shared")
+        raise BufferError(
+            f"lane state on device {here} cannot be copied to device {wanted}; copy what is shared"
+        )
     if copy is False:
         raise BufferError(f"lane state on device {here} cannot be shared with device {wanted} without a copy")
     return copied().__dlpack__()
 
 
 class MemoryArray:
-    """The memory of all lanes where it lies: uint8, shape (lanes, memory_end - memory_begin), byte 0 of a lane that at
-    memory_begin. Where the host can use it, subscripts and np.asarray(array) give NumPy arrays without a copy, and
-    what either side writes the other reads. With "device-shared" on a GPU only DLPack gives it. Writes to
-    instructions are seen from the next run on."""
+    """The memory of all lanes where it lies: uint8, shape (lanes, memory_end - memory_begin), byte 0 of a
+    lane that at memory_begin. Where the host can use it, subscripts and np.asarray(array) give NumPy arrays
+    without a copy, and what either side writes the other reads. With "device-shared" on a GPU only DLPack
+    gives it. Writes to instructions are seen from the next run on."""
 
     def __init__(self, core: _core.Fleet, lane: Optional[int] = None) -> None:
         self._shared = core.export_memory()
@@ -306,7 +316,8 @@ class MemoryArray:
     def _host(self) -> U8:
         if self._shared.__dlpack_device__()[0] != KDL_CPU:
             raise StateError(
-                "this memory is on the GPU; share it with torch.from_dlpack(fleet.memory), or copy with fleet.read()"
+                "this memory is on the GPU; share it with torch.from_dlpack(fleet.memory), or copy with"
+                " fleet.read()"
             )
         array: U8 = np.asarray(self._shared)
         return array if self._lane is None else array[self._lane]
@@ -323,7 +334,9 @@ class MemoryArray:
     def __setitem__(self, key: Any, value: Any) -> None:
         self._host()[key] = value
 
-    def __array__(self, dtype: Optional[npt.DTypeLike] = None, copy: Optional[bool] = None) -> npt.NDArray[Any]:
+    def __array__(
+        self, dtype: Optional[npt.DTypeLike] = None, copy: Optional[bool] = None
+    ) -> npt.NDArray[Any]:
         array = self._host()
         if dtype is not None and np.dtype(dtype) != array.dtype:
             if copy is False:

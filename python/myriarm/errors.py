@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions of myriarm. They tell of mistakes of the host; what a guest does is data and never raises."""
+"""The exceptions of myriarm. They tell of mistakes of the host; what a guest does is data and never
+raises."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import atexit
 import weakref
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from . import _core
 from .arguments import U8, integer, kind, lane_numbers, octets, permission_bits, words
 from .arrays import LaneArray, MemoryArray
 from .enums import StopReason
-from .errors import ArgumentError
+from .errors import ArgumentError, StateError
 from .program import placements_of
 from .results import SIGNAL_OF_REASON, STOP_DTYPE
 from .runs import Runner
@@ -47,13 +47,14 @@ class Device:
 
 
 def devices() -> List[Device]:
-    """The devices of this machine, the CPU first. Never fails: a driver that cannot be used leaves its devices out."""
+    """The devices of this machine, the CPU first. Never fails: a driver that cannot be used leaves its
+    devices out."""
     return [Device(*values) for values in _core.devices()]
 
 
 class Snapshot:
-    """Registers, stops and memory of lanes at one moment, from Fleet.snapshot(). It shares pages with the fleet, so it
-    costs what is dirtied. Useless once its fleet is closed."""
+    """Registers, stops and memory of lanes at one moment, from Fleet.snapshot(). It shares pages with the
+    fleet, so it costs what is dirtied. Useless once its fleet is closed."""
 
     def __init__(self, core: _core.Snapshot) -> None:
         self._core = core
@@ -72,7 +73,7 @@ def fleet_options(
 ) -> Dict[str, Any]:
     """FleetOptions of the C++ API."""
     if not isinstance(device, str):
-        raise ArgumentError(f"device must be \"auto\", \"cpu\", \"cuda\" or \"cuda:N\", not {kind(device)}")
+        raise ArgumentError(f'device must be "auto", "cpu", "cuda" or "cuda:N", not {kind(device)}')
     if memory_policy not in MEMORY_POLICIES:
         raise ArgumentError(f"memory_policy is {memory_policy!r}; it is one of {', '.join(MEMORY_POLICIES)}")
     return {
@@ -85,6 +86,14 @@ def fleet_options(
     }
 
 
+def require_flat_memory(policy: str) -> None:
+    if policy not in ("shared", "device-shared"):
+        raise StateError(
+            f'memory under the policy "{policy}" is paged and has no view; make the fleet with'
+            ' memory_policy="shared" or "device-shared", or use read() and write()'
+        )
+
+
 class _State:
     """A LaneArray as an attribute: reading gives it, assigning writes all of it."""
 
@@ -92,7 +101,11 @@ class _State:
         self._name = name
         self.__doc__ = doc
 
-    def __get__(self, fleet: Optional[Any], owner: Any = None) -> Any:
+    @overload
+    def __get__(self, fleet: None, owner: Any = None) -> _State: ...
+    @overload
+    def __get__(self, fleet: Any, owner: Any = None) -> LaneArray: ...
+    def __get__(self, fleet: Any, owner: Any = None) -> Any:
         if fleet is None:
             return self
         return LaneArray(fleet._core, self._name)
@@ -107,30 +120,35 @@ class _State:
 class Fleet(Runner):
     """N isolated copies ("lanes") of one program, or of several, on one device.
 
-    program: a Program, bytes (machine code at address 0), or a list of (Program, lanes) in which all lanes but those of
-    the last are multiples of 32. device: "auto" (a GPU if there is one), "cpu", "cuda", "cuda:N". memory: bytes of guest
-    address space from the lowest page of the programs up; by default what a raw program was made for, else 64 MiB.
-    pool: bytes for pages that lanes write, over all lanes; 0: what the device has. threads: of the CPU; 0: all.
-    memory_policy: "private" (lanes copy a page when they first write to it), "read-only" (every store of a guest is a fault),
-    "transactional" (commit() and rollback()), "shared" (flat memory that guest and host both use, see `memory`), or
-    "device-shared" (the same in the device's own memory, for PyTorch or CuPy).
+    program: a Program, bytes (machine code at address 0), or a list of (Program, lanes) in which all lanes
+    but those of the last are multiples of 32. device: "auto" (a GPU if there is one), "cpu", "cuda",
+    "cuda:N". memory: bytes of guest address space from the lowest page of the programs up; by default what a
+    raw program was made for, else 64 MiB. pool: bytes for pages that lanes write, over all lanes; 0: what the
+    device has. threads: of the CPU; 0: all. memory_policy: "private" (lanes copy a page when they first write
+    to it), "read-only" (every store of a guest is a fault), "transactional" (commit() and rollback()),
+    "shared" (flat memory that guest and host both use, see `memory`), or "device-shared" (the same in the
+    device's own memory, for PyTorch or CuPy).
 
-    A fleet is used from one thread; poll(), poll_lanes(), is_running() and cancel() may be called from any. Everything
-    that runs or copies lets other Python threads go on. Arguments `lanes` are None (all), a number, a slice, numbers, or a
-    mask with one bool for each lane; negative numbers are refused. Raises ArgumentError, DeviceError, StateError.
-    """
+    A fleet is used from one thread; poll(), poll_lanes(), is_running() and cancel() may be called from any.
+    Everything that runs or copies lets other Python threads go on. Arguments `lanes` are None (all), a
+    number, a slice, numbers, or a mask with one bool for each lane; negative numbers are refused. Raises
+    ArgumentError, DeviceError, StateError."""
 
-    x: Any = _State("x", "x0 to x30, a LaneArray (lanes, 31) of uint64")
-    v: Any = _State("v", "v0 to v31, a LaneArray (lanes, 32, 2) of uint64: [..., 0] is bits 63 to 0, [..., 1] the rest")
-    pc: Any = _State("pc", "program counters, a LaneArray (lanes,) of uint64")
-    sp: Any = _State("sp", "stack pointers, a LaneArray (lanes,) of uint64")
-    nzcv: Any = _State("nzcv", "condition flags, a LaneArray (lanes,) of uint64: N in bit 3, Z 2, C 1, V 0")
-    tpidr: Any = _State("tpidr", "TPIDR_EL0, a LaneArray (lanes,) of uint64")
-    fpcr: Any = _State("fpcr", "FPCR, a LaneArray (lanes,) of uint64")
-    fpsr: Any = _State("fpsr", "FPSR, a LaneArray (lanes,) of uint64")
-    instructions: Any = _State("instructions", "instructions retired so far, a LaneArray (lanes,) of uint64")
-    limit: Any = _State(
-        "limit", "a lane stops with StopReason.budget when `instructions` reaches this; a LaneArray (lanes,) of uint64"
+    x = _State("x", "x0 to x30, a LaneArray (lanes, 31) of uint64")
+    v = _State(
+        "v", "v0 to v31, a LaneArray (lanes, 32, 2) of uint64: [..., 0] is bits 63 to 0, [..., 1] the rest"
+    )
+    pc = _State("pc", "program counters, a LaneArray (lanes,) of uint64")
+    sp = _State("sp", "stack pointers, a LaneArray (lanes,) of uint64")
+    nzcv = _State("nzcv", "condition flags, a LaneArray (lanes,) of uint64: N in bit 3, Z 2, C 1, V 0")
+    tpidr = _State("tpidr", "TPIDR_EL0, a LaneArray (lanes,) of uint64")
+    fpcr = _State("fpcr", "FPCR, a LaneArray (lanes,) of uint64")
+    fpsr = _State("fpsr", "FPSR, a LaneArray (lanes,) of uint64")
+    instructions = _State("instructions", "instructions retired so far, a LaneArray (lanes,) of uint64")
+    limit = _State(
+        "limit",
+        "a lane stops with StopReason.budget when `instructions` reaches this; a LaneArray (lanes,) of"
+        " uint64",
     )
 
     def __init__(
@@ -205,7 +223,8 @@ class Fleet(Runner):
         return self._core.pool_size()
 
     def grow_pool(self, size: int) -> None:
-        """Makes the pool at least this many bytes, for lanes that stopped with StopReason.out_of_memory; then resume()."""
+        """Makes the pool at least this many bytes, for lanes that stopped with StopReason.out_of_memory; then
+        resume()."""
         self._core.grow_pool(integer(size, "size"))
 
     def __repr__(self) -> str:
@@ -232,7 +251,8 @@ class Fleet(Runner):
         self._core.resume(lane_numbers(lanes, self._lanes))
 
     def set_stops(self, lanes: Any, reason: Any, detail: Any = 0) -> None:
-        """Gives these lanes a stop of the host's making: a StopReason for all, or (n,) of them, and detail likewise."""
+        """Gives these lanes a stop of the host's making: a StopReason for all, or (n,) of them, and detail
+        likewise."""
         chosen = self._chosen(lanes, distinct=True)
         reasons = words(reason, "reason")
         details = words(detail, "detail")
@@ -249,13 +269,15 @@ class Fleet(Runner):
     def fill(self, name: str, value: int) -> None:
         """Gives one register of all lanes a value: "x0" to "x30", "sp", "pc", "v0_low", "v0_high", ..."""
         if name not in _core.FIELDS:
-            raise ArgumentError(f"there is no register {name!r}; it is one of x0, sp, pc, v0_low, v0_high, nzcv, limit, ...")
+            raise ArgumentError(
+                f"there is no register {name!r}; it is one of x0, sp, pc, v0_low, v0_high, nzcv, limit, ..."
+            )
         self._core.fill_fields(np.array([_core.FIELDS[name]], np.uint8), integer(value, name))
 
     # Memory.
     def read(self, address: Any, size: int, lanes: Any = None) -> U8:
-        """Guest memory, whatever its permissions: (n, size) uint8, a row for each of the lanes. address: one for all lanes,
-        or (n,) of them. ArgumentError if not all of it is mapped."""
+        """Guest memory, whatever its permissions: (n, size) uint8, a row for each of the lanes. address: one
+        for all lanes, or (n,) of them. ArgumentError if not all of it is mapped."""
         chosen = lane_numbers(lanes, self._lanes)
         n = self._lanes if chosen is None else chosen.size
         addresses = self._addresses(address, n)
@@ -265,15 +287,17 @@ class Fleet(Runner):
         try:
             data = np.empty((n, length), np.uint8)
         except (MemoryError, ValueError):
-            raise ArgumentError(f"{n} rows of {length} bytes do not fit into memory; read fewer lanes at once") from None
+            raise ArgumentError(
+                f"{n} rows of {length} bytes do not fit into memory; read fewer lanes at once"
+            ) from None
         if data.size:
             self._require_whole(self._core.read(addresses, chosen, data), addresses, chosen, length, "read")
         return data
 
     def write(self, address: Any, data: Any, lanes: Any = None) -> None:
-        """Writes guest memory, whatever its permissions. data: bytes or a (size,) uint8 array for all the lanes, or (n, size)
-        uint8 with a row for each; address: one for all, or (n,) of them. ArgumentError if not all of it is mapped: what is
-        mapped has been written. DeviceError if the pool is spent."""
+        """Writes guest memory, whatever its permissions. data: bytes or a (size,) uint8 array for all the
+        lanes, or (n, size) uint8 with a row for each; address: one for all, or (n,) of them. ArgumentError if
+        not all of it is mapped: what is mapped has been written. DeviceError if the pool is spent."""
         chosen = lane_numbers(lanes, self._lanes, distinct=True)
         n = self._lanes if chosen is None else chosen.size
         addresses = self._addresses(address, n)
@@ -283,13 +307,17 @@ class Fleet(Runner):
         elif rows.shape[0] != n:
             raise ArgumentError(f"data has {rows.shape[0]} rows for {n} lanes")
         if rows.shape[1] > self._core.memory_end - self._core.memory_begin:
-            raise ArgumentError(f"data has {rows.shape[1]} bytes for a lane; the fleet's window has {self._window()}")
+            raise ArgumentError(
+                f"data has {rows.shape[1]} bytes for a lane; the fleet's window has {self._window()}"
+            )
         if rows.size and n:
-            self._require_whole(self._core.write(addresses, chosen, rows), addresses, chosen, rows.shape[1], "write")
+            self._require_whole(
+                self._core.write(addresses, chosen, rows), addresses, chosen, rows.shape[1], "write"
+            )
 
     def map(self, address: int, size: int, permissions: str = "rw", lanes: Any = None) -> None:
-        """Maps pages of these lanes as zero, whatever was there; "" unmaps. address and size are multiples of 4096 inside the
-        window."""
+        """Maps pages of these lanes as zero, whatever was there; "" unmaps. address and size are multiples of
+        4096 inside the window."""
         self._core.map(*self._pages(address, size, permissions, lanes))
 
     def protect(self, address: int, size: int, permissions: str, lanes: Any = None) -> None:
@@ -298,8 +326,9 @@ class Fleet(Runner):
 
     @property
     def memory(self) -> MemoryArray:
-        """With "shared" and "device-shared" the memory of all lanes where it lies, see MemoryArray; StateError with
-        another policy."""
+        """With "shared" and "device-shared" the memory of all lanes where it lies, see MemoryArray;
+        StateError with another policy."""
+        require_flat_memory(self.memory_policy)
         return MemoryArray(self._core)
 
     # Snapshots.
@@ -323,8 +352,8 @@ class Fleet(Runner):
         self._core.commit()
 
     def rollback(self) -> None:
-        """transactional: takes back what the runs since the last commit() or rollback() did: registers, counts, stops and
-        memory. Changes that the host made before the first of these runs stay."""
+        """transactional: takes back what the runs since the last commit() or rollback() did: registers,
+        counts, stops and memory. Changes that the host made before the first of these runs stay."""
         self._core.rollback()
 
     # Arguments.
@@ -343,7 +372,9 @@ class Fleet(Runner):
         if addresses.ndim == 0:
             return addresses.reshape(1)
         if addresses.shape != (n,):
-            raise ArgumentError(f"address has shape {addresses.shape} for {n} lanes; give one, or one for each lane")
+            raise ArgumentError(
+                f"address has shape {addresses.shape} for {n} lanes; give one, or one for each lane"
+            )
         return np.ascontiguousarray(addresses)
 
     def _window(self) -> str:

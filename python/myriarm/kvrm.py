@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The classes of the systems that myriarm grew out of, over Machine: scripts written for them need only another import.
+"""The classes of the systems that myriarm grew out of, over Machine: scripts written for them need only
+another import.
 
-Memory is flat, 4 MiB by default, from address 0. "Cycles" are retired instructions. HLT, and a word of zeros, stop with
-HALT; SVC with SYSCALL, and the next call goes on behind it; a spent budget with MAX_CYCLES. Guest mistakes, which those
-systems did not see, stop with FAULT. Each class takes device= as Fleet does.
-"""
+Memory is flat, 4 MiB by default, from address 0. "Cycles" are retired instructions. HLT, and a word of zeros,
+stop with HALT; SVC with SYSCALL, and the next call goes on behind it; a spent budget with MAX_CYCLES. Guest
+mistakes, which those systems did not see, stop with FAULT. Each class takes device= as Fleet does."""
 
 from __future__ import annotations
 
@@ -97,11 +97,11 @@ class _Kvrm:
         self.machine.pc = address
 
     def get_pc(self) -> int:
-        return int(self.machine.pc)
+        return self.machine.pc
 
     @property
     def pc(self) -> int:
-        return int(self.machine.pc)
+        return self.machine.pc
 
     @pc.setter
     def pc(self, address: int) -> None:

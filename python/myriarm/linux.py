@@ -29,10 +29,10 @@ def _strings(values: Any, what: str) -> List[str]:
 class LinuxFleet:
     """A static AArch64 Linux executable as a process in each of N lanes.
 
-    program: a path, or the bytes of the ELF file. arguments: what follows the program's name in argv. environment:
-    "NAME=value" each, or a dict; MYRIARM_LANE=<lane> is added. stdin: bytes that every lane reads from descriptor 0. seed: of
-    guest randomness, with lane and position. The rest as of Fleet. Raises ArgumentError, DeviceError, StateError.
-    """
+    program: a path, or the bytes of the ELF file. arguments: what follows the program's name in argv.
+    environment: "NAME=value" each, or a dict; MYRIARM_LANE=<lane> is added. stdin: bytes that every lane
+    reads from descriptor 0. seed: of guest randomness, with lane and position. The rest as of Fleet. Raises
+    ArgumentError, DeviceError, StateError."""
 
     def __init__(
         self,
@@ -83,9 +83,10 @@ class LinuxFleet:
         return self._fleet.device
 
     def run(self, instructions: Optional[int] = None, *, progress: bool = False) -> RunResult:
-        """Runs, and serves system calls, until every lane has ended or is at its limit, or cancel() is called. instructions:
-        the most that each lane retires from now on; None: no more than its `limit` says. Lanes that an earlier run left at
-        their limit, cancelled or out of memory go on. Ctrl-C cancels and raises KeyboardInterrupt."""
+        """Runs, and serves system calls, until every lane has ended or is at its limit, or cancel() is
+        called. instructions: the most that each lane retires from now on; None: no more than its `limit`
+        says. Lanes that an earlier run left at their limit, cancelled or out of memory go on. Ctrl-C cancels
+        and raises KeyboardInterrupt."""
         if instructions is not None:
             budget = integer(instructions, "instructions")
             retired = self._fleet.instructions[...]
@@ -134,4 +135,8 @@ class LinuxFleet:
         self.close()
 
     def __repr__(self) -> str:
-        return "<LinuxFleet, closed>" if self.closed else f"<LinuxFleet of {self.lanes} lanes on {self.device.id}>"
+        return (
+            "<LinuxFleet, closed>"
+            if self.closed
+            else f"<LinuxFleet of {self.lanes} lanes on {self.device.id}>"
+        )

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, overload
 
 from .arguments import integer, octets
 from .arrays import LaneArray, MemoryArray
 from .enums import Signal
 from .errors import ArgumentError
-from .fleet import Device, Fleet, Snapshot
+from .fleet import Device, Fleet, Snapshot, require_flat_memory
 from .results import Stop, stop_of
 from .runs import Runner
 
@@ -21,7 +21,11 @@ class _Register:
         self._name = name
         self.__doc__ = doc
 
-    def __get__(self, machine: Optional[Any], owner: Any = None) -> Any:
+    @overload
+    def __get__(self, machine: None, owner: Any = None) -> _Register: ...
+    @overload
+    def __get__(self, machine: Any, owner: Any = None) -> int: ...
+    def __get__(self, machine: Any, owner: Any = None) -> Any:
         if machine is None:
             return self
         return int(LaneArray(machine._core, self._name)[0])
@@ -37,7 +41,11 @@ class _Registers:
         self._name = name
         self.__doc__ = doc
 
-    def __get__(self, machine: Optional[Any], owner: Any = None) -> Any:
+    @overload
+    def __get__(self, machine: None, owner: Any = None) -> _Registers: ...
+    @overload
+    def __get__(self, machine: Any, owner: Any = None) -> LaneArray: ...
+    def __get__(self, machine: Any, owner: Any = None) -> Any:
         if machine is None:
             return self
         return LaneArray(machine._core, self._name, 0)
@@ -50,21 +58,20 @@ class _Registers:
 class Machine(Runner):
     """One program on one processor. Arguments as of Fleet, without lanes.
 
-    x is a live array of shape (31,), v of shape (32, 2) (low half, high half); the other registers are ints. Runs as a
-    Fleet does: run(), run_continuous(), run_mega(), run_self_dispatch(), start(), poll(), wait(), cancel(). Raises
-    ArgumentError, DeviceError, StateError.
-    """
+    x is a live array of shape (31,), v of shape (32, 2) (low half, high half); the other registers are ints.
+    Runs as a Fleet does: run(), run_continuous(), run_mega(), run_self_dispatch(), start(), poll(), wait(),
+    cancel(). Raises ArgumentError, DeviceError, StateError."""
 
-    x: Any = _Registers("x", "x0 to x30, a live array (31,) of uint64")
-    v: Any = _Registers("v", "v0 to v31, a live array (32, 2) of uint64: low half, high half")
-    pc: Any = _Register("pc", "program counter")
-    sp: Any = _Register("sp", "stack pointer")
-    nzcv: Any = _Register("nzcv", "condition flags: N in bit 3, Z 2, C 1, V 0")
-    tpidr: Any = _Register("tpidr", "TPIDR_EL0")
-    fpcr: Any = _Register("fpcr", "FPCR")
-    fpsr: Any = _Register("fpsr", "FPSR")
-    instructions: Any = _Register("instructions", "instructions retired so far")
-    limit: Any = _Register("limit", "it stops with StopReason.budget when `instructions` reaches this")
+    x = _Registers("x", "x0 to x30, a live array (31,) of uint64")
+    v = _Registers("v", "v0 to v31, a live array (32, 2) of uint64: low half, high half")
+    pc = _Register("pc", "program counter")
+    sp = _Register("sp", "stack pointer")
+    nzcv = _Register("nzcv", "condition flags: N in bit 3, Z 2, C 1, V 0")
+    tpidr = _Register("tpidr", "TPIDR_EL0")
+    fpcr = _Register("fpcr", "FPCR")
+    fpsr = _Register("fpsr", "FPSR")
+    instructions = _Register("instructions", "instructions retired so far")
+    limit = _Register("limit", "it stops with StopReason.budget when `instructions` reaches this")
 
     def __init__(
         self,
@@ -140,7 +147,9 @@ class Machine(Runner):
 
     @property
     def memory(self) -> MemoryArray:
-        """With "shared" and "device-shared" all of its memory where it lies, (memory_end - memory_begin,) uint8."""
+        """With "shared" and "device-shared" all of its memory where it lies, (memory_end - memory_begin,)
+        uint8."""
+        require_flat_memory(self.memory_policy)
         return MemoryArray(self._core, 0)
 
     def snapshot(self) -> Snapshot:

@@ -19,11 +19,11 @@ Segment = Tuple[int, bytes, int, str]
 class Program:
     """A program image, shared by all lanes; a lane gets its own copy of a page when it first writes to it.
 
-    segments: (address, bytes, size, permissions) each; `bytes` are at the segment's start and the rest of `size` bytes is
-    zero; permissions are letters of "rwx". Segments may share a page, which then has the permissions of both, and may not
-    overlap. entry and stack_pointer: addresses, the pc and sp that lanes begin with. Use Program.raw() for flat machine
-    code and Program.elf() for an ELF file. Raises ArgumentError.
-    """
+    segments: (address, bytes, size, permissions) each; `bytes` are at the segment's start and the rest of
+    `size` bytes is zero; permissions are letters of "rwx". Segments may share a page, which then has the
+    permissions of both, and may not overlap. entry and stack_pointer: addresses, the pc and sp that lanes
+    begin with. Use Program.raw() for flat machine code and Program.elf() for an ELF file. Raises
+    ArgumentError."""
 
     def __init__(
         self,
@@ -73,8 +73,9 @@ class Program:
         entry: Optional[int] = None,
         name: str = "program",
     ) -> Program:
-        """Machine code at an address in flat memory of `memory` bytes from 0, all of it readable, writable and executable,
-        with sp at its end. data: bytes or a uint8 array; execution begins at `entry`, or at `address`."""
+        """Machine code at an address in flat memory of `memory` bytes from 0, all of it readable, writable
+        and executable, with sp at its end. data: bytes or a uint8 array; execution begins at `entry`, or at
+        `address`."""
         content = octets(data, "data")
         if content.ndim != 1:
             raise ArgumentError("data must have one dimension")
@@ -85,8 +86,8 @@ class Program:
 
     @classmethod
     def elf(cls, file: Union[str, os.PathLike[str], bytes]) -> Program:
-        """The segments of a static AArch64 ELF file, from a path or its bytes, bare: no stack, no arguments, no system
-        calls. LinuxFleet runs it as a process."""
+        """The segments of a static AArch64 ELF file, from a path or its bytes, bare: no stack, no arguments,
+        no system calls. LinuxFleet runs it as a process."""
         data, name = read_program(file)
         return cls._wrap(_core.elf_program(data, name), None)
 
@@ -146,7 +147,9 @@ def placements_of(program: Any, lanes: int, memory: Optional[int]) -> Tuple[List
         if lanes not in (1, total):
             raise ArgumentError(f"lanes is {lanes}, but the programs say {total} lanes; leave it out")
     else:
-        raise ArgumentError(f"program must be a Program, bytes, or a list of (Program, lanes), not {kind(program)}")
+        raise ArgumentError(
+            f"program must be a Program, bytes, or a list of (Program, lanes), not {kind(program)}"
+        )
     if memory is None:
         memory = max((p.memory or DEFAULT_MEMORY for p, _ in placements), default=DEFAULT_MEMORY)
     return placements, memory

@@ -35,7 +35,8 @@ def _bar_class() -> Optional[Any]:
 
 @contextlib.contextmanager
 def make_tick(progress: Any, instructions: Optional[int], lanes: int) -> Iterator[Optional[Tick]]:
-    """What a run calls with its poll some times a second, or None. instructions: the most of each lane, or None."""
+    """What a run calls with its poll some times a second, or None. instructions: the most of each lane, or
+    None."""
     bar_class = _bar_class() if progress else None
     if bar_class is None:
         yield None

@@ -74,7 +74,7 @@ class RunResult:
 
     @property
     def signal_name(self) -> str:
-        """"HALT", "SYSCALL", "CHECKPOINT", "FAULT", "BREAKPOINT" or "CANCELLED"."""
+        """ "HALT", "SYSCALL", "CHECKPOINT", "FAULT", "BREAKPOINT" or "CANCELLED"."""
         return self.signal.name.upper()
 
 
@@ -130,7 +130,9 @@ def run_result(values: Tuple[Any, ...]) -> RunResult:
     )
 
 
-def batch_report(batch: int, instructions: int, left: int, stops: Tuple[int, ...], signal: int) -> BatchReport:
+def batch_report(
+    batch: int, instructions: int, left: int, stops: Tuple[int, ...], signal: int
+) -> BatchReport:
     return BatchReport(batch, instructions, left, stops_by_name(stops), Signal(signal))
 
 

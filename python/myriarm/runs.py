@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,15 @@ from .results import BatchReport, Poll, RunResult, batch_report, poll_of, run_re
 
 BATCH = 10_000_000
 
+_R = TypeVar("_R", bound="Runner")
+
 
 class SyscallBatch:
     """The lanes that stopped at an SVC, all in one call; element i is the same lane in every array."""
 
-    def __init__(self, fleet: Any, lanes: U32, numbers: U64, immediates: U32, arguments: U64, results: U64,
-                 actions: U8) -> None:
+    def __init__(
+        self, fleet: Any, lanes: U32, numbers: U64, immediates: U32, arguments: U64, results: U64, actions: U8
+    ) -> None:
         self.fleet = fleet
         """the Fleet, or Machine, whose registers and memory the handler may read and write, but not run"""
         self.lanes = lanes
@@ -123,7 +126,9 @@ class Runner:
         # The run must not keep alive the fleet that it runs in.
         reference = weakref.ref(self)
 
-        def serve(lanes: U32, numbers: U64, immediates: U32, arguments: U64, results: U64, actions: U8) -> None:
+        def serve(
+            lanes: U32, numbers: U64, immediates: U32, arguments: U64, results: U64, actions: U8
+        ) -> None:
             batch = SyscallBatch(reference(), lanes, numbers, immediates, arguments, results, actions)
             answer = user(batch)
             if answer is not None:
@@ -147,14 +152,14 @@ class Runner:
     ) -> RunResult:
         """Runs until every lane has a stop, in one dispatch.
 
-        instructions: the most that each lane retires in this call; one that has then has StopReason.budget. None: no
-        limit but the lanes' own (`limit`). timeout: seconds; the lanes that still run then have StopReason.cancelled.
-        go_on: whether lanes that an earlier run left with budget or cancelled run too. on_syscall(SyscallBatch) serves the
-        lanes that stop at an SVC, and they go on; it may return a result or an array of (n,) results. progress: a bar
-        on a terminal or in a notebook, where tqdm is installed. Ctrl-C cancels the run and raises KeyboardInterrupt; what
-        a handler raises ends the run and comes out here. Lanes are then resumable. Raises ArgumentError, StateError
-        or DeviceError, never for what a guest does.
-        """
+        instructions: the most that each lane retires in this call; one that has then has StopReason.budget.
+        None: no limit but the lanes' own (`limit`). timeout: seconds; the lanes that still run then have
+        StopReason.cancelled. go_on: whether lanes that an earlier run left with budget or cancelled run too.
+        on_syscall(SyscallBatch) serves the lanes that stop at an SVC, and they go on; it may return a result
+        or an array of (n,) results. progress: a bar on a terminal or in a notebook, where tqdm is installed.
+        Ctrl-C cancels the run and raises KeyboardInterrupt; what a handler raises ends the run and comes out
+        here. Lanes are then resumable. Raises ArgumentError, StateError or DeviceError, never for what a
+        guest does."""
         return self._run(
             self._options(Mode.run, instructions, BATCH, None, timeout, go_on, None, on_syscall), progress
         )
@@ -171,11 +176,19 @@ class Runner:
         on_syscall: Optional[OnSyscall] = None,
         progress: bool = False,
     ) -> RunResult:
-        """Runs in batches that the host starts, of at most instructions_per_batch of each lane, at most max_batches.
-        on_batch(BatchReport) is called after each; the run ends when it returns False. Otherwise as run()."""
+        """Runs in batches that the host starts, of at most instructions_per_batch of each lane, at most
+        max_batches. on_batch(BatchReport) is called after each; the run ends when it returns False. Otherwise
+        as run()."""
         return self._run(
             self._options(
-                Mode.continuous, instructions, instructions_per_batch, max_batches, timeout, go_on, on_batch, on_syscall
+                Mode.continuous,
+                instructions,
+                instructions_per_batch,
+                max_batches,
+                timeout,
+                go_on,
+                on_batch,
+                on_syscall,
             ),
             progress,
         )
@@ -191,7 +204,9 @@ class Runner:
     ) -> RunResult:
         """Runs a whole budget in one dispatch: run(), with `instructions` required."""
         if instructions is None:
-            raise ArgumentError("run_mega needs a number of instructions; use run() for a run without a limit")
+            raise ArgumentError(
+                "run_mega needs a number of instructions; use run() for a run without a limit"
+            )
         return self._run(
             self._options(Mode.mega, instructions, BATCH, None, timeout, go_on, None, on_syscall), progress
         )
@@ -211,7 +226,14 @@ class Runner:
         run_continuous(). Otherwise as run()."""
         return self._run(
             self._options(
-                Mode.self_dispatch, instructions, instructions_per_batch, max_batches, timeout, go_on, None, on_syscall
+                Mode.self_dispatch,
+                instructions,
+                instructions_per_batch,
+                max_batches,
+                timeout,
+                go_on,
+                None,
+                on_syscall,
             ),
             progress,
         )
@@ -228,9 +250,9 @@ class Runner:
         on_batch: Optional[OnBatch] = None,
         on_syscall: Optional[OnSyscall] = None,
     ) -> None:
-        """Begins a run and returns at once. mode: "run", "continuous", "mega" or "self_dispatch", with the options of that
-        mode. Until wait() has given its result only poll(), poll_lanes(), is_running(), cancel() and wait() may be
-        called; anything else is a StateError."""
+        """Begins a run and returns at once. mode: "run", "continuous", "mega" or "self_dispatch", with the
+        options of that mode. Until wait() has given its result only poll(), poll_lanes(), is_running(),
+        cancel() and wait() may be called; anything else is a StateError."""
         if isinstance(mode, str):
             if mode not in Mode.__members__:
                 raise ArgumentError(f"mode is {mode!r}; it is one of {', '.join(Mode.__members__)}")
@@ -238,7 +260,7 @@ class Runner:
         elif not isinstance(mode, Mode):
             raise ArgumentError(f"mode must be a str or a Mode, not {kind(mode)}")
         if mode == Mode.mega and instructions is None:
-            raise ArgumentError("mode \"mega\" needs a number of instructions")
+            raise ArgumentError('mode "mega" needs a number of instructions')
         self._core.start(
             self._options(
                 mode, instructions, instructions_per_batch, max_batches, timeout, go_on, on_batch, on_syscall
@@ -254,23 +276,24 @@ class Runner:
         return poll_of(self._core.poll())
 
     def poll_lanes(self) -> Tuple[U64, npt.NDArray[np.uint8]]:
-        """For each lane the instructions retired so far in all, (lanes,) uint64, and its Signal, (lanes,) uint8. May be
-        called from any thread."""
+        """For each lane the instructions retired so far in all, (lanes,) uint64, and its Signal, (lanes,)
+        uint8. May be called from any thread."""
         instructions = np.zeros(self._core.lanes, np.uint64)
         signals = np.zeros(self._core.lanes, np.uint8)
         self._core.poll_lanes(instructions, signals)
         return instructions, signals
 
     def wait(self, timeout: Optional[float] = None) -> Optional[RunResult]:
-        """The result of the run that start() began, when it has ended; None if it goes on after `timeout` seconds. Raises
-        what ended it: a handler's exception, a DeviceError; StateError if none was started. Ctrl-C ends the waiting and
-        not the run."""
+        """The result of the run that start() began, when it has ended; None if it goes on after `timeout`
+        seconds. Raises what ended it: a handler's exception, a DeviceError; StateError if none was started.
+        Ctrl-C ends the waiting and not the run."""
         result = self._core.wait(wait_seconds(timeout))
         return None if result is None else run_result(result)
 
     def cancel(self) -> None:
-        """Ends the run: its lanes stop with StopReason.cancelled at an instruction boundary, within 100 ms, and go on in
-        the next run. If none is in progress, the next one ends at once. May be called from any thread."""
+        """Ends the run: its lanes stop with StopReason.cancelled at an instruction boundary, within 100 ms,
+        and go on in the next run. If none is in progress, the next one ends at once. May be called from any
+        thread."""
         self._core.cancel()
 
     def close(self) -> None:
@@ -281,7 +304,7 @@ class Runner:
     def closed(self) -> bool:
         return self._core.closed
 
-    def __enter__(self) -> Any:
+    def __enter__(self: _R) -> _R:
         if self.closed:
             raise StateError("this fleet is closed; make a new one")
         return self

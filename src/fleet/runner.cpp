@@ -229,6 +229,8 @@ Poll Fleet::Impl::look() const {
   } else {
     const u64 sum = published();
     poll.lanes_running = static_cast<u64>(std::count(codes.begin(), codes.end(), StopCode::none));
+    // The backend has been called and has not begun: its lanes still have the stop of the batch before.
+    if (in_engine && left && poll.lanes_running == 0) poll.lanes_running = *left;
     const u64 more = sum - progress_base - retired;
     if (in_engine && more >> 63 == 0) poll.instructions += more;  // else counts that are older than `retired`
   }

@@ -169,8 +169,8 @@ TEST(FleetMemory, SharesPagesUntilTheyAreWritten) {
     // x2 = [x1]; if x0: [x1] = x3.
     Fleet fleet = fleet_of({guest::ldr(3, 2, 1), guest::cbz(0, 2), guest::str(3, 3, 1), guest::hlt(0)}, lanes);
     uint64_t empty = fleet.pool_used();
-    // On a GPU a frame holds the page of each lane of a team of 32, and a page for permissions that differ by lane.
-    const uint64_t frame = (fleet.device().id == "cpu" ? 1 : 33) * kPageBytes;
+    // On a GPU a frame holds the page of each lane of a team of up to 32, and a page for permissions that differ by lane.
+    const uint64_t frame = (fleet.device().id == "cpu" ? 1 : std::min<uint64_t>(lanes, 32) + 1) * kPageBytes;
     fleet.fill(x(1), kData + 0x123);
     fleet.fill(x(3), 0xDEAD);
     fleet.run();

@@ -132,8 +132,9 @@ class Model : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_t>> 
     const std::vector<uint32_t> lanes = some_lanes();
     std::vector<uint64_t> values[5];
     for (uint32_t lane : lanes) {
-      const uint64_t x[] = {data_address(), random(), below(2) ? function_address() : data_address(),
-                            function(static_cast<uint32_t>(random())), function_address()};
+      uint64_t x[] = {data_address(), random(), below(2) ? function_address() : data_address(),
+                      function(static_cast<uint32_t>(random())), function_address()};
+      if (x[2] < kStores && below(2)) x[4] = x[2];  // what it has just written
       for (int i = 0; i < 5; i++) values[i].push_back(x[i]);
       model[lane].run(x[0], x[1], x[2], x[3], x[4]);
     }

@@ -111,13 +111,14 @@ struct LaneState {
 inline std::string difference(const LaneState& have, const LaneState& want) {
   for (size_t f = 0; f < have.fields.size(); f++) {
     if (have.fields[f] == want.fields[f]) continue;
-    return "field " + std::to_string(f) + " is " + std::to_string(have.fields[f]) + ", not " +
+    return "field " + std::to_string(f) + " of those compared is " + std::to_string(have.fields[f]) + ", not " +
            std::to_string(want.fields[f]);
   }
   if (!(have.stop == want.stop)) return describe(0, have.stop) + "\nnot " + describe(0, want.stop);
   if (have.mapped != want.mapped) {
     for (size_t page = 0; page < have.mapped.size(); page++) {
-      if (have.mapped[page] != want.mapped[page]) return "page " + std::to_string(page) + " of the range is mapped in one";
+      if (have.mapped[page] != want.mapped[page])
+        return "page " + std::to_string(page) + " of the range is mapped in one";
     }
   }
   if (have.memory == want.memory) return {};
@@ -126,15 +127,22 @@ inline std::string difference(const LaneState& have, const LaneState& want) {
          ", not " + std::to_string(want.memory[static_cast<size_t>(at)]);
 }
 
-/// The state of every lane, with the pages from `begin` to `end`.
+inline std::vector<Field> all_fields() {
+  std::vector<Field> fields;
+  for (unsigned f = 0; f < static_cast<unsigned>(Field::count); f++) fields.push_back(static_cast<Field>(f));
+  return fields;
+}
+
+/// The state of every lane, with these fields and the pages from `begin` to `end`.
 inline std::vector<LaneState> states_of(const Fleet& fleet, uint64_t begin = kData,
-                                        uint64_t end = kData + 4 * kPageBytes) {
+                                        uint64_t end = kData + 4 * kPageBytes,
+                                        const std::vector<Field>& fields = all_fields()) {
   const uint64_t lanes = fleet.lanes(), size = end - begin, pages = size / kPageBytes;
   std::vector<Transfer> transfers;
   for (uint64_t lane = 0; lane < lanes; lane++) {
     for (uint64_t page = 0; page < pages; page++) {
-      transfers.push_back({static_cast<uint32_t>(lane), kPageBytes, begin + page * kPageBytes,
-                           lane * size + page * kPageBytes});
+      transfers.push_back(
+          {static_cast<uint32_t>(lane), kPageBytes, begin + page * kPageBytes, lane * size + page * kPageBytes});
     }
   }
   std::vector<uint8_t> buffer(lanes * size);
@@ -142,8 +150,8 @@ inline std::vector<LaneState> states_of(const Fleet& fleet, uint64_t begin = kDa
   fleet.read(transfers, buffer, done);
   std::vector<LaneState> states(lanes);
   std::vector<uint64_t> values(lanes);
-  for (unsigned f = 0; f < static_cast<unsigned>(Field::count); f++) {
-    fleet.get_all(static_cast<Field>(f), values);
+  for (Field field : fields) {
+    fleet.get_all(field, values);
     for (uint64_t lane = 0; lane < lanes; lane++) states[lane].fields.push_back(values[lane]);
   }
   for (uint64_t lane = 0; lane < lanes; lane++) {
@@ -157,7 +165,8 @@ inline std::vector<LaneState> states_of(const Fleet& fleet, uint64_t begin = kDa
 }
 
 /// True if all lanes are equal; else the first that differs is reported.
-inline bool expect_same(const std::vector<LaneState>& have, const std::vector<LaneState>& want, const std::string& what) {
+inline bool expect_same(const std::vector<LaneState>& have, const std::vector<LaneState>& want,
+                        const std::string& what) {
   EXPECT_EQ(have.size(), want.size());
   for (size_t lane = 0; lane < std::min(have.size(), want.size()); lane++) {
     std::string differs = difference(have[lane], want[lane]);
@@ -183,29 +192,13 @@ constexpr uint32_t add_shifted(uint32_t d, uint32_t n, uint32_t m, uint32_t lsl)
 /// x19 has it, which begins differently in each lane. Ends with HLT #7. If it changes itself, an ADD in the loop gets
 /// another constant now and then.
 inline Words wandering_program(bool changes_itself = false) {
-  return {guest::madd(19, 19, 20, 22),
-          ubfx(1, 19, 33, 13),
-          guest::add_register(1, 1, 21),
-          guest::ldr(3, 2, 1),
-          guest::eor_register(23, 23, 2),
-          tbnz(19, 60, 2),
-          guest::str(3, 23, 1),
-          tbnz(19, 61, 2),
-          guest::bl(9),
-          tbnz(19, 62, 4),
-          ubfx(4, 19, 40, 12),
-          add_shifted(4, 27, 4, 10),
-          guest::str(2, 4, changes_itself ? 26 : 21),
+  return {guest::madd(19, 19, 20, 22), ubfx(1, 19, 33, 13), guest::add_register(1, 1, 21), guest::ldr(3, 2, 1),
+          guest::eor_register(23, 23, 2), tbnz(19, 60, 2), guest::str(3, 23, 1), tbnz(19, 61, 2), guest::bl(9),
+          tbnz(19, 62, 4), ubfx(4, 19, 40, 12), add_shifted(4, 27, 4, 10), guest::str(2, 4, changes_itself ? 26 : 21),
           guest::add(5, 5, 1),  // kPatchedWord
-          guest::subs(24, 24, 1),
-          guest::b_cond(guest::kNe, -15),
-          guest::hlt(7),
+          guest::subs(24, 24, 1), guest::b_cond(guest::kNe, -15), guest::hlt(7),
           // The function.
-          ubfx(7, 19, 50, 3),
-          guest::cbz(7, 4),
-          guest::sub(7, 7, 1),
-          guest::add_register(6, 6, 7),
-          guest::b(-3),
+          ubfx(7, 19, 50, 3), guest::cbz(7, 4), guest::sub(7, 7, 1), guest::add_register(6, 6, 7), guest::b(-3),
           guest::ret()};
 }
 constexpr uint64_t kPatchedWord = kCode + 13 * 4;

@@ -126,7 +126,7 @@ TEST_P(Policies, MapAndProtectWorkUnderEach) {
 // ---------------------------------------------------------------- read-only
 
 TEST_P(Policies, ReadOnlyRefusesEveryStoreOfTheGuest) {
-  const uint32_t stores[] = {guest::str(0, 2, 1),     guest::str(1, 2, 1),  guest::str(2, 2, 1),     guest::str(3, 2, 1),
+  const uint32_t stores[] = {guest::str(0, 2, 1),      guest::str(1, 2, 1), guest::str(2, 2, 1),   guest::str(3, 2, 1),
                              guest::str_post(2, 1, 8), guest::stp(2, 3, 1), guest::stp_w(2, 3, 1), guest::stlr(2, 1)};
   for (uint32_t store : stores) {
     for (uint64_t base : {kData, kData + kPageBytes + 8, kData + 3 * kPageBytes, kOtherCode, kWriteOnly}) {
@@ -231,8 +231,8 @@ TEST_P(Transactions, RollBackToTheInputAndCommitWhatIsWanted) {
 }
 
 TEST_P(Transactions, ChangesOfTheHostBeforeTheRunStay) {
-  Fleet fleet = fleet_of({guest::str(3, 2, 1), guest::add(3, 3, 1), guest::hlt(0)}, lanes(),
-                         MemoryPolicy::transactional);
+  Fleet fleet =
+      fleet_of({guest::str(3, 2, 1), guest::add(3, 3, 1), guest::hlt(0)}, lanes(), MemoryPolicy::transactional);
   fleet.run();  // stores at 0, which is a fault
   expect_all_stopped(fleet, fault(FaultKind::unmapped, 0));
   fleet.commit();
@@ -266,8 +266,8 @@ TEST_P(Transactions, ChangesOfTheHostBeforeTheRunStay) {
 }
 
 TEST_P(Transactions, RollBackFromAFaultAndFromACancel) {
-  Fleet fleet = fleet_of({guest::add(0, 0, 1), guest::str_post(0, 1, 8), guest::b(-2)}, lanes(),
-                         MemoryPolicy::transactional);
+  Fleet fleet =
+      fleet_of({guest::add(0, 0, 1), guest::str_post(0, 1, 8), guest::b(-2)}, lanes(), MemoryPolicy::transactional);
   fleet.fill(x(1), kData + 2 * kPageBytes);
   const std::vector<LaneState> input = states_of(fleet);
   RunResult result = drive(fleet, how(), budget_of(kEndless, 500));
@@ -417,8 +417,8 @@ TEST_P(Policies, CodeWrittenThroughTheViewIsExecuted) {
 
 TEST_P(Policies, SharedCodeChangesItself) {
   // Overwrites the ADD at the start of the loop with that of x2, the second time with that of x3.
-  const Words words = {guest::add(0, 0, 1), guest::str(2, 2, 1), guest::add(2, 3, 0), guest::subs(4, 4, 1),
-                       guest::b_cond(guest::kNe, -4), guest::hlt(0)};
+  const Words words = {guest::add(0, 0, 1),  guest::str(2, 2, 1),           guest::add(2, 3, 0),
+                       guest::subs(4, 4, 1), guest::b_cond(guest::kNe, -4), guest::hlt(0)};
   for (MemoryPolicy policy : kFlat) {
     Fleet fleet = fleet_of(words, lanes(), policy, kAll);
     set_each(fleet, x(1), [](uint64_t lane) { return lane % 3 == 2 ? kData : kCode; });
@@ -477,7 +477,8 @@ TEST_P(Policies, ViewsOfFieldsAreTheFields) {
   EXPECT_THROW(fleet.view(Field::count), myriarm::ArgumentError);
   if (view.cuda_device >= 0) return;
   auto at = [&](uint64_t lane) {
-    return reinterpret_cast<uint64_t*>(static_cast<uint8_t*>(view.data) + static_cast<int64_t>(lane) * view.lane_stride);
+    return reinterpret_cast<uint64_t*>(static_cast<uint8_t*>(view.data) +
+                                       static_cast<int64_t>(lane) * view.lane_stride);
   };
   for (uint64_t lane = 0; lane < lanes(); lane++) {
     EXPECT_EQ(*at(lane), lane * 11);

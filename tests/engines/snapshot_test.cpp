@@ -145,8 +145,8 @@ TEST_P(Snapshots, BringBackMapsAndPermissions) {
   fleet.protect(even, kData, kPageBytes, kRead);
   fleet.protect(even, kData + kPageBytes, kPageBytes, kRead);
   fleet.map(even, kData + 3 * kPageBytes, kPageBytes, 0);
-  const uint64_t probes[] = {kData + 8, kData + kPageBytes + 8, kData + 3 * kPageBytes, kUnmapped, kUnmapped + kPageBytes,
-                             kConstant};
+  const uint64_t probes[] = {kData + 8, kData + kPageBytes + 8, kData + 3 * kPageBytes,
+                             kUnmapped, kUnmapped + kPageBytes, kConstant};
   Snapshot snapshot = fleet.snapshot();
   const std::vector<LaneState> before = all_of(fleet);
   std::vector<std::vector<Stop>> wanted;
@@ -179,8 +179,8 @@ TEST_P(Snapshots, BringBackMapsAndPermissions) {
       const std::vector<Stop> have = stops();
       for (uint32_t lane = 0; lane < lanes(); lane++) {
         ASSERT_TRUE(have[lane] == wanted[i][lane])
-            << "change " << change << ", probe " << i << "\n" << describe(lane, have[lane]) << "\nexpected "
-            << describe(lane, wanted[i][lane]);
+            << "change " << change << ", probe " << i << "\n"
+            << describe(lane, have[lane]) << "\nexpected " << describe(lane, wanted[i][lane]);
       }
       fleet.restore(snapshot);
     }
@@ -496,7 +496,8 @@ TEST(SnapshotsOfMany, ARestoreWithoutRoomChangesNothing) {
           for (uint32_t lane : some) wanted[lane] = states[i][lane];
         } catch (const DeviceError&) {
         }
-        if (!expect_same(states_of(fleet, kHeap, kHeap + 16 * kPageBytes), wanted, "restore " + std::to_string(i))) return;
+        if (!expect_same(states_of(fleet, kHeap, kHeap + 16 * kPageBytes), wanted, "restore " + std::to_string(i)))
+          return;
         try {
           fleet.fork(0, Lanes{static_cast<uint32_t>(lanes - 1)});
           wanted[lanes - 1] = wanted[0];

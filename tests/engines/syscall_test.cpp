@@ -29,8 +29,8 @@ RunOptions serving(myriarm::SyscallHandler handler, uint64_t instructions = kEnd
 
 /// x0 rounds of a call with the number x8, whose results are added up in x10; then HLT.
 Words calling() {
-  return {guest::add(9, 0, 0),  guest::add(0, 9, 0),   guest::svc(0x21),
-          guest::add_register(10, 10, 0), guest::subs(9, 9, 1), guest::b_cond(guest::kNe, -4), guest::hlt(0)};
+  return {guest::add(9, 0, 0),  guest::add(0, 9, 0),           guest::svc(0x21), guest::add_register(10, 10, 0),
+          guest::subs(9, 9, 1), guest::b_cond(guest::kNe, -4), guest::hlt(0)};
 }
 /// Instructions of so many rounds.
 uint64_t calling_count(uint64_t rounds) { return 1 + 5 * rounds; }
@@ -43,30 +43,31 @@ TEST_P(Syscalls, HandlerSeesEachLane) {
   set_each(fleet, x(8), [](uint64_t lane) { return lane * 3 + (uint64_t{1} << 40); });
   int calls = 0;
   RunResult result = drive(fleet, how(), serving([&](Fleet& in_call, const SyscallBatch& batch) {
-    calls++;
-    EXPECT_EQ(in_call.lanes(), lanes());
-    ASSERT_EQ(batch.lanes.size(), lanes());
-    ASSERT_EQ(batch.numbers.size(), lanes());
-    ASSERT_EQ(batch.immediates.size(), lanes());
-    ASSERT_EQ(batch.arguments.size(), 6 * lanes());
-    ASSERT_EQ(batch.results.size(), lanes());
-    ASSERT_EQ(batch.actions.size(), lanes());
-    std::vector<bool> seen(lanes());
-    for (size_t i = 0; i < lanes(); i++) {
-      const uint32_t lane = batch.lanes[i];
-      ASSERT_LT(lane, lanes());
-      EXPECT_FALSE(seen[lane]) << "lane " << lane << " twice";
-      seen[lane] = true;
-      EXPECT_EQ(batch.numbers[i], lane * 3 + (uint64_t{1} << 40));
-      EXPECT_EQ(batch.immediates[i], 0x1234u);
-      for (unsigned n = 0; n < 6; n++) EXPECT_EQ(batch.arguments[6 * i + n], 0xAB00000000000000 + lane * 100 + n);
-      EXPECT_EQ(batch.results[i], batch.arguments[6 * i]) << "x0 stays unless told";
-      EXPECT_EQ(batch.actions[i], SyscallAction::resume);
-      EXPECT_EQ(in_call.get(Field::pc, lane), kCode + 8);
-      EXPECT_EQ(in_call.get(Field::instructions, lane), 2u);
-      if (lane % 2 == 0) batch.results[i] = lane + 7;
-    }
-  }));
+                             calls++;
+                             EXPECT_EQ(in_call.lanes(), lanes());
+                             ASSERT_EQ(batch.lanes.size(), lanes());
+                             ASSERT_EQ(batch.numbers.size(), lanes());
+                             ASSERT_EQ(batch.immediates.size(), lanes());
+                             ASSERT_EQ(batch.arguments.size(), 6 * lanes());
+                             ASSERT_EQ(batch.results.size(), lanes());
+                             ASSERT_EQ(batch.actions.size(), lanes());
+                             std::vector<bool> seen(lanes());
+                             for (size_t i = 0; i < lanes(); i++) {
+                               const uint32_t lane = batch.lanes[i];
+                               ASSERT_LT(lane, lanes());
+                               EXPECT_FALSE(seen[lane]) << "lane " << lane << " twice";
+                               seen[lane] = true;
+                               EXPECT_EQ(batch.numbers[i], lane * 3 + (uint64_t{1} << 40));
+                               EXPECT_EQ(batch.immediates[i], 0x1234u);
+                               for (unsigned n = 0; n < 6; n++)
+                                 EXPECT_EQ(batch.arguments[6 * i + n], 0xAB00000000000000 + lane * 100 + n);
+                               EXPECT_EQ(batch.results[i], batch.arguments[6 * i]) << "x0 stays unless told";
+                               EXPECT_EQ(batch.actions[i], SyscallAction::resume);
+                               EXPECT_EQ(in_call.get(Field::pc, lane), kCode + 8);
+                               EXPECT_EQ(in_call.get(Field::instructions, lane), 2u);
+                               if (lane % 2 == 0) batch.results[i] = lane + 7;
+                             }
+                           }));
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(result.instructions, 3 * lanes());
   EXPECT_EQ(result.signal, Signal::halt);
@@ -86,14 +87,17 @@ TEST_P(Syscalls, LanesCallAsOftenAsTheyLike) {
     set_each(fleet, x(0), rounds);
     set_each(fleet, x(8), [](uint64_t lane) { return lane; });
     uint64_t served = 0;
-    RunResult result = drive(fleet, how(), serving([&](Fleet&, const SyscallBatch& batch) {
-      EXPECT_FALSE(batch.lanes.empty());
-      served += batch.lanes.size();
-      for (size_t i = 0; i < batch.lanes.size(); i++) {
-        EXPECT_EQ(batch.numbers[i], batch.lanes[i]);
-        batch.results[i] = batch.arguments[6 * i] * 1000 + batch.lanes[i];
-      }
-    }, kEndless, per_batch));
+    RunResult result = drive(fleet, how(),
+                             serving(
+                                 [&](Fleet&, const SyscallBatch& batch) {
+                                   EXPECT_FALSE(batch.lanes.empty());
+                                   served += batch.lanes.size();
+                                   for (size_t i = 0; i < batch.lanes.size(); i++) {
+                                     EXPECT_EQ(batch.numbers[i], batch.lanes[i]);
+                                     batch.results[i] = batch.arguments[6 * i] * 1000 + batch.lanes[i];
+                                   }
+                                 },
+                                 kEndless, per_batch));
     uint64_t wanted = 0, instructions = 0;
     for (uint32_t lane = 0; lane < lanes(); lane++) {
       const uint64_t n = rounds(lane);
@@ -116,15 +120,16 @@ TEST_P(Syscalls, ActionsResumeStopAndExit) {
   fleet.fill(x(0), 5);
   int first = 0, second = 0;
   RunResult result = drive(fleet, how(), serving([&](Fleet&, const SyscallBatch& batch) {
-    for (size_t i = 0; i < batch.lanes.size(); i++) {
-      const uint32_t lane = batch.lanes[i];
-      (batch.immediates[i] == 1 ? first : second)++;
-      batch.results[i] = 40 + lane;
-      if (batch.immediates[i] == 2) continue;
-      batch.actions[i] = lane % 3 == 0 ? SyscallAction::resume : lane % 3 == 1 ? SyscallAction::stop
-                                                                                : SyscallAction::exit;
-    }
-  }));
+                             for (size_t i = 0; i < batch.lanes.size(); i++) {
+                               const uint32_t lane = batch.lanes[i];
+                               (batch.immediates[i] == 1 ? first : second)++;
+                               batch.results[i] = 40 + lane;
+                               if (batch.immediates[i] == 2) continue;
+                               batch.actions[i] = lane % 3 == 0   ? SyscallAction::resume
+                                                  : lane % 3 == 1 ? SyscallAction::stop
+                                                                  : SyscallAction::exit;
+                             }
+                           }));
   uint64_t resumed = 0, stopped = 0, exited = 0;
   for (uint32_t lane = 0; lane < lanes(); lane++) {
     resumed += lane % 3 == 0;
@@ -177,23 +182,23 @@ TEST_P(Syscalls, HandlerUsesRegistersAndMemory) {
   set_each(fleet, x(1), [](uint64_t lane) { return kData + lane * 8; });
   set_each(fleet, x(2), [](uint64_t lane) { return lane + 1; });
   drive(fleet, how(), serving([&](Fleet& in_call, const SyscallBatch& batch) {
-    std::vector<Transfer> transfers;
-    for (size_t i = 0; i < batch.lanes.size(); i++) {
-      transfers.push_back({batch.lanes[i], 8, batch.arguments[6 * i + 1], 8 * i});
-    }
-    std::vector<uint64_t> numbers(batch.lanes.size());
-    std::span<uint8_t> bytes(reinterpret_cast<uint8_t*>(numbers.data()), 8 * numbers.size());
-    in_call.read(transfers, bytes);
-    for (size_t i = 0; i < numbers.size(); i++) {
-      EXPECT_EQ(numbers[i], batch.lanes[i] + 1u);
-      numbers[i] *= 2;
-    }
-    in_call.write(transfers, bytes);
-    in_call.set(x(11), batch.lanes, std::vector<uint64_t>(batch.lanes.size(), 1000));
-    // Running it from here is not possible.
-    EXPECT_THROW(in_call.run(), StateError);
-    EXPECT_THROW(in_call.start(), StateError);
-  }));
+          std::vector<Transfer> transfers;
+          for (size_t i = 0; i < batch.lanes.size(); i++) {
+            transfers.push_back({batch.lanes[i], 8, batch.arguments[6 * i + 1], 8 * i});
+          }
+          std::vector<uint64_t> numbers(batch.lanes.size());
+          std::span<uint8_t> bytes(reinterpret_cast<uint8_t*>(numbers.data()), 8 * numbers.size());
+          in_call.read(transfers, bytes);
+          for (size_t i = 0; i < numbers.size(); i++) {
+            EXPECT_EQ(numbers[i], batch.lanes[i] + 1u);
+            numbers[i] *= 2;
+          }
+          in_call.write(transfers, bytes);
+          in_call.set(x(11), batch.lanes, std::vector<uint64_t>(batch.lanes.size(), 1000));
+          // Running it from here is not possible.
+          EXPECT_THROW(in_call.run(), StateError);
+          EXPECT_THROW(in_call.start(), StateError);
+        }));
   expect_all_stopped(fleet, halt());
   for (uint32_t lane = 0; lane < lanes(); lane++) EXPECT_EQ(fleet.get(x(3), lane), 2 * (lane + 1u) + 1000);
 }
@@ -243,7 +248,8 @@ TEST_P(Syscalls, BudgetsAreExactAcrossThem) {
       Fleet fleet = fleet_of(words, lanes());
       set_each(fleet, Field::limit, [&](uint64_t lane) { return lane % 5 == 4 ? 2 * budget - 1 : kEndless; });
       uint64_t served = 0;
-      auto options = serving([&](Fleet&, const SyscallBatch& batch) { served += batch.lanes.size(); }, budget, per_batch);
+      auto options =
+          serving([&](Fleet&, const SyscallBatch& batch) { served += batch.lanes.size(); }, budget, per_batch);
       for (uint64_t round = 1; round <= 2; round++) {
         drive(fleet, how(), options);
         uint64_t wanted = 0;
@@ -263,23 +269,27 @@ TEST_P(Syscalls, BudgetsAreExactAcrossThem) {
 
 TEST_P(Syscalls, MixWithOtherStops) {
   // By lane: calls, halts, faults, goes on to the end of its budget.
-  const Words words = {guest::cbz(0, 7), guest::sub(1, 0, 1), guest::cbz(1, 6), guest::sub(1, 0, 2), guest::cbz(1, 5),
-                       guest::add(2, 2, 1), guest::b(-1),
-                       guest::svc(3), guest::hlt(1), guest::ldr(3, 4, 5)};
+  const Words words = {guest::cbz(0, 7), guest::sub(1, 0, 1), guest::cbz(1, 6), guest::sub(1, 0, 2),
+                       guest::cbz(1, 5), guest::add(2, 2, 1), guest::b(-1),     guest::svc(3),
+                       guest::hlt(1),    guest::ldr(3, 4, 5)};
   Fleet fleet = fleet_of(words, lanes());
   set_each(fleet, x(0), [](uint64_t lane) { return lane % 4; });
   fleet.fill(x(5), kUnmapped);
   uint64_t served = 0;
-  RunResult result = drive(fleet, how(), serving([&](Fleet&, const SyscallBatch& batch) {
-    for (uint32_t lane : batch.lanes) EXPECT_EQ(lane % 4, 0u);
-    served += batch.lanes.size();
-  }, 60, 25));
+  RunResult result = drive(fleet, how(),
+                           serving(
+                               [&](Fleet&, const SyscallBatch& batch) {
+                                 for (uint32_t lane : batch.lanes) EXPECT_EQ(lane % 4, 0u);
+                                 served += batch.lanes.size();
+                               },
+                               60, 25));
   uint64_t kinds[4] = {};
   for (uint32_t lane = 0; lane < lanes(); lane++) {
     kinds[lane % 4]++;
-    expect_stop(fleet, lane, lane % 4 < 2    ? halt(1)
-                             : lane % 4 == 2 ? fault(FaultKind::unmapped, kUnmapped)
-                                             : plain(StopReason::budget));
+    expect_stop(fleet, lane,
+                lane % 4 < 2    ? halt(1)
+                : lane % 4 == 2 ? fault(FaultKind::unmapped, kUnmapped)
+                                : plain(StopReason::budget));
     EXPECT_EQ(fleet.get(Field::instructions, lane), lane % 4 == 0 ? 2u : lane % 4 == 1 ? 3u : lane % 4 == 2 ? 5u : 60u);
   }
   EXPECT_EQ(served, kinds[0]);
@@ -293,9 +303,12 @@ TEST_P(Syscalls, MixWithOtherStops) {
 TEST_P(Syscalls, HandlerCancelsTheRun) {
   Fleet fleet = fleet_of({guest::svc(0), guest::b(-1)}, lanes());
   int calls = 0;
-  RunResult result = drive(fleet, how(), serving([&](Fleet& in_call, const SyscallBatch&) {
-    if (++calls == 5) in_call.cancel();
-  }, kEndless, 1000));
+  RunResult result = drive(fleet, how(),
+                           serving(
+                               [&](Fleet& in_call, const SyscallBatch&) {
+                                 if (++calls == 5) in_call.cancel();
+                               },
+                               kEndless, 1000));
   EXPECT_EQ(calls, 5);
   EXPECT_EQ(result.signal, Signal::cancelled);
   EXPECT_EQ(result.lanes_left, lanes());
@@ -323,10 +336,10 @@ TEST(SyscallsOfMany, AllInOneCall) {
     set_each(fleet, x(0), [](uint64_t lane) { return lane; });
     uint64_t calls = 0, lanes = 0;
     drive(fleet, how, serving([&](Fleet&, const SyscallBatch& batch) {
-      calls++;
-      lanes += batch.lanes.size();
-      for (size_t i = 0; i < batch.lanes.size(); i++) batch.results[i] = batch.arguments[6 * i] * 2;
-    }));
+            calls++;
+            lanes += batch.lanes.size();
+            for (size_t i = 0; i < batch.lanes.size(); i++) batch.results[i] = batch.arguments[6 * i] * 2;
+          }));
     EXPECT_EQ(calls, 1u);
     EXPECT_EQ(lanes, kLanes);
     std::vector<uint64_t> values(kLanes);

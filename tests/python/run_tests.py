@@ -19,8 +19,8 @@ def fail(sentence):
 def main(arguments):
     source, folder = (pathlib.Path(argument).resolve() for argument in arguments[:2])
     flags = arguments[2:]
-    pytest_arguments = flags[flags.index("--") + 1:] if "--" in flags else []
-    flags = flags[:len(flags) - len(pytest_arguments)]
+    pytest_arguments = flags[flags.index("--") + 1 :] if "--" in flags else []
+    flags = flags[: len(flags) - len(pytest_arguments)]
     environment_folder = folder / "venv"
     shutil.rmtree(environment_folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
@@ -28,20 +28,36 @@ def main(arguments):
         return fail("no virtual environment could be made; install python3-venv (tools/setup.sh test does).")
     python = str(environment_folder / "bin" / "python")
 
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")
+    }
     # Compiled files stay, so that the next run has only to compile what changed.
     environment["SKBUILD_BUILD_DIR"] = str(folder / "build")
     environment["CMAKE_ARGS"] = shlex.join(flag for flag in flags if flag != "--")
     environment.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", "2")
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "2", "--timeout", "30",
-               f"{source}[test]"]
+    # For the pip that makes the build environment too: without a network it fails, and soon.
+    environment.setdefault("PIP_RETRIES", "2")
+    environment.setdefault("PIP_DEFAULT_TIMEOUT", "30")
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{source}[test]"]
     if subprocess.run(install, env=environment, cwd=folder).returncode != 0:
-        return fail("pip could not install the package; what it said is above. It needs the network, or a mirror that pip "
-                    "is told of, and python3-dev.")
+        return fail(
+            "pip could not install the package; what it said is above. It needs the network, or a mirror that"
+            " pip is told of, and python3-dev."
+        )
 
     # Run from elsewhere, so that nothing but the installed package can be imported.
-    tests = [python, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(source), "-ra",
-             str(source / "tests" / "python"), *pytest_arguments]
+    tests = [
+        python,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(source),
+        "-ra",
+        str(source / "tests" / "python"),
+        *pytest_arguments,
+    ]
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
     environment["MYRIARM_SOURCE"] = str(source)
     return subprocess.run(tests, env=environment, cwd=folder).returncode

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed package itself: its version, its names, its script, and that it says what the C++ library says."""
+"""The installed package itself: its version, its names, its script, and that it says what the C++ library
+says."""
 
 import importlib.metadata
 import os
@@ -61,7 +62,11 @@ def test_disassemble():
 
 def test_errors_are_what_python_expects():
     assert issubclass(myriarm.ArgumentError, (myriarm.Error, ValueError))
-    for name, base in (("ArgumentError", ValueError), ("DeviceError", RuntimeError), ("StateError", RuntimeError)):
+    for name, base in (
+        ("ArgumentError", ValueError),
+        ("DeviceError", RuntimeError),
+        ("StateError", RuntimeError),
+    ):
         error = getattr(myriarm, name)
         assert issubclass(error, base) and issubclass(error, myriarm.Error)
 
@@ -79,7 +84,9 @@ def test_script_runs_a_program():
 
 
 def test_module_runs_as_the_script_does():
-    ran = subprocess.run([sys.executable, "-m", "myriarm", "--version"], capture_output=True, text=True, timeout=300)
+    ran = subprocess.run(
+        [sys.executable, "-m", "myriarm", "--version"], capture_output=True, text=True, timeout=300
+    )
     assert (ran.returncode, ran.stdout) == (0, script("--version").stdout)
 
 

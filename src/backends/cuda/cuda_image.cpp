@@ -14,7 +14,7 @@ namespace {
 constexpr u64 kMiB = u64{1} << 20;
 /// Code that is predecoded lies in one span of the window; a program with code further apart decodes the rest as it runs.
 constexpr u64 kMostCodeBytes = 64 * kMiB;
-/// Guest bytes of code of all programs: 32 bits count them on the device.
+/// Guest bytes of code of all programs: predecoded they take four times as many on the device.
 constexpr u64 kMostCodeOfAll = u64{2} << 30;
 
 std::vector<DeviceRow> device_rows() {
@@ -148,9 +148,9 @@ void CudaBackend::predecode(const Image& image, u64 first, u64 span) {
   outside.kind = kKindOutOfLine;
   outside.row = kRowNotPredecoded;
   const u64 words = span * (kPageSize / 4), begin = first << kPageBits, window = view_.page_count << kPageBits;
-  std::vector<Operands> code(1 + words * image.programs.size(), outside);
+  std::vector<Operands> code((1 + words) * image.programs.size(), outside);
   for (size_t p = 0; p < image.programs.size(); p++) {
-    const std::span<Operands> own = std::span(code).subspan(1 + p * words, words);
+    const std::span<Operands> own = std::span(code).subspan(p * (1 + words) + 1, words);
     for (const ImagePage& page : image.programs[p].pages) {
       if (!is_code(page) || page.page - first >= span) continue;
       for (u64 i = 0; i < kPageSize / 4; i++) {

@@ -193,10 +193,9 @@ __global__ void fill_tables_kernel(const __grid_constant__ View view, const u8* 
   const u32 stride = is_flat(view) ? blockDim.x / kTeam : blockDim.x;
   for (u64 page = is_flat(view) ? threadIdx.x / kTeam : threadIdx.x; page < view.page_count; page += stride) {
     const u32 entry = base[page];
-    u32 own = entry;
+    const u32 own = first_entry(view, team, page, entry);
     if (is_flat(view) && entry != 0) {
       // One warp a page: each lane's own, from the image.
-      own = flat_unit(view, team, page) << kPageFlagBits | (entry & kPageFlagMask & ~(u32)kPageShared);
       if ((u64)team * kTeam + thread < view.lanes) {
         u64* to = (u64*)memory_of(view, team, thread).locate(own, 0);
         const u64* from = (const u64*)(image + ((u64)(entry >> kPageFlagBits) << kPageBits));

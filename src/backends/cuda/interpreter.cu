@@ -248,14 +248,13 @@ __device__ __noinline__ Result execute_out_of_line(const View& view, u32 registe
 /// The predecoded words that a team runs: none, if it has code of its own.
 struct Code {
   const View& view;
-  u32 bytes;  // of guest code: a predecoded word is four times as long
-  u32 begin;  // of the window offsets from which the words of the team's program follow word 0
+  const Operands* words;  // of the team's program: kRowNotPredecoded, then its words
+  u32 bytes;              // of guest code: a predecoded word is four times as long
 
   /// The word at an offset of the window. No branch: what is not there is word 0, which is run out of line.
   MYR_FN uint4 fetch(u32 at) const {
-    u32 offset = at - view.code_begin;
-    u32 index = offset < bytes ? at - begin : 0;
-    return __ldg((const uint4*)((const u8*)view.code + (u64)index * 4));
+    u32 offset = at - view.code_begin + 4;
+    return __ldg((const uint4*)((const u8*)words + (u64)(offset <= bytes ? offset : 0) * 4));
   }
   MYR_FN static Operands operands(uint4 raw) {
     Operands o;
@@ -307,11 +306,13 @@ MYR_FN void run_lane(Interpreter<true>& cpu, const Code& code) {
 MYR_FN bool takes_part(StopCode code, const Control& control, u64 retired, u64 run_end) {
   if (code == StopCode::none) return true;
   if (code == StopCode::budget) {
-    return control.phase == Phase::next ? retired < run_end : control.phase == Phase::first && control.go_on;
+    const bool has_budget = (run_end & kHeld) == 0 && retired < run_end;
+    return control.phase == Phase::next ? has_budget : control.phase == Phase::first && control.go_on;
   }
   return code == StopCode::cancelled && control.phase == Phase::first && control.go_on;
 }
 
+MYR_FN u64 least_of(u64 a, u64 b) { return a < b ? a : b; }
 MYR_FN u64 sum_or_most(u64 a, u64 b) { return a + b < a ? ~(u64)0 : a + b; }
 
 /// Adds what the lanes of a warp did to the report of the launch. By all members.
@@ -347,13 +348,14 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
     u64& run_end = view.state[kPlaneRunEnd * view.lanes + lane];
     if (control.phase == Phase::first) {
       const u64 limit = view.state[kPlaneLimit * view.lanes + lane], most = sum_or_most(retired, control.budget);
-      run_end = limit < most ? limit : most;
+      run_end = least_of(limit, least_of(most, kHeld - 1));
+      if (view.stops[lane].code == StopCode::budget && !control.go_on) run_end |= kHeld;
     }
     alive = takes_part(view.stops[lane].code, control, retired, run_end);
     u64& batch_end = view.state[kPlaneBatchEnd * view.lanes + lane];
     if (control.phase != Phase::again) {
       const u64 most = sum_or_most(retired, control.batch);
-      batch_end = run_end < most ? run_end : most;
+      batch_end = least_of(run_end & ~kHeld, most);
     }
     end = batch_end;
   }
@@ -371,8 +373,8 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   }
   const bool was_alive = alive;
   bool parked = true;  // at a call or return, waiting for the others
-  Code code{view, view.own_code[team] != 0 ? 0 : view.code_words * 4,
-            view.code_begin - 4 - view.team_program[team] * view.code_words * 4};
+  Code code{view, view.code + (u64)view.team_program[team] * (view.code_words + 1),
+            view.own_code[team] != 0 ? 0 : view.code_words * 4};
   u32 reported = (u32)clock() - kReportCycles;
 
   for (;;) {
@@ -445,7 +447,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   }
 
   const StopCode stop = view.stops[lane].code;
-  const bool left = was_alive && stop == StopCode::budget && retired < view.state[kPlaneRunEnd * view.lanes + lane];
+  const bool left = was_alive && stop == StopCode::budget && retired < (view.state[kPlaneRunEnd * view.lanes + lane] & ~kHeld);
   const u64 before = view.state[kPlaneInstructions * view.lanes + lane];
   add_to_report(view.report, members, retired - before, was_alive, stop, left);
   if (!was_alive) return;

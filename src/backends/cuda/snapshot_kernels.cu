@@ -16,7 +16,10 @@ __device__ u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.
 __device__ u32 saved_entry(const View& view, const SavedTeams& saved, u32 index, u64 page) {
   const u64 touched = saved.touched[index];
   const u32 slice = (u32)(page >> view.slice_shift);
-  if (!(touched >> slice & 1)) return view.base_tables[saved.programs[index] * view.page_count + page];
+  if (!(touched >> slice & 1)) {
+    const u32 base = view.base_tables[saved.programs[index] * view.page_count + page];
+    return first_entry(view, saved.teams[index], page, base);
+  }
   const u32 before = (u32)__popcll(touched & (((u64)1 << slice) - 1));
   return saved
       .entries[saved.first[index] + ((u64)before << view.slice_shift) + (page & (((u64)1 << view.slice_shift) - 1))];
@@ -193,7 +196,7 @@ __global__ void restore_pages_kernel(const __grid_constant__ View view, const Sa
     for (u64 i = threadIdx.x; i < slice_pages; i += blockDim.x) {
       const u64 page = ((u64)slice << view.slice_shift) + i;
       if (page >= view.page_count) break;
-      const u32 base = base_entry(view, target.team, page);
+      const u32 base = first_entry(view, target.team, page, base_entry(view, target.team, page));
       if (*(volatile u32*)&restore.table()[page] == base) continue;
       atomicOr(&left, 1ull << slice);
       code |= (base & kPageCode) != 0;

@@ -51,6 +51,8 @@ struct Report {
 constexpr u32 kPlaneSp = 31, kPlanePc = 32, kPlaneNzcv = 33, kPlaneTpidr = 34, kPlaneFpcr = 35, kPlaneFpsr = 36,
               kPlaneInstructions = 37, kPlaneLimit = 38, kPlaneMonitor = 39, kPlaneRunEnd = 43, kPlaneBatchEnd = 44,
               kPlaneCount = 45;
+/// In kPlaneRunEnd: the lane has StopCode::budget from before the run, which does not take it up.
+constexpr u64 kHeld = (u64)1 << 63;
 constexpr u32 kLanePlanes = kPlaneRunEnd;  // those that are the lane's state: a snapshot has them
 
 /// What the device dispatches on, in place of Operands::kind and row.
@@ -91,8 +93,7 @@ struct View {
   u64* touched;             // of each team: slices of its table that may differ from the program's
   const u32* team_program;  // program of each team
   const u32* base_tables;   // page_count entries a program: its lanes' tables at the beginning
-  const Operands*
-      code;  // kRowNotPredecoded, then the predecoded programs, `code_words` each; kind and row as DeviceRow
+  const Operands* code;     // of each program: kRowNotPredecoded, then `code_words`; kind and row as in DeviceRow
   const DeviceRow* rows;  // kRowCount: for what is decoded on the device
   u32 code_begin;         // offset in the window of the first word of each
   u32 code_words;
@@ -112,6 +113,12 @@ MYR_FN bool is_flat(const View& view) { return view.flat_permissions != nullptr;
 /// The page of a team where memory is flat: unit 0 is never used.
 MYR_FN u32 flat_unit(const View& view, u32 team, u64 page) {
   return (u32)(1 + (u64)team * kTeam * view.page_count + page);
+}
+
+/// An entry of a program's base table as a team has it at the beginning.
+MYR_FN u32 first_entry(const View& view, u32 team, u64 page, u32 base) {
+  if (!is_flat(view) || base == 0) return base;
+  return flat_unit(view, team, page) << kPageFlagBits | (base & kPageFlagMask & ~(u32)kPageShared);
 }
 
 /// Where the permissions by lane of a page on which the lanes differ are.

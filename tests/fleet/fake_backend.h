@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backend whose lanes do what a test says: every lane counts in x0, and stops where the script of the test has a stop.
+// It keeps to the contract of backends/backend.h in the plainest way, and can block, and fail.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
+
+#include "backends/backend.h"
+
+namespace fleet_test {
+
+using namespace myriarm;
+
+class FakeBackend final : public Backend {
+ public:
+  FakeBackend(const Image& made, const FleetOptions& options);
+  ~FakeBackend() override;
+  /// Of the fleet that was made last.
+  static FakeBackend& last();
+
+  const Image image;
+  /// A lane that has retired this many instructions stops so. A syscall lets it go on, any other stop comes again.
+  std::map<u64, StopRecord> script;
+  /// Called as run() begins; may throw.
+  std::function<void(const RunOrder&)> on_run;
+  /// Lanes that would run for ever add to their counts until cancel(); without this they throw.
+  bool may_hang = false;
+  std::vector<RunOrder> orders;
+  std::map<u64, std::map<u32, std::vector<u64>>> snapshots;  // number, lane: state
+  bool snapshots_fail = false;
+  std::vector<u32> mapped;  // permissions that map() and protect() were called with
+  std::atomic<u64> gathers = 0, cancels = 0;
+
+  const char* engine() const override { return "fake"; }
+  RunReport run(const RunOrder& order) override;
+  void cancel() override { cancels++, cancel_ = true; }
+  void clear_cancel() override { cancel_ = false; }
+  void progress(std::span<u64> retired, std::span<StopCode> codes) const override;
+  std::span<const StopRecord> stops() override;
+  void scatter_stops(std::span<const u32> lanes, std::span<const StopRecord> stops) override;
+  void gather(Field field, std::span<const u32> lanes, std::span<u64> values) override;
+  void scatter(Field field, std::span<const u32> lanes, std::span<const u64> values) override;
+  void fill(Field field, u64 value) override;
+  void read(std::span<const Transfer>, std::span<u8>, std::span<u32>) override {}
+  bool write(std::span<const Transfer>, std::span<const u8>, std::span<u32>) override { return true; }
+  void map(std::span<const u32>, u64, u64, u32 permissions) override { mapped.push_back(permissions); }
+  void protect(std::span<const u32>, u64, u64, u32 permissions) override { mapped.push_back(permissions); }
+  u64 pool_used() override { return 0; }
+  u64 pool_size() override { return 0; }
+  void grow_pool(u64) override {}
+  u64 take_snapshot(std::span<const u32> lanes) override;
+  void drop_snapshot(u64 number) override;
+  void restore(u64 number, std::span<const u32> from, std::span<const u32> to) override;
+  ArrayView view(Field) override { return {}; }
+  ArrayView memory_view() override { return {}; }
+
+ private:
+  static constexpr size_t kFields = static_cast<size_t>(Field::count);
+  struct Lane {
+    std::vector<u64> state = std::vector<u64>(kFields);  // by Field
+    StopRecord stop{};
+    u64 ceiling = ~u64{0};
+    bool served = false;  // of the syscall at its count
+    u64& operator[](Field field) { return state[static_cast<size_t>(field)]; }
+    u64 operator[](Field field) const { return state[static_cast<size_t>(field)]; }
+  };
+  template <class Each>
+  void each(std::span<const u32> lanes, Each work);
+  u64 end_of(const Lane& lane) const { return std::min(lane.ceiling, lane[Field::limit]); }
+  void run_lane(Lane& lane, u64 batch);
+
+  mutable std::mutex mutex_;
+  std::vector<Lane> lanes_;
+  std::vector<StopRecord> stops_;
+  std::atomic<bool> cancel_ = false;
+  u64 next_number_ = 1;
+};
+
+}  // namespace fleet_test
