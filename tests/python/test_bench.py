@@ -153,6 +153,14 @@ class TestOutput:
         assert errors.count("\n") == 1
         assert sorted(path.name for path in tmp_path.iterdir()) == ["bench.json"]
 
+    def test_with_an_old_matplotlib_one_line_says_so(self, tmp_path, capsys, monkeypatch):
+        matplotlib = pytest.importorskip("matplotlib")
+        monkeypatch.setattr(matplotlib, "__version_info__", (3, 5, 9))
+        assert bench(tmp_path, "--modes", "run") == 0
+        errors = capsys.readouterr().err
+        assert "older than 3.6" in errors
+        assert errors.count("\n") == 1
+
     def test_a_plot_of_everything(self, tmp_path, quick):
         pytest.importorskip("matplotlib")
         for n, name in enumerate(plot.PEERS):
