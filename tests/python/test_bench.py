@@ -62,6 +62,17 @@ class TestQuickRun:
             assert run["ips"] == pytest.approx(run["instructions"] / run["seconds_median"])
             assert run["ips_min"] <= run["ips"] <= run["ips_max"]
 
+    def test_a_wrong_count_is_seen(self):
+        def run(fleet, instructions):
+            result = fleet.run(instructions + 2)
+            fleet.x[:, 0] = guests.LOOPS[0].expected_x0(instructions)
+            return runs.Sample(1.0, result)
+
+        program = myriarm.Program.raw(guests.LOOPS[0].code)
+        with myriarm.Fleet(program, device=DEVICE) as fleet:
+            with pytest.raises(runs.WrongResult, match="instructions is 102, not 100"):
+                runs.measure(fleet, guests.LOOPS[0], run, 100)
+
     def test_the_engine_does_what_the_mode_says(self, quick):
         policies = {"read-only": "read-only", "transactional": "transactional", "standard": "shared"}
         for run in quick["runs"]:
@@ -141,6 +152,14 @@ class TestOutput:
         assert "matplotlib is not installed" in errors
         assert errors.count("\n") == 1
         assert sorted(path.name for path in tmp_path.iterdir()) == ["bench.json"]
+
+    def test_with_an_old_matplotlib_one_line_says_so(self, tmp_path, capsys, monkeypatch):
+        matplotlib = pytest.importorskip("matplotlib")
+        monkeypatch.setattr(matplotlib, "__version_info__", (3, 5, 9))
+        assert bench(tmp_path, "--modes", "run") == 0
+        errors = capsys.readouterr().err
+        assert "older than 3.6" in errors
+        assert errors.count("\n") == 1
 
     def test_a_plot_of_everything(self, tmp_path, quick):
         pytest.importorskip("matplotlib")
@@ -277,6 +296,20 @@ class TestFailures:
             assert run["seconds"] == []
             assert "ips" not in run
         assert capsys.readouterr().out.count("no figure: wrong result") >= 2
+
+    def test_a_later_wrong_result_takes_the_figures_before_it_away(self, tmp_path, monkeypatch):
+        calls = []
+
+        def expected(loop, instructions, right=guests.Loop.expected_x0):
+            calls.append(instructions)
+            return right(loop, instructions) + (len(calls) % 3 == 0)  # warm-up and first run are right
+
+        monkeypatch.setattr(guests.Loop, "expected_x0", expected)
+        assert bench(tmp_path, "--no-plot", "--modes", "async") == 1
+        for run in saved(tmp_path)["runs"]:
+            assert run["error"].startswith("wrong result: x0 is ")
+            assert run["seconds"] == run["engine_seconds"] == []
+            assert "ips" not in run
 
     def test_an_error_of_one_mode_is_a_row_and_the_others_go_on(self, tmp_path, capsys, monkeypatch):
         def run_mega(self, *arguments, **options):
@@ -418,6 +451,13 @@ class TestPeers:
         found = list(peers._unicorn(0.01, 1))
         assert [peer.name for peer in found] == ["unicorn", "unicorn-count"] * 2
         assert all(peer.error is None and peer.ips > 0 for peer in found)
+
+    def test_a_unicorn_that_is_wrong_has_no_figure(self, monkeypatch):
+        pytest.importorskip("unicorn")
+        monkeypatch.setattr(guests.Loop, "expected_x0", lambda loop, n: 7)
+        found = [peer for peer in peers._unicorn(0.01, 1) if peer.name == "unicorn-count"]
+        assert [peer.seconds for peer in found] == [[], []]
+        assert all("in x0, not 7" in peer.error for peer in found)
 
     def test_pytorch(self):
         pytest.importorskip("torch")

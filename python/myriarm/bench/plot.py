@@ -38,10 +38,16 @@ def draw(results: Dict[str, Any], folder: Path) -> List[Path]:
     if not any(run["seconds"] for run in results["runs"]):
         raise NoPlot("no plot, as nothing was measured")
     try:
+        import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise NoPlot("no plot, as matplotlib is not installed; 'pip install matplotlib' brings it") from None
+    if getattr(matplotlib, "__version_info__", (0,))[:2] < (3, 6):
+        raise NoPlot(
+            f"no plot, as matplotlib {matplotlib.__version__} is older than 3.6; "
+            "'pip install --upgrade matplotlib' brings a newer one"
+        )
 
     figure = Figure(figsize=(14.5, 6.6), layout="constrained")
     FigureCanvasAgg(figure)
