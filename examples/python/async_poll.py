@@ -28,13 +28,13 @@ def main() -> None:
             poll = fleet.poll()
             if not seen or poll.instructions > seen[-1]:
                 seen.append(poll.instructions)
-                print(f"{poll.seconds:5.2f} s {poll.instructions:>15,} instructions, {poll.lanes_running} lanes run")
+                print(f"{poll.seconds:5.2f} s {poll.instructions:>15,} instructions")
         fleet.cancel()
         result = fleet.wait()
 
         # Every lane stopped between two instructions: x0 counts the turns, two instructions each.
         exact = (fleet.x[:, 0] == (fleet.instructions + 1) // 2).all()
-        print(f"after cancel(): {result.signal_name}, {result.lanes_left} lanes can go on, counts exact: {exact}")
+        print(f"{result.signal_name}: {result.lanes_left} lanes can go on, counts exact: {exact}")
 
         before = fleet.instructions.copy()
         fleet.run(1000)  # takes the cancelled lanes up where they stopped

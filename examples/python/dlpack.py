@@ -60,7 +60,7 @@ def on_the_device(library: str) -> None:
         elif library == "cupy":
             arrays.cuda.get_current_stream().synchronize()
         fleet.run()
-        print(f"{library}: x0 adds up to {int(registers[:, 0].sum())}, memory to {int(memory[:, DATA].sum())}")
+        print(f"{library}: the sums of lane 0 to {LANES - 1} add up to {int(registers[:, 0].sum())}")
 
 
 def main() -> None:

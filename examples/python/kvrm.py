@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API of the earlier systems, through myriarm.kvrm: existing scripts need another import and nothing more.
+"""The API of the earlier systems: their scripts need another import and nothing more.
 
 python examples/python/kvrm.py [DEVICE]
 """

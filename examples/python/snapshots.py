@@ -62,7 +62,9 @@ def main() -> None:
             for lane in np.flatnonzero(stops["reason"] == StopReason.fault):
                 crashes[inputs[lane].tobytes()] = int(stops["address"][lane])
 
-        print(f"{LANES * ROUNDS} inputs, {accepted} accepted, {len(crashes)} different ones crash the program")
+        print(
+            f"{LANES * ROUNDS} inputs, {accepted} accepted, {len(crashes)} different ones crash the program"
+        )
         for data, address in sorted(crashes.items())[:3]:
             print(f"  input {data.hex(' ')}: a store to {address:#x}, where nothing is mapped")
         print(f"an input cost {executed / LANES / ROUNDS:.0f} instructions; the set-up, {setup}, ran once")

@@ -50,14 +50,14 @@ class System:
         for i in np.flatnonzero(write):
             address, size = (int(word) for word in batch.arguments[i, :2])
             lane = int(batch.lanes[i])
-            # A guest may ask for anything: read() refuses what is not mapped, and the guest gets -EFAULT (-14).
+            # A guest may ask for anything: what is not mapped read() refuses, and the guest gets -14, EFAULT.
             try:
                 self.output[lane] += batch.fleet.read(address, size, lane)[0].tobytes()
                 batch.results[i] = size
             except myriarm.ArgumentError:
                 batch.results[i] = 2**64 - 14
         batch.actions[leave] = SyscallAction.exit  # with x0 as the status
-        batch.actions[~(ask | tell | write | leave)] = SyscallAction.stop  # no such call: the lane keeps its stop
+        batch.actions[~(ask | tell | write | leave)] = SyscallAction.stop  # no such call
 
 
 def main() -> None:
