@@ -70,7 +70,9 @@ def test_every_script_is_tested():
 def test_script(name):
     script = [sys.executable, str(SCRIPTS / f"{name}.py"), DEVICE]
     ran = subprocess.run(script, capture_output=True, text=True, timeout=600)
-    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.returncode == 0, ran.stderr
+    if name not in ("torch_policy", "dlpack"):  # PyTorch may have something to say of its own
+        assert ran.stderr == ""
     assert re.fullmatch(PRINTED[name], ran.stdout), ran.stdout
 
 
