@@ -157,6 +157,12 @@ def test_links_of_the_documentation_lead_somewhere():
     pages += (SOURCE / "docs").rglob("*.md")
     for page in pages:
         text = page.read_text(encoding="utf-8")
-        for target in re.findall(r"\]\(([^)#\s]*)(?:#[^)\s]*)?\)", text):
-            if target and "://" not in target and page.name != "TEMPLATE.md":
-                assert (page.parent / target).exists(), f"{page}: {target}"
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", text):
+            if "://" in target:
+                continue
+            place = page.parent / target if target else page
+            assert place.exists(), f"{page}: {target}"
+            if anchor:
+                headings = re.findall(r"^#+ (.*)$", place.read_text(encoding="utf-8"), re.MULTILINE)
+                slugs = [re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings]
+                assert anchor in slugs, f"{page}: {target}#{anchor}"
