@@ -18,7 +18,9 @@ constexpr u32 kManyBlocks = 6, kFewBlocks = 3;
 constexpr u32 kNone = 0xFFFFFFFFu;  // greater than any offset or depth
 /// Most instructions that a lane runs before the warp comes together to see whether its batch has ended, and whether it
 /// is time to tell the host how far it is. A team whose lanes have parted runs them one after the other, and one that decodes as it runs is slow.
-constexpr u32 kQuantum = 1u << 11, kSlowQuantum = 1u << 7;
+constexpr u32 kQuantum = 1u << 14, kSlowQuantum = 1u << 10;
+/// The same for a warp whose lanes come together at calls and returns all the time.
+constexpr u32 kRoundsBetweenLooks = 64;
 /// Clock cycles between two reports to the host, which are also looks at the cancel flag: some four milliseconds.
 constexpr u32 kReportCycles = 1u << 23;
 
@@ -40,7 +42,7 @@ __device__ inline u32 least(u32 members, u32 value) {
 constexpr u32 kOutside = 0xFFFFFFFCu;
 
 /// Why a lane left the instruction loop without retiring the instruction.
-enum class Pending : u8 {
+enum class Pending : u32 {
   none,
   stopped,      // its stop is recorded
   copy_page,    // it needs its own copy of a shared page, and then runs the instruction again
@@ -316,6 +318,17 @@ MYR_FN bool takes_part(StopCode code, const Control& control, u64 retired, u64 r
   return code == StopCode::cancelled && control.phase == Phase::first && control.go_on;
 }
 
+/// Whether the host has cancelled the run. One warp in some milliseconds asks the host's memory and tells the others: if
+/// all did, they would wait for the bus.
+__device__ __noinline__ bool sees_cancel(const View& view) {
+  u64 nanoseconds;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(nanoseconds));
+  const u32 tick = (u32)(nanoseconds >> 21);
+  if (atomicMax(&view.report->looked, tick) < tick && *(const volatile u32*)view.cancel != 0)
+    *(volatile u32*)&view.report->cancelled = 1;
+  return *(const volatile u32*)&view.report->cancelled != 0;
+}
+
 MYR_FN u64 least_of(u64 a, u64 b) { return a < b ? a : b; }
 MYR_FN u64 sum_or_most(u64 a, u64 b) { return a + b < a ? ~(u64)0 : a + b; }
 
@@ -379,13 +392,13 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   bool parked = true;  // at a call or return, waiting for the others
   Code<kSeveral> code{view, kSeveral ? view.code + (u64)view.team_program[team] * (view.code_words + 1) : nullptr,
                       view.own_code[team] != 0 ? 0 : view.code_words * 4};
-  u32 reported = (u32)clock() - kReportCycles;
+  u32 reported = (u32)clock() - kReportCycles, rounds = 0;
   cpu.retires_at_zero = view.state[kPlaneInstructions * view.lanes + lane];
 
   for (;;) {
     __syncwarp(members);
     const bool used_up = alive && cpu.left == 0;
-    if (__any_sync(members, used_up)) {
+    if (__any_sync(members, used_up) || ++rounds % kRoundsBetweenLooks == 0) {
       if (used_up && cpu.retired() >= end) {
         view.stops[lane] = {StopCode::budget, FaultCode::none, 0, 0, 0};
         alive = false;
@@ -396,16 +409,10 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
           *(volatile u64*)&view.progress[lane] = cpu.retired();
           *(volatile StopCode*)&view.codes[lane] = alive ? StopCode::none : view.stops[lane].code;
         }
-        if (__any_sync(members, *(const volatile u32*)view.cancel != 0) && alive) {
+        if (__any_sync(members, sees_cancel(view)) && alive) {
           view.stops[lane] = {StopCode::cancelled, FaultCode::none, 0, 0, 0};
           alive = false;
         }
-      }
-      if (used_up && alive) {
-        const u64 remaining = end - cpu.retired();
-        const u32 quantum = code.bytes != 0 ? kQuantum : kSlowQuantum;
-        cpu.left = remaining < quantum ? (u32)remaining : quantum;
-        cpu.retires_at_zero += cpu.left;
       }
     }
     const u32 live = __ballot_sync(members, alive);
@@ -426,6 +433,11 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
     }
     cpu.pending = Pending::none;
     if (alive && !parked) {
+      // A new quantum each time, so that lanes that go on together also stop together.
+      const u64 retired = cpu.retired(), remaining = end - retired;
+      const u32 quantum = code.bytes != 0 ? kQuantum : kSlowQuantum;
+      cpu.left = remaining < quantum ? (u32)remaining : quantum;
+      cpu.retires_at_zero = retired + cpu.left;
       run_lane(cpu, code);
       parked = cpu.pending == Pending::none && cpu.left != 0;
       if (cpu.pending == Pending::stopped) {

@@ -44,6 +44,8 @@ struct Report {
   u64 batches;
   u64 left;               // lanes with StopCode::budget that have budget left, after the last batch
   u64 stops[kStopCodes];  // lanes that have this stop now and did not before; budget: those with none left
+  u32 looked;             // when a warp last looked at View::cancel, in ticks of the device's clock
+  u32 cancelled;          // what it saw
 };
 
 /// Planes of the state array, in the order of Field up to `limit`, then the exclusive monitor, then how far the run
