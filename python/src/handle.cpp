@@ -6,6 +6,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
 
 namespace myriarm::python {
 namespace {
@@ -76,6 +79,25 @@ Fleet& FleetOwner::fleet() {
   return process ? process->fleet() : *own;
 }
 
+std::shared_ptr<FleetOwner> make_owner() {
+  return {new FleetOwner, [](FleetOwner* owner) {
+            std::optional<nb::gil_scoped_release> free;  // a handler that is waited for may want it
+            if (PyGILState_Check()) free.emplace();
+            try {
+              if (owner->process) owner->process->fleet().close();
+              else if (owner->own) owner->own->close();
+            } catch (const StateError&) {  // this is one of its handlers
+              try {
+                std::thread([owner] { delete owner; }).detach();
+              } catch (const std::system_error&) {  // no thread is left, and nothing else to do than to keep it
+              }
+              return;
+            } catch (const std::exception&) {  // its end closes it
+            }
+            delete owner;
+          }};
+}
+
 void FleetOwner::drop_export() {
   if (exports.fetch_sub(1) != 1 || !closed) return;
   try {
@@ -110,8 +132,9 @@ void FleetHandle::close() {
     if (fleet.is_running()) fleet.cancel();
     try {
       fleet.wait(-1);
-    } catch (const StateError&) {     // no run was started
-    } catch (const HandlerFailed&) {  // nobody is left to hear of it
+    } catch (const StateError&) {  // no run was started, unless this is one of its handlers
+      if (fleet.is_running()) throw;
+    } catch (const std::exception&) {  // nobody is left to hear of what ended it
     }
   }
   owner_->closed = true;
@@ -132,16 +155,16 @@ RunOptions FleetHandle::run_options(const nb::dict& given) {
   options.timeout = nb::cast<double>(given["timeout"]);
   options.go_on = nb::cast<bool>(given["go_on"]);
   // Runs what Python gave, and keeps what it raised.
-  auto guarded = [this](auto&& body) {
+  auto guarded = [failure = failure_](auto&& body) {
     try {
       body();
     } catch (nb::python_error& error) {
-      failure_.emplace(error);
+      failure->emplace(error);
       throw HandlerFailed();
     }
   };
   if (nb::object handler = given["on_batch"]; !handler.is_none()) {
-    options.on_batch = [this, guarded, kept = keep(handler)](Fleet&, const BatchReport& report) {
+    options.on_batch = [guarded, kept = keep(handler)](Fleet&, const BatchReport& report) {
       nb::gil_scoped_acquire gil;
       bool go_on = true;
       guarded([&] {
@@ -152,7 +175,7 @@ RunOptions FleetHandle::run_options(const nb::dict& given) {
     };
   }
   if (nb::object handler = given["on_syscall"]; !handler.is_none()) {
-    options.on_syscall = [this, guarded, kept = keep(handler)](Fleet&, const SyscallBatch& batch) {
+    options.on_syscall = [guarded, kept = keep(handler)](Fleet&, const SyscallBatch& batch) {
       nb::gil_scoped_acquire gil;
       guarded([&] { serve(*kept, batch); });
     };
@@ -166,8 +189,8 @@ nb::object FleetHandle::collect(double seconds) {
     nb::gil_scoped_release free;
     result = fleet().wait(seconds);
   } catch (const HandlerFailed&) {
-    nb::python_error error(std::move(*failure_));
-    failure_.reset();
+    nb::python_error error(std::move(**failure_));
+    failure_->reset();
     throw error;
   }
   return result ? tuple_of(*result) : nb::none();
@@ -229,7 +252,7 @@ nb::object FleetHandle::run_process(nb::object tick) {
     done = true;
     ended.notify_one();
   });
-  std::optional<nb::python_error> interrupt;
+  std::exception_ptr interrupt;
   while (!done) {
     {
       nb::gil_scoped_release free;
@@ -240,16 +263,19 @@ nb::object FleetHandle::run_process(nb::object tick) {
     try {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
       if (!tick.is_none()) tick(poll());
-    } catch (nb::python_error& error) {
-      interrupt.emplace(error);
-      process.cancel();
+    } catch (...) {  // of Python, or of a fleet that another thread has closed; the runner is waited for all the same
+      interrupt = std::current_exception();
+      try {
+        process.cancel();
+      } catch (const std::exception&) {  // closed: it ends by itself
+      }
     }
   }
   {
     nb::gil_scoped_release free;
     runner.join();
   }
-  if (interrupt) throw nb::python_error(*interrupt);
+  if (interrupt) std::rethrow_exception(interrupt);
   if (failed) std::rethrow_exception(failed);
   return tuple_of(result);
 }

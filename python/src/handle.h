@@ -41,6 +41,13 @@ struct FleetOwner {
   Fleet& fleet();
   void drop_export();
 };
+/// An empty one. Whoever drops the last reference may be a handler of the fleet, as garbage is collected anywhere: the
+/// fleet then ends in a thread of its own, since no handler can wait for the run that it is called from.
+std::shared_ptr<FleetOwner> make_owner();
+
+/// What a handler raised, until the run's end gives it to the caller; the GIL guards it. The handlers of a run hold it
+/// too, since the run may be in progress a moment longer than the handle lives.
+using Failure = std::shared_ptr<std::optional<nb::python_error>>;
 
 class FleetHandle {
  public:
@@ -90,7 +97,7 @@ class FleetHandle {
 
   std::shared_ptr<FleetOwner> owner_;
   std::atomic<bool> waiting_{false};
-  std::optional<nb::python_error> failure_;  // what a handler raised; the GIL guards it
+  Failure failure_ = std::make_shared<std::optional<nb::python_error>>();
 };
 
 /// A tuple in the order of the fields of the class of python/myriarm/results.py.
