@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <system_error>
 #include <thread>
 
@@ -236,6 +237,19 @@ nb::object FleetHandle::run(nb::dict given, nb::object tick) {
 nb::object FleetHandle::run_process(nb::object tick) {
   Waiting waiting(*this);
   LinuxFleet& process = this->process();
+  // A process is many runs of its fleet, one after each round of system calls: what they retired is in the lanes.
+  std::vector<uint64_t> counts(fleet().lanes());
+  auto retired = [&] {
+    fleet().poll_lanes(counts, {});
+    return std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+  };
+  const uint64_t before = retired();
+  auto tell = [&] {
+    if (tick.is_none()) return;
+    Poll poll = fleet().poll();
+    poll.instructions = retired() - before;
+    tick(tuple_of(poll));
+  };
   // The library runs processes in the caller's thread; this one must stay free to hear of Ctrl-C.
   RunResult result;
   std::exception_ptr failed;
@@ -262,7 +276,7 @@ nb::object FleetHandle::run_process(nb::object tick) {
     if (interrupt) continue;
     try {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      if (!tick.is_none()) tick(poll());
+      tell();
     } catch (...) {  // of Python, or of a fleet that another thread has closed; the runner is waited for all the same
       interrupt = std::current_exception();
       try {
@@ -277,6 +291,7 @@ nb::object FleetHandle::run_process(nb::object tick) {
   }
   if (interrupt) std::rethrow_exception(interrupt);
   if (failed) std::rethrow_exception(failed);
+  tell();
   return tuple_of(result);
 }
 
