@@ -61,6 +61,49 @@ TEST(LeftOut, ALaneOutOfMemoryWaitsUntilItIsResumed) {
   }
 }
 
+TEST(LeftOut, LanesThatAHandlerRestoresToTheEndOfABatchGoOnWhateverTheOthersDo) {
+  for (bool go_on : {true, false}) {
+    // Lanes count to 10 and fault; the snapshot has them at 4, where a budget ended.
+    Fleet fleet = fleet_of({guest::add(1, 1, 1), guest::subs(2, 2, 1), guest::b_cond(guest::kNe, -2), 0}, 40);
+    fleet.fill(x(2), 10);
+    fleet.run(budget_of(12));
+    Snapshot snapshot = fleet.snapshot();
+    fleet.run();
+    ASSERT_EQ(fleet.stops()[5].reason, StopReason::undefined);
+    fleet.resume({{0}});
+    const uint64_t before = fleet.get(Field::instructions, 5);
+    RunOptions options = budget_of(1000, 100);
+    options.mode = Mode::continuous;
+    options.go_on = go_on;
+    uint64_t restored = 0, told = 0;
+    options.on_batch = [&](Fleet& running, const BatchReport&) {
+      told++;
+      if (restored++ < 3) running.restore(snapshot);
+      return true;
+    };
+    const RunResult result = fleet.run(options);
+    EXPECT_EQ(result.instructions, 3 * 40 * (before - 12));
+    EXPECT_EQ(result.batches, told);
+    EXPECT_EQ(stops_of(result, StopReason::undefined), 40u);
+    EXPECT_EQ(all_stops(result), 40u);
+    EXPECT_EQ(result.lanes_left, 0u);
+  }
+}
+
+TEST(LeftOut, ATouchOfAHandlerAddsNoBatchWhereNoLaneHasBudget) {
+  Fleet fleet = fleet_of({guest::add(1, 1, 1), guest::b(-1)}, 40);
+  RunOptions options = budget_of(100, 50);
+  options.mode = Mode::continuous;
+  options.on_batch = [&](Fleet& running, const BatchReport&) {
+    running.set_stops({{7}}, {{halt(3)}});
+    return true;
+  };
+  const RunResult result = fleet.run(options);
+  EXPECT_EQ(result.batches, 2u);
+  EXPECT_EQ(result.instructions, 39u * 100 + 50);
+  EXPECT_EQ(stops_of(result, StopReason::budget), 39u);
+}
+
 TEST(LeftOut, LanesThatAreAsTheSnapshotHasThemCostNothingToRestore) {
   Fleet fleet = fleet_of({guest::str(2, 2, 1), guest::hlt(1)}, 64);
   fleet.fill(x(1), kData);
