@@ -277,7 +277,8 @@ class Fleet(Runner):
     # Memory.
     def read(self, address: Any, size: int, lanes: Any = None) -> U8:
         """Guest memory, whatever its permissions: (n, size) uint8, a row for each of the lanes. address: one
-        for all lanes, or (n,) of them. ArgumentError if not all of it is mapped."""
+        for all lanes, or (n,) of them, without a tag in the top byte. ArgumentError if not all of it is
+        mapped."""
         chosen = lane_numbers(lanes, self._lanes)
         n = self._lanes if chosen is None else chosen.size
         addresses = self._addresses(address, n)
@@ -291,13 +292,15 @@ class Fleet(Runner):
                 f"{n} rows of {length} bytes do not fit into memory; read fewer lanes at once"
             ) from None
         if data.size:
+            self._require_inside(addresses, chosen, length, "read")
             self._require_whole(self._core.read(addresses, chosen, data), addresses, chosen, length, "read")
         return data
 
     def write(self, address: Any, data: Any, lanes: Any = None) -> None:
         """Writes guest memory, whatever its permissions. data: bytes or a (size,) uint8 array for all the
-        lanes, or (n, size) uint8 with a row for each; address: one for all, or (n,) of them. ArgumentError if
-        not all of it is mapped: what is mapped has been written. DeviceError if the pool is spent."""
+        lanes, or (n, size) uint8 with a row for each; address: as for read(). ArgumentError if not all of it is
+        mapped: what is mapped has been written, but nothing if an address is outside the window. DeviceError
+        if the pool is spent."""
         chosen = lane_numbers(lanes, self._lanes, distinct=True)
         n = self._lanes if chosen is None else chosen.size
         addresses = self._addresses(address, n)
@@ -311,6 +314,7 @@ class Fleet(Runner):
                 f"data has {rows.shape[1]} bytes for a lane; the fleet's window has {self._window()}"
             )
         if rows.size and n:
+            self._require_inside(addresses, chosen, rows.shape[1], "write")
             self._require_whole(
                 self._core.write(addresses, chosen, rows), addresses, chosen, rows.shape[1], "write"
             )
@@ -380,6 +384,12 @@ class Fleet(Runner):
     def _window(self) -> str:
         begin, end = self._core.memory_begin, self._core.memory_end
         return f"{end - begin} bytes, from {begin:#x} to {end:#x}"
+
+    def _require_inside(self, addresses: Any, lanes: Any, size: int, verb: str) -> None:
+        # The library ignores the top byte, as the processor does for the guest; a host that gives one is wrong.
+        outside = np.flatnonzero((addresses < self._core.memory_begin) | (addresses >= self._core.memory_end))
+        if outside.size:
+            self._require_whole((int(outside[0]), 0), addresses, lanes, size, verb)
 
     def _require_whole(self, short: Any, addresses: Any, lanes: Any, size: int, verb: str) -> None:
         if short is None:

@@ -117,6 +117,7 @@ void CudaBackend::load_image(const Image& image) {
   team_program_.upload(program_of_team, stream_);
   view_.base_tables = base_tables_.data();
   view_.team_program = team_program_.data();
+  view_.programs = static_cast<u32>(image.programs.size());
   program_of_team_ = program_of_team;
   predecode(image, first, span);
   launch_fill_tables(view_, units, stream_);

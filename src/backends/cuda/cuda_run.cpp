@@ -14,7 +14,11 @@ Report CudaBackend::dispatch(const Control& control) {
   *host_control_.data() = control;
   check(cudaMemcpyAsync(control_.data(), host_control_.data(), sizeof(Control), cudaMemcpyHostToDevice, stream_),
         "starting the interpreter");
-  check(cudaMemsetAsync(report_.data(), 0, sizeof(Report), stream_), "starting the interpreter");
+  // A run that begins cancelled does nothing: warps that do not look themselves know it too.
+  *host_report_.data() = {};
+  host_report_.data()->cancelled = std::atomic_ref(*cancel_.data()).load();
+  check(cudaMemcpyAsync(report_.data(), host_report_.data(), sizeof(Report), cudaMemcpyHostToDevice, stream_),
+        "starting the interpreter");
   if (control.batches > 1) {
     const u8* bytes = reinterpret_cast<const u8*>(&view_);
     if (chain_ == nullptr || !std::equal(chain_view_.begin(), chain_view_.end(), bytes)) {

@@ -16,9 +16,11 @@ constexpr u32 kWarps = 4;  // a block
 /// faster with more registers and fewer blocks.
 constexpr u32 kManyBlocks = 6, kFewBlocks = 3;
 constexpr u32 kNone = 0xFFFFFFFFu;  // greater than any offset or depth
-/// Most instructions that a lane runs before the warp comes together to see whether it is time to tell the host how far
-/// it is. A team whose lanes have parted runs them one after the other, and one that decodes as it runs is slow.
-constexpr u32 kQuantum = 1u << 11, kSlowQuantum = 1u << 7;
+/// Most instructions that a lane runs before the warp comes together to see whether its batch has ended, and whether it
+/// is time to tell the host how far it is. A team whose lanes have parted runs them one after the other, and one that decodes as it runs is slow.
+constexpr u32 kQuantum = 1u << 14, kSlowQuantum = 1u << 10;
+/// The same for a warp whose lanes come together at calls and returns all the time.
+constexpr u32 kRoundsBetweenLooks = 64;
 /// Clock cycles between two reports to the host, which are also looks at the cancel flag: some four milliseconds.
 constexpr u32 kReportCycles = 1u << 23;
 
@@ -40,7 +42,7 @@ __device__ inline u32 least(u32 members, u32 value) {
 constexpr u32 kOutside = 0xFFFFFFFCu;
 
 /// Why a lane left the instruction loop without retiring the instruction.
-enum class Pending : u8 {
+enum class Pending : u32 {
   none,
   stopped,      // its stop is recorded
   copy_page,    // it needs its own copy of a shared page, and then runs the instruction again
@@ -245,14 +247,17 @@ __device__ __noinline__ Result execute_out_of_line(const View& view, u32 registe
   return {cpu.next, cpu.nzcv, outcome, cpu.pending, common && (o.row & kRowParks) != 0};
 }
 
-/// The predecoded words that a team runs: none, if it has code of its own.
+/// The predecoded words that a team runs: none, if it has code of its own. Where the fleet has one program they are at
+/// the same place for all teams, and that place costs no register.
+template <bool kSeveral>
 struct Code {
   const View& view;
-  const Operands* words;  // of the team's program: kRowNotPredecoded, then its words
-  u32 bytes;              // of guest code: a predecoded word is four times as long
+  const Operands* own_words;  // of the team's program: kRowNotPredecoded, then its words
+  u32 bytes;                  // of guest code: a predecoded word is four times as long
 
   /// The word at an offset of the window. No branch: what is not there is word 0, which is run out of line.
   MYR_FN uint4 fetch(u32 at) const {
+    const Operands* words = kSeveral ? own_words : view.code;
     u32 offset = at - view.code_begin + 4;
     return __ldg((const uint4*)((const u8*)words + (u64)(offset <= bytes ? offset : 0) * 4));
   }
@@ -271,10 +276,11 @@ struct Code {
 
 /// Runs one lane until it has called or returned, is to wait for something, or has used up `cpu.left`, which is not 0.
 /// Every branch here costs a lone warp some twenty cycles: docs/design/cuda-interpreter.md counts them.
-MYR_FN void run_lane(Interpreter<true>& cpu, const Code& code) {
+template <bool kSeveral>
+MYR_FN void run_lane(Interpreter<true>& cpu, const Code<kSeveral>& code) {
   bool goes_on;
   do {
-    const Operands o = Code::operands(code.fetch(cpu.at));
+    const Operands o = Code<kSeveral>::operands(code.fetch(cpu.at));
     cpu.next = cpu.at + 4;
     bool parks = (o.row & kRowParks) != 0;
     if (MYR_UNLIKELY(execute(cpu, o) == Outcome::stop)) {
@@ -312,6 +318,17 @@ MYR_FN bool takes_part(StopCode code, const Control& control, u64 retired, u64 r
   return code == StopCode::cancelled && control.phase == Phase::first && control.go_on;
 }
 
+/// Whether the host has cancelled the run. One warp in some milliseconds asks the host's memory and tells the others: if
+/// all did, they would wait for the bus.
+__device__ __noinline__ bool sees_cancel(const View& view) {
+  u64 nanoseconds;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(nanoseconds));
+  const u32 tick = (u32)(nanoseconds >> 21);
+  if (atomicMax(&view.report->looked, tick) < tick && *(const volatile u32*)view.cancel != 0)
+    *(volatile u32*)&view.report->cancelled = 1;
+  return *(const volatile u32*)&view.report->cancelled != 0;
+}
+
 MYR_FN u64 least_of(u64 a, u64 b) { return a < b ? a : b; }
 MYR_FN u64 sum_or_most(u64 a, u64 b) { return a + b < a ? ~(u64)0 : a + b; }
 
@@ -330,7 +347,7 @@ __device__ __noinline__ void add_to_report(Report* report, u32 members, u64 reti
   if (first && count != 0) atomicAdd((unsigned long long*)&report->left, (unsigned long long)count);
 }
 
-template <u32 kBlocks>
+template <u32 kBlocks, bool kSeveral>
 __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __grid_constant__ View view) {
   extern __shared__ u64 shared[];
   const u32 warp = threadIdx.x / kTeam, lane_in_team = threadIdx.x % kTeam;
@@ -340,10 +357,10 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   // Lanes that do not exist take no part: waiting ones would cost those that run.
   const u32 members = __ballot_sync(0xFFFFFFFFu, lane < view.lanes);
   if (lane >= view.lanes) return;
-  u64 retired = view.state[kPlaneInstructions * view.lanes + lane];
   u64 end;  // of the batch
   bool alive;
   {
+    const u64 retired = view.state[kPlaneInstructions * view.lanes + lane];
     const Control control = *view.control;
     u64& run_end = view.state[kPlaneRunEnd * view.lanes + lane];
     if (control.phase == Phase::first) {
@@ -373,25 +390,29 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   }
   const bool was_alive = alive;
   bool parked = true;  // at a call or return, waiting for the others
-  Code code{view, view.code + (u64)view.team_program[team] * (view.code_words + 1),
-            view.own_code[team] != 0 ? 0 : view.code_words * 4};
-  u32 reported = (u32)clock() - kReportCycles;
+  Code<kSeveral> code{view, kSeveral ? view.code + (u64)view.team_program[team] * (view.code_words + 1) : nullptr,
+                      view.own_code[team] != 0 ? 0 : view.code_words * 4};
+  u32 reported = (u32)clock() - kReportCycles, rounds = 0;
+  cpu.retires_at_zero = view.state[kPlaneInstructions * view.lanes + lane];
 
   for (;;) {
     __syncwarp(members);
-    if (alive && retired >= end) {
-      view.stops[lane] = {StopCode::budget, FaultCode::none, 0, 0, 0};
-      alive = false;
-    }
-    if (__any_sync(members, (u32)clock() - reported >= kReportCycles)) {
-      reported = (u32)clock();
-      if (was_alive) {
-        *(volatile u64*)&view.progress[lane] = retired;
-        *(volatile StopCode*)&view.codes[lane] = alive ? StopCode::none : view.stops[lane].code;
-      }
-      if (__any_sync(members, *(const volatile u32*)view.cancel != 0) && alive) {
-        view.stops[lane] = {StopCode::cancelled, FaultCode::none, 0, 0, 0};
+    const bool used_up = alive && cpu.left == 0;
+    if (__any_sync(members, used_up) || ++rounds % kRoundsBetweenLooks == 0) {
+      if (used_up && cpu.retired() >= end) {
+        view.stops[lane] = {StopCode::budget, FaultCode::none, 0, 0, 0};
         alive = false;
+      }
+      if (__any_sync(members, (u32)clock() - reported >= kReportCycles)) {
+        reported = (u32)clock();
+        if (was_alive) {
+          *(volatile u64*)&view.progress[lane] = cpu.retired();
+          *(volatile StopCode*)&view.codes[lane] = alive ? StopCode::none : view.stops[lane].code;
+        }
+        if (__any_sync(members, sees_cancel(view)) && alive) {
+          view.stops[lane] = {StopCode::cancelled, FaultCode::none, 0, 0, 0};
+          alive = false;
+        }
       }
     }
     const u32 live = __ballot_sync(members, alive);
@@ -412,17 +433,17 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
     }
     cpu.pending = Pending::none;
     if (alive && !parked) {
-      const u64 remaining = end - retired;
+      // A new quantum each time, so that lanes that go on together also stop together.
+      const u64 retired = cpu.retired(), remaining = end - retired;
       const u32 quantum = code.bytes != 0 ? kQuantum : kSlowQuantum;
       cpu.left = remaining < quantum ? (u32)remaining : quantum;
       cpu.retires_at_zero = retired + cpu.left;
       run_lane(cpu, code);
       parked = cpu.pending == Pending::none && cpu.left != 0;
-      retired = cpu.retires_at_zero - cpu.left;
       if (cpu.pending == Pending::stopped) {
         alive = false;
         if (view.stops[lane].code == StopCode::syscall) {
-          retired++;
+          cpu.retires_at_zero++;
           cpu.at += 4;
         }
       }
@@ -447,7 +468,9 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   }
 
   const StopCode stop = view.stops[lane].code;
-  const bool left = was_alive && stop == StopCode::budget && retired < (view.state[kPlaneRunEnd * view.lanes + lane] & ~kHeld);
+  const u64 retired = cpu.retired();
+  const bool left =
+      was_alive && stop == StopCode::budget && retired < (view.state[kPlaneRunEnd * view.lanes + lane] & ~kHeld);
   const u64 before = view.state[kPlaneInstructions * view.lanes + lane];
   add_to_report(view.report, members, retired - before, was_alive, stop, left);
   if (!was_alive) return;
@@ -464,8 +487,11 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
 Launch run_launch(const View& view, u32 multiprocessors) {
   const u32 blocks = (view.teams + kWarps - 1) / kWarps;
   const bool few = blocks <= multiprocessors * kFewBlocks;
-  return {few ? (const void*)run_kernel<kFewBlocks> : (const void*)run_kernel<kManyBlocks>, blocks, kWarps * kTeam,
-          kWarps * kSlotCount * kTeam * (u32)sizeof(u64)};
+  // A fleet that does not fill the device has registers to spare: there is one kernel for any number of programs.
+  const void* kernel = few                 ? (const void*)run_kernel<kFewBlocks, true>
+                       : view.programs > 1 ? (const void*)run_kernel<kManyBlocks, true>
+                                           : (const void*)run_kernel<kManyBlocks, false>;
+  return {kernel, blocks, kWarps * kTeam, kWarps * kSlotCount * kTeam * (u32)sizeof(u64)};
 }
 
 void launch_run(const View& view, u32 multiprocessors, cudaStream_t stream) {

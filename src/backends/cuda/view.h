@@ -42,8 +42,10 @@ struct Control {
 struct Report {
   u64 retired;
   u64 batches;
-  u64 left;                   // lanes with StopCode::budget that have budget left, after the last batch
+  u64 left;               // lanes with StopCode::budget that have budget left, after the last batch
   u64 stops[kStopCodes];  // lanes that have this stop now and did not before; budget: those with none left
+  u32 looked;             // when a warp last looked at View::cancel, in ticks of the device's clock
+  u32 cancelled;          // what it saw
 };
 
 /// Planes of the state array, in the order of Field up to `limit`, then the exclusive monitor, then how far the run
@@ -92,10 +94,11 @@ struct View {
   u32* frame_holders;       // of each frame: tables and snapshots
   u64* touched;             // of each team: slices of its table that may differ from the program's
   const u32* team_program;  // program of each team
-  const u32* base_tables;   // page_count entries a program: its lanes' tables at the beginning
-  const Operands* code;     // of each program: kRowNotPredecoded, then `code_words`; kind and row as in DeviceRow
-  const DeviceRow* rows;  // kRowCount: for what is decoded on the device
-  u32 code_begin;         // offset in the window of the first word of each
+  u32 programs;
+  const u32* base_tables;  // page_count entries a program: its lanes' tables at the beginning
+  const Operands* code;    // of each program: kRowNotPredecoded, then `code_words`; kind and row as in DeviceRow
+  const DeviceRow* rows;   // kRowCount: for what is decoded on the device
+  u32 code_begin;          // offset in the window of the first word of each
   u32 code_words;
   u8* own_code;          // a team that wrote to predecoded pages, or whose pages changed: decodes as it runs
   u8* flat_permissions;  // where memory is flat: permissions by lane, a page at a time; null where it is not

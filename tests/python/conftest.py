@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests share: the device that MYRIARM_TEST_DEVICE names, and how much hypothesis tries
+(MYRIARM_TEST_PROFILE=thorough for a long search with new examples each time)."""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# What make test runs is the same each time and has no deadlines: machines differ.
+_common = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+settings.register_profile("make-test", max_examples=25, derandomize=True, stateful_step_count=25, **_common)
+settings.register_profile("thorough", max_examples=1000, stateful_step_count=60, print_blob=True, **_common)
+settings.load_profile(os.environ.get("MYRIARM_TEST_PROFILE", "make-test"))
+
+
+@pytest.fixture(scope="session")
+def device():
+    """The device under test: "cpu" unless MYRIARM_TEST_DEVICE says another."""
+    return os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
+
+
+@pytest.fixture(scope="session")
+def on_cuda(device):
+    return device.startswith("cuda")
+
+
+@pytest.fixture
+def make_fleet(device):
+    """Fleet on the device under test, closed when the test has ended."""
+    import myriarm
+
+    made = []
+
+    def make(program, **options):
+        options.setdefault("device", device)
+        if isinstance(program, bytes):
+            options.setdefault("memory", 64 << 10)
+        fleet = myriarm.Fleet(program, **options)
+        made.append(fleet)
+        return fleet
+
+    yield make
+    for fleet in made:
+        fleet.close()
