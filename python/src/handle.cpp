@@ -29,6 +29,22 @@ std::shared_ptr<nb::object> keep(nb::object object) {
           }};
 }
 
+/// The exception as one object, with its traceback.
+nb::object raised(nb::python_error& error) {
+  error.restore();
+#if PY_VERSION_HEX >= 0x030C0000
+  return nb::steal(PyErr_GetRaisedException());
+#else
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (trace != nullptr) PyException_SetTraceback(value, trace);
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  return nb::steal(value);
+#endif
+}
+
 template <class T>
 nb::object copied(std::span<T> values, std::initializer_list<size_t> shape) {
   using Value = std::remove_const_t<T>;
@@ -107,6 +123,8 @@ void FleetOwner::drop_export() {
   }
 }
 
+FleetHandle::FleetHandle(std::shared_ptr<FleetOwner> owner) : owner_(std::move(owner)), failure_(keep({})) {}
+
 FleetHandle::~FleetHandle() {
   try {
     close();  // arrays may keep the fleet, but no run may call this handle from now on
@@ -114,6 +132,17 @@ FleetHandle::~FleetHandle() {
   }
   nb::gil_scoped_release free;
   owner_.reset();
+}
+
+int FleetHandle::visit(PyObject* self, visitproc visit, void* arg) noexcept {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<FleetHandle>(self)->failure_->ptr());
+  return 0;
+}
+
+int FleetHandle::clear(PyObject* self) noexcept {
+  if (nb::inst_ready(self)) nb::object gone = std::move(*nb::inst_ptr<FleetHandle>(self)->failure_);
+  return 0;
 }
 
 LinuxFleet& FleetHandle::process() const {
@@ -143,7 +172,7 @@ void FleetHandle::close() {
 
 FleetHandle::Waiting::Waiting(FleetHandle& handle) : handle_(handle) {
   if (handle_.waiting_.exchange(true)) {
-    throw StateError("another thread waits for a run of this fleet; use a fleet from one thread at a time");
+    throw StateError("a run of this fleet is waited for, in another thread or behind this handler; let it end first");
   }
 }
 
@@ -160,7 +189,7 @@ RunOptions FleetHandle::run_options(const nb::dict& given) {
     try {
       body();
     } catch (nb::python_error& error) {
-      failure->emplace(error);
+      *failure = raised(error);
       throw HandlerFailed();
     }
   };
@@ -190,9 +219,9 @@ nb::object FleetHandle::collect(double seconds) {
     nb::gil_scoped_release free;
     result = fleet().wait(seconds);
   } catch (const HandlerFailed&) {
-    nb::python_error error(std::move(**failure_));
-    failure_->reset();
-    throw error;
+    nb::object error = std::move(*failure_);
+    PyErr_SetObject(error.type().ptr(), error.ptr());
+    throw nb::python_error();
   }
   return result ? tuple_of(*result) : nb::none();
 }

@@ -80,3 +80,22 @@ def test_a_handler_cannot_close_its_fleet():
         attempt(True)
     """
     assert lines_of(script) == ["refused False", "True"] * 2
+
+
+def test_a_fleet_whose_handler_raised_is_collected_without_wait():
+    script = """
+        import gc, weakref
+
+        def serve(batch):
+            raise ValueError("raised")
+
+        fleet = myriarm.Fleet(CODE, lanes=4, device="cpu")
+        fleet.start(on_syscall=serve)
+        while fleet.is_running():
+            time.sleep(0.01)
+        alive = weakref.ref(fleet._core)
+        del fleet
+        gc.collect()
+        print(alive() is None)
+    """
+    assert lines_of(script) == ["True"]
