@@ -270,7 +270,8 @@ class Fleet(Runner):
         """Gives one register of all lanes a value: "x0" to "x30", "sp", "pc", "v0_low", "v0_high", ..."""
         if name not in _core.FIELDS:
             raise ArgumentError(
-                f"there is no register {name!r}; it is one of x0, sp, pc, v0_low, v0_high, nzcv, limit, ..."
+                f"there is no register {name!r}; use x0 to x30, v0_low to v31_high, sp, pc, nzcv, tpidr, fpcr,"
+                " fpsr, instructions or limit"
             )
         self._core.fill_fields(np.array([_core.FIELDS[name]], np.uint8), integer(value, name))
 
@@ -403,9 +404,14 @@ class Fleet(Runner):
         raise ArgumentError(f"cannot {verb} {size} bytes at {address:#x} of lane {lane}: {where:#x} {why}")
 
     def _pages(self, address: int, size: int, permissions: str, lanes: Any) -> Any:
-        return (
-            lane_numbers(lanes, self._lanes),
-            integer(address, "address"),
-            integer(size, "size"),
-            permission_bits(permissions),
-        )
+        chosen = lane_numbers(lanes, self._lanes)
+        first, length = integer(address, "address"), integer(size, "size")
+        if first % 4096 or length % 4096 or not length:
+            raise ArgumentError(
+                f"{length} bytes at {first:#x} are no pages; address and size are multiples of 4096"
+            )
+        if first < self._core.memory_begin or first + length > self._core.memory_end:
+            raise ArgumentError(
+                f"{length} bytes at {first:#x} are not all inside the window of {self._window()}"
+            )
+        return chosen, first, length, permission_bits(permissions)

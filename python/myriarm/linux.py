@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+
+import numpy as np
 
 from . import _core
 from .arguments import integer, kind, octets
+from .enums import StopReason
 from .errors import ArgumentError, StateError
 from .fleet import Device, Fleet, fleet_options
 from .program import DEFAULT_MEMORY, read_program
@@ -84,15 +88,26 @@ class LinuxFleet:
 
     def run(self, instructions: Optional[int] = None, *, progress: bool = False) -> RunResult:
         """Runs, and serves system calls, until every lane has ended or is at its limit, or cancel() is
-        called. instructions: the most that each lane retires from now on; None: no more than its `limit`
-        says. Lanes that an earlier run left at their limit, cancelled or out of memory go on. Ctrl-C cancels
+        called. instructions: the most that each lane retires in this call; None: no more than its `limit`
+        says. Lanes that an earlier run left with budget, cancelled or out of memory go on. Ctrl-C cancels
         and raises KeyboardInterrupt."""
-        if instructions is not None:
-            budget = integer(instructions, "instructions")
-            retired = self._fleet.instructions[...]
-            room = 2**64 - 1 - retired
-            retired += room.clip(max=budget)
-            self._fleet.limit = retired
+        if instructions is None:
+            return self._run(None, progress)
+        # The library knows no limit but the lanes' own, so they are lowered for this call.
+        budget = integer(instructions, "instructions")
+        limits, retired = self._fleet.limit[...], self._fleet.instructions[...]
+        room = (limits - np.minimum(retired, limits)).clip(max=budget)
+        self._fleet.limit = retired + room
+        try:
+            result = self._run(budget, progress)
+        finally:
+            if not self.closed:
+                self._fleet.limit = limits
+        at_limit = self._fleet.stops["reason"] == StopReason.budget
+        go_on = at_limit & (self._fleet.instructions[...] < limits)
+        return replace(result, lanes_left=result.lanes_left + int(go_on.sum()))
+
+    def _run(self, instructions: Optional[int], progress: bool) -> RunResult:
         with make_tick(progress, instructions, self.lanes) as tick:
             return run_result(self._core.run_process(tick))
 

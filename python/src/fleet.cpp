@@ -239,7 +239,10 @@ void bind_fleet(nb::module_& module) {
     return list;
   });
 
-  nb::class_<FleetHandle>(module, "Fleet", nb::is_weak_referenceable())
+  static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&FleetHandle::visit)},
+                                {Py_tp_clear, reinterpret_cast<void*>(&FleetHandle::clear)},
+                                {0, nullptr}};
+  nb::class_<FleetHandle>(module, "Fleet", nb::is_weak_referenceable(), nb::type_slots(slots))
       .def_prop_ro("lanes", constant<&Fleet::lanes>)
       .def_prop_ro("device", device_of)
       .def_prop_ro("engine", constant<&Fleet::engine>)

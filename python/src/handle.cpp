@@ -6,6 +6,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <mutex>
+#include <numeric>
+#include <system_error>
+#include <thread>
 
 namespace myriarm::python {
 namespace {
@@ -23,6 +27,22 @@ std::shared_ptr<nb::object> keep(nb::object object) {
             nb::gil_scoped_acquire gil;
             delete kept;
           }};
+}
+
+/// The exception as one object, with its traceback.
+nb::object raised(nb::python_error& error) {
+  error.restore();
+#if PY_VERSION_HEX >= 0x030C0000
+  return nb::steal(PyErr_GetRaisedException());
+#else
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (trace != nullptr) PyException_SetTraceback(value, trace);
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  return nb::steal(value);
+#endif
 }
 
 template <class T>
@@ -76,6 +96,25 @@ Fleet& FleetOwner::fleet() {
   return process ? process->fleet() : *own;
 }
 
+std::shared_ptr<FleetOwner> make_owner() {
+  return {new FleetOwner, [](FleetOwner* owner) {
+            std::optional<nb::gil_scoped_release> free;  // a handler that is waited for may want it
+            if (PyGILState_Check()) free.emplace();
+            try {
+              if (owner->process) owner->process->fleet().close();
+              else if (owner->own) owner->own->close();
+            } catch (const StateError&) {  // this is one of its handlers
+              try {
+                std::thread([owner] { delete owner; }).detach();
+              } catch (const std::system_error&) {  // no thread is left, and nothing else to do than to keep it
+              }
+              return;
+            } catch (const std::exception&) {  // its end closes it
+            }
+            delete owner;
+          }};
+}
+
 void FleetOwner::drop_export() {
   if (exports.fetch_sub(1) != 1 || !closed) return;
   try {
@@ -84,6 +123,8 @@ void FleetOwner::drop_export() {
   }
 }
 
+FleetHandle::FleetHandle(std::shared_ptr<FleetOwner> owner) : owner_(std::move(owner)), failure_(keep({})) {}
+
 FleetHandle::~FleetHandle() {
   try {
     close();  // arrays may keep the fleet, but no run may call this handle from now on
@@ -91,6 +132,17 @@ FleetHandle::~FleetHandle() {
   }
   nb::gil_scoped_release free;
   owner_.reset();
+}
+
+int FleetHandle::visit(PyObject* self, visitproc visit, void* arg) noexcept {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<FleetHandle>(self)->failure_->ptr());
+  return 0;
+}
+
+int FleetHandle::clear(PyObject* self) noexcept {
+  if (nb::inst_ready(self)) nb::object gone = std::move(*nb::inst_ptr<FleetHandle>(self)->failure_);
+  return 0;
 }
 
 LinuxFleet& FleetHandle::process() const {
@@ -110,8 +162,9 @@ void FleetHandle::close() {
     if (fleet.is_running()) fleet.cancel();
     try {
       fleet.wait(-1);
-    } catch (const StateError&) {     // no run was started
-    } catch (const HandlerFailed&) {  // nobody is left to hear of it
+    } catch (const StateError&) {  // no run was started, unless this is one of its handlers
+      if (fleet.is_running()) throw;
+    } catch (const std::exception&) {  // nobody is left to hear of what ended it
     }
   }
   owner_->closed = true;
@@ -119,7 +172,7 @@ void FleetHandle::close() {
 
 FleetHandle::Waiting::Waiting(FleetHandle& handle) : handle_(handle) {
   if (handle_.waiting_.exchange(true)) {
-    throw StateError("another thread waits for a run of this fleet; use a fleet from one thread at a time");
+    throw StateError("a run of this fleet is waited for, in another thread or behind this handler; let it end first");
   }
 }
 
@@ -132,16 +185,16 @@ RunOptions FleetHandle::run_options(const nb::dict& given) {
   options.timeout = nb::cast<double>(given["timeout"]);
   options.go_on = nb::cast<bool>(given["go_on"]);
   // Runs what Python gave, and keeps what it raised.
-  auto guarded = [this](auto&& body) {
+  auto guarded = [failure = failure_](auto&& body) {
     try {
       body();
     } catch (nb::python_error& error) {
-      failure_.emplace(error);
+      *failure = raised(error);
       throw HandlerFailed();
     }
   };
   if (nb::object handler = given["on_batch"]; !handler.is_none()) {
-    options.on_batch = [this, guarded, kept = keep(handler)](Fleet&, const BatchReport& report) {
+    options.on_batch = [guarded, kept = keep(handler)](Fleet&, const BatchReport& report) {
       nb::gil_scoped_acquire gil;
       bool go_on = true;
       guarded([&] {
@@ -152,7 +205,7 @@ RunOptions FleetHandle::run_options(const nb::dict& given) {
     };
   }
   if (nb::object handler = given["on_syscall"]; !handler.is_none()) {
-    options.on_syscall = [this, guarded, kept = keep(handler)](Fleet&, const SyscallBatch& batch) {
+    options.on_syscall = [guarded, kept = keep(handler)](Fleet&, const SyscallBatch& batch) {
       nb::gil_scoped_acquire gil;
       guarded([&] { serve(*kept, batch); });
     };
@@ -166,9 +219,9 @@ nb::object FleetHandle::collect(double seconds) {
     nb::gil_scoped_release free;
     result = fleet().wait(seconds);
   } catch (const HandlerFailed&) {
-    nb::python_error error(std::move(*failure_));
-    failure_.reset();
-    throw error;
+    nb::object error = std::move(*failure_);
+    PyErr_SetObject(error.type().ptr(), error.ptr());
+    throw nb::python_error();
   }
   return result ? tuple_of(*result) : nb::none();
 }
@@ -213,6 +266,19 @@ nb::object FleetHandle::run(nb::dict given, nb::object tick) {
 nb::object FleetHandle::run_process(nb::object tick) {
   Waiting waiting(*this);
   LinuxFleet& process = this->process();
+  // A process is many runs of its fleet, one after each round of system calls: what they retired is in the lanes.
+  std::vector<uint64_t> counts(fleet().lanes());
+  auto retired = [&] {
+    fleet().poll_lanes(counts, {});
+    return std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+  };
+  const uint64_t before = retired();
+  auto tell = [&] {
+    if (tick.is_none()) return;
+    Poll poll = fleet().poll();
+    poll.instructions = retired() - before;
+    tick(tuple_of(poll));
+  };
   // The library runs processes in the caller's thread; this one must stay free to hear of Ctrl-C.
   RunResult result;
   std::exception_ptr failed;
@@ -229,7 +295,7 @@ nb::object FleetHandle::run_process(nb::object tick) {
     done = true;
     ended.notify_one();
   });
-  std::optional<nb::python_error> interrupt;
+  std::exception_ptr interrupt;
   while (!done) {
     {
       nb::gil_scoped_release free;
@@ -239,18 +305,22 @@ nb::object FleetHandle::run_process(nb::object tick) {
     if (interrupt) continue;
     try {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      if (!tick.is_none()) tick(poll());
-    } catch (nb::python_error& error) {
-      interrupt.emplace(error);
-      process.cancel();
+      tell();
+    } catch (...) {  // of Python, or of a fleet that another thread has closed; the runner is waited for all the same
+      interrupt = std::current_exception();
+      try {
+        process.cancel();
+      } catch (const std::exception&) {  // closed: it ends by itself
+      }
     }
   }
   {
     nb::gil_scoped_release free;
     runner.join();
   }
-  if (interrupt) throw nb::python_error(*interrupt);
+  if (interrupt) std::rethrow_exception(interrupt);
   if (failed) std::rethrow_exception(failed);
+  tell();
   return tuple_of(result);
 }
 

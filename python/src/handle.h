@@ -41,10 +41,17 @@ struct FleetOwner {
   Fleet& fleet();
   void drop_export();
 };
+/// An empty one. Whoever drops the last reference may be a handler of the fleet, as garbage is collected anywhere: the
+/// fleet then ends in a thread of its own, since no handler can wait for the run that it is called from.
+std::shared_ptr<FleetOwner> make_owner();
+
+/// The exception that a handler raised, until the run's end gives it to the caller, or null; the GIL guards it. The
+/// handlers of a run hold it too, since the run may be in progress a moment longer than the handle lives.
+using Failure = std::shared_ptr<nb::object>;
 
 class FleetHandle {
  public:
-  explicit FleetHandle(std::shared_ptr<FleetOwner> owner) : owner_(std::move(owner)) {}
+  explicit FleetHandle(std::shared_ptr<FleetOwner> owner);
   ~FleetHandle();
   FleetHandle(const FleetHandle&) = delete;
   FleetHandle& operator=(const FleetHandle&) = delete;
@@ -71,6 +78,10 @@ class FleetHandle {
   nb::object export_state(const std::string& name);
   nb::object export_memory();
 
+  /// For Python's collector: an exception holds the frames that it came through, and those the fleet.
+  static int visit(PyObject* self, visitproc visit, void* arg) noexcept;
+  static int clear(PyObject* self) noexcept;
+
  private:
   /// One thread at a time waits for a run.
   class Waiting {
@@ -90,7 +101,7 @@ class FleetHandle {
 
   std::shared_ptr<FleetOwner> owner_;
   std::atomic<bool> waiting_{false};
-  std::optional<nb::python_error> failure_;  // what a handler raised; the GIL guards it
+  Failure failure_;
 };
 
 /// A tuple in the order of the fields of the class of python/myriarm/results.py.

@@ -40,7 +40,7 @@ std::shared_ptr<FleetHandle> make_fleet(nb::list programs, nb::dict given) {
     auto pair = nb::cast<nb::tuple>(item);
     placements.push_back({nb::cast<const ProgramHandle&>(pair[0]).program, nb::cast<uint64_t>(pair[1])});
   }
-  auto owner = std::make_shared<FleetOwner>();
+  auto owner = make_owner();
   {
     nb::gil_scoped_release free;
     owner->own.emplace(placements, options);
@@ -58,7 +58,7 @@ std::shared_ptr<FleetHandle> make_process(nb::bytes file, const std::string& nam
   process.standard_input = bytes_of(input);
   process.seed = seed;
   std::vector<uint8_t> bytes = bytes_of(file);
-  auto owner = std::make_shared<FleetOwner>();
+  auto owner = make_owner();
   {
     nb::gil_scoped_release free;
     owner->process = std::make_unique<LinuxFleet>(parse_elf(bytes, name), options, process);

@@ -103,8 +103,10 @@ class Fleet::Impl::Run {
   void take_part() {
     const std::vector<Stop>& stops = impl_.current_stops();
     ran_.resize(stops.size());
+    held_.resize(stops.size());
     for (size_t lane = 0; lane < stops.size(); lane++) {
       ran_[lane] = stops[lane].reason == StopReason::none || (options_.go_on && goes_on(stops[lane].reason));
+      held_[lane] = !options_.go_on && stops[lane].reason == StopReason::budget;
     }
     note_waiting(stops);
     std::lock_guard lock(impl_.mutex);
@@ -128,12 +130,14 @@ class Fleet::Impl::Run {
       if (options_.mode == Mode::self_dispatch) order.batches = options_.max_batches - result_.batches;
       const bool cancelled = impl_.cancelled;  // then this call gives the lanes their stop, and that is all
       const RunReport report = call(order);
+      if (maybe_none_ && !is_anything(report)) break;  // no batch: those lanes have no budget left
       result_.instructions += report.retired;
       if (!cancelled) result_.batches += report.batches;
       more = report.left != 0;
       if (options_.on_syscall && report.stops[static_cast<unsigned>(StopCode::syscall)] != 0) more |= serve();
       const bool wanted = !options_.on_batch || report.batches == 0 || cancelled || tell(report);
-      if (impl_.stops_touched) more |= take_in_changes();
+      maybe_none_ = false;
+      if (impl_.stops_touched) more = take_in_changes(more);
       if (cancelled || !wanted || (batched && result_.batches >= options_.max_batches)) more = false;
     }
   }
@@ -152,18 +156,26 @@ class Fleet::Impl::Run {
     return report;
   }
 
-  /// What a handler changed: lanes that it resumed run, and system calls that it put there are not served.
-  bool take_in_changes() {
+  /// What a handler changed: lanes that it resumed run, so do those that it gave the state of a lane between two
+  /// batches, as far as they have budget, and system calls that it put there are not served. Returns whether the run
+  /// goes on, as it does anyway if `more`.
+  bool take_in_changes(bool more) {
     const std::vector<Stop>& stops = impl_.current_stops();
-    bool any = false;
+    bool resumed = false, between = false;
     for (size_t lane = 0; lane < stops.size(); lane++) {
-      if (stops[lane].reason != StopReason::none) continue;
-      any = true;
-      ran_[lane] = true;
+      const bool none = stops[lane].reason == StopReason::none, budget = stops[lane].reason == StopReason::budget;
+      resumed |= none;
+      between |= budget;
+      if (none || (budget && !held_[lane])) ran_[lane] = true;
     }
     note_waiting(stops);
-    loose_ |= any;
-    return any;
+    loose_ |= resumed;
+    maybe_none_ = between && !more && !resumed;
+    return more || resumed || between;
+  }
+  static bool is_anything(const RunReport& report) {
+    return report.retired != 0 || report.left != 0 ||
+           std::any_of(std::begin(report.stops), std::end(report.stops), [](u64 lanes) { return lanes != 0; });
   }
 
   bool tell(const RunReport& report) {
@@ -240,7 +252,7 @@ class Fleet::Impl::Run {
 
   /// Lanes that a handler resumed and that do not run any more: they go on in the next run.
   void leave_no_lane_loose() {
-    if (impl_.stops_touched) take_in_changes();
+    if (impl_.stops_touched) take_in_changes(false);
     if (!loose_) return;
     std::vector<u32> lanes;
     const std::vector<Stop>& stops = impl_.current_stops();
@@ -284,9 +296,11 @@ class Fleet::Impl::Run {
   const RunOptions& options_;
   RunResult result_;
   std::vector<bool> ran_;      // lanes that this run ran
+  std::vector<bool> held_;     // lanes that had StopReason::budget before a run that is not to go on with such
   std::vector<bool> waiting_;  // lanes at an SVC that is not to be served
   bool outside_ = false;       // what is thrown now is not the device's failure
   bool loose_ = false;         // there may be lanes without a stop
+  bool maybe_none_ = false;    // the next batch may have no lane to run
 };
 
 RunResult Fleet::Impl::execute(const RunOptions& wanted) { return Run(*this, wanted).go(); }

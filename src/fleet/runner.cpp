@@ -175,9 +175,10 @@ void Fleet::start(const RunOptions& options) {
       }
       impl.end_run(result, error);
     });
-  } catch (const std::system_error&) {
+  } catch (const std::exception& error) {
     impl.active = impl.started = false;
     impl.core->phase = Phase::idle;
+    if (dynamic_cast<const std::system_error*>(&error) == nullptr) throw;
     throw DeviceError("the host has no thread left for the run; end some threads, or call run()");
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots, fork and transactions. The backend keeps states under numbers; a Snapshot owns one of them, may outlive its
-// fleet, and may be dropped at any time and in any thread.
+// Snapshots, fork and transactions. The backend keeps states under numbers; a Snapshot owns one of them, may outlive
+// its fleet, and may be dropped at any time and in any thread.
 #include <algorithm>
 
 #include "fleet/fleet_impl.h"
