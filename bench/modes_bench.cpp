@@ -16,6 +16,8 @@ namespace {
 // add x0, x0, #1; b .-4, and the same with str x0, [x1] in between.
 constexpr uint32_t kLoopAdd[] = {0x91000400, 0x17FFFFFF};
 constexpr uint32_t kLoopStore[] = {0x91000400, 0xF9000020, 0x17FFFFFE};
+// ldr x2, [x1] in between: what a load costs where memory is the host's.
+constexpr uint32_t kLoopLoad[] = {0x91000400, 0xF9400022, 0x17FFFFFE};
 constexpr uint64_t kMemory = 1 << 20, kDataAddress = 1 << 16;
 
 struct Case {
@@ -189,6 +191,7 @@ int run(int argc, char** argv) {
   Report report(argc, argv, commit);
   measure_modes(report, device, "ADD, B", program_of("add", kLoopAdd), instructions, repeats);
   measure_modes(report, device, "ADD, STR, B", program_of("store", kLoopStore), instructions, repeats);
+  measure_modes(report, device, "ADD, LDR, B", program_of("load", kLoopLoad), instructions, repeats);
   measure_control(report, device, program_of("add", kLoopAdd), 1, repeats);
   measure_control(report, device, program_of("add", kLoopAdd), many, repeats);
   measure_snapshots(report, device, 1, repeats);

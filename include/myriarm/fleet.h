@@ -136,7 +136,8 @@ class Fleet {
   /// Ends a run: its lanes stop with StopReason::cancelled, each at an instruction boundary, within 100 ms. If none is
   /// in progress, the next one ends at once.
   void cancel();
-  /// Cancels and waits for what runs, and frees everything; any other call is a StateError from then on.
+  /// Cancels and waits for what runs, and frees everything; any other call is a StateError from then on. Neither this
+  /// nor the destructor may be called from the fleet's own handler.
   void close();
 
   /// Stops of all lanes, size lanes(). Valid until the next run() or resume().

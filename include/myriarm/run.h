@@ -58,6 +58,8 @@ struct RunOptions {
   Mode mode = Mode::run;
   /// Most instructions that each lane retires in this call; a lane that has retired them stops with
   /// StopReason::budget, as it does at its Field::limit.
+  /// Counted from what Field::instructions is when the run begins; Field::limit is looked at then too. A handler that
+  /// changes them, or restores a lane, does not change how far the lane may go in this run.
   uint64_t instructions = kEndless;
   uint64_t instructions_per_batch = 10'000'000;  ///< continuous, self_dispatch: of each lane, in one batch
   uint64_t max_batches = kEndless;               ///< continuous, self_dispatch: lanes that are left stop with budget
@@ -67,7 +69,9 @@ struct RunOptions {
   bool go_on = true;
   /// continuous: called after each batch; the run ends when it gives false. May use the fleet as SyscallHandler may.
   std::function<bool(Fleet&, const BatchReport&)> on_batch = {};
-  /// If set, SVC stops are served: when all lanes of a batch have stopped, in one call, and the lanes go on.
+  /// If set, SVC stops are served: when all lanes of a dispatch have stopped, in one call, and the lanes go on. In run,
+  /// mega and self_dispatch a lane that computes for long keeps those at an SVC waiting; continuous serves after each
+  /// batch.
   SyscallHandler on_syscall = {};
 };
 
@@ -87,9 +91,9 @@ struct RunResult {
 /// A look at a run in progress, or at the last one.
 struct Poll {
   bool running = false;
-  uint64_t instructions = 0;   ///< retired so far in this run, over all lanes; at least, while it runs
-  uint64_t lanes_running = 0;  ///< lanes without a stop
-  double seconds = 0;          ///< since the run began, to its end
+  uint64_t instructions = 0;        ///< retired so far in this run, over all lanes; at least, while it runs
+  uint64_t lanes_running = 0;       ///< lanes without a stop
+  double seconds = 0;               ///< since the run began, to its end
   Signal signal = Signal::running;  ///< of the run, when it has ended
 };
 

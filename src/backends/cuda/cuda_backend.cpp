@@ -2,6 +2,7 @@
 #include "backends/cuda/cuda_backend.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <numeric>
@@ -200,12 +201,12 @@ void CudaBackend::scatter_stops(std::span<const u32> lanes, std::span<const Stop
   stop_values_.resize(stops.size(), "allocating call arguments");
   stop_values_.upload(stops, stream_);
   const u32* numbers = upload_lanes(lanes);
-  launch_scatter_stops(device_stops_.data(), numbers, stops.size(), stop_values_.data(), stream_);
+  launch_scatter_stops(view_, numbers, stops.size(), stop_values_.data(), stream_);
   synchronize("setting stops");
   for (size_t i = 0; i < stops.size(); i++) {
     const size_t lane = lanes.empty() ? i : lanes[i];
     if (stops_are_current_) stops_[lane] = stops[i];
-    codes_.data()[lane] = stops[i].code;
+    std::atomic_ref(codes_.data()[lane]).store(stops[i].code, std::memory_order_relaxed);
   }
 }
 

@@ -61,7 +61,10 @@ class CudaBackend final : public Backend {
     check(cudaGetLastError(), doing);  // of the launches: they return nothing themselves
     check(cudaStreamSynchronize(stream_), doing);
   }
-  void use() const { check(cudaSetDevice(device_), "selecting the CUDA device"); }
+  void use() const {
+    check(cudaSetDevice(device_), "selecting the CUDA device");
+    if (exported_) check(cudaDeviceSynchronize(), "waiting for what else uses the fleet's memory");
+  }
   /// Copies lane numbers to the device; null for all lanes.
   const u32* upload_lanes(std::span<const u32> lanes);
 

@@ -12,7 +12,8 @@ namespace myriarm::cuda {
 namespace {
 
 constexpr u64 kMiB = u64{1} << 20;
-/// Code that is predecoded lies in one span of the window; a program with code further apart decodes the rest as it runs.
+/// Code that is predecoded lies in one span of the window; a program with code further apart decodes the rest as it
+/// runs.
 constexpr u64 kMostCodeBytes = 64 * kMiB;
 /// Guest bytes of code of all programs: predecoded they take four times as many on the device.
 constexpr u64 kMostCodeOfAll = u64{2} << 30;

@@ -41,7 +41,6 @@ Report CudaBackend::dispatch(const Control& control) {
 
 RunReport CudaBackend::run(const RunOrder& order) {
   use();
-  if (exported_) check(cudaDeviceSynchronize(), "waiting for what else uses the fleet's memory");
   if (is_flat(view_)) launch_compare_code(view_, image_, stream_);
   stops_are_current_ = false;
   RunReport total;
@@ -80,10 +79,10 @@ void CudaBackend::cancel() { std::atomic_ref(*cancel_.data()).store(1); }
 void CudaBackend::clear_cancel() { std::atomic_ref(*cancel_.data()).store(0); }
 
 void CudaBackend::progress(std::span<u64> retired, std::span<StopCode> codes) const {
+  // The stop first: the count that belongs to it was written before it.
+  for (size_t i = 0; i < codes.size(); i++) codes[i] = std::atomic_ref(codes_.data()[i]).load();
   for (size_t i = 0; i < retired.size(); i++)
     retired[i] = std::atomic_ref(progress_.data()[i]).load(std::memory_order_relaxed);
-  for (size_t i = 0; i < codes.size(); i++)
-    codes[i] = std::atomic_ref(codes_.data()[i]).load(std::memory_order_relaxed);
 }
 
 void CudaBackend::mirror_progress() {

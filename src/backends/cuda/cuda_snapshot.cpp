@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Snapshots of a CUDA fleet: taking, dropping, and giving lanes what saved lanes had.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <numeric>
@@ -64,7 +65,7 @@ u64 CudaBackend::take_snapshot(std::span<const u32> lanes) {
     const u32* numbers = all ? nullptr : upload_lanes(saved.lanes);
     launch_copy_planes(state_.data(), lanes_, numbers, saved.planes.data(), count, nullptr, count, kLanePlanes,
                        stream_);
-    launch_copy_stops(device_stops_.data(), numbers, saved.stops.data(), nullptr, count, stream_);
+    launch_copy_stops(device_stops_.data(), numbers, saved.stops.data(), nullptr, count, nullptr, stream_);
     if (view_.vectors != nullptr) {
       saved.vectors.resize(64 * count, "allocating a snapshot");
       launch_copy_planes(view_.vectors, lanes_, numbers, saved.vectors.data(), count, nullptr, count, 64, stream_);
@@ -219,7 +220,7 @@ void CudaBackend::restore(u64 number, std::span<const u32> from, std::span<const
   launch_copy_planes(saved.planes.data(), stride, device_places.data(), state_.data(), lanes_, device_lanes.data(),
                      count, kLanePlanes, stream_);
   launch_copy_stops(saved.stops.data(), device_places.data(), device_stops_.data(), device_lanes.data(), count,
-                    stream_);
+                    state_.data() + kPlaneRunEnd * lanes_, stream_);
   if (saved.vectors.data() != nullptr) {
     launch_copy_planes(saved.vectors.data(), stride, device_places.data(), view_.vectors, lanes_, device_lanes.data(),
                        count, 64, stream_);
@@ -230,7 +231,7 @@ void CudaBackend::restore(u64 number, std::span<const u32> from, std::span<const
   synchronize("restoring lanes");
   stops_are_current_ = false;
   const std::span<const StopRecord> now = stops();
-  for (u32 lane : to) codes_.data()[lane] = now[lane].code;
+  for (u32 lane : to) std::atomic_ref(codes_.data()[lane]).store(now[lane].code, std::memory_order_relaxed);
   mirror_progress();
 }
 

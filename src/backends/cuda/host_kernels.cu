@@ -22,9 +22,13 @@ __global__ void scatter_kernel(u64* plane, const u32* lanes, u64 count, const u6
   if (i < count) plane[lanes ? lanes[i] : i] = values[i * stride];
 }
 
-__global__ void scatter_stops_kernel(StopRecord* stops, const u32* lanes, u64 count, const StopRecord* values) {
-  u64 i = thread_index();
-  if (i < count) stops[lanes ? lanes[i] : i] = values[i];
+__global__ void scatter_stops_kernel(const __grid_constant__ View view, const u32* lanes, u64 count,
+                                     const StopRecord* values) {
+  const u64 i = thread_index();
+  if (i >= count) return;
+  const u64 lane = lanes ? lanes[i] : i;
+  view.stops[lane] = values[i];
+  view.state[kPlaneRunEnd * view.lanes + lane] &= ~kHeld;
 }
 
 /// The entry of the page that holds an address, as the lane has it; 0 if not mapped.
@@ -151,7 +155,7 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
     next = leader == 0 ? 0 : shared_zero | permissions;
     if (thread == 0 && has_frame(view, entry)) release_frame(view, entry >> kPageFlagBits);
   } else if (is_flat(view)) {
-    if (mine && action == MapAction::map && permissions != 0) {
+    if (mine && action == MapAction::map && !absent) {
       u64* to = (u64*)memory.locate(flat_unit(view, which.team, page) << kPageFlagBits, 0);
       for (u32 granule = 0; granule < kPageSize / 8; granule++) to[granule] = 0;
     }
@@ -235,7 +239,8 @@ __global__ void compare_code_kernel(const __grid_constant__ View view, const u8*
 
 __global__ void feed_kernel(const __grid_constant__ View view) {
   const u64 i = thread_index();
-  if (i < view.lanes && view.stops[i].code == StopCode::out_of_memory) view.stops[i] = {};
+  if (i >= view.lanes || view.stops[i].code != StopCode::out_of_memory) return;
+  if (view.state[kPlaneBatchEnd * view.lanes + i] != 0) view.stops[i] = {};  // else it was not in the batch
 }
 
 }  // namespace
@@ -246,9 +251,9 @@ void launch_gather(const u64* plane, const u32* lanes, u64 count, u64* values, c
 void launch_scatter(u64* plane, const u32* lanes, u64 count, const u64* values, u64 stride, cudaStream_t stream) {
   scatter_kernel<<<blocks_for(count), kBlock, 0, stream>>>(plane, lanes, count, values, stride);
 }
-void launch_scatter_stops(StopRecord* stops, const u32* lanes, u64 count, const StopRecord* values,
+void launch_scatter_stops(const View& view, const u32* lanes, u64 count, const StopRecord* values,
                           cudaStream_t stream) {
-  scatter_stops_kernel<<<blocks_for(count), kBlock, 0, stream>>>(stops, lanes, count, values);
+  scatter_stops_kernel<<<blocks_for(count), kBlock, 0, stream>>>(view, lanes, count, values);
 }
 void launch_read(const View& view, const Transfer* transfers, u64 count, u8* buffer, u32* done, cudaStream_t stream) {
   transfer_kernel<false, u8><<<blocks_for(count * 32), kBlock, 0, stream>>>(view, transfers, count, buffer, done);

@@ -17,7 +17,8 @@ constexpr u32 kWarps = 4;  // a block
 constexpr u32 kManyBlocks = 6, kFewBlocks = 3;
 constexpr u32 kNone = 0xFFFFFFFFu;  // greater than any offset or depth
 /// Most instructions that a lane runs before the warp comes together to see whether its batch has ended, and whether it
-/// is time to tell the host how far it is. A team whose lanes have parted runs them one after the other, and one that decodes as it runs is slow.
+/// is time to tell the host how far it is. A team whose lanes have parted runs them one after the other; one that
+/// decodes as it runs, or whose memory is on the host, is slow.
 constexpr u32 kQuantum = 1u << 14, kSlowQuantum = 1u << 10;
 /// The same for a warp whose lanes come together at calls and returns all the time.
 constexpr u32 kRoundsBetweenLooks = 64;
@@ -318,13 +319,20 @@ MYR_FN bool takes_part(StopCode code, const Control& control, u64 retired, u64 r
   return code == StopCode::cancelled && control.phase == Phase::first && control.go_on;
 }
 
-/// Whether the host has cancelled the run. One warp in some milliseconds asks the host's memory and tells the others: if
-/// all did, they would wait for the bus.
+/// For the host to read at any time: whoever sees the stop sees the count that belongs to it.
+__device__ __noinline__ void publish(const View& view, u32 lane, u64 retired, StopCode code) {
+  *(volatile u64*)&view.progress[lane] = retired;
+  __threadfence_system();
+  *(volatile StopCode*)&view.codes[lane] = code;
+}
+
+/// Whether the host has cancelled the run. One warp in some milliseconds asks the host's memory and tells the others:
+/// if all did, they would wait for the bus.
 __device__ __noinline__ bool sees_cancel(const View& view) {
   u64 nanoseconds;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(nanoseconds));
-  const u32 tick = (u32)(nanoseconds >> 21);
-  if (atomicMax(&view.report->looked, tick) < tick && *(const volatile u32*)view.cancel != 0)
+  const unsigned long long tick = nanoseconds >> 21;
+  if (atomicMax((unsigned long long*)&view.report->looked, tick) < tick && *(const volatile u32*)view.cancel != 0)
     *(volatile u32*)&view.report->cancelled = 1;
   return *(const volatile u32*)&view.report->cancelled != 0;
 }
@@ -372,7 +380,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
     u64& batch_end = view.state[kPlaneBatchEnd * view.lanes + lane];
     if (control.phase != Phase::again) {
       const u64 most = sum_or_most(retired, control.batch);
-      batch_end = least_of(run_end & ~kHeld, most);
+      batch_end = alive ? least_of(run_end & ~kHeld, most) : 0;
     }
     end = batch_end;
   }
@@ -394,21 +402,22 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
                       view.own_code[team] != 0 ? 0 : view.code_words * 4};
   u32 reported = (u32)clock() - kReportCycles, rounds = 0;
   cpu.retires_at_zero = view.state[kPlaneInstructions * view.lanes + lane];
+  u32 looked_at = (u32)cpu.retires_at_zero;
 
   for (;;) {
     __syncwarp(members);
     const bool used_up = alive && cpu.left == 0;
-    if (__any_sync(members, used_up) || ++rounds % kRoundsBetweenLooks == 0) {
+    const u32 quantum = code.bytes != 0 && !is_flat(view) ? kQuantum : kSlowQuantum;
+    const bool due = used_up || (alive && (u32)cpu.retired() - looked_at >= quantum);
+    if (__any_sync(members, due) || ++rounds % kRoundsBetweenLooks == 0) {
+      looked_at = (u32)cpu.retired();
       if (used_up && cpu.retired() >= end) {
         view.stops[lane] = {StopCode::budget, FaultCode::none, 0, 0, 0};
         alive = false;
       }
       if (__any_sync(members, (u32)clock() - reported >= kReportCycles)) {
         reported = (u32)clock();
-        if (was_alive) {
-          *(volatile u64*)&view.progress[lane] = cpu.retired();
-          *(volatile StopCode*)&view.codes[lane] = alive ? StopCode::none : view.stops[lane].code;
-        }
+        if (was_alive) publish(view, lane, cpu.retired(), alive ? StopCode::none : view.stops[lane].code);
         if (__any_sync(members, sees_cancel(view)) && alive) {
           view.stops[lane] = {StopCode::cancelled, FaultCode::none, 0, 0, 0};
           alive = false;
@@ -435,7 +444,6 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
     if (alive && !parked) {
       // A new quantum each time, so that lanes that go on together also stop together.
       const u64 retired = cpu.retired(), remaining = end - retired;
-      const u32 quantum = code.bytes != 0 ? kQuantum : kSlowQuantum;
       cpu.left = remaining < quantum ? (u32)remaining : quantum;
       cpu.retires_at_zero = retired + cpu.left;
       run_lane(cpu, code);
@@ -474,8 +482,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   const u64 before = view.state[kPlaneInstructions * view.lanes + lane];
   add_to_report(view.report, members, retired - before, was_alive, stop, left);
   if (!was_alive) return;
-  *(volatile u64*)&view.progress[lane] = retired;
-  *(volatile StopCode*)&view.codes[lane] = stop;
+  publish(view, lane, retired, stop);
   for (u32 slot = 0; slot <= kSlotSP; slot++) view.state[slot * view.lanes + lane] = cpu.r(slot);
   view.state[kPlaneNzcv * view.lanes + lane] = cpu.nzcv;
   view.state[kPlaneInstructions * view.lanes + lane] = retired;

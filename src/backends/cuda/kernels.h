@@ -40,8 +40,8 @@ class Chain {
 /// values[i] = plane[lanes[i]], or plane[i] with lanes null; and back. A value for all: stride 0.
 void launch_gather(const u64* plane, const u32* lanes, u64 count, u64* values, cudaStream_t stream);
 void launch_scatter(u64* plane, const u32* lanes, u64 count, const u64* values, u64 stride, cudaStream_t stream);
-void launch_scatter_stops(StopRecord* stops, const u32* lanes, u64 count, const StopRecord* values,
-                          cudaStream_t stream);
+/// Stops of lanes; a run in progress takes up lanes that it had left out.
+void launch_scatter_stops(const View& view, const u32* lanes, u64 count, const StopRecord* values, cudaStream_t stream);
 
 /// Guest memory to buffer, and back. done[i]: bytes that were mapped. A write is two launches: the first copies the
 /// shared pages that will be written, raising *spent if the pool did not suffice.
@@ -64,7 +64,7 @@ void launch_fill_tables(const View& view, const u8* image, cudaStream_t stream);
 /// Where memory is flat: sets own_code of each team to whether a lane's predecoded pages are not what was predecoded.
 void launch_compare_code(const View& view, const u8* image, cudaStream_t stream);
 
-/// Takes their stop from lanes that are out of memory.
+/// Takes their stop from lanes that ran out of memory in the last batch.
 void launch_feed(const View& view, cudaStream_t stream);
 
 /// Teams whose pages a snapshot holds: slices of their tables.
@@ -104,7 +104,8 @@ void launch_release_saved(const View& view, const SavedTeams& saved, u64 entries
 /// planes: to[lanes[i]] = from[sources[i]] for `planes` planes with these strides.
 void launch_copy_planes(const u64* from, u64 from_stride, const u32* from_lanes, u64* to, u64 to_stride,
                         const u32* to_lanes, u64 count, u64 planes, cudaStream_t stream);
+/// run_ends: the plane of the lanes that get stops, which are no longer held then; null for a snapshot.
 void launch_copy_stops(const StopRecord* from, const u32* from_lanes, StopRecord* to, const u32* to_lanes, u64 count,
-                       cudaStream_t stream);
+                       u64* run_ends, cudaStream_t stream);
 
 }  // namespace myriarm::cuda

@@ -66,11 +66,14 @@ struct Restore {
   __device__ bool concerns(u64 page) const {
     const u32 now = table()[page];
     if (target.whole) return is_flat(view) || saved_entry(view, saved, saved.index[target.team], page) != now;
-    if (has_frame(view, now) || is_flat(view)) return true;
+    if (is_flat(view)) return true;
     u32 seen = kNotSaved;
     for (u32 lane = 0; lane < kTeam; lane++) {
       const u32 source = target.sources[lane];
-      if (source == kNotSaved || source / kTeam == seen) continue;
+      if (source == kNotSaved) continue;
+      // A frame holds another lane's page beside this one's.
+      if (has_frame(view, now) && source != target.team * kTeam + lane) return true;
+      if (source / kTeam == seen) continue;
       seen = source / kTeam;
       if (saved_entry(view, saved, saved.index[seen], page) != now) return true;
     }
@@ -228,9 +231,11 @@ __global__ void copy_planes_kernel(const u64* from, u64 from_stride, const u32* 
 }
 
 __global__ void copy_stops_kernel(const StopRecord* from, const u32* from_lanes, StopRecord* to, const u32* to_lanes,
-                                  u64 count) {
+                                  u64 count, u64* run_ends) {
   const u64 i = thread_index();
-  if (i < count) to[to_lanes ? to_lanes[i] : i] = from[from_lanes ? from_lanes[i] : i];
+  if (i >= count) return;
+  to[to_lanes ? to_lanes[i] : i] = from[from_lanes ? from_lanes[i] : i];
+  if (run_ends != nullptr) run_ends[to_lanes ? to_lanes[i] : i] &= ~kHeld;
 }
 
 u32 blocks_for(u64 threads) { return (u32)((threads + kBlock - 1) / kBlock); }
@@ -257,8 +262,8 @@ void launch_copy_planes(const u64* from, u64 from_stride, const u32* from_lanes,
                                                                         to_lanes, count, planes);
 }
 void launch_copy_stops(const StopRecord* from, const u32* from_lanes, StopRecord* to, const u32* to_lanes, u64 count,
-                       cudaStream_t stream) {
-  copy_stops_kernel<<<blocks_for(count), kBlock, 0, stream>>>(from, from_lanes, to, to_lanes, count);
+                       u64* run_ends, cudaStream_t stream) {
+  copy_stops_kernel<<<blocks_for(count), kBlock, 0, stream>>>(from, from_lanes, to, to_lanes, count, run_ends);
 }
 
 }  // namespace myriarm::cuda

@@ -44,7 +44,7 @@ struct Report {
   u64 batches;
   u64 left;               // lanes with StopCode::budget that have budget left, after the last batch
   u64 stops[kStopCodes];  // lanes that have this stop now and did not before; budget: those with none left
-  u32 looked;             // when a warp last looked at View::cancel, in ticks of the device's clock
+  u64 looked;             // when a warp last looked at View::cancel, in ticks of the device's clock
   u32 cancelled;          // what it saw
 };
 

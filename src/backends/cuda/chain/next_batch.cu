@@ -11,9 +11,8 @@ __global__ void next_batch_kernel(Control* control, Report* report, const u32* c
   const u64 done = ++report->batches;
   const bool starved = control->feeds && report->stops[(u32)StopCode::out_of_memory] != 0;
   if (done >= control->batches || report->left == 0 || starved || *(const volatile u32*)cancel != 0) return;
-  report->left = 0;
-  __threadfence();
-  cudaGraphLaunch(cudaGetCurrentGraphExec(), cudaStreamGraphTailLaunch);
+  // The graph begins again when this kernel has ended.
+  if (cudaGraphLaunch(cudaGetCurrentGraphExec(), cudaStreamGraphTailLaunch) == cudaSuccess) report->left = 0;
 }
 
 }  // namespace
