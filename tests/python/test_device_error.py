@@ -79,7 +79,7 @@ for call_again in (
 ):
     again = caught(call_again)
     assert "make a new fleet" in again, again
-fleet.poll()
+assert "make a new fleet" in caught(lambda: fleet.poll())
 fleet.cancel()
 assert not fleet.is_running()
 
