@@ -8,6 +8,7 @@ import a64
 import myriarm
 import numpy as np
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 from myriarm import FaultKind, StopReason
@@ -304,7 +305,13 @@ class HostOperations(RuleBasedStateMachine):
 
 
 def machine(name, policy):
-    return type(name, (HostOperations,), {"policy": policy}).TestCase
+    case = type(name, (HostOperations,), {"policy": policy}).TestCase
+    # Hypothesis leaves most rules out of an example; with fewer of these some are never seen together.
+    case.settings = settings(
+        max_examples=4 * settings.default.max_examples,
+        stateful_step_count=40,
+    )
+    return case
 
 
 class TestPrivate(machine("Private", "private")):
