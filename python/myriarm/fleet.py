@@ -270,8 +270,8 @@ class Fleet(Runner):
         """Gives one register of all lanes a value: "x0" to "x30", "sp", "pc", "v0_low", "v0_high", ..."""
         if name not in _core.FIELDS:
             raise ArgumentError(
-                f"there is no register {name!r}; use x0 to x30, v0_low to v31_high, sp, pc, nzcv, tpidr, fpcr,"
-                " fpsr, instructions or limit"
+                f"there is no register {name!r}; use x0 to x30, v0_low to v31_high, sp, pc, nzcv, tpidr,"
+                " fpcr, fpsr, instructions or limit"
             )
         self._core.fill_fields(np.array([_core.FIELDS[name]], np.uint8), integer(value, name))
 
@@ -299,9 +299,9 @@ class Fleet(Runner):
 
     def write(self, address: Any, data: Any, lanes: Any = None) -> None:
         """Writes guest memory, whatever its permissions. data: bytes or a (size,) uint8 array for all the
-        lanes, or (n, size) uint8 with a row for each; address: as for read(). ArgumentError if not all of it is
-        mapped: what is mapped has been written, but nothing if an address is outside the window. DeviceError
-        if the pool is spent."""
+        lanes, or (n, size) uint8 with a row for each; address: as for read(). ArgumentError if not all of it
+        is mapped: what is mapped has been written, but nothing if an address is outside the window.
+        DeviceError if the pool is spent."""
         chosen = lane_numbers(lanes, self._lanes, distinct=True)
         n = self._lanes if chosen is None else chosen.size
         addresses = self._addresses(address, n)
@@ -387,7 +387,7 @@ class Fleet(Runner):
         return f"{end - begin} bytes, from {begin:#x} to {end:#x}"
 
     def _require_inside(self, addresses: Any, lanes: Any, size: int, verb: str) -> None:
-        # The library ignores the top byte, as the processor does for the guest; a host that gives one is wrong.
+        # The library ignores the top byte, as the processor does for the guest; a host that gives one errs.
         outside = np.flatnonzero((addresses < self._core.memory_begin) | (addresses >= self._core.memory_end))
         if outside.size:
             self._require_whole((int(outside[0]), 0), addresses, lanes, size, verb)

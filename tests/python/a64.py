@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words of the A64 instructions that the tests are written in, and how they are put together. Offsets of branches
-and of ADR are in bytes, relative to the instruction itself."""
+"""Words of the A64 instructions that the tests are written in. Offsets of branches and of ADR are in bytes,
+relative to the instruction itself."""
 
 import struct
 

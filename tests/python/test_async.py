@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that go on while Python does: start, poll, wait, cancel, threads, Ctrl-C, and handlers that raise. Nothing
-asserts a time; what waits does so until a condition holds, and fails after a minute."""
+"""Runs that go on while Python does: start, poll, wait, cancel, threads, Ctrl-C, and handlers that raise.
+Nothing asserts a time; what waits does so until a condition holds, and fails after a minute."""
 
 import signal
 import subprocess
@@ -92,7 +92,8 @@ def test_poll_lanes_tells_lanes_that_have_ended(make_fleet):
     fleet = make_fleet(a64.code(a64.sub_imm(0, 0, 1), a64.cbnz(0, -4), a64.hlt()), lanes=34)
     fleet.x[:, 0] = 2**62
     fleet.x[::2, 0] = 5
-    start_endless(fleet, "continuous")  # in one dispatch a CPU comes to some lanes only when others have ended
+    # In one dispatch a CPU comes to some lanes only when others have ended.
+    start_endless(fleet, "continuous")
     halted = np.arange(34) % 2 == 0
     eventually(lambda: (fleet.poll_lanes()[1][halted] == Signal.halt).all())
     eventually(lambda: fleet.poll().lanes_running == 17)
@@ -402,14 +403,14 @@ print("usable")
 )
 def test_interrupt(device, call, after):
     program = INTERRUPTED.replace("{call}", call).replace("{after}", after)
-    ran = subprocess.run(
-        [sys.executable, "-c", program, device], capture_output=True, text=True, timeout=300
-    )
+    ran = subprocess.run([sys.executable, "-c", program, device], capture_output=True, text=True, timeout=300)
     assert (ran.returncode, ran.stdout) == (0, "interrupted\nusable\n"), ran.stderr
 
 
 def test_interrupt_that_nobody_catches_ends_the_process(device):
-    program = "import myriarm, sys; print(flush=True); myriarm.Fleet(b'\\0\\0\\0\\x14', device=sys.argv[1]).run()"
+    program = (
+        "import myriarm, sys; print(flush=True); myriarm.Fleet(b'\\0\\0\\0\\x14', device=sys.argv[1]).run()"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", program, device], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

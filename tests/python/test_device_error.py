@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU that fails under a fleet. Another user of the same CUDA context, in the same process, executes a trap, after
-which CUDA refuses everything there. Only on a GPU."""
+"""A GPU that fails under a fleet. Another user of the CUDA context, in the same process, executes a trap,
+after which CUDA refuses everything there. Only on a GPU."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import sys
 import pytest
 
 # Uses the driver alone: what PyTorch or CuPy would do to the context by a kernel of theirs that fails.
-SCRIPT = '''
+SCRIPT = """
 import ctypes, sys, time
 import myriarm
 
@@ -92,14 +92,16 @@ fleet.close()
 assert fleet.closed
 left = myriarm.devices()[0].id
 print("cpu goes on:", left)
-'''
+"""
 
 
 @pytest.mark.parametrize("when", ("between", "run", "continuous", "mega", "self_dispatch"))
 def test_gpu_that_fails(device, on_cuda, when):
     if not on_cuda:
         pytest.skip("for a GPU")
-    ran = subprocess.run([sys.executable, "-c", SCRIPT, device, when], capture_output=True, text=True, timeout=600)
+    ran = subprocess.run(
+        [sys.executable, "-c", SCRIPT, device, when], capture_output=True, text=True, timeout=600
+    )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     lines = ran.stdout.splitlines()
     assert len(lines) == 2 and lines[0].startswith("first: ") and lines[1] == "cpu goes on: cpu"
@@ -112,6 +114,8 @@ def test_failed_fleet_that_nobody_closes_lets_the_process_end(device, on_cuda):
     if not on_cuda:
         pytest.skip("for a GPU")
     program = SCRIPT.split("for call_again in")[0]
-    ran = subprocess.run([sys.executable, "-c", program, device, "run"], capture_output=True, text=True, timeout=600)
+    ran = subprocess.run(
+        [sys.executable, "-c", program, device, "run"], capture_output=True, text=True, timeout=600
+    )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.startswith("first: ")

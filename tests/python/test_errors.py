@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What callers can get wrong: each mistake raises the exception that the package promises, with one sentence that
-names the value, and leaves the fleet as it was. What a guest does wrong never raises."""
+"""What callers can get wrong: each mistake raises the exception that the package promises, with one sentence
+that names the value, and leaves the fleet as it was. What a guest does wrong never raises."""
 
 import pickle
 
@@ -171,7 +171,10 @@ MAKING = {
     "no program": (lambda d: myriarm.Fleet(None, device=d), "NoneType"),
     "no programs": (lambda d: myriarm.Fleet([], device=d), "no programs"),
     "pair": (lambda d: myriarm.Fleet([(1, 2)], device=d), r"program\[0\]"),
-    "lanes of a program": (lambda d: myriarm.Fleet([(raw(), 32), (raw(), 0)], device=d), r"program\[1\] is 0"),
+    "lanes of a program": (
+        lambda d: myriarm.Fleet([(raw(), 32), (raw(), 0)], device=d),
+        r"program\[1\] is 0",
+    ),
     "teams": (lambda d: myriarm.Fleet([(raw(), 3), (raw(), 3)], device=d), "3 lanes.*32"),
     "lanes of programs": (lambda d: myriarm.Fleet([(raw(), 32)], lanes=5, device=d), "5.*32"),
     "machine of 32": (lambda d: myriarm.Machine([(raw(), 32)], device=d), "one lane"),
@@ -203,7 +206,10 @@ MAKING = {
     "arguments": (lambda d: myriarm.LinuxFleet(b"", arguments="a", device=d), "arguments.*str"),
     "argument": (lambda d: myriarm.LinuxFleet(b"", arguments=["a", 1], device=d), r"arguments\[1\].*int"),
     "NUL": (lambda d: myriarm.LinuxFleet(b"", arguments=["a\0"], device=d), r"arguments\[0\].*NUL"),
-    "environment": (lambda d: myriarm.LinuxFleet(b"", environment=["A"], device=d), r"environment\[0\] is 'A'"),
+    "environment": (
+        lambda d: myriarm.LinuxFleet(b"", environment=["A"], device=d),
+        r"environment\[0\] is 'A'",
+    ),
     "stdin": (lambda d: myriarm.LinuxFleet(b"", stdin="text", device=d), "stdin.*str"),
     "kvrm memory": (lambda d: myriarm.kvrm.MetalCPU(0, device=d), "memory_size is 0"),
     "kvrm batch": (lambda d: myriarm.kvrm.ContinuousMetalCPU(cycles_per_batch=0, device=d), "is 0"),

@@ -42,7 +42,9 @@ def test_every_lane_prints_its_number(process):
     assert result.stops == {"exited": 40}
     assert (result.signal_name, result.stopped, result.lanes_left) == ("HALT", 40, 0)
     assert result.instructions == fleet.fleet.instructions.sum() > 0
-    assert [fleet.stdout(lane) for lane in range(40)] == [b"hello from lane %d\n" % lane for lane in range(40)]
+    assert [fleet.stdout(lane) for lane in range(40)] == [
+        b"hello from lane %d\n" % lane for lane in range(40)
+    ]
     assert fleet.stdout() == fleet.stdout(0)
     assert not any(fleet.stderr(lane) for lane in range(40))
     assert len(fleet) == fleet.lanes == 40
@@ -174,7 +176,14 @@ def test_use_after_close(process):
     with process("hello") as fleet:
         fleet.run()
     assert fleet.closed and "closed" in repr(fleet)
-    for call in (fleet.run, fleet.cancel, fleet.__enter__, lambda: fleet.outcomes, fleet.stdout, fleet.stderr):
+    for call in (
+        fleet.run,
+        fleet.cancel,
+        fleet.__enter__,
+        lambda: fleet.outcomes,
+        fleet.stdout,
+        fleet.stderr,
+    ):
         with pytest.raises(StateError, match="closed"):
             call()
 

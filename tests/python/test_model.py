@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random sequences of what a host does with a fleet (registers, memory, maps, stops, snapshots, forks, short runs)
-against a model in NumPy, for each memory policy."""
+"""Random sequences of what a host does with a fleet (registers, memory, maps, stops, snapshots, forks, short
+runs) against a model in NumPy, for each memory policy."""
 
 import os
 
@@ -8,6 +8,7 @@ import a64
 import myriarm
 import numpy as np
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 from myriarm import FaultKind, StopReason
@@ -173,7 +174,11 @@ class HostOperations(RuleBasedStateMachine):
         self.model.writable[lanes, page] = writable
 
     # Stops.
-    @rule(mask=lane_masks, reason=st.sampled_from([StopReason.exited, StopReason.halt]), detail=st.integers(0, 9))
+    @rule(
+        mask=lane_masks,
+        reason=st.sampled_from([StopReason.exited, StopReason.halt]),
+        detail=st.integers(0, 9),
+    )
     def set_stops(self, mask, reason, detail):
         lanes = lanes_of(mask)
         self.fleet.set_stops(lanes, reason, detail)
@@ -299,12 +304,20 @@ class HostOperations(RuleBasedStateMachine):
             lanes = np.flatnonzero(self.model.mapped[:, page])
             here = slice(page * PAGE, (page + 1) * PAGE)
             np.testing.assert_array_equal(
-                self.fleet.read(page * PAGE, PAGE, lanes), self.model.memory[lanes, here], err_msg=f"page {page}"
+                self.fleet.read(page * PAGE, PAGE, lanes),
+                self.model.memory[lanes, here],
+                err_msg=f"page {page}",
             )
 
 
 def machine(name, policy):
-    return type(name, (HostOperations,), {"policy": policy}).TestCase
+    case = type(name, (HostOperations,), {"policy": policy}).TestCase
+    # Hypothesis leaves most rules out of an example; with fewer of these some are never seen together.
+    case.settings = settings(
+        max_examples=4 * settings.default.max_examples,
+        stateful_step_count=40,
+    )
+    return case
 
 
 class TestPrivate(machine("Private", "private")):
@@ -325,5 +338,3 @@ class TestShared(machine("Shared", "shared")):
 
 class TestDeviceShared(machine("DeviceShared", "device-shared")):
     pass
-
-

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A budget may be split into runs of any mode, batches, cancels, time-outs, snapshots and returns to them: the
-final state is that of one run, and every instruction counts once. The oracle is a single run() of another fleet."""
+"""A budget may be split into runs of any mode, batches, cancels, time-outs, snapshots and returns to them:
+the final state is that of one run, and every instruction counts once. The oracle is one run() of another
+fleet."""
 
 import os
 import pathlib
@@ -65,9 +66,7 @@ plain = st.one_of(
 )
 skips = st.one_of(
     st.builds(lambda condition, n: a64.b_cond(condition, 4 * n), st.integers(0, 13), st.integers(2, 4)),
-    st.builds(
-        lambda op, rt, n: op(rt, 4 * n), st.sampled_from([a64.cbz, a64.cbnz]), low, st.integers(2, 4)
-    ),
+    st.builds(lambda op, rt, n: op(rt, 4 * n), st.sampled_from([a64.cbz, a64.cbnz]), low, st.integers(2, 4)),
     st.builds(lambda n: a64.b(4 * n), st.integers(1, 3)),
 )
 ENDS = {
