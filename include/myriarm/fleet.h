@@ -177,7 +177,8 @@ class Fleet {
   /// Bytes of the pool in use, and what it can grow to.
   uint64_t pool_used() const;
   uint64_t pool_size() const;
-  /// Makes the pool at least this large, for lanes that stopped with out_of_memory.
+  /// Makes the pool at least this large, for lanes that stopped with out_of_memory. DeviceError if it cannot: on the CPU
+  /// beyond twice what it was made with, on a GPU beyond the device's memory.
   void grow_pool(uint64_t bytes);
 
   /// Registers, stops and memory of all lanes, or of some, as they are now.

@@ -288,7 +288,7 @@ std::optional<RunResult> Fleet::wait(double seconds) {
 void Fleet::Impl::request_cancel(bool by_deadline) {
   std::lock_guard lock(mutex);
   if (core->phase == Phase::closed) refuse(Phase::closed);
-  if (failure_reported) check_device();
+  if (failure_reported) return;  // nothing runs there any more
   if (by_deadline) {
     if (cancelled) return;
     timed_out = true;
