@@ -408,7 +408,7 @@ TEST(DeviceFailure, IsToldOnceAndThenAlways) {
     EXPECT_EQ(message_of([&] { fleet.set(x(0), 0, 1); }), again);
     EXPECT_EQ(message_of([&] { fleet.stops(); }), again);
     EXPECT_EQ(message_of([&] { (void)fleet.poll(); }), again);
-    EXPECT_EQ(message_of([&] { fleet.cancel(); }), again);
+    EXPECT_NO_THROW(fleet.cancel());  // from any thread, at any time
     EXPECT_EQ(message_of([&] { fleet.rollback(); }), again);
     EXPECT_EQ(fleet.lanes(), 2u);
     EXPECT_EQ(healthy.run().instructions, 5u);
