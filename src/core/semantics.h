@@ -2,6 +2,8 @@
 // All semantics, for the files that make an engine from the instruction table.
 #pragma once
 
+#include "core/fp/estimate.h"
+#include "core/fp/scalar.h"
 #include "core/integer/add_sub.h"
 #include "core/integer/atomic.h"
 #include "core/integer/bitfield.h"
