@@ -17,6 +17,11 @@
 #include "core/integer/move.h"
 #include "core/integer/multiply.h"
 #include "core/integer/shift.h"
+#include "core/simd/across.h"
+#include "core/simd/shift_immediate.h"
+#include "core/simd/three_different.h"
+#include "core/simd/three_same.h"
+#include "core/simd/two_misc.h"
 #include "core/system/operations.h"
 #include "core/system/registers.h"
 
