@@ -117,6 +117,23 @@ TEST(FpHalf, RoundsToIntegers) {
   }
 }
 
+// Factors of 2^105 + 1 and 2^105 - 1: next to half a unit in the last place of an addend, the 1 is all that decides.
+TEST(FpFused, TheLastBitOfAProductDecides) {
+  struct {
+    double op1, op2;
+    bool above;
+  } const kFactors[] = {{0x1404B25A15C2BB, 0x19939800033273, true}, {0x157806FCA51601, 0x17D93736C115FF, false}};
+  for (const auto& f : kFactors) {
+    for (u64 last = 0; last < 2; last++) {
+      u64 addend = bits_of(std::ldexp(1, 158)) + last;
+      FpContext ctx = {0, 0};
+      EXPECT_EQ(FPMulAdd<64>(addend, bits_of(f.op1), bits_of(f.op2), ctx), addend + f.above);
+      EXPECT_EQ(FPMulAdd<64>(addend + 1, bits_of(-f.op1), bits_of(f.op2), ctx), addend + !f.above);
+      EXPECT_EQ(ctx.exceptions, static_cast<u32>(FPExc_Inexact));
+    }
+  }
+}
+
 TEST(FpJavaScript, ModuloTwoToThe32) {
   struct {
     u64 op;
