@@ -17,7 +17,7 @@ MYR_FN u64 FPAbs(u64 op) {
 
 /// op1 + op2, or op1 - op2: a NaN is never negated.
 template <int N, bool kSubtract>
-MYR_COLD u64 add_or_subtract(u64 op1, u64 op2, FpContext& ctx) {
+MYR_OUTLINE u64 add_or_subtract(u64 op1, u64 op2, FpContext& ctx) {
   FPRounding rounding = FPRoundingMode(ctx);
   FpNumber a = FPUnpack<N>(op1, ctx), b = FPUnpack<N>(op2, ctx);
   u64 result;
@@ -55,7 +55,7 @@ MYR_FN u64 FPSub(u64 op1, u64 op2, FpContext& ctx) {
 
 /// FPMul(), and FPMulX(), which takes zero times infinity as 2.
 template <int N, bool kExtended>
-MYR_COLD u64 multiply_numbers(u64 op1, u64 op2, FpContext& ctx) {
+MYR_OUTLINE u64 multiply_numbers(u64 op1, u64 op2, FpContext& ctx) {
   FpNumber a = FPUnpack<N>(op1, ctx), b = FPUnpack<N>(op2, ctx);
   u64 result;
   if (FPProcessNaNs<N>(a.type, b.type, op1, op2, ctx, result)) return result;
@@ -102,7 +102,7 @@ MYR_FN int compare_numbers(const FpNumber& a, const FpNumber& b) {
 
 /// FPMax(), FPMin(); and FPMaxNum(), FPMinNum(), which give the number if the other operand is a quiet NaN.
 template <int N, bool kMin, bool kNumber>
-MYR_COLD u64 larger_or_smaller(u64 op1, u64 op2, FpContext& ctx) {
+MYR_OUTLINE u64 larger_or_smaller(u64 op1, u64 op2, FpContext& ctx) {
   FpNumber a = FPUnpack<N>(op1, ctx), b = FPUnpack<N>(op2, ctx);
   if (kNumber && a.type == FPType::quiet_nan && b.type != FPType::quiet_nan) {
     a.type = FPType::infinity;

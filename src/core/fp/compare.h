@@ -8,7 +8,7 @@ namespace myriarm {
 
 /// The flags of FCMP, and with signal_nans those of FCMPE.
 template <int N>
-MYR_COLD Flags FPCompare(u64 op1, u64 op2, bool signal_nans, FpContext& ctx) {
+MYR_OUTLINE Flags FPCompare(u64 op1, u64 op2, bool signal_nans, FpContext& ctx) {
   FpNumber a = FPUnpack<N>(op1, ctx), b = FPUnpack<N>(op2, ctx);
   if (is_nan(a.type) || is_nan(b.type)) {
     if (signal_nans || a.type == FPType::signalling_nan || b.type == FPType::signalling_nan) {

@@ -23,7 +23,7 @@ MYR_FN u64 round_to_integer(bool sign, i32 exponent, u64 fraction, FPRounding ro
 
 /// exact: raise Inexact where the value changes.
 template <int N>
-MYR_COLD u64 FPRoundInt(u64 op, FPRounding rounding, bool exact, FpContext& ctx) {
+MYR_OUTLINE u64 FPRoundInt(u64 op, FPRounding rounding, bool exact, FpContext& ctx) {
   FpNumber a = FPUnpack<N>(op, ctx);
   if (is_nan(a.type)) return FPProcessNaN<N>(a.type, op, ctx);
   if (a.type == FPType::zero) return FPZero<N>(a.sign);
@@ -37,7 +37,7 @@ MYR_COLD u64 FPRoundInt(u64 op, FPRounding rounding, bool exact, FpContext& ctx)
 
 /// op * 2^fbits as an integer of M bits, saturated.
 template <int N, int M>
-MYR_COLD u64 FPToFixed(u64 op, u32 fbits, bool is_unsigned, FPRounding rounding, FpContext& ctx) {
+MYR_OUTLINE u64 FPToFixed(u64 op, u32 fbits, bool is_unsigned, FPRounding rounding, FpContext& ctx) {
   constexpr u64 kMax = ~(u64)0 >> (64 - M);
   FpNumber a = FPUnpack<N>(op, ctx);
   if (is_nan(a.type)) {
@@ -64,7 +64,7 @@ MYR_COLD u64 FPToFixed(u64 op, u32 fbits, bool is_unsigned, FPRounding rounding,
 
 /// An integer of M bits, divided by 2^fbits.
 template <int M, int N>
-MYR_COLD u64 FixedToFP(u64 op, u32 fbits, bool is_unsigned, FPRounding rounding, FpContext& ctx) {
+MYR_OUTLINE u64 FixedToFP(u64 op, u32 fbits, bool is_unsigned, FPRounding rounding, FpContext& ctx) {
   u64 integer = M == 64 ? op : is_unsigned ? op & (~(u64)0 >> (64 - M)) : (u64)((i64)(op << (64 - M)) >> (64 - M));
   if (integer == 0) return FPZero<N>(false);
   bool sign = !is_unsigned && (i64)integer < 0;
@@ -73,7 +73,7 @@ MYR_COLD u64 FixedToFP(u64 op, u32 fbits, bool is_unsigned, FPRounding rounding,
 
 /// An N-bit number in M bits.
 template <int N, int M>
-MYR_COLD u64 FPConvert(u64 op, FPRounding rounding, FpContext& ctx) {
+MYR_OUTLINE u64 FPConvert(u64 op, FPRounding rounding, FpContext& ctx) {
   FpNumber a = FPUnpackCV<N>(op, ctx);
   bool alternative = M == 16 && (ctx.fpcr & kFpcrAHP) != 0;
   if (is_nan(a.type)) {
@@ -91,7 +91,7 @@ MYR_COLD u64 FPConvert(u64 op, FPRounding rounding, FpContext& ctx) {
 }
 
 /// JavaScript's conversion to a 32-bit integer: modulo 2^32. z: whether the value was such an integer, and not -0.
-MYR_COLD u32 FPToFixedJS(u64 op, FpContext& ctx, bool& z) {
+MYR_OUTLINE u32 FPToFixedJS(u64 op, FpContext& ctx, bool& z) {
   FpNumber a = FPUnpack<64>(op, ctx);
   z = false;
   if (is_nan(a.type) || a.type == FPType::infinity) {

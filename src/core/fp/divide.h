@@ -27,7 +27,7 @@ MYR_FN u64 divide_wide(u64 high, u64 low, u64 divisor, u64& remainder) {
 }
 
 template <int N>
-MYR_COLD u64 FPDiv(u64 op1, u64 op2, FpContext& ctx) {
+MYR_OUTLINE u64 FPDiv(u64 op1, u64 op2, FpContext& ctx) {
   FpNumber a = FPUnpack<N>(op1, ctx), b = FPUnpack<N>(op2, ctx);
   u64 result;
   if (FPProcessNaNs<N>(a.type, b.type, op1, op2, ctx, result)) return result;
@@ -55,7 +55,7 @@ MYR_COLD u64 FPDiv(u64 op1, u64 op2, FpContext& ctx) {
 }
 
 template <int N>
-MYR_COLD u64 FPSqrt(u64 op, FpContext& ctx) {
+MYR_OUTLINE u64 FPSqrt(u64 op, FpContext& ctx) {
   FpNumber a = FPUnpack<N>(op, ctx);
   if (is_nan(a.type)) return FPProcessNaN<N>(a.type, op, ctx);
   if (a.type == FPType::zero) return FPZero<N>(a.sign);

@@ -21,7 +21,7 @@ MYR_FN u32 RecipSqrtEstimate(u32 a) {
 }
 
 template <int N>
-MYR_COLD u64 FPRecipEstimate(u64 op, FpContext& ctx) {
+MYR_OUTLINE u64 FPRecipEstimate(u64 op, FpContext& ctx) {
   using Format = FpFormat<N>;
   FpNumber a = FPUnpack<N>(op, ctx);
   if (is_nan(a.type)) return FPProcessNaN<N>(a.type, op, ctx);
@@ -48,7 +48,7 @@ MYR_COLD u64 FPRecipEstimate(u64 op, FpContext& ctx) {
 }
 
 template <int N>
-MYR_COLD u64 FPRSqrtEstimate(u64 op, FpContext& ctx) {
+MYR_OUTLINE u64 FPRSqrtEstimate(u64 op, FpContext& ctx) {
   using Format = FpFormat<N>;
   FpNumber a = FPUnpack<N>(op, ctx);
   if (is_nan(a.type)) return FPProcessNaN<N>(a.type, op, ctx);
@@ -70,7 +70,7 @@ MYR_COLD u64 FPRSqrtEstimate(u64 op, FpContext& ctx) {
 
 /// A power of two that brings op near 1 when multiplied with it.
 template <int N>
-MYR_COLD u64 FPRecpX(u64 op, FpContext& ctx) {
+MYR_OUTLINE u64 FPRecpX(u64 op, FpContext& ctx) {
   using Format = FpFormat<N>;
   FpNumber a = FPUnpack<N>(op, ctx);
   if (is_nan(a.type)) return FPProcessNaN<N>(a.type, op, ctx);

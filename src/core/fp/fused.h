@@ -96,7 +96,7 @@ MYR_FN bool FPProcessNaNs3(FPType type1, FPType type2, FPType type3, u64 op1, u6
 
 /// addend + op1 * op2. M is the width of op1 and op2: less than N is FPMulAddH().
 template <int N, int M = N>
-MYR_COLD u64 FPMulAdd(u64 addend, u64 op1, u64 op2, FpContext& ctx) {
+MYR_OUTLINE u64 FPMulAdd(u64 addend, u64 op1, u64 op2, FpContext& ctx) {
   FpNumber a = FPUnpack<N>(addend, ctx), x = FPUnpack<M>(op1, ctx), y = FPUnpack<M>(op2, ctx);
   bool infinite1 = x.type == FPType::infinity, infinite2 = y.type == FPType::infinity;
   bool zero1 = x.type == FPType::zero, zero2 = y.type == FPType::zero;
@@ -126,7 +126,7 @@ MYR_FN u64 FPMulAddH(u64 addend, u64 op1, u64 op2, FpContext& ctx) { return FPMu
 
 /// The steps of Newton's iteration: 2 - op1 * op2, and (3 - op1 * op2) / 2.
 template <int N, bool kSqrt>
-MYR_COLD u64 step_fused(u64 op1, u64 op2, FpContext& ctx) {
+MYR_OUTLINE u64 step_fused(u64 op1, u64 op2, FpContext& ctx) {
   op1 = FPNeg<N>(op1);
   FpNumber x = FPUnpack<N>(op1, ctx), y = FPUnpack<N>(op2, ctx);
   u64 result;
