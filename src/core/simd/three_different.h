@@ -53,7 +53,7 @@ struct DoublingMulAddLong : Signed {
 template <class Op, class Cpu>
 MYR_FN Outcome long_elements(Cpu& cpu, const Operands& o, u64 n, u64 m) {
   u32 narrow = element_bits(arrangement_size(o)), wide = 2 * narrow;
-  Element element = {wide, false};
+  Element element = element_of(arrangement_size(o) + 1);
   u64 mask = ones(wide);
   for (u32 half = 0; half < 2; half++) {
     u64 d = cpu.v(o.rd, half), result = 0;
@@ -117,7 +117,7 @@ MYR_FN Outcome vector_high_narrow(Cpu& cpu, const Operands& o) {
 template <class Op, class Cpu>
 MYR_FN Outcome scalar_long_operation(Cpu& cpu, const Operands& o, u64 m) {
   u32 narrow = element_bits(o.aux);
-  Element element = {2 * narrow, false};
+  Element element = element_of(o.aux + 1);
   u64 result = Op::apply(element, extend<Op::kSigned>(cpu.v(o.rn, 0), narrow), extend<Op::kSigned>(m, narrow),
                          extend<Op::kSigned>(cpu.v(o.rd, 0), 2 * narrow));
   write_scalar(cpu, o.rd, result, o.aux + 1);

@@ -9,7 +9,7 @@ namespace myriarm {
 
 template <class Op, class Cpu>
 MYR_FN Outcome vector_two(Cpu& cpu, const Operands& o) {
-  Element element = {element_bits(arrangement_size(o)), false};
+  Element element = element_of(arrangement_size(o));
   u32 halves = arrangement_halves(o);
   for (u32 half = 0; half < halves; half++) {
     cpu.set_v(o.rd, half, map_elements<Op>(element, cpu.v(o.rn, half), 0, cpu.v(o.rd, half)));
