@@ -101,12 +101,15 @@ MYR_FN u64 even_elements(u64 half, u32 size) {
   return half & 0xFFFFFFFFu;
 }
 MYR_FN u64 odd_elements(u64 half, u32 size) { return even_elements(half >> element_bits(size), size); }
-/// The elements of the lower 32 bits, each zero-extended to twice its width.
-MYR_FN u64 widen_elements(u64 half, u32 size) {
+/// The elements of the lower 32 bits, each extended to twice its width, which is that of `wide`.
+template <bool kSigned>
+MYR_FN u64 widen_elements(const Element& wide, u64 half) {
   half &= 0xFFFFFFFFu;
-  if (size <= 1) half = (half | half << 16) & 0x0000FFFF0000FFFFu;
-  if (size == 0) half = (half | half << 8) & 0x00FF00FF00FF00FFu;
-  return half;
+  if (wide.bits <= 32) half = (half | half << 16) & 0x0000FFFF0000FFFFu;
+  if (wide.bits <= 16) half = (half | half << 8) & 0x00FF00FF00FF00FFu;
+  if (!kSigned) return half;
+  u64 sign = half_lowest(wide) << (wide.bits / 2 - 1);
+  return half_sub(wide, half ^ sign, sign);
 }
 
 }  // namespace myriarm

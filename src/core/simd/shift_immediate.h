@@ -73,14 +73,10 @@ MYR_FN Outcome scalar_shift_narrow(Cpu& cpu, const Operands& o) {
 /// Extends the elements of one half to twice the width and shifts them left.
 template <bool kSigned, class Cpu>
 MYR_FN Outcome shift_left_long(Cpu& cpu, const Operands& o, u32 amount) {
-  u32 size = arrangement_size(o);
-  Element wide = element_of(size + 1);
-  u64 n = cpu.v(o.rn, arrangement_q(o)), sign = half_lowest(wide) << (element_bits(size) - 1);
-  for (u32 half = 0; half < 2; half++) {
-    u64 elements = widen_elements(half ? n >> 32 : n, size);
-    if (kSigned) elements = half_sub(wide, elements ^ sign, sign);
-    cpu.set_v(o.rd, half, half_shift_left(wide, elements, amount).value);
-  }
+  Element wide = element_of(arrangement_size(o) + 1);
+  u64 n = cpu.v(o.rn, arrangement_q(o));
+  cpu.set_v(o.rd, 0, half_shift_left(wide, widen_elements<kSigned>(wide, n), amount).value);
+  cpu.set_v(o.rd, 1, half_shift_left(wide, widen_elements<kSigned>(wide, n >> 32), amount).value);
   return Outcome::next;
 }
 /// SSHLL, USHLL.
