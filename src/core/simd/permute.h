@@ -2,7 +2,7 @@
 // Permutations: ZIP, UZP, TRN, EXT, TBL and TBX. No arithmetic on elements.
 #pragma once
 
-#include "core/simd/lanes.h"
+#include "core/simd/vector.h"
 
 namespace myriarm {
 
@@ -59,12 +59,12 @@ struct Transpose {
 template <class Operation, u32 kPart, class Cpu>
 MYR_FN Outcome permute(Cpu& cpu, const Operands& o) {
   VectorHalves n = {cpu.v(o.rn, 0), cpu.v(o.rn, 1)}, m = {cpu.v(o.rm, 0), cpu.v(o.rm, 1)};
-  u32 size = arranged_size(o.aux);
-  bool full = arranged_full(o.aux);
+  u32 size = arrangement_size(o);
+  bool full = arrangement_q(o);
   // All six are one where a register holds two elements: both first ones, or both second ones.
   VectorHalves result = {n.half(kPart), m.half(kPart)};
   if (size != 3) result = Operation::run(size, full, kPart, n, m);
-  set_vector(cpu, o.rd, full, result.low, result.high);
+  write_vector(cpu, o.rd, full, result.low, result.high);
   return Outcome::next;
 }
 
@@ -75,13 +75,13 @@ MYR_FN u64 extract_bits(u64 low, u64 high, u32 shift) { return shift ? low >> sh
 template <class Cpu>
 MYR_FN Outcome extract_vector(Cpu& cpu, const Operands& o) {
   u32 shift = ((u32)o.offset & 7) * 8;
-  if (arranged_full(o.aux)) {
+  if (arrangement_q(o)) {
     u64 n = cpu.v(o.rn, 0), n_high = cpu.v(o.rn, 1), m = cpu.v(o.rm, 0), m_high = cpu.v(o.rm, 1);
     bool upper = o.offset >= 8;
     u64 a = upper ? n_high : n, b = upper ? m : n_high, c = upper ? m_high : m;
-    set_vector(cpu, o.rd, true, extract_bits(a, b, shift), extract_bits(b, c, shift));
+    write_vector(cpu, o.rd, true, extract_bits(a, b, shift), extract_bits(b, c, shift));
   } else {
-    set_vector(cpu, o.rd, false, extract_bits(cpu.v(o.rn, 0), cpu.v(o.rm, 0), shift), 0);
+    write_vector(cpu, o.rd, false, extract_bits(cpu.v(o.rn, 0), cpu.v(o.rm, 0), shift), 0);
   }
   return Outcome::next;
 }
@@ -102,10 +102,10 @@ MYR_FN u64 look_up(Cpu& cpu, u32 first, u64 indices, u64 old) {
 /// TBL and, with kExtend, TBX. rn: the first register of the table.
 template <u32 kRegisters, bool kExtend, class Cpu>
 MYR_FN Outcome table_lookup(Cpu& cpu, const Operands& o) {
-  bool full = arranged_full(o.aux);
+  bool full = arrangement_q(o);
   u64 low = look_up<kRegisters>(cpu, o.rn, cpu.v(o.rm, 0), kExtend ? cpu.v(o.rd, 0) : 0);
   u64 high = full ? look_up<kRegisters>(cpu, o.rn, cpu.v(o.rm, 1), kExtend ? cpu.v(o.rd, 1) : 0) : 0;
-  set_vector(cpu, o.rd, full, low, high);
+  write_vector(cpu, o.rd, full, low, high);
   return Outcome::next;
 }
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "core/memory.h"
-#include "core/simd/lanes.h"
+#include "core/simd/vector.h"
 
 namespace myriarm {
 
@@ -46,12 +46,12 @@ template <bool kPost, class Cpu>
 MYR_FN Outcome load_contiguous(Cpu& cpu, const Operands& o) {
   u64 base = cpu.r(o.rn);
   if (!may_load_parts(cpu, base, (u32)o.offset)) return Outcome::stop;
-  bool full = arranged_full(o.aux);
+  bool full = arrangement_q(o);
   u32 step = full ? 16 : 8;
   for (u32 at = 0, n = o.rd; at < (u32)o.offset; at += step, n = (n + 1) & 31) {
     u64 low, high = 0;
     if (!(full ? load_pair(cpu, base + at, low, high) : load(cpu, base + at, low))) return Outcome::stop;
-    set_vector(cpu, n, full, low, high);
+    write_vector(cpu, n, full, low, high);
   }
   return structure_done<kPost>(cpu, o, base);
 }
@@ -61,7 +61,7 @@ template <bool kPost, class Cpu>
 MYR_FN Outcome store_contiguous(Cpu& cpu, const Operands& o) {
   u64 base = cpu.r(o.rn);
   if (!may_store_parts(cpu, base, (u32)o.offset)) return Outcome::stop;
-  bool full = arranged_full(o.aux);
+  bool full = arrangement_q(o);
   u32 step = full ? 16 : 8;
   for (u32 at = 0, n = o.rd; at < (u32)o.offset; at += step, n = (n + 1) & 31) {
     u64 low = cpu.v(n, 0);
@@ -76,7 +76,7 @@ template <bool kPost, class Cpu>
 MYR_FN Outcome load_interleaved(Cpu& cpu, const Operands& o) {
   u64 base = cpu.r(o.rn);
   if (!may_load_parts(cpu, base, (u32)o.offset)) return Outcome::stop;
-  u32 size = arranged_size(o.aux), halves = arranged_full(o.aux) ? 2 : 1, registers = (u32)o.offset / (8 * halves);
+  u32 size = arrangement_size(o), halves = arrangement_halves(o), registers = (u32)o.offset / (8 * halves);
   for (u32 r = 0; r < registers; r++) {
     u32 n = (o.rd + r) & 31;
     u64 address = base + (r << size);
@@ -100,7 +100,7 @@ template <bool kPost, class Cpu>
 MYR_FN Outcome store_interleaved(Cpu& cpu, const Operands& o) {
   u64 base = cpu.r(o.rn);
   if (!may_store_parts(cpu, base, (u32)o.offset)) return Outcome::stop;
-  u32 size = arranged_size(o.aux), halves = arranged_full(o.aux) ? 2 : 1, registers = (u32)o.offset / (8 * halves);
+  u32 size = arrangement_size(o), halves = arrangement_halves(o), registers = (u32)o.offset / (8 * halves);
   for (u32 r = 0; r < registers; r++) {
     u64 address = base + (r << size);
     for (u32 half = 0; half < halves; half++) {
@@ -122,7 +122,7 @@ MYR_FN Outcome load_lane(Cpu& cpu, const Operands& o) {
   for (u32 at = 0, n = o.rd; at < (u32)o.offset; at += 1u << kSize, n = (n + 1) & 31) {
     u64 element;
     if (!load_element(cpu, base + at, kSize, element)) return Outcome::stop;
-    set_vector_element(cpu, n, o.aux, kSize, element);
+    write_element(cpu, n, o.aux, kSize, element);
   }
   return structure_done<kPost>(cpu, o, base);
 }
@@ -133,7 +133,7 @@ MYR_FN Outcome store_lane(Cpu& cpu, const Operands& o) {
   u64 base = cpu.r(o.rn);
   if (!may_store_parts(cpu, base, (u32)o.offset)) return Outcome::stop;
   for (u32 at = 0, n = o.rd; at < (u32)o.offset; at += 1u << kSize, n = (n + 1) & 31) {
-    if (!store_element(cpu, base + at, kSize, vector_element(cpu, n, o.aux, kSize))) return Outcome::stop;
+    if (!store_element(cpu, base + at, kSize, read_element(cpu, n, o.aux, kSize))) return Outcome::stop;
   }
   return structure_done<kPost>(cpu, o, base);
 }
@@ -143,12 +143,12 @@ template <bool kPost, class Cpu>
 MYR_FN Outcome load_replicate(Cpu& cpu, const Operands& o) {
   u64 base = cpu.r(o.rn);
   if (!may_load_parts(cpu, base, (u32)o.offset)) return Outcome::stop;
-  u32 size = arranged_size(o.aux);
+  u32 size = arrangement_size(o);
   for (u32 at = 0, n = o.rd; at < (u32)o.offset; at += 1u << size, n = (n + 1) & 31) {
     u64 element;
     if (!load_element(cpu, base + at, size, element)) return Outcome::stop;
     u64 each = replicate_element(element, size);
-    set_vector(cpu, n, arranged_full(o.aux), each, each);
+    write_vector(cpu, n, arrangement_q(o), each, each);
   }
   return structure_done<kPost>(cpu, o, base);
 }
