@@ -70,13 +70,24 @@ MYR_FN void write_part(Cpu& cpu, u32 n, u32 part, u64 value) {
   cpu.set_v(n, part, value);
   if (part == 0) cpu.set_v(n, 1, 0);
 }
+/// A result of 64 bits, or of 128 if `q`.
+template <class Cpu>
+MYR_FN void write_vector(Cpu& cpu, u32 n, bool q, u64 low, u64 high) {
+  cpu.set_v(n, 0, low);
+  cpu.set_v(n, 1, q ? high : 0);
+}
 
 /// What an operation on elements knows besides their values. Values are extended to 64 bits; of a result the lowest
 /// `bits` count.
 struct Element {
   u32 bits;
   bool saturated;  // set by operations that saturate; becomes FPSR.QC
+  u64 tops;        // the highest bit of each element of a half
 };
+MYR_FN Element element_of(u32 size) {
+  u32 bits = element_bits(size);
+  return {bits, false, replicate_element((u64)1 << (bits - 1), size)};
+}
 
 /// Sets FPSR.QC if an element has saturated.
 template <class Cpu>
