@@ -20,10 +20,6 @@ MYR_FN u32 RecipSqrtEstimate(u32 a) {
   return (b + 1) / 2;
 }
 
-/// URECPE, URSQRTE: op is a number below 1 in units of 2^-32, the result one below 2 in units of 2^-31.
-MYR_FN u32 UnsignedRecipEstimate(u32 op) { return op >> 31 == 0 ? ~(u32)0 : RecipEstimate(op >> 23) << 23; }
-MYR_FN u32 UnsignedRSqrtEstimate(u32 op) { return op >> 30 == 0 ? ~(u32)0 : RecipSqrtEstimate(op >> 23) << 23; }
-
 template <int N>
 MYR_OUTLINE u64 FPRecipEstimate(u64 op, FpContext& ctx) {
   using Format = FpFormat<N>;
