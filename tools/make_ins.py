@@ -15,7 +15,8 @@ import tempfile
 
 ARCH_ARM64, MODE_ARM, PROT_ALL = 2, 0, 7
 REGISTERS = {f"x{i}": 199 + i for i in range(29)}
-REGISTERS |= {"x29": 1, "x30": 2, "sp": 4, "nzcv": 3, "tpidr": 262}
+REGISTERS |= {"x29": 1, "x30": 2, "sp": 4, "nzcv": 3, "tpidr": 262, "fpcr": 291, "fpsr": 292}
+REGISTERS |= {f"v{i}": 104 + i for i in range(32)}  # 16 bytes each
 PC = 260
 CTL_WRITE_CPU_MODEL = 1 << 30 | 1 << 26 | 7
 CPU_MODEL_MAX = 3
@@ -56,16 +57,17 @@ class Unicorn:
             write(address, data)
         for name, number in REGISTERS.items():
             value = inputs.get(name, 0) << (28 if name == "nzcv" else 0)
-            lib.uc_reg_write(uc, number, ctypes.byref(ctypes.c_uint64(value)))
+            lib.uc_reg_write(uc, number, value.to_bytes(16, "little"))
         before = data_area()
         error = lib.uc_emu_start(uc, ctypes.c_uint64(pc), ctypes.c_uint64(2**64 - 4), ctypes.c_uint64(0),
                                  ctypes.c_size_t(1))
         after = data_area()
         result = {}
         for name, number in list(REGISTERS.items()) + [("pc", PC)]:
-            value = ctypes.c_uint64()
-            lib.uc_reg_read(uc, number, ctypes.byref(value))
-            result[name] = value.value >> (28 if name == "nzcv" else 0)
+            buffer = ctypes.create_string_buffer(16)
+            lib.uc_reg_read(uc, number, buffer)
+            value = int.from_bytes(buffer.raw, "little")
+            result[name] = value >> (28 if name == "nzcv" else 0)
         lib.uc_close(uc)
         # A branch out of the mapped window has happened once the pc is there.
         if error and result["pc"] in (pc, pc + 4):
@@ -124,7 +126,7 @@ def assemble(texts):
     """Machine words of assembly lines. Targets are written relative to the instruction: b .+8"""
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/a.s", "w") as file:
-            file.write("\n".join([".arch armv8.2-a+crc+lse+fp16+crypto", *texts, ""]))
+            file.write("\n".join([".arch armv8.2-a+crc+lse+fp16+crypto+rdma+dotprod", *texts, ""]))
         subprocess.run(["aarch64-linux-gnu-as", "-o", f"{folder}/a.o", f"{folder}/a.s"], check=True)
         subprocess.run(["aarch64-linux-gnu-objcopy", "-O", "binary", "-j", ".text", f"{folder}/a.o", f"{folder}/a.bin"],
                        check=True)

@@ -19,7 +19,7 @@
 //   u64  v(n, half), set_v(n, half, u64)   64-bit halves of the SIMD&FP registers, 0 is the lower
 //   const PagedMemory<team>& memory()
 //   SlowLoad load_slow(address, size)      the whole story: crossing, permissions, frames
-//   bool store_slow(address, value, size)
+//   bool store_slow(address, value, size)  of size 0: writes nothing, true if the byte at the address may be written
 //   bool store_pair_slow(address, first, second, size)
 #pragma once
 

@@ -164,4 +164,24 @@ MYR_FN bool store_pair(Cpu& cpu, u64 address, T first, T second) {
   return cpu.store_pair_slow(address, first, second, sizeof(T));
 }
 
+/// Bytes from an address to the end of its page.
+MYR_FN u32 left_in_page(u64 address) { return kPageSize - ((u32)address & (kPageSize - 1)); }
+
+/// Before an access in several parts, of not more than a page: true if no part can fault once the first has not.
+/// False as for load and store; nothing was read or written. Of two pages the one that the first part does not touch
+/// may lack permission, so both are asked.
+template <class Cpu>
+MYR_FN bool may_load_parts(Cpu& cpu, u64 address, u32 bytes) {
+  u32 left = left_in_page(address);
+  if (MYR_LIKELY(bytes <= left)) return true;
+  u8 value;
+  return load(cpu, address, value) && load(cpu, address + left, value);
+}
+template <class Cpu>
+MYR_FN bool may_store_parts(Cpu& cpu, u64 address, u32 bytes) {
+  u32 left = left_in_page(address);
+  if (MYR_LIKELY(bytes <= left)) return true;
+  return cpu.store_slow(address, 0, 0) && cpu.store_slow(address + left, 0, 0);
+}
+
 }  // namespace myriarm

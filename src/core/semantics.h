@@ -2,6 +2,17 @@
 // All semantics, for the files that make an engine from the instruction table.
 #pragma once
 
+#include "core/crypto/aes.h"
+#include "core/crypto/polynomial.h"
+#include "core/crypto/sha1.h"
+#include "core/crypto/sha256.h"
+#include "core/crypto/sha3.h"
+#include "core/crypto/sha512.h"
+#include "core/crypto/sm3.h"
+#include "core/crypto/sm4.h"
+#include "core/fp/estimate.h"
+#include "core/fp/load_store.h"
+#include "core/fp/scalar.h"
 #include "core/integer/add_sub.h"
 #include "core/integer/atomic.h"
 #include "core/integer/bitfield.h"
@@ -15,6 +26,15 @@
 #include "core/integer/move.h"
 #include "core/integer/multiply.h"
 #include "core/integer/shift.h"
+#include "core/simd/across.h"
+#include "core/simd/copy.h"
+#include "core/simd/immediate.h"
+#include "core/simd/permute.h"
+#include "core/simd/shift_immediate.h"
+#include "core/simd/structure.h"
+#include "core/simd/three_different.h"
+#include "core/simd/three_same.h"
+#include "core/simd/two_misc.h"
 #include "core/system/operations.h"
 #include "core/system/registers.h"
 

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What loads and stores of SIMD&FP registers move: the transfer types for the addressing modes of
+// core/integer/load_store.h. B, H, S, D and Q registers are 8 to 128 bits; loads clear the rest of the register.
+#pragma once
+
+#include "core/integer/load_store.h"
+
+namespace myriarm {
+
+/// The low kBits of a SIMD&FP register to memory.
+template <int kBits>
+struct StoreFp {
+  static constexpr u32 bytes = kBits / 8;
+  template <class Cpu>
+  MYR_FN static bool run(Cpu& cpu, const Operands& o, u64 address) {
+    if constexpr (kBits == 128) return store_pair(cpu, address, cpu.v(o.rd, 0), cpu.v(o.rd, 1));
+    else return store(cpu, address, (Unsigned<kBits>)cpu.v(o.rd, 0));
+  }
+};
+
+/// kBits of memory to a SIMD&FP register.
+template <int kBits>
+struct LoadFp {
+  static constexpr u32 bytes = kBits / 8;
+  template <class Cpu>
+  MYR_FN static bool run(Cpu& cpu, const Operands& o, u64 address) {
+    u64 low, high = 0;
+    if constexpr (kBits == 128) {
+      if (!load_pair(cpu, address, low, high)) return false;
+    } else {
+      Unsigned<kBits> value;
+      if (!load(cpu, address, value)) return false;
+      low = value;
+    }
+    cpu.set_v(o.rd, 0, low);
+    cpu.set_v(o.rd, 1, high);
+    return true;
+  }
+};
+
+/// The low kBits of rd and of ra to adjacent memory.
+template <int kBits>
+struct StoreFpPair {
+  static constexpr u32 bytes = kBits / 4;
+  template <class Cpu>
+  MYR_FN static bool run(Cpu& cpu, const Operands& o, u64 address) {
+    if constexpr (kBits == 128) {
+      return may_store_parts(cpu, address, bytes) && store_pair(cpu, address, cpu.v(o.rd, 0), cpu.v(o.rd, 1)) &&
+             store_pair(cpu, address + 16, cpu.v(o.ra, 0), cpu.v(o.ra, 1));
+    } else {
+      return store_pair(cpu, address, (Unsigned<kBits>)cpu.v(o.rd, 0), (Unsigned<kBits>)cpu.v(o.ra, 0));
+    }
+  }
+};
+
+/// Adjacent memory to rd and ra. Where both are one register, ra's value stays, unlike that of general registers
+/// (docs/design/unpredictable.md).
+template <int kBits>
+struct LoadFpPair {
+  static constexpr u32 bytes = kBits / 4;
+  template <class Cpu>
+  MYR_FN static bool run(Cpu& cpu, const Operands& o, u64 address) {
+    u64 low[2], high[2] = {0, 0};
+    if constexpr (kBits == 128) {
+      if (!load_pair(cpu, address, low[0], high[0]) || !load_pair(cpu, address + 16, low[1], high[1])) return false;
+    } else {
+      Unsigned<kBits> first, second;
+      if (!load_pair(cpu, address, first, second)) return false;
+      low[0] = first;
+      low[1] = second;
+    }
+    cpu.set_v(o.rd, 0, low[0]);
+    cpu.set_v(o.rd, 1, high[0]);
+    cpu.set_v(o.ra, 0, low[1]);
+    cpu.set_v(o.ra, 1, high[1]);
+    return true;
+  }
+};
+
+}  // namespace myriarm

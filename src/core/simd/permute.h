@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Permutations: ZIP, UZP, TRN, EXT, TBL and TBX. No arithmetic on elements.
+#pragma once
+
+#include "core/simd/vector.h"
+
+namespace myriarm {
+
+/// The lower of each two neighbours among elements of 1 << size bytes, in the high bits all 0. size: 0 to 2.
+MYR_FN u64 keep_even_elements(u64 x, u32 size) {
+  if (size == 0) x = (x & 0x00FF00FF00FF00FFu) | (x & 0x00FF00FF00FF00FFu) >> 8;
+  if (size == 0) x &= 0x0000FFFF0000FFFFu;
+  if (size <= 1) x = (x & 0x0000FFFF0000FFFFu) | (x & 0x0000FFFF0000FFFFu) >> 16;
+  return x & 0xFFFFFFFFu;
+}
+/// The opposite: the elements of the low 32 bits with zeros between them.
+MYR_FN u64 spread_elements(u64 x, u32 size) {
+  x &= 0xFFFFFFFFu;
+  if (size <= 1) x = (x | x << 16) & 0x0000FFFF0000FFFFu;
+  if (size == 0) x = (x | x << 8) & 0x00FF00FF00FF00FFu;
+  return x;
+}
+
+// Each operation gives the 64-bit halves of the result: of ZIP1 if kPart is 0, of ZIP2 if it is 1, and so on.
+// n and m are the halves of the sources; a result of 64 bits looks at the lower ones alone, and has no high half.
+struct VectorHalves {
+  u64 low, high;
+  MYR_FN u64 half(u32 which) const { return which ? high : low; }
+};
+
+struct Zip {
+  MYR_FN static VectorHalves run(u32 size, bool full, u32 part, VectorHalves n, VectorHalves m) {
+    u64 a = full ? n.half(part) : n.low >> (32 * part), b = full ? m.half(part) : m.low >> (32 * part);
+    u32 bits = 8u << size;
+    return {spread_elements(a, size) | spread_elements(b, size) << bits,
+            spread_elements(a >> 32, size) | spread_elements(b >> 32, size) << bits};
+  }
+};
+struct Unzip {
+  MYR_FN static VectorHalves run(u32 size, bool full, u32 part, VectorHalves n, VectorHalves m) {
+    u32 shift = part ? 8u << size : 0;
+    u64 n_low = keep_even_elements(n.low >> shift, size), n_high = keep_even_elements(n.high >> shift, size);
+    u64 m_low = keep_even_elements(m.low >> shift, size), m_high = keep_even_elements(m.high >> shift, size);
+    return {n_low | (full ? n_high : m_low) << 32, m_low | m_high << 32};
+  }
+};
+struct Transpose {
+  MYR_FN static VectorHalves run(u32 size, bool, u32 part, VectorHalves n, VectorHalves m) {
+    return {interleave(size, part, n.low, m.low), interleave(size, part, n.high, m.high)};
+  }
+  MYR_FN static u64 interleave(u32 size, u32 part, u64 n, u64 m) {
+    u32 bits = 8u << size;
+    u64 even = size == 0 ? 0x00FF00FF00FF00FFu : size == 1 ? 0x0000FFFF0000FFFFu : 0x00000000FFFFFFFFu;
+    return part ? (n >> bits & even) | (m & ~even) : (n & even) | (m & even) << bits;
+  }
+};
+
+/// ZIP1, ZIP2, UZP1, UZP2, TRN1, TRN2.
+template <class Operation, u32 kPart, class Cpu>
+MYR_FN Outcome permute(Cpu& cpu, const Operands& o) {
+  VectorHalves n = {cpu.v(o.rn, 0), cpu.v(o.rn, 1)}, m = {cpu.v(o.rm, 0), cpu.v(o.rm, 1)};
+  u32 size = arrangement_size(o);
+  bool full = arrangement_q(o);
+  // All six are one where a register holds two elements: both first ones, or both second ones.
+  VectorHalves result = {n.half(kPart), m.half(kPart)};
+  if (size != 3) result = Operation::run(size, full, kPart, n, m);
+  write_vector(cpu, o.rd, full, result.low, result.high);
+  return Outcome::next;
+}
+
+/// 64 bits from bit `shift` of high:low on; shift is below 64.
+MYR_FN u64 extract_bits(u64 low, u64 high, u32 shift) { return shift ? low >> shift | high << (64 - shift) : low; }
+
+/// EXT. offset: the first byte.
+template <class Cpu>
+MYR_FN Outcome extract_vector(Cpu& cpu, const Operands& o) {
+  u32 shift = ((u32)o.offset & 7) * 8;
+  if (arrangement_q(o)) {
+    u64 n = cpu.v(o.rn, 0), n_high = cpu.v(o.rn, 1), m = cpu.v(o.rm, 0), m_high = cpu.v(o.rm, 1);
+    bool upper = o.offset >= 8;
+    u64 a = upper ? n_high : n, b = upper ? m : n_high, c = upper ? m_high : m;
+    write_vector(cpu, o.rd, true, extract_bits(a, b, shift), extract_bits(b, c, shift));
+  } else {
+    write_vector(cpu, o.rd, false, extract_bits(cpu.v(o.rn, 0), cpu.v(o.rm, 0), shift), 0);
+  }
+  return Outcome::next;
+}
+
+/// Eight bytes of TBL or TBX: `old` has the bytes for indices that are too large.
+template <u32 kRegisters, class Cpu>
+MYR_FN u64 look_up(Cpu& cpu, u32 first, u64 indices, u64 old) {
+  u64 result = 0;
+  for (u32 i = 0; i < 64; i += 8) {
+    u32 index = (u32)(indices >> i) & 0xFF;
+    u64 byte = old >> i;
+    if (index < kRegisters * 16) byte = cpu.v((first + (index >> 4)) & 31, index >> 3 & 1) >> ((index & 7) * 8);
+    result |= (byte & 0xFF) << i;
+  }
+  return result;
+}
+
+/// TBL and, with kExtend, TBX. rn: the first register of the table.
+template <u32 kRegisters, bool kExtend, class Cpu>
+MYR_FN Outcome table_lookup(Cpu& cpu, const Operands& o) {
+  bool full = arrangement_q(o);
+  u64 low = look_up<kRegisters>(cpu, o.rn, cpu.v(o.rm, 0), kExtend ? cpu.v(o.rd, 0) : 0);
+  u64 high = full ? look_up<kRegisters>(cpu, o.rn, cpu.v(o.rm, 1), kExtend ? cpu.v(o.rd, 1) : 0) : 0;
+  write_vector(cpu, o.rd, full, low, high);
+  return Outcome::next;
+}
+
+}  // namespace myriarm
