@@ -26,7 +26,8 @@ MYR_FN Outcome scalar_shift(Cpu& cpu, const Operands& o) {
 /// How a wide element becomes a narrow one: its lower half, or saturated; from a signed or unsigned number to one.
 enum class Narrowing : u8 { truncate, signed_to_signed, unsigned_to_unsigned, signed_to_unsigned };
 
-/// Shifts an element of 2 * element.bits at the lower end of `value` right by 0 to element.bits and narrows it.
+/// Shifts an element of 2 * element.bits at the lower end of `value` right by 0 (with kRound, 1) to element.bits and
+/// narrows it.
 template <Narrowing kNarrowing, bool kRound>
 MYR_FN u64 narrow_element(Element& element, u64 value, u32 amount) {
   constexpr bool kSigned = kNarrowing == Narrowing::signed_to_signed || kNarrowing == Narrowing::signed_to_unsigned;

@@ -64,11 +64,6 @@ template <class Op, class Cpu>
 MYR_FN Outcome scalar_three(Cpu& cpu, const Operands& o) {
   return scalar_operation<Op>(cpu, o, o.aux, cpu.v(o.rm, 0));
 }
-/// Of 64 bits, fixed by the row.
-template <class Op, class Cpu>
-MYR_FN Outcome double_three(Cpu& cpu, const Operands& o) {
-  return scalar_operation<Op>(cpu, o, 3, cpu.v(o.rm, 0));
-}
 template <class Op, class Cpu>
 MYR_FN Outcome scalar_by_element(Cpu& cpu, const Operands& o) {
   return scalar_operation<Op>(cpu, o, o.aux, read_element(cpu, o.rm, (u32)o.offset, o.aux));

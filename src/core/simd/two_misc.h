@@ -21,11 +21,6 @@ template <class Op, class Cpu>
 MYR_FN Outcome scalar_two(Cpu& cpu, const Operands& o) {
   return scalar_operation<Op>(cpu, o, o.aux, 0);
 }
-/// Of 64 bits, fixed by the row.
-template <class Op, class Cpu>
-MYR_FN Outcome double_two(Cpu& cpu, const Operands& o) {
-  return scalar_operation<Op>(cpu, o, 3, 0);
-}
 
 /// NOT.
 template <class Cpu>

@@ -87,6 +87,11 @@ MYR_FN bool decode_Scalar3(u32 word, Operands& o) {
   o.aux = size_field_simd(word);
   return decode_VdVnVm(word, o);
 }
+/// Doublewords, fixed by the row: a vector of one element.
+MYR_FN bool decode_Scalar3Double(u32 word, Operands& o) {
+  o.aux = 3;
+  return decode_VdVnVm(word, o);
+}
 MYR_FN bool decode_Scalar3Hs(u32 word, Operands& o) {
   decode_Scalar3(word, o);
   return o.aux == 1 || o.aux == 2;
@@ -132,6 +137,10 @@ MYR_FN bool decode_VectorAcross(u32 word, Operands& o) { return decode_Vector2Bh
 
 MYR_FN bool decode_Scalar2(u32 word, Operands& o) {
   o.aux = size_field_simd(word);
+  return decode_VdVn(word, o);
+}
+MYR_FN bool decode_Scalar2Double(u32 word, Operands& o) {
+  o.aux = 3;
   return decode_VdVn(word, o);
 }
 MYR_FN bool decode_Scalar2Bhs(u32 word, Operands& o) { return decode_Scalar2(word, o) && o.aux != 3; }
