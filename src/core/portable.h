@@ -30,14 +30,17 @@ using u64 = uint64_t;
 #endif
 
 // MYR_FN: an inline function for every side. MYR_COLD: the same, but kept out of line, so that rare
-// work does not cost the callers registers. MYR_TABLE: a constant array that every side can index.
+// work does not cost the callers registers. MYR_OUTLINE: out of line too, and not rare. MYR_TABLE: a
+// constant array that every side can index.
 // Under nvcc all of it is device code: what the host does with the same text is compiled from .cpp files.
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
 #define MYR_FN __device__ inline __attribute__((always_inline))
 #define MYR_COLD __device__ static __attribute__((noinline))
+#define MYR_OUTLINE __device__ static __attribute__((noinline))
 #else
 #define MYR_FN inline __attribute__((always_inline))
 #define MYR_COLD static __attribute__((noinline, cold, unused))
+#define MYR_OUTLINE static __attribute__((noinline, unused))
 #endif
 
 #if defined(__CUDA_ARCH__)

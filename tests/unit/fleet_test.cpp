@@ -161,7 +161,7 @@ TEST(FleetArguments, BitsThatARegisterLacksAreNotKept) {
   fleet.set(Field::fpsr, 1, ~uint64_t{0});
   fleet.run();
   EXPECT_EQ(fleet.get(Field::nzcv, 1), 0xfu);
-  EXPECT_EQ(fleet.get(Field::fpcr, 0), 0x07c00000u);
+  EXPECT_EQ(fleet.get(Field::fpcr, 0), 0x07c80000u);
   EXPECT_EQ(fleet.get(Field::fpsr, 1), 0x0800009fu);
 }
 

@@ -6,20 +6,14 @@
 
 namespace myriarm {
 
-/// ADDV, SMAXV and their like: Op between all elements.
+/// ADDV, SMAXV and their like: Op between all elements, in any order: the halves, then what is left of them.
 template <class Op, class Cpu>
 MYR_FN Outcome across_lanes(Cpu& cpu, const Operands& o) {
-  u32 size = arrangement_size(o), halves = arrangement_halves(o);
-  Element element = {element_bits(size), false};
-  u64 result = extend<Op::kSigned>(cpu.v(o.rn, 0), element.bits);
-  u32 at = element.bits;  // the first element is the result so far
-  for (u32 half = 0; half < halves; half++) {
-    u64 n = cpu.v(o.rn, half);
-    for (; at < 64; at += element.bits) {
-      result = Op::apply(element, result, element_at<Op::kSigned>(n, at, element.bits), 0);
-    }
-    at = 0;
-  }
+  u32 size = arrangement_size(o);
+  Element element = element_of(size);
+  u64 result = cpu.v(o.rn, 0);
+  if (arrangement_q(o)) result = Op::half(element, result, cpu.v(o.rn, 1), 0);
+  for (u32 at = 32; at >= element.bits; at /= 2) result = Op::half(element, result, result >> at, 0);
   write_scalar(cpu, o.rd, result, size);
   return Outcome::next;
 }
@@ -37,39 +31,26 @@ MYR_FN Outcome add_long_across(Cpu& cpu, const Operands& o) {
   return Outcome::next;
 }
 
-/// Op between the two elements of each pair of a half, below 64 bits each; 32 bits of results.
-template <class Op>
-MYR_FN u64 reduce_pairs(Element& element, u64 half) {
-  u32 bits = element.bits;
-  u64 mask = ones(bits), result = 0;
-  for (u32 at = 0; at < 64; at += 2 * bits) {
-    u64 value =
-        Op::apply(element, element_at<Op::kSigned>(half, at, bits), element_at<Op::kSigned>(half, at + bits, bits), 0);
-    result |= (value & mask) << (at / 2);
-  }
-  return result;
-}
-/// ADDP, SMAXP and their like: pairs of Vn, then pairs of Vm.
+/// ADDP, SMAXP and their like: Op between the elements of each pair of Vn, then of Vm.
 template <class Op, class Cpu>
 MYR_FN Outcome vector_pairwise(Cpu& cpu, const Operands& o) {
   u32 size = arrangement_size(o);
-  Element element = {element_bits(size), false};
-  u64 n0 = cpu.v(o.rn, 0), m0 = cpu.v(o.rm, 0);
-  u64 low, high = 0;
-  if (!arrangement_q(o)) {
-    low = reduce_pairs<Op>(element, n0) | reduce_pairs<Op>(element, m0) << 32;
+  Element element = element_of(size);
+  u64 n0 = cpu.v(o.rn, 0), n1 = cpu.v(o.rn, 1), m0 = cpu.v(o.rm, 0), m1 = cpu.v(o.rm, 1);
+  bool q = arrangement_q(o);
+  u64 low, high;
+  if (size == 3) {
+    low = Op::half(element, n0, n1, 0);
+    high = Op::half(element, m0, m1, 0);
   } else {
-    u64 n1 = cpu.v(o.rn, 1), m1 = cpu.v(o.rm, 1);
-    if (size == 3) {
-      low = Op::apply(element, n0, n1, 0);
-      high = Op::apply(element, m0, m1, 0);
-    } else {
-      low = reduce_pairs<Op>(element, n0) | reduce_pairs<Op>(element, n1) << 32;
-      high = reduce_pairs<Op>(element, m0) | reduce_pairs<Op>(element, m1) << 32;
-    }
+    u64 second = q ? n1 : m0;
+    low = Op::half(element, even_elements(n0, size) | even_elements(second, size) << 32,
+                   odd_elements(n0, size) | odd_elements(second, size) << 32, 0);
+    high = Op::half(element, even_elements(m0, size) | even_elements(m1, size) << 32,
+                    odd_elements(m0, size) | odd_elements(m1, size) << 32, 0);
   }
   cpu.set_v(o.rd, 0, low);
-  cpu.set_v(o.rd, 1, high);
+  cpu.set_v(o.rd, 1, q ? high : 0);
   return Outcome::next;
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // AdvSIMD: what happens to elements, one structure an operation, as the families of three_same.h and its neighbours
-// take them. a, b and d are the elements of Vn, Vm and Vd, extended to 64 bits as kSigned says; a family that has no
-// Vm passes 0. Of a result the lowest element.bits count.
+// take them. apply(): a, b and d are the elements of Vn, Vm and Vd, extended to 64 bits as kSigned says; a family that
+// has no Vm passes 0. Of a result the lowest element.bits count. half(): the same for all elements of a half at once,
+// where that is quicker.
 #pragma once
 
+#include "core/simd/halves.h"
 #include "core/simd/saturating.h"
 
 namespace myriarm::simd {
@@ -19,9 +21,11 @@ using Unsigned = Signedness<false>;
 
 struct Add : Unsigned {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return a + b; }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return half_add(e, a, b); }
 };
 struct Sub : Unsigned {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return a - b; }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return half_sub(e, a, b); }
 };
 struct Mul : Unsigned {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return a * b; }
@@ -45,24 +49,30 @@ struct PolynomialMul : Unsigned {
 
 struct CompareEqual : Unsigned {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return 0 - (u64)(a == b); }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return ~half_spread(e, half_nonzero(e, a ^ b)); }
 };
 struct CompareTest : Unsigned {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return 0 - (u64)((a & b) != 0); }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return half_spread(e, half_nonzero(e, a & b)); }
 };
 template <bool kSigned>
 struct CompareGreater : Signedness<kSigned> {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return 0 - (u64)(kSigned ? (i64)a > (i64)b : a > b); }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return ~half_greater_equal<kSigned>(e, b, a); }
 };
 template <bool kSigned>
 struct CompareGreaterEqual : Signedness<kSigned> {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return 0 - (u64)(kSigned ? (i64)a >= (i64)b : a >= b); }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return half_greater_equal<kSigned>(e, a, b); }
 };
 /// With zero.
 struct CompareLess : Signed {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return 0 - (u64)((i64)a < (i64)b); }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return ~half_greater_equal<true>(e, a, b); }
 };
 struct CompareLessEqual : Signed {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return 0 - (u64)((i64)a <= (i64)b); }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return half_greater_equal<true>(e, b, a); }
 };
 
 // Minimum, maximum, difference, halves: no element of 64 bits.
@@ -70,26 +80,36 @@ struct CompareLessEqual : Signed {
 template <bool kSigned>
 struct Max : Signedness<kSigned> {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return (i64)a > (i64)b ? a : b; }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) {
+    return half_select(half_greater_equal<kSigned>(e, a, b), a, b);
+  }
 };
 template <bool kSigned>
 struct Min : Signedness<kSigned> {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return (i64)a < (i64)b ? a : b; }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) {
+    return half_select(half_greater_equal<kSigned>(e, a, b), b, a);
+  }
 };
 template <bool kSigned>
 struct AbsoluteDifference : Signedness<kSigned> {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return (i64)a > (i64)b ? a - b : b - a; }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return half_difference<kSigned>(e, a, b); }
 };
 template <bool kSigned>
 struct AbsoluteDifferenceAdd : Signedness<kSigned> {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64 d) { return d + ((i64)a > (i64)b ? a - b : b - a); }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64 d) { return half_add(e, d, half_difference<kSigned>(e, a, b)); }
 };
 template <bool kSigned, bool kRound>
 struct HalvingAdd : Signedness<kSigned> {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return (u64)((i64)(a + b + (u64)kRound) >> 1); }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return half_average<kSigned, kRound>(e, a, b); }
 };
 template <bool kSigned>
 struct HalvingSub : Signedness<kSigned> {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return (u64)((i64)(a - b) >> 1); }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return half_average_difference<kSigned>(e, a, b); }
 };
 
 // Saturating addition.
@@ -97,10 +117,12 @@ struct HalvingSub : Signedness<kSigned> {
 template <bool kSigned>
 struct AddSaturated : Signedness<kSigned> {
   MYR_FN static u64 apply(Element& element, u64 a, u64 b, u64) { return add_saturated<kSigned, false>(element, a, b); }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return half_add_saturated<kSigned, false>(e, a, b); }
 };
 template <bool kSigned>
 struct SubSaturated : Signedness<kSigned> {
   MYR_FN static u64 apply(Element& element, u64 a, u64 b, u64) { return add_saturated<kSigned, true>(element, a, b); }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return half_add_saturated<kSigned, true>(e, a, b); }
 };
 /// SUQADD: Vd is signed, Vn unsigned.
 struct AddUnsignedToSigned : Unsigned {
@@ -170,10 +192,16 @@ struct ShiftVariableSaturated : Signedness<kSigned> {
 template <bool kSigned, bool kRound>
 struct ShiftRight : Signedness<kSigned> {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return shift_right<kSigned, kRound>(a, (u32)b); }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) {
+    return half_shift_right_as<kSigned, kRound>(e, a, (u32)(b & 0xFF));
+  }
 };
 template <bool kSigned, bool kRound>
 struct ShiftRightAdd : Signedness<kSigned> {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64 d) { return d + shift_right<kSigned, kRound>(a, (u32)b); }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64 d) {
+    return half_add(e, d, half_shift_right_as<kSigned, kRound>(e, a, (u32)(b & 0xFF)));
+  }
 };
 /// SRI: bits shifted in come from Vd.
 struct ShiftRightInsert : Unsigned {
@@ -181,13 +209,22 @@ struct ShiftRightInsert : Unsigned {
     u64 kept = ~shift_right<false, false>(ones(element.bits), (u32)b);
     return (d & kept) | shift_right<false, false>(a, (u32)b);
   }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64 d) {
+    ShiftedHalf shifted = half_shift_right(e, a, (u32)(b & 0xFF));
+    return shifted.value | (d & ~shifted.mask);
+  }
 };
 struct ShiftLeft : Unsigned {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return a << b; }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return half_shift_left(e, a, (u32)(b & 0xFF)).value; }
 };
 /// SLI: bits shifted in come from Vd.
 struct ShiftLeftInsert : Unsigned {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64 d) { return (d & (((u64)1 << b) - 1)) | a << b; }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64 d) {
+    ShiftedHalf shifted = half_shift_left(e, a, (u32)(b & 0xFF));
+    return shifted.value | (d & ~shifted.mask);
+  }
 };
 template <bool kSigned>
 struct ShiftLeftSaturated : Signedness<kSigned> {
@@ -208,16 +245,23 @@ struct ShiftLeftSaturatedUnsigned : Signed {
 
 struct Negate : Unsigned {
   MYR_FN static u64 apply(Element&, u64 a, u64, u64) { return 0 - a; }
+  MYR_FN static u64 half(Element& e, u64 a, u64, u64) { return half_sub(e, 0, a); }
 };
 struct Absolute : Signed {
   MYR_FN static u64 apply(Element&, u64 a, u64, u64) { return (i64)a < 0 ? 0 - a : a; }
+  MYR_FN static u64 half(Element& e, u64 a, u64, u64) { return half_negate(e, half_spread(e, a & e.tops), a); }
 };
 struct NegateSaturated : Signed {
   MYR_FN static u64 apply(Element& element, u64 a, u64, u64) { return add_saturated<true, true>(element, 0, a); }
+  MYR_FN static u64 half(Element& e, u64 a, u64, u64) { return half_add_saturated<true, true>(e, 0, a); }
 };
 struct AbsoluteSaturated : Signed {
   MYR_FN static u64 apply(Element& element, u64 a, u64, u64) {
     return (i64)a < 0 ? add_saturated<true, true>(element, 0, a) : a;
+  }
+  MYR_FN static u64 half(Element& e, u64 a, u64, u64) {
+    u64 negative = half_spread(e, a & e.tops);
+    return half_select(negative, half_add_saturated<true, true>(e, 0, a & negative), a);
   }
 };
 struct CountLeadingZeros : Unsigned {
@@ -230,15 +274,19 @@ struct CountLeadingSigns : Signed {
 };
 /// CNT.
 struct CountOnes : Unsigned {
-  MYR_FN static u64 apply(Element&, u64 a, u64, u64) {
-    u64 pairs = a - ((a >> 1) & 0x55);
-    u64 fours = (pairs & 0x33) + ((pairs >> 2) & 0x33);
-    return (fours & 15) + (fours >> 4);
+  MYR_FN static u64 half(Element&, u64 a, u64, u64) {
+    a -= (a >> 1) & 0x5555555555555555u;
+    a = (a & 0x3333333333333333u) + ((a >> 2) & 0x3333333333333333u);
+    return (a + (a >> 4)) & 0x0F0F0F0F0F0F0F0Fu;
   }
 };
 /// RBIT, of bytes.
 struct ReverseBits : Unsigned {
-  MYR_FN static u64 apply(Element&, u64 a, u64, u64) { return reverse_bits64(a) >> 56; }
+  MYR_FN static u64 half(Element&, u64 a, u64, u64) {
+    a = ((a >> 1) & 0x5555555555555555u) | ((a & 0x5555555555555555u) << 1);
+    a = ((a >> 2) & 0x3333333333333333u) | ((a & 0x3333333333333333u) << 2);
+    return ((a >> 4) & 0x0F0F0F0F0F0F0F0Fu) | ((a & 0x0F0F0F0F0F0F0F0Fu) << 4);
+  }
 };
 
 // Estimates of fixed-point numbers, 32 bits.

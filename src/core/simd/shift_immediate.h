@@ -10,7 +10,7 @@ namespace myriarm {
 template <class Op, class Cpu>
 MYR_FN Outcome vector_shift(Cpu& cpu, const Operands& o) {
   u32 size = arrangement_size(o), halves = arrangement_halves(o);
-  Element element = {element_bits(size), false};
+  Element element = element_of(size);
   u64 amount = replicate_element((u64)(u32)o.offset, size);  // up to 64: no element is too narrow for it
   for (u32 half = 0; half < halves; half++) {
     cpu.set_v(o.rd, half, map_elements<Op>(element, cpu.v(o.rn, half), amount, cpu.v(o.rd, half)));
@@ -46,13 +46,18 @@ MYR_FN u64 narrow_element(Element& element, u64 value, u32 amount) {
 /// SHRN, SQSHRN and their like; with an amount of 0 XTN, SQXTN, UQXTN, SQXTUN.
 template <Narrowing kNarrowing, bool kRound, class Cpu>
 MYR_FN Outcome vector_shift_narrow(Cpu& cpu, const Operands& o) {
-  Element element = {element_bits(arrangement_size(o)), false};
-  u32 wide = 2 * element.bits;
+  u32 size = arrangement_size(o), amount = (u32)o.offset;
+  Element element = element_of(size);
   u64 result = 0;
-  for (u32 half = 0; half < 2; half++) {
-    u64 n = cpu.v(o.rn, half);
-    for (u32 at = 0; at < 64; at += wide) {
-      result |= narrow_element<kNarrowing, kRound>(element, n >> at, (u32)o.offset) << (half * 32 + at / 2);
+  if (kNarrowing == Narrowing::truncate && !kRound) {
+    result = even_elements(cpu.v(o.rn, 0) >> amount, size) | even_elements(cpu.v(o.rn, 1) >> amount, size) << 32;
+  } else {
+    u32 wide = 2 * element.bits;
+    for (u32 half = 0; half < 2; half++) {
+      u64 n = cpu.v(o.rn, half);
+      for (u32 at = 0; at < 64; at += wide) {
+        result |= narrow_element<kNarrowing, kRound>(element, n >> at, amount) << (half * 32 + at / 2);
+      }
     }
   }
   write_part(cpu, o.rd, arrangement_q(o), result);
@@ -60,7 +65,7 @@ MYR_FN Outcome vector_shift_narrow(Cpu& cpu, const Operands& o) {
 }
 template <Narrowing kNarrowing, bool kRound, class Cpu>
 MYR_FN Outcome scalar_shift_narrow(Cpu& cpu, const Operands& o) {
-  Element element = {element_bits(o.aux), false};
+  Element element = element_of(o.aux);
   write_scalar(cpu, o.rd, narrow_element<kNarrowing, kRound>(element, cpu.v(o.rn, 0), (u32)o.offset), o.aux);
   return finish(cpu, element);
 }
@@ -68,15 +73,10 @@ MYR_FN Outcome scalar_shift_narrow(Cpu& cpu, const Operands& o) {
 /// Extends the elements of one half to twice the width and shifts them left.
 template <bool kSigned, class Cpu>
 MYR_FN Outcome shift_left_long(Cpu& cpu, const Operands& o, u32 amount) {
-  u32 narrow = element_bits(arrangement_size(o)), wide = 2 * narrow;
-  u64 n = cpu.v(o.rn, arrangement_q(o)), mask = ones(wide);
-  for (u32 half = 0; half < 2; half++) {
-    u64 result = 0;
-    for (u32 at = 0; at < 64; at += wide) {
-      result |= (element_at<kSigned>(n, half * 32 + at / 2, narrow) << amount & mask) << at;
-    }
-    cpu.set_v(o.rd, half, result);
-  }
+  Element wide = element_of(arrangement_size(o) + 1);
+  u64 n = cpu.v(o.rn, arrangement_q(o));
+  cpu.set_v(o.rd, 0, half_shift_left(wide, widen_elements<kSigned>(wide, n), amount).value);
+  cpu.set_v(o.rd, 1, half_shift_left(wide, widen_elements<kSigned>(wide, n >> 32), amount).value);
   return Outcome::next;
 }
 /// SSHLL, USHLL.

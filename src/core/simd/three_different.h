@@ -10,15 +10,15 @@ namespace myriarm {
 namespace simd {
 
 // Operations of the long shape: a and b are narrow elements, d and the result are twice as wide. element.bits is the
-// width of the result.
+// width of the result; half() gets them all of that width.
 
 template <bool kSigned>
 struct AddLong : Signedness<kSigned> {
-  MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return a + b; }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return half_add(e, a, b); }
 };
 template <bool kSigned>
 struct SubLong : Signedness<kSigned> {
-  MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return a - b; }
+  MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return half_sub(e, a, b); }
 };
 template <bool kSigned>
 struct MulLong : Signedness<kSigned> {
@@ -52,18 +52,22 @@ struct DoublingMulAddLong : Signed {
 /// Op on each element of two parts of 64 bits.
 template <class Op, class Cpu>
 MYR_FN Outcome long_elements(Cpu& cpu, const Operands& o, u64 n, u64 m) {
-  u32 narrow = element_bits(arrangement_size(o)), wide = 2 * narrow;
-  Element element = {wide, false};
-  u64 mask = ones(wide);
+  Element element = element_of(arrangement_size(o) + 1);
+  u32 wide = element.bits, narrow = wide / 2;
   for (u32 half = 0; half < 2; half++) {
     u64 d = cpu.v(o.rd, half), result = 0;
-    for (u32 at = 0; at < 64; at += wide) {
-      u32 from = half * 32 + at / 2;
-      u64 value = Op::apply(element, element_at<Op::kSigned>(n, from, narrow), element_at<Op::kSigned>(m, from, narrow),
-                            element_at<Op::kSigned>(d, at, wide));
-      result |= (value & mask) << at;
+    if constexpr (requires { Op::half(element, n, m, d); }) {
+      result = Op::half(element, widen_elements<Op::kSigned>(element, n), widen_elements<Op::kSigned>(element, m), d);
+    } else {
+      for (u32 at = 0; at < 64; at += wide) {
+        u64 value = Op::apply(element, element_at<Op::kSigned>(n, at / 2, narrow),
+                              element_at<Op::kSigned>(m, at / 2, narrow), element_at<Op::kSigned>(d, at, wide));
+        result |= (value & ones(wide)) << at;
+      }
     }
     cpu.set_v(o.rd, half, result);
+    n >>= 32;
+    m >>= 32;
   }
   return finish(cpu, element);
 }
@@ -83,15 +87,12 @@ MYR_FN Outcome vector_long_by_element(Cpu& cpu, const Operands& o) {
 /// SADDW, SSUBW and their like: Vn has the wide elements.
 template <bool kSigned, bool kSubtract, class Cpu>
 MYR_FN Outcome vector_wide(Cpu& cpu, const Operands& o) {
-  u32 narrow = element_bits(arrangement_size(o)), wide = 2 * narrow;
-  u64 m = cpu.v(o.rm, arrangement_q(o)), mask = ones(wide);
+  Element wide = element_of(arrangement_size(o) + 1);
+  u64 m = cpu.v(o.rm, arrangement_q(o));
   for (u32 half = 0; half < 2; half++) {
-    u64 n = cpu.v(o.rn, half), result = 0;
-    for (u32 at = 0; at < 64; at += wide) {
-      u64 a = n >> at, b = element_at<kSigned>(m, half * 32 + at / 2, narrow);
-      result |= ((kSubtract ? a - b : a + b) & mask) << at;
-    }
-    cpu.set_v(o.rd, half, result);
+    u64 a = cpu.v(o.rn, half), b = widen_elements<kSigned>(wide, m);
+    cpu.set_v(o.rd, half, kSubtract ? half_sub(wide, a, b) : half_add(wide, a, b));
+    m >>= 32;
   }
   return Outcome::next;
 }
@@ -99,15 +100,14 @@ MYR_FN Outcome vector_wide(Cpu& cpu, const Operands& o) {
 /// ADDHN, SUBHN, RADDHN, RSUBHN: the upper half of each sum or difference.
 template <bool kSubtract, bool kRound, class Cpu>
 MYR_FN Outcome vector_high_narrow(Cpu& cpu, const Operands& o) {
-  u32 narrow = element_bits(arrangement_size(o)), wide = 2 * narrow;
-  u64 round = kRound ? (u64)1 << (narrow - 1) : 0, mask = ones(narrow), result = 0;
+  u32 size = arrangement_size(o);
+  Element wide = element_of(size + 1);
+  u64 result = 0;
   for (u32 half = 0; half < 2; half++) {
-    u64 n = cpu.v(o.rn, half), m = cpu.v(o.rm, half);
-    for (u32 at = 0; at < 64; at += wide) {
-      u64 a = n >> at, b = m >> at;
-      u64 sum = (kSubtract ? a - b : a + b) + round;
-      result |= (sum >> narrow & mask) << (half * 32 + at / 2);
-    }
+    u64 a = cpu.v(o.rn, half), b = cpu.v(o.rm, half);
+    u64 sum = kSubtract ? half_sub(wide, a, b) : half_add(wide, a, b);
+    if (kRound) sum = half_add(wide, sum, half_lowest(wide) << (element_bits(size) - 1));
+    result |= odd_elements(sum, size) << (half * 32);
   }
   write_part(cpu, o.rd, arrangement_q(o), result);
   return Outcome::next;
@@ -117,7 +117,7 @@ MYR_FN Outcome vector_high_narrow(Cpu& cpu, const Operands& o) {
 template <class Op, class Cpu>
 MYR_FN Outcome scalar_long_operation(Cpu& cpu, const Operands& o, u64 m) {
   u32 narrow = element_bits(o.aux);
-  Element element = {2 * narrow, false};
+  Element element = element_of(o.aux + 1);
   u64 result = Op::apply(element, extend<Op::kSigned>(cpu.v(o.rn, 0), narrow), extend<Op::kSigned>(m, narrow),
                          extend<Op::kSigned>(cpu.v(o.rd, 0), 2 * narrow));
   write_scalar(cpu, o.rd, result, o.aux + 1);

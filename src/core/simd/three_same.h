@@ -10,19 +10,23 @@ namespace myriarm {
 /// Op on each element of two halves.
 template <class Op>
 MYR_FN u64 map_elements(Element& element, u64 n, u64 m, u64 d) {
-  u32 bits = element.bits;
-  u64 mask = ones(bits), result = 0;
-  for (u32 at = 0; at < 64; at += bits) {
-    u64 value = Op::apply(element, element_at<Op::kSigned>(n, at, bits), element_at<Op::kSigned>(m, at, bits),
-                          element_at<Op::kSigned>(d, at, bits));
-    result |= (value & mask) << at;
+  if constexpr (requires { Op::half(element, n, m, d); }) {
+    return Op::half(element, n, m, d);
+  } else {
+    u32 bits = element.bits;
+    u64 mask = ones(bits), result = 0;
+    for (u32 at = 0; at < 64; at += bits) {
+      u64 value = Op::apply(element, element_at<Op::kSigned>(n, at, bits), element_at<Op::kSigned>(m, at, bits),
+                            element_at<Op::kSigned>(d, at, bits));
+      result |= (value & mask) << at;
+    }
+    return result;
   }
-  return result;
 }
 
 template <class Op, class Cpu>
 MYR_FN Outcome vector_three(Cpu& cpu, const Operands& o) {
-  Element element = {element_bits(arrangement_size(o)), false};
+  Element element = element_of(arrangement_size(o));
   u32 halves = arrangement_halves(o);
   for (u32 half = 0; half < halves; half++) {
     u64 result = map_elements<Op>(element, cpu.v(o.rn, half), cpu.v(o.rm, half), cpu.v(o.rd, half));
@@ -36,7 +40,7 @@ MYR_FN Outcome vector_three(Cpu& cpu, const Operands& o) {
 template <class Op, class Cpu>
 MYR_FN Outcome vector_by_element(Cpu& cpu, const Operands& o) {
   u32 size = arrangement_size(o);
-  Element element = {element_bits(size), false};
+  Element element = element_of(size);
   u64 m = replicate_element(read_element(cpu, o.rm, (u32)o.offset, size), size);
   u32 halves = arrangement_halves(o);
   for (u32 half = 0; half < halves; half++) {
@@ -49,7 +53,7 @@ MYR_FN Outcome vector_by_element(Cpu& cpu, const Operands& o) {
 /// One element of `size`; m is that of Vm, or an immediate.
 template <class Op, class Cpu>
 MYR_FN Outcome scalar_operation(Cpu& cpu, const Operands& o, u32 size, u64 m) {
-  Element element = {element_bits(size), false};
+  Element element = element_of(size);
   u32 bits = element.bits;
   u64 result = Op::apply(element, extend<Op::kSigned>(cpu.v(o.rn, 0), bits), extend<Op::kSigned>(m, bits),
                          extend<Op::kSigned>(cpu.v(o.rd, 0), bits));

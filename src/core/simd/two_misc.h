@@ -9,7 +9,7 @@ namespace myriarm {
 
 template <class Op, class Cpu>
 MYR_FN Outcome vector_two(Cpu& cpu, const Operands& o) {
-  Element element = {element_bits(arrangement_size(o)), false};
+  Element element = element_of(arrangement_size(o));
   u32 halves = arrangement_halves(o);
   for (u32 half = 0; half < halves; half++) {
     cpu.set_v(o.rd, half, map_elements<Op>(element, cpu.v(o.rn, half), 0, cpu.v(o.rd, half)));
@@ -59,16 +59,13 @@ MYR_FN Outcome vector_reverse(Cpu& cpu, const Operands& o) {
 /// SADDLP, UADDLP, SADALP, UADALP.
 template <bool kSigned, bool kAccumulate, class Cpu>
 MYR_FN Outcome vector_add_long_pairwise(Cpu& cpu, const Operands& o) {
-  u32 narrow = element_bits(arrangement_size(o)), wide = 2 * narrow;
-  u32 halves = arrangement_halves(o);
-  u64 mask = ones(wide);
+  u32 size = arrangement_size(o), halves = arrangement_halves(o);
+  Element wide = element_of(size + 1);
   for (u32 half = 0; half < halves; half++) {
-    u64 n = cpu.v(o.rn, half), d = kAccumulate ? cpu.v(o.rd, half) : 0, result = 0;
-    for (u32 at = 0; at < 64; at += wide) {
-      u64 sum = element_at<kSigned>(n, at, narrow) + element_at<kSigned>(n, at + narrow, narrow) + (d >> at);
-      result |= (sum & mask) << at;
-    }
-    cpu.set_v(o.rd, half, result);
+    u64 n = cpu.v(o.rn, half);
+    u64 sum = half_add(wide, widen_elements<kSigned>(wide, even_elements(n, size)),
+                       widen_elements<kSigned>(wide, odd_elements(n, size)));
+    cpu.set_v(o.rd, half, kAccumulate ? half_add(wide, sum, cpu.v(o.rd, half)) : sum);
   }
   if (halves == 1) cpu.set_v(o.rd, 1, 0);
   return Outcome::next;

@@ -82,7 +82,12 @@ MYR_FN void write_vector(Cpu& cpu, u32 n, bool q, u64 low, u64 high) {
 struct Element {
   u32 bits;
   bool saturated;  // set by operations that saturate; becomes FPSR.QC
+  u64 tops;        // the highest bit of each element of a half
 };
+MYR_FN Element element_of(u32 size) {
+  u32 bits = element_bits(size);
+  return {bits, false, replicate_element((u64)1 << (bits - 1), size)};
+}
 
 /// Sets FPSR.QC if an element has saturated.
 template <class Cpu>

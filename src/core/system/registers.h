@@ -7,8 +7,8 @@
 
 namespace myriarm {
 
-/// The bits that can be written: AHP, DN, FZ, RMode; and QC, IDC, IXC, UFC, OFC, DZC, IOC.
-constexpr u64 kFpcrMask = 0x07C00000;
+/// The bits that can be written: AHP, DN, FZ, RMode, FZ16; and QC, IDC, IXC, UFC, OFC, DZC, IOC.
+constexpr u64 kFpcrMask = 0x07C80000;
 constexpr u64 kFpsrMask = 0x0800009F;
 
 constexpr u32 kKeyNzcv = system_key(3, 3, 4, 2, 0);
