@@ -119,7 +119,7 @@ TEST(Crypto, Sha1) {
 
 /// Bits 1 to 64 of the fraction of the root of a prime: what the constants of SHA-2 are.
 u64 root_fraction(u32 prime, u32 degree) {
-  unsigned __int128 low = 0;  // the integer root of prime << 64 * degree, bit by bit, as four 64-bit words would
+  unsigned __int128 low = 0;  // the root times 2^64, bit by bit from the top
   for (int bit = 68; bit >= 0; bit--) {
     const unsigned __int128 x = low | static_cast<unsigned __int128>(1) << bit;
     // x is below 2^69; x^degree has up to 207 bits, so it is compared in 32-bit limbs.
@@ -240,7 +240,7 @@ TEST(Crypto, Sm3) {
     const u32 t = std::rotl(j < 16 ? 0x79CC4519u : 0x7A879D8Au, static_cast<int>(j % 32));
     cpu.set(2, {0, 0, 0, t});
     sm3_ss1(cpu, operands(3, 0, 1, 2));
-    // SS1 adds E in place of the lane of Vm; the standard's order is A, E, T.
+    // A is the highest lane of register 0 and E that of 1; SM3TT1 and SM3TT2 shift them on.
     const u64 lane = j % 4;
     std::array<u32, 4> prime = {}, plain = {};
     prime[lane] = w[j] ^ w[j + 4];
