@@ -27,16 +27,13 @@ struct SemanticsTable {
   u16 count[2];  // ids in use, of what is not rare and of what is; 0 among them
 };
 
-/// What compiled programs seldom run. An engine may keep it out of the way of the rest.
-constexpr bool is_rare(const char* text) {
+/// What compiled programs seldom run, and what does much work each time. An engine may keep it out of the way of the rest.
+constexpr bool is_rare(const char* text, const char* feature) {
+  if (!same_text(feature, "BASE")) return true;
   constexpr const char* kRare[] = {
-      "(atomic_",
-      "(compare_and_swap",
-      "(swap",
       "(store_exclusive",
       "(load_exclusive",
       "(access_ordered",
-      "(crc32",
       "(read_system",
       "(write_system",
       "(zero_block",
@@ -64,6 +61,16 @@ constexpr SemanticsTable make_semantics_table() {
 #undef A64
 #undef UNDEFINED
   };
+  constexpr const char* kFeature[kRowCount] = {
+      nullptr,
+#define GROUP(name, title)
+#define A64(name, syntax, bits, form, semantics, feature) #feature,
+#define UNDEFINED(name, bits, reason) nullptr,
+#include "isa/a64.inc"
+#undef GROUP
+#undef A64
+#undef UNDEFINED
+  };
   SemanticsTable table = {};
   table.count[0] = table.count[1] = 1;
   u32 hash[kRowCount] = {};
@@ -80,7 +87,7 @@ constexpr SemanticsTable make_semantics_table() {
       }
     }
     table.first[row] = (u16)first;
-    table.rare[row] = is_rare(kText[row]);
+    table.rare[row] = is_rare(kText[row], kFeature[row]);
     table.id[row] = first == row ? table.count[table.rare[row]]++ : table.id[first];
   }
   return table;
