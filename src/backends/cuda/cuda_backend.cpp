@@ -69,6 +69,7 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
   } else {
     allocate_frames(options.pool);
   }
+  plane(Field::v0_low);
   load_image(image);
   fill(Field::limit, ~u64{0});
   const u64 open = kMonitorOpen;
