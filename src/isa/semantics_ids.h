@@ -73,19 +73,18 @@ constexpr SemanticsTable make_semantics_table() {
   };
   SemanticsTable table = {};
   table.count[0] = table.count[1] = 1;
-  u32 hash[kRowCount] = {};
+  // First rows by hash, so that a compiler that counts its steps gets through.
+  constexpr u32 kSlots = 4096;
+  static_assert(kRowCount < kSlots / 2, "the search below ends");
+  u16 slots[kSlots] = {};
   for (u32 row = 1; row < kRowCount; row++) {
     if (kText[row] == nullptr) continue;
-    u32 h = 2166136261u;
-    for (const char* c = kText[row]; *c != 0; c++) h = (h ^ (u32)(unsigned char)*c) * 16777619u;
-    hash[row] = h | 1;
-    u32 first = row;
-    for (u32 other = 1; other < row; other++) {
-      if (hash[other] == hash[row] && same_text(kText[other], kText[row])) {
-        first = other;
-        break;
-      }
-    }
+    u32 slot = 2166136261u;
+    for (const char* c = kText[row]; *c != 0; c++) slot = (slot ^ (u32)(unsigned char)*c) * 16777619u;
+    slot = (slot ^ slot >> 16) % kSlots;
+    while (slots[slot] != 0 && !same_text(kText[slots[slot]], kText[row])) slot = (slot + 1) % kSlots;
+    if (slots[slot] == 0) slots[slot] = (u16)row;
+    const u32 first = slots[slot];
     table.first[row] = (u16)first;
     table.rare[row] = is_rare(kText[row], kFeature[row]);
     table.id[row] = first == row ? table.count[table.rare[row]]++ : table.id[first];

@@ -66,9 +66,9 @@ uint64_t hardware_capabilities() {
     unsigned bit;
   };
   static constexpr Capability capabilities[] = {
-      {"FP", 0},    {"SIMD", 1}, {"AES", 3},      {"PMULL", 4},   {"SHA1", 5},   {"SHA256", 6},
-      {"CRC32", 7}, {"LSE", 8},  {"FP16", 9},     {"RDM", 12},    {"LRCPC", 15}, {"SHA3", 17},
-      {"SM3", 18},  {"SM4", 19}, {"DOTPROD", 20}, {"SHA512", 21},
+      {"FP", 0},    {"SIMD", 1}, {"AES", 3},   {"PMULL", 4},    {"SHA1", 5},    {"SHA256", 6}, {"CRC32", 7},
+      {"LSE", 8},   {"FP16", 9}, {"FP16", 10}, {"RDM", 12},     {"JSCVT", 13},  {"FCMA", 14},  {"LRCPC", 15},
+      {"SHA3", 17}, {"SM3", 18}, {"SM4", 19},  {"DOTPROD", 20}, {"SHA512", 21}, {"FHM", 23},
   };
   // These two are rows of the base set: MRS of ID registers works at EL0, and so does DC CVAP.
   constexpr uint64_t kCpuid = uint64_t{1} << 11, kDcpop = uint64_t{1} << 16;

@@ -83,8 +83,18 @@ TEST(LinuxStart, HardwareCapabilitiesAgreeWithTheIdRegisters) {
   EXPECT_EQ(capability(8), field(0, 20) >= 2) << "ATOMICS";
   EXPECT_TRUE(capability(11)) << "CPUID";
   EXPECT_EQ(capability(12), field(0, 28) >= 1) << "ASIMDRDM";
+  EXPECT_EQ(capability(9), field(2, 16) == 1) << "FPHP";
+  EXPECT_EQ(capability(10), field(2, 20) == 1) << "ASIMDHP";
+  EXPECT_EQ(capability(13), field(1, 12) >= 1) << "JSCVT";
+  EXPECT_EQ(capability(14), field(1, 16) >= 1) << "FCMA";
   EXPECT_EQ(capability(15), field(1, 20) >= 1) << "LRCPC";
   EXPECT_EQ(capability(16), field(1, 0) >= 1) << "DCPOP";
+  EXPECT_EQ(capability(17), field(0, 32) >= 1) << "SHA3";
+  EXPECT_EQ(capability(18), field(0, 36) >= 1) << "SM3";
+  EXPECT_EQ(capability(19), field(0, 40) >= 1) << "SM4";
+  EXPECT_EQ(capability(20), field(0, 44) >= 1) << "ASIMDDP";
+  EXPECT_EQ(capability(21), field(0, 12) >= 2) << "SHA512";
+  EXPECT_EQ(capability(23), field(0, 48) >= 1) << "ASIMDFHM";
 }
 
 TEST(LinuxStart, StackIsAnEighthOfMemoryAtTheEnd) {

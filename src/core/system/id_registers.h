@@ -23,15 +23,22 @@ constexpr u64 kRevidr = 0;
 
 constexpr u64 kIdPfr0 = id_field(0, 1)        // EL0: AArch64 only
                         | id_field(4, 1)      // EL1: the same
-                        | id_field(16, 0xF)   // FP: not implemented
-                        | id_field(20, 0xF);  // AdvSIMD: not implemented
-constexpr u64 kIdIsar0 = id_field(4, 0)       // AES, PMULL
-                         | id_field(8, 0)     // SHA1
-                         | id_field(12, 0)    // SHA2
+                        | id_field(16, 1)     // FP: half precision too
+                        | id_field(20, 1);    // AdvSIMD: the same
+constexpr u64 kIdIsar0 = id_field(4, 2)       // AES, PMULL
+                         | id_field(8, 1)     // SHA1
+                         | id_field(12, 2)    // SHA2: SHA256, SHA512
                          | id_field(16, 1)    // CRC32
                          | id_field(20, 2)    // Atomic: LSE
-                         | id_field(28, 0);   // RDM
+                         | id_field(28, 1)    // RDM
+                         | id_field(32, 1)    // SHA3
+                         | id_field(36, 1)    // SM3
+                         | id_field(40, 1)    // SM4
+                         | id_field(44, 1)    // DP: dot product
+                         | id_field(48, 1);   // FHM
 constexpr u64 kIdIsar1 = id_field(0, 1)       // DPB: DC CVAP
+                         | id_field(12, 1)    // JSCVT
+                         | id_field(16, 1)    // FCMA
                          | id_field(20, 1);   // LRCPC: LDAPR
 constexpr u64 kIdDfr0 = id_field(0, 6);       // DebugVer: the safe value that Linux shows
 constexpr u64 kIdMmfr0 = id_field(24, 0xF)    // TGran64, TGran4: hidden, so shown as not supported
