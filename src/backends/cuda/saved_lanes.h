@@ -10,7 +10,7 @@ namespace myriarm::cuda {
 struct SavedLanes {
   std::vector<u32> lanes;  // rising
   // Of these lanes, in this order.
-  DeviceArray<u64> planes, vectors;  // vectors: null if the fleet had none yet
+  DeviceArray<u64> planes, vectors;  // vectors: as View::vectors
   DeviceArray<StopRecord> stops;
   DeviceArray<u8> flat_memory;  // windows, where memory is flat and on the device
   std::vector<u8> host_memory;  // where it is flat and on the host

@@ -83,7 +83,7 @@ struct View {
   u32 frame_units;    // of a frame: a page of each lane, and one for permissions by lane, a byte each
   u32 slice_shift;    // pages of a slice of a page table are 1 << slice_shift
   u64* state;         // kPlaneCount planes of `lanes`
-  u64* vectors;       // 64 planes of `lanes`: lower halves, then upper halves; null until the guest needs them
+  u64* vectors;       // 64 planes of `lanes`: lower halves, then upper halves
   StopRecord* stops;  // `lanes`
   u32* tables;        // page_count entries a team
   u64 first_page, page_count;
