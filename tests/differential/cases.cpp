@@ -9,6 +9,7 @@
 
 #include "isa/decoder.h"
 #include "myriarm/isa.h"
+#include "values.h"
 
 namespace myriarm::differential {
 namespace {
@@ -44,15 +45,15 @@ uint64_t data_address(Random& random, bool tags) {
   return address;
 }
 
-uint64_t initial_value(Random& random, const BatchOptions& options, const RegisterRoles& roles, Field field,
-                       uint64_t begin, uint32_t words) {
+uint64_t initial_value(Random& random, const BatchOptions& options, const RegisterRoles& roles,
+                       const VectorValues& vectors, Field field, uint64_t begin, uint32_t words) {
   unsigned n = static_cast<unsigned>(field);
   switch (field) {
     case Field::pc: return begin;
     case Field::nzcv: return random.below(16);
     case Field::sp: return data_address(random, options.tags) & ~uint64_t{random.one_in(4) ? 0u : 15u};
-    case Field::fpcr: return 0;
-    case Field::fpsr: return 0;
+    case Field::fpcr: return options.vectors ? random_fpcr(random) & ~options.fpcr_off : 0;
+    case Field::fpsr: return options.vectors ? random_fpsr(random) : 0;
     case Field::tpidr: return random.next();
     default: break;
   }
@@ -60,8 +61,11 @@ uint64_t initial_value(Random& random, const BatchOptions& options, const Regist
     if (n == roles.code) return begin + 4 * random.below(words);
     if (roles.addresses >> n & 1) return data_address(random, options.tags);
     if (roles.offsets >> n & 1) return random.one_in(4) ? ~random.below(64) : random.below(64);
+    if (options.vectors && random.one_in(4)) return vectors.integers[random.below(vectors.integers.size())];
+    return random.edge(64);
   }
-  return random.edge(64);
+  const unsigned low = static_cast<unsigned>(Field::v0_low), high = static_cast<unsigned>(Field::v0_high);
+  return n >= high ? vectors.v[n - high][1] : vectors.v[n - low][0];
 }
 
 }  // namespace
@@ -139,10 +143,12 @@ Batch make_batch(const BlockGenerator& generator, const BatchOptions& options) {
   batch.program.entry = Layout::code_begin;
   batch.program.stack_pointer = Layout::data_begin + kPageBytes;
   batch.initial.assign(batch.fields.size(), std::vector<uint64_t>(options.lanes));
+  VectorValues vectors = {};
   for (uint32_t lane = 0; lane < options.lanes; lane++) {
+    if (options.vectors) vectors = random_vectors(random);
     for (size_t i = 0; i < batch.fields.size(); i++) {
-      batch.initial[i][lane] = initial_value(random, options, block.roles, batch.fields[i], batch.block_begin[lane],
-                                             batch.block_words[lane]);
+      batch.initial[i][lane] = initial_value(random, options, block.roles, vectors, batch.fields[i],
+                                             batch.block_begin[lane], batch.block_words[lane]);
     }
   }
   return batch;

@@ -35,7 +35,8 @@ struct BatchOptions {
   uint32_t length = 0;            ///< instructions a block, rows drawn evenly; 0: 4 to 24, kinds in proportion
   uint64_t limit = 64;            ///< instructions a lane
   bool tags = false;              ///< addresses with a random top byte
-  bool vectors = false;           ///< SIMD&FP registers take part
+  bool vectors = false;           ///< SIMD&FP registers take part, and FPCR and FPSR are drawn
+  uint64_t fpcr_off = 0;          ///< bits of FPCR that are 0 in every lane
 };
 
 struct Batch {
