@@ -3,6 +3,7 @@
 #include "cases.h"
 
 #include <algorithm>
+#include <bit>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -46,19 +47,19 @@ uint64_t data_address(Random& random, bool tags) {
 }
 
 uint64_t initial_value(Random& random, const BatchOptions& options, const RegisterRoles& roles,
-                       const VectorValues& vectors, Field field, uint64_t begin, uint32_t words) {
+                       const VectorValues& vectors, Field field, uint64_t begin, uint32_t words, uint64_t fpcr_off) {
   unsigned n = static_cast<unsigned>(field);
   switch (field) {
     case Field::pc: return begin;
     case Field::nzcv: return random.below(16);
     case Field::sp: return data_address(random, options.tags) & ~uint64_t{random.one_in(4) ? 0u : 15u};
-    case Field::fpcr: return options.vectors ? random_fpcr(random) & ~options.fpcr_off : 0;
+    case Field::fpcr: return options.vectors ? random_fpcr(random) & ~fpcr_off : 0;
     case Field::fpsr: return options.vectors ? random_fpsr(random) : 0;
     case Field::tpidr: return random.next();
     default: break;
   }
   if (n < 31) {
-    if (n == roles.code) return begin + 4 * random.below(words);
+    if (n == roles.code && options.code_pointer) return begin + 4 * random.below(words);
     if (roles.addresses >> n & 1) return data_address(random, options.tags);
     if (roles.offsets >> n & 1) return random.one_in(4) ? ~random.below(64) : random.below(64);
     if (options.vectors && random.one_in(4)) return vectors.integers[random.below(vectors.integers.size())];
@@ -94,6 +95,7 @@ Batch make_batch(const BlockGenerator& generator, const BatchOptions& options) {
   Random random(options.seed);
   BlockOptions block;
   block.even = options.length != 0;
+  block.memory_in_100 = options.memory_in_100;
   block.exclusive =
       generator.draw_exclusive(random);  // of one size in the whole batch: branches lead into other blocks
   const uint32_t max_words = static_cast<uint32_t>(Layout::code_bytes / 4) - 64;
@@ -114,6 +116,7 @@ Batch make_batch(const BlockGenerator& generator, const BatchOptions& options) {
       batch.block_words.push_back(batch.block_words.back());
     }
   }
+  for (uint32_t word : batch.code) batch.rows.push_back(decode(decode_table(), word).row);
   batch.data.resize(Layout::data_bytes);
   for (size_t i = 0; i < batch.data.size(); i += 8) {
     uint64_t value = random.edge(64);
@@ -146,13 +149,36 @@ Batch make_batch(const BlockGenerator& generator, const BatchOptions& options) {
   VectorValues vectors = {};
   for (uint32_t lane = 0; lane < options.lanes; lane++) {
     if (options.vectors) vectors = random_vectors(random);
+    uint64_t fpcr_off = 0;
+    for (uint32_t i = 0; !options.fpcr_off.empty() && i < batch.block_words[lane]; i++) {
+      const auto off = options.fpcr_off.find(batch.rows[(batch.block_begin[lane] - Layout::code_begin) / 4 + i]);
+      if (off != options.fpcr_off.end()) fpcr_off |= off->second;
+    }
     for (size_t i = 0; i < batch.fields.size(); i++) {
       batch.initial[i][lane] = initial_value(random, options, block.roles, vectors, batch.fields[i],
-                                             batch.block_begin[lane], batch.block_words[lane]);
+                                             batch.block_begin[lane], batch.block_words[lane], fpcr_off);
     }
   }
   return batch;
 }
+
+bool is_vector_row(u16 row) {
+  if (is_memory_row(row) || kRowInfos[row].group == "loadlit_fp") return false;
+  const RowFamily family = kRowInfos[row].family;
+  return family == RowFamily::floating_point || family == RowFamily::simd || family == RowFamily::crypto;
+}
+
+void VectorCount::add(const Batch& batch, uint32_t lane, uint64_t instructions) {
+  const size_t begin = (batch.block_begin[lane] - Layout::code_begin) / 4;
+  const uint64_t before = instructions_;
+  for (size_t i = begin; i < begin + std::min<uint64_t>(batch.block_words[lane], instructions); i++) {
+    if (is_branch_row(batch.rows[i])) break;
+    instructions_ += is_vector_row(batch.rows[i]);
+  }
+  if (instructions_ != before) modes_ |= uint64_t{1} << fpcr_mode(batch.initial_of(Field::fpcr, lane));
+}
+
+uint32_t VectorCount::modes() const { return static_cast<uint32_t>(std::popcount(modes_)); }
 
 State BatchResult::state(uint32_t lane) const {
   State state;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,8 +36,11 @@ struct BatchOptions {
   uint32_t length = 0;            ///< instructions a block, rows drawn evenly; 0: 4 to 24, kinds in proportion
   uint64_t limit = 64;            ///< instructions a lane
   bool tags = false;              ///< addresses with a random top byte
+  bool code_pointer = true;       ///< a register that branches use points into the block
   bool vectors = false;           ///< SIMD&FP registers take part, and FPCR and FPSR are drawn
-  uint64_t fpcr_off = 0;          ///< bits of FPCR that are 0 in every lane
+  uint32_t memory_in_100 = 40;    ///< of the instructions of longer blocks
+  /// Bits of FPCR that are 0 in lanes whose block has an instruction of that row.
+  std::map<u16, uint64_t> fpcr_off;
 };
 
 struct Batch {
@@ -48,12 +52,30 @@ struct Batch {
   std::vector<Field> fields;
   std::vector<std::vector<uint64_t>> initial;  ///< [field][lane]
   std::vector<uint8_t> data;                   ///< Layout::data_bytes, the same for every lane at first
+  std::vector<u16> rows;                       ///< of each word of `code`
 
   uint64_t initial_of(Field field, uint32_t lane) const;
 };
 Batch make_batch(const BlockGenerator& generator, const BatchOptions& options);
 /// The seed of one batch of a test.
 uint64_t batch_seed(uint64_t seed, uint64_t batch);
+
+/// Floating point, AdvSIMD and cryptography, but no loads and stores.
+bool is_vector_row(u16 row);
+
+/// Counts the vector instructions that were compared, and the modes of FPCR.
+class VectorCount {
+ public:
+  /// A block's instructions up to its first branch are counted; what a branch leads to is not.
+  void add(const Batch& batch, uint32_t lane, uint64_t instructions);
+  uint64_t instructions() const { return instructions_; }
+  /// Modes, of the 64 there are, in which a vector instruction was compared.
+  uint32_t modes() const;
+
+ private:
+  uint64_t instructions_ = 0;
+  uint64_t modes_ = 0;
+};
 
 /// One lane after its run.
 struct State {
