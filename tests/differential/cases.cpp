@@ -59,7 +59,7 @@ uint64_t initial_value(Random& random, const BatchOptions& options, const Regist
     default: break;
   }
   if (n < 31) {
-    if (n == roles.code && options.code_pointer) return begin + 4 * random.below(words);
+    if (n == roles.code && options.code_is_data) return begin + 4 * random.below(words);
     if (roles.addresses >> n & 1) return data_address(random, options.tags);
     if (roles.offsets >> n & 1) return random.one_in(4) ? ~random.below(64) : random.below(64);
     if (options.vectors && random.one_in(4)) return vectors.integers[random.below(vectors.integers.size())];
@@ -125,7 +125,7 @@ Batch make_batch(const BlockGenerator& generator, const BatchOptions& options) {
   batch.program.name = "random";
   Segment code;
   code.address = Layout::code_begin;
-  code.permissions = kRead | kExecute;
+  code.permissions = options.code_is_data ? kRead | kExecute : kExecute;
   code.bytes.resize(batch.code.size() * 4);
   std::memcpy(code.bytes.data(), batch.code.data(), code.bytes.size());
   code.size = Layout::code_bytes;

@@ -36,7 +36,7 @@ struct BatchOptions {
   uint32_t length = 0;            ///< instructions a block, rows drawn evenly; 0: 4 to 24, kinds in proportion
   uint64_t limit = 64;            ///< instructions a lane
   bool tags = false;              ///< addresses with a random top byte
-  bool code_pointer = true;       ///< a register that branches use points into the block
+  bool code_is_data = true;       ///< code can be read, and a register that branches use points to it
   bool vectors = false;           ///< SIMD&FP registers take part, and FPCR and FPSR are drawn
   uint32_t memory_in_100 = 40;    ///< of the instructions of longer blocks
   /// Bits of FPCR that are 0 in lanes whose block has an instruction of that row.

@@ -12,36 +12,28 @@ namespace {
 constexpr uint64_t kFz = 1 << 24;
 
 // Each list is a function of its oracle's version; entries that are not for it are left out.
-enum Check { exists, differs, differs_in_2_0 };
-
-bool is_for(Check check, OracleVersion version) {
-  return check != differs_in_2_0 || (version.major == 2 && version.minor == 0);
-}
-
-#define EXCLUDE_ROW(row, check, reason) \
-  if (is_for(check, version)) list.push_back({row, false, (check) != exists, 0, reason});
-#define EXCLUDE_GROUP(group, check, reason) \
-  if (is_for(check, version)) list.push_back({group, true, (check) != exists, 0, reason});
-#define EXCLUDE_MODE(row, fpcr, check, reason) \
-  if (is_for(check, version)) list.push_back({row, false, (check) != exists, fpcr, reason});
+#define EXCLUDE_ROW(row, when, check, reason) \
+  if (when) list.push_back({row, false, (check) == differs, 0, reason});
+#define EXCLUDE_GROUP(group, when, check, reason) \
+  if (when) list.push_back({group, true, (check) == differs, 0, reason});
+#define EXCLUDE_MODE(row, fpcr, when, check, reason) \
+  if (when) list.push_back({row, false, (check) == differs, fpcr, reason});
+enum Check { exists, differs };
+constexpr bool any = true;
 
 }  // namespace
 
 Exclusions unicorn_exclusions(OracleVersion version) {
+  const bool in_2_0 = version.major == 2 && version.minor == 0;
   Exclusions list;
 #include "exclusions.inc"
   return list;
 }
 
-#undef EXCLUDE_ROW
-#undef EXCLUDE_MODE
-#define EXCLUDE_ROW(row, before, reason) \
-  if (version.major < (before)) list.push_back({row, false, true, 0, reason});
-#define EXCLUDE_MODE(row, fpcr, before, reason) \
-  if (version.major < (before)) list.push_back({row, false, true, fpcr, reason});
-
 Exclusions qemu_exclusions(OracleVersion version) {
-  constexpr unsigned any = ~0u;
+  auto before = [&](unsigned major, unsigned minor = 0, unsigned micro = 0) {
+    return version < OracleVersion{major, minor, micro};
+  };
   Exclusions list;
 #include "exclusions_qemu.inc"
   return list;

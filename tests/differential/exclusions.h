@@ -3,6 +3,7 @@
 // stay true for the version that is asked.
 #pragma once
 
+#include <compare>
 #include <functional>
 #include <map>
 #include <string>
@@ -13,7 +14,8 @@
 namespace myriarm::differential {
 
 struct OracleVersion {
-  unsigned major = 0, minor = 0;
+  unsigned major = 0, minor = 0, micro = 0;
+  auto operator<=>(const OracleVersion&) const = default;
 };
 
 /// One entry of a list.

@@ -94,7 +94,8 @@ std::optional<OracleVersion> QemuEngine::version() const {
   const int status = spawn({program_, "--version"}, output.fd(), messages.fd());
   OracleVersion version;
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 ||
-      std::sscanf(output.text().c_str(), "qemu-aarch64 version %u.%u", &version.major, &version.minor) != 2) {
+      std::sscanf(output.text().c_str(), "qemu-aarch64 version %u.%u.%u", &version.major, &version.minor,
+                  &version.micro) != 3) {
     return std::nullopt;
   }
   return version;

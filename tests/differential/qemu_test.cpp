@@ -79,7 +79,7 @@ BatchOptions batch_options(const Options& options, uint64_t batch, const std::ma
   b.length = batch % 2 == 0 ? 1 : 0;
   b.memory_in_100 = 10;
   b.vectors = true;
-  b.code_pointer = false;
+  b.code_is_data = false;
   b.fpcr_off = fpcr_off;
   return b;
 }
@@ -99,7 +99,7 @@ bool differs_alone(QemuEngine& qemu, u16 row) {
   options.inputs_per_block = 1;
   options.length = 1;
   options.vectors = true;
-  options.code_pointer = false;
+  options.code_is_data = false;
   const Batch batch = make_batch(BlockGenerator({&row, 1}), options);
   const BatchResult result = run_on(batch, "cpu", 0, options.lanes, options.limit);
   const std::vector<uint32_t> lanes = comparable(result);
@@ -206,9 +206,10 @@ int run(const Options& options) {
 
   uint64_t untried = 0;
   for (u16 row : rows) untried += executed[row] == 0;
-  std::printf("%llu instructions in %llu cases of %zu rows (%zu exclusions), QEMU %u.%u: %llu cases differ\n",
+  std::printf("%llu instructions in %llu cases of %zu rows (%zu exclusions), QEMU %u.%u.%u: %llu cases differ\n",
               static_cast<unsigned long long>(instructions), static_cast<unsigned long long>(cases), rows.size(),
-              exclusions.size(), version->major, version->minor, static_cast<unsigned long long>(different));
+              exclusions.size(), version->major, version->minor, version->micro,
+              static_cast<unsigned long long>(different));
   std::printf("seed %llu; rows that began no case: %llu\n", static_cast<unsigned long long>(options.seed),
               static_cast<unsigned long long>(untried));
   std::printf("%llu of the instructions are of floating point, AdvSIMD or cryptography, in %u of 64 modes of FPCR\n",
