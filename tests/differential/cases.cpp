@@ -180,12 +180,12 @@ void VectorCount::add(const Batch& batch, uint32_t lane, uint64_t instructions) 
 
 uint32_t VectorCount::modes() const { return static_cast<uint32_t>(std::popcount(modes_)); }
 
-State BatchResult::state(uint32_t lane) const {
+State BatchResult::state(uint32_t lane, bool with_memory) const {
   State state;
   for (const auto& field : values) state.values.push_back(field[lane]);
   state.instructions = instructions[lane];
   state.stop = stops[lane];
-  if (!memory.empty()) {
+  if (with_memory && !memory.empty()) {
     const uint8_t* begin = &memory[lane * Layout::data_bytes];
     state.memory.assign(begin, begin + Layout::data_bytes);
   }

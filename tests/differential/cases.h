@@ -92,7 +92,7 @@ struct BatchResult {
   std::vector<Stop> stops;
   std::vector<uint8_t> memory;  ///< [lane][Layout::data_bytes]
   uint64_t retired = 0;         ///< as RunResult said
-  State state(uint32_t lane) const;
+  State state(uint32_t lane, bool with_memory = true) const;
 };
 
 /// Runs lanes [first, first + count) of the batch as a fleet of their own; each stops after `limit` instructions.

@@ -70,10 +70,11 @@ int spawn(const std::vector<std::string>& command, int output, int messages) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  const pid_t child = fork();
+  // Not fork: the pages of a test that holds large batches would be shared, and copied when written, each time.
+  const rlimit no_core = {0, 0};
+  const pid_t child = vfork();
   if (child < 0) throw std::runtime_error("no process could be started");
   if (child == 0) {
-    const rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     dup2(output, 1);
     dup2(messages, 2);
@@ -138,7 +139,21 @@ void QemuEngine::run_once(const Batch& batch, std::span<const uint32_t> lanes, s
   }
 }
 
-std::optional<State> QemuEngine::state(const Batch& batch, size_t index, const State& like) const {
+bool QemuEngine::memory_agrees(const Batch& batch, size_t index, const uint8_t* ours) const {
+  const std::vector<uint8_t>& memory = cases_[index].memory;
+  if (memory.empty()) return std::memcmp(ours, batch.data.data(), batch.data.size()) == 0;
+  size_t offset = 0;
+  for (size_t page = 0; page < Layout::pages.size(); page++) {
+    const size_t begin = page * kPageBytes;
+    const bool is_writable = (Layout::pages[page] & kWrite) != 0;
+    const uint8_t* theirs = is_writable ? &memory[offset] : &batch.data[begin];
+    if (std::memcmp(ours + begin, theirs, kPageBytes) != 0) return false;
+    if (is_writable) offset += kPageBytes;
+  }
+  return true;
+}
+
+std::optional<State> QemuEngine::state(const Batch& batch, size_t index, const State& like, bool memory) const {
   const Case& result = cases_[index];
   if (!result.done) return std::nullopt;
   State state;
@@ -159,6 +174,7 @@ std::optional<State> QemuEngine::state(const Batch& batch, size_t index, const S
   }
   state.instructions = like.instructions;
   state.stop = like.stop;
+  if (!memory) return state;
   state.memory = batch.data;
   for (size_t i = 0; i < writable_pages().size() && !result.memory.empty(); i++) {
     std::memcpy(&state.memory[writable_pages()[i] * kPageBytes], &result.memory[i * kPageBytes], kPageBytes);

@@ -22,7 +22,9 @@ class QemuEngine {
   void run(const Batch& batch, std::span<const uint32_t> lanes);
   /// Case `index` of the last run, with the count and TPIDR_EL0 of `like`. Nothing if QEMU was killed in it, or was not
   /// started again for it because that happened too often.
-  std::optional<State> state(const Batch& batch, size_t index, const State& like) const;
+  std::optional<State> state(const Batch& batch, size_t index, const State& like, bool memory = true) const;
+  /// `ours`: Layout::data_bytes. Of a case that state() has.
+  bool memory_agrees(const Batch& batch, size_t index, const uint8_t* ours) const;
   /// How a process ended that did not run all its cases, empty if all did.
   const std::string& failure() const { return failure_; }
 
