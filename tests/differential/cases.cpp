@@ -69,6 +69,40 @@ uint64_t initial_value(Random& random, const BatchOptions& options, const Regist
   return n >= high ? vectors.v[n - high][1] : vectors.v[n - low][0];
 }
 
+/// Replaces two neighbours of a block, its last instruction not among them: a constant that has no bits but those of
+/// modes or flags goes to FPCR or FPSR, or one of the two or NZCV to a register, or a register to NZCV.
+void move_fpcr(Random& random, std::span<uint32_t> block) {
+  if (block.size() < 4) return;
+  const std::span<uint32_t> at = block.subspan(random.below(block.size() - 2), 2);
+  const uint32_t t = static_cast<uint32_t>(random.below(16));
+  auto constant = [&](uint64_t value) {
+    const ForcedField fields[] = {
+        {'h', value >> 16 ? 1u : 0u}, {'i', static_cast<uint32_t>(value >> 16 ? value >> 16 : value)}, {'d', t}};
+    return generate_instruction(random, kRow_MOVZ_64_movewide, fields);
+  };
+  auto move = [&](u16 row, uint32_t crm, uint32_t op2) {  // of S3_3_C4_<crm>_<op2>
+    const ForcedField fields[] = {{'o', 1}, {'p', 3}, {'n', 4}, {'m', crm}, {'q', op2}, {'t', t}};
+    return generate_instruction(random, row, fields);
+  };
+  switch (random.below(6)) {
+    case 0:
+    case 1:
+    case 2:
+      at[0] = constant(random_fpcr(random));
+      at[1] = move(kRow_MSR_SR_systemmove, 4, 0);
+      break;
+    case 3:
+      at[0] = constant(random.one_in(2) ? uint64_t{1} << 27 : random.next() & 0x9F);
+      at[1] = move(kRow_MSR_SR_systemmove, 4, 1);
+      break;
+    case 4: at[0] = move(kRow_MSR_SR_systemmove, 2, 0); break;
+    default:
+      at[0] = move(kRow_MRS_RS_systemmove, 4, static_cast<uint32_t>(random.below(2)));
+      at[1] = move(kRow_MRS_RS_systemmove, 2, 0);
+      break;
+  }
+}
+
 }  // namespace
 
 std::vector<Field> compared_fields(bool vectors) {
@@ -105,6 +139,9 @@ Batch make_batch(const BlockGenerator& generator, const BatchOptions& options) {
       if (options.length && generator.has_exclusives()) block.length++;  // for the CLREX
       size_t before = batch.code.size();
       generator.append(random, block, batch.code);
+      if (options.moves_fpcr && !options.length && random.one_in(3)) {
+        move_fpcr(random, std::span(batch.code).subspan(before));
+      }
       batch.block_begin.push_back(Layout::code_begin + 4 * before);
       batch.block_words.push_back(static_cast<uint32_t>(batch.code.size() - before));
     } else if (lane % options.inputs_per_block == 0) {  // no room for more code: run a block again

@@ -39,6 +39,7 @@ struct BatchOptions {
   bool code_is_data = true;       ///< code can be read, and a register that branches use points to it
   bool vectors = false;           ///< SIMD&FP registers take part, and FPCR and FPSR are drawn
   uint32_t memory_in_100 = 40;    ///< of the instructions of longer blocks
+  bool moves_fpcr = false;        ///< some longer blocks write or read FPCR, FPSR or NZCV on their way
   /// Bits of FPCR that are 0 in lanes whose block has an instruction of that row.
   std::map<u16, uint64_t> fpcr_off;
 };

@@ -80,6 +80,7 @@ BatchOptions batch_options(const Options& options, uint64_t batch, const std::ma
   b.memory_in_100 = 10;
   b.vectors = true;
   b.code_is_data = false;
+  b.moves_fpcr = true;
   b.fpcr_off = fpcr_off;
   return b;
 }

@@ -61,6 +61,7 @@ BatchOptions batch_options(const Options& options, uint64_t batch, const std::ma
   BatchOptions b;
   b.seed = batch_seed(options.seed, batch);
   b.length = batch % 2 == 0 ? 1 : 0;
+  b.memory_in_100 = batch % 4 == 3 ? 10 : 40;  // an access often ends a block
   b.vectors = true;
   b.fpcr_off = fpcr_off;
   return b;
