@@ -4,6 +4,7 @@
 // to QEMU, nor are branches, exclusives and system instructions generated: Unicorn has those.
 #include <malloc.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
@@ -220,15 +221,18 @@ int run(const Options& options) {
   }
 
   const BlockGenerator singles(rows), blocks(block_rows);
+  const bool any_vector = std::any_of(rows.begin(), rows.end(), is_vector_row);
   VectorCount vectors;
   uint64_t instructions = 0, cases = 0, different = 0;
   BatchResult result;
   std::map<std::string_view, uint64_t> differing_rows;
   std::vector<uint64_t> executed(kRowCount);
-  for (uint64_t n = options.batch.value_or(0); vectors.instructions() < options.instructions; n++) {
+  for (uint64_t n = options.batch.value_or(0);
+       (any_vector ? vectors.instructions() : instructions) < options.instructions; n++) {
     const Batch batch = make_batch(n % 2 == 0 ? singles : blocks, batch_options(options, n, fpcr_off));
     result = run_on(batch, options.device, 0, batch.options.lanes, batch.options.limit, std::move(result));
     const std::vector<uint32_t> lanes = comparable(result, options.lane);
+    if (lanes.empty()) throw std::runtime_error("a batch has no case that comes to its end here");
     qemu.run(batch, lanes);
     for (size_t i = 0; i < lanes.size(); i++) {
       const uint32_t lane = lanes[i];

@@ -3,6 +3,7 @@
 // stops. Batches alternate between single instructions and blocks.
 #include <malloc.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -113,6 +114,7 @@ int run(const Options& options) {
 
   // Blocks may branch into each other: what a row needs of FPCR holds for single instructions only.
   const BlockGenerator singles(rows), blocks(block_rows);
+  const uint64_t vectors_asked = std::any_of(rows.begin(), rows.end(), is_vector_row) ? options.vectors : 0;
   VectorCount vectors;
   uint64_t instructions = 0, cases = 0, different = 0, not_comparable = 0;
   std::map<StopReason, uint64_t> stops;
@@ -120,7 +122,7 @@ int run(const Options& options) {
   std::map<std::string_view, uint64_t> differing_rows;
   std::vector<uint64_t> executed(kRowCount);
   for (uint64_t n = options.batch.value_or(0);
-       instructions < options.instructions || vectors.instructions() < options.vectors; n++) {
+       instructions < options.instructions || vectors.instructions() < vectors_asked; n++) {
     const BlockGenerator& generator = n % 2 == 0 ? singles : blocks;
     const Batch batch = make_batch(generator, batch_options(options, n, fpcr_off));
     unicorn.load(batch);
