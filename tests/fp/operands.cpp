@@ -194,43 +194,71 @@ void each_square(Format f, int level, const Sink& sink) {
   }
 }
 
+// Addends at the rounding and the negated rounding of a * b, and their neighbours; and at each distance from it, with the
+// given fractions, or where there are none with one of the hard ones.
+static void each_addend(Format f, Format factors, uint64_t a, uint64_t b, const std::vector<uint64_t>& fixed,
+                        const std::vector<uint64_t>& hard, Random& random, const Sink& sink) {
+  auto field = [&](uint64_t bits) { return static_cast<int64_t>(bits >> factors.fraction_bits() & factors.top()); };
+  auto significand = [&](uint64_t bits) {
+    return (bits & factors.fraction_mask()) | uint64_t{field(bits) != 0} << factors.fraction_bits();
+  };
+  Wide product = static_cast<Wide>(significand(a)) * significand(b);
+  // Exponent fields of subnormal factors are off by their leading zeros: then this is merely another distance.
+  int64_t exponent = field(a) + field(b) - 2 * static_cast<int64_t>(factors.bias()) + static_cast<int64_t>(f.bias()) +
+                     (length(product) > 2 * factors.fraction_bits() + 1);
+  if (product != 0) {
+    for (int ulps = -2; ulps <= 2; ulps++) {
+      uint64_t c = neighbour(f, scaled(f, false, exponent, product), ulps);
+      sink({a, b, c});
+      sink({a, b, c | f.sign()});
+    }
+  }
+  auto addend = [&](int64_t at, uint64_t fraction, bool negative) {
+    sink({a, b, scaled(f, negative, at, fraction | uint64_t{1} << f.fraction_bits())});
+  };
+  for (int64_t distance = -2 * f.precision() - 4; distance <= f.precision() + 4; distance++) {
+    if (fixed.empty()) addend(exponent + distance, hard[random.below(hard.size())], random.next() & 1);
+    for (uint64_t fraction : fixed) {
+      addend(exponent + distance, fraction, false);
+      addend(exponent + distance, fraction, true);
+    }
+  }
+}
+
 void each_fused(Format f, Format factors, int level, const Sink& sink) {
   Random random(5);
-  std::vector<uint64_t> hard = hard_numbers(f, 1), hard_factors = hard_numbers(factors, 1), list = fractions(f, 1);
+  std::vector<uint64_t> hard = hard_numbers(f, 1), hard_factors = hard_numbers(factors, 1);
   int many = level > 1 ? 100 : 1;
-  for (int i = 0; i < 60000 * many; i++) {
+  for (int i = 0; i < 40000 * many; i++) {
     sink({hard_factors[random.below(hard_factors.size())], hard_factors[random.below(hard_factors.size())],
           hard[random.below(hard.size())]});
   }
-  // Factors whose product is near 1, subnormal or large; an addend at each distance from it, and one that cancels it.
-  int64_t bias = static_cast<int64_t>(f.bias()), factor_bias = static_cast<int64_t>(factors.bias()), p = f.precision();
-  std::vector<uint64_t> factor_fractions = fractions(factors, 1);
-  for (int i = 0; i < 600 * many; i++) {
+  std::vector<uint64_t> list = fractions(f, 1), factor_fractions = fractions(factors, 1);
+  for (int i = 0; i < 400 * many; i++) {
     bool hard_pair = i % 2 == 0;
     uint64_t x = hard_pair ? factor_fractions[random.below(factor_fractions.size())] : random.next();
     uint64_t y = hard_pair ? factor_fractions[random.below(factor_fractions.size())] : random.next();
+    // Of half of the pairs the product is near 1.
     uint64_t first = random.below(factors.top()), second = random.below(factors.top());
     if (i % 4 < 2) second = 2 * factors.bias() - std::max<uint64_t>(first, 1) + random.below(3);
-    uint64_t a = number(factors, random.next() & 1, first, x), b = number(factors, random.next() & 1, second, y);
-    auto significand = [&](uint64_t bits) {
-      uint64_t exponent = bits >> factors.fraction_bits() & factors.top();
-      return (bits & factors.fraction_mask()) | uint64_t{exponent != 0} << factors.fraction_bits();
-    };
-    Wide product = static_cast<Wide>(significand(a)) * significand(b);
-    // Exponent fields of subnormal factors are off by their leading zeros: then this is merely another distance.
-    int64_t exponent = static_cast<int64_t>((a >> factors.fraction_bits() & factors.top()) +
-                                            (b >> factors.fraction_bits() & factors.top())) -
-                       2 * factor_bias + bias + (length(product) > 2 * factors.fraction_bits() + 1);
-    if (product != 0) {
-      for (int ulps = -2; ulps <= 2; ulps++) {
-        uint64_t c = neighbour(f, scaled(f, false, exponent, product), ulps);
-        sink({a, b, c});
-        sink({a, b, c | f.sign()});
-      }
-    }
-    for (int64_t distance = -2 * p - 4; distance <= p + 4; distance++) {
-      Wide addend = list[random.below(list.size())] | uint64_t{1} << f.fraction_bits();
-      sink({a, b, scaled(f, random.next() & 1, exponent + distance, addend)});
+    each_addend(f, factors, number(factors, random.next() & 1, first, x), number(factors, random.next() & 1, second, y),
+                {}, list, random, sink);
+  }
+  // Products 2^n + 1 and 2^n - 1: next to half a unit of an addend the last bit is all that decides.
+  std::vector<Operands> pairs;
+  if (factors.width == 64) {
+    pairs = {{0x1404B25A15C2BB, 0x19939800033273}, {0x157806FCA51601, 0x17D93736C115FF}};
+  }
+  for (int k = 2; 2 * k + 1 <= factors.precision(); k++) {
+    uint64_t power = uint64_t{1} << k, square = power * power;
+    pairs.push_back({power + 1, square - power + 1});
+    pairs.push_back({power - 1, square + power + 1});
+  }
+  for (const Operands& pair : pairs) {
+    for (int64_t exponent : {static_cast<int64_t>(factors.bias()), int64_t{2}}) {
+      uint64_t x = scaled(factors, false, static_cast<int64_t>(factors.bias()), pair.a);
+      uint64_t y = scaled(factors, false, exponent, pair.b);
+      each_addend(f, factors, x, y, {0, 1, f.fraction_mask() - 1, f.fraction_mask()}, list, random, sink);
     }
   }
 }
