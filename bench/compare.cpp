@@ -18,24 +18,23 @@
 #include "myriarm/myriarm.h"
 
 extern char** environ;
-uint64_t mixed(uint32_t seed, int iterations);
 
 namespace myriarm::bench {
 namespace {
 
 struct Options {
-  std::string program = MYRIARM_GUESTS "/mixed", qemu = "qemu-aarch64", json, commit = "unknown";
+  std::string workload, qemu = "qemu-aarch64", json, commit = "unknown";
   uint32_t seed = 0;
   int iterations = 200, rounds = 5;
 };
 
 constexpr const char* kUsage =
-    "compare [--iterations N] [--rounds N] [--qemu PROGRAM] [--cpu-time] [--json FILE|-] [--commit TEXT]\n"
-    "Runs the prebuilt mixed program with N iterations on each engine, in turns, and prints seconds and instructions "
-    "per\n"
-    "second. The count is the interpreter's, which is exact, for all of them. QEMU's time includes its start-up, the\n"
-    "others' does not: a uc_emu_start call, a run() call. --cpu-time compares the engines by processor time in place "
-    "of\n"
+    "compare [--workload mixed|nbody] [--iterations N] [--rounds N] [--qemu PROGRAM] [--cpu-time] [--json FILE|-] "
+    "[--commit TEXT]\n"
+    "Runs the prebuilt programs mixed (integer) and nbody (double) with N iterations on each engine, in turns, and\n"
+    "prints seconds and instructions per second; with --workload one of them and nothing else. The count is the\n"
+    "interpreter's, which is exact, for all of them. QEMU's time includes its start-up, the others' does not: a\n"
+    "uc_emu_start call, a run() call. --cpu-time compares the engines by processor time in place of\n"
     "wall time, for a machine that others use as well.\n";
 
 /// Wall time, or processor time of this process and its children.
@@ -117,6 +116,8 @@ class UnicornProcess {
     uint64_t sp = kStack + kStackBytes - 8192;
     check(uc_mem_write(uc_, sp, words.data(), words.size() * 8), "write the stack");
     check(uc_reg_write(uc_, UC_ARM64_REG_SP, &sp), "set SP");
+    uint64_t fp_enable = 3 << 20;  // CPACR_EL1.FPEN
+    check(uc_reg_write(uc_, UC_ARM64_REG_CPACR_EL1, &fp_enable), "let FP instructions through");
     uc_hook hook;
     check(uc_hook_add(uc_, &hook, UC_HOOK_INTR, reinterpret_cast<void*>(on_interrupt), this, 1, 0), "hook SVC");
     entry_ = image.program.entry;
@@ -184,15 +185,17 @@ Sample run_child(std::vector<std::string> words) {
   return sample;
 }
 
-void compare_engines(Report& report, const Options& options) {
-  const ElfImage image = load_elf(options.program);
-  const std::vector<std::string> arguments = {"mixed", std::to_string(options.seed),
+std::string program_file(const Guest& guest) { return std::string(MYRIARM_GUESTS "/") + guest.name; }
+
+void compare_engines(Report& report, const Options& options, const Guest& guest) {
+  const ElfImage image = load_elf(program_file(guest));
+  const std::vector<std::string> arguments = {guest.name, std::to_string(options.seed),
                                               std::to_string(options.iterations)};
   Times interpreter, unicorn, qemu, native;
   uint64_t instructions = 0;
   char expected[32];
   std::snprintf(expected, sizeof expected, "%016llx\n",
-                static_cast<unsigned long long>(mixed(options.seed, options.iterations)));
+                static_cast<unsigned long long>(guest.native(options.seed, options.iterations)));
   auto take = [&](Times& times, const Sample& sample, const char* engine) {
     if (sample.output != expected) {
       throw Error(std::string(engine) + " printed \"" + sample.output + "\" where the native program gives " +
@@ -206,18 +209,18 @@ void compare_engines(Report& report, const Options& options) {
     take(interpreter, run_interpreter(image, arguments, instructions), "myriarm");
     take(unicorn, UnicornProcess(image, arguments).run(), "Unicorn");
     if (have_qemu) {
-      Sample sample = run_child({options.qemu, options.program, arguments[1], arguments[2]});
+      Sample sample = run_child({options.qemu, program_file(guest), arguments[1], arguments[2]});
       have_qemu = sample.seconds >= 0;
       if (have_qemu) take(qemu, sample, "QEMU");
     }
     double start = engine_clock();
-    volatile uint64_t result = mixed(options.seed, options.iterations);
+    volatile uint64_t result = guest.native(options.seed, options.iterations);
     static_cast<void>(result);
     native.seconds.push_back(engine_clock() - start);
   }
   unsigned major, minor;
   uc_version(&major, &minor);
-  report.begin("One ELF on one core, engines in turns: mixed " + arguments[1] + " " + arguments[2] +
+  report.begin("One ELF on one core, engines in turns: " + arguments[0] + " " + arguments[1] + " " + arguments[2] +
                (use_cpu_time ? " (processor time)" : ""));
   report.add("myriarm, CPU interpreter", "cpu", 1, instructions, interpreter);
   report.add("Unicorn " + std::to_string(major) + "." + std::to_string(minor) + " (JIT)", "peer", 1, instructions,
@@ -231,7 +234,7 @@ void compare_engines(Report& report, const Options& options) {
 }
 
 void measure_start_up(Report& report, const Options& options) {
-  const ElfImage image = load_elf(options.program);
+  const ElfImage image = load_elf(program_file(guests[0]));
   report.begin("Starting lanes of the ELF program (seconds for all lanes)");
   for (uint64_t lanes : {uint64_t{1}, uint64_t{4096}}) {
     Times times;
@@ -273,7 +276,7 @@ void measure_scaling(Report& report, const Options& options) {
   for (unsigned threads = 1; threads <= std::thread::hardware_concurrency(); threads *= 2) {
     run.options.threads = threads;
     const FleetResult result = run_fleet(run);
-    check_mixed(result, true, 1);
+    check_guest(guests[0], result, true, 1);
     report.add(std::to_string(threads) + (threads == 1 ? " thread" : " threads"), "cpu", 64, result.instructions,
                result.times, {{"threads", threads}});
     if (threads == 1) one = result.times.median();
@@ -310,6 +313,7 @@ bool parse(int argc, char** argv, Options& o) {
     const char* value = argv[++i];
     if (name == "--iterations") o.iterations = std::atoi(value);
     else if (name == "--rounds") o.rounds = std::atoi(value);
+    else if (name == "--workload") o.workload = value;
     else if (name == "--qemu") o.qemu = value;
     else if (name == "--json") o.json = value;
     else if (name == "--commit") o.commit = value;
@@ -332,10 +336,14 @@ int main(int argc, char** argv) {
     check_native();
     Report report(argc, argv, options.commit);
     std::printf("%s\n", cpu_name().c_str());
-    compare_engines(report, options);
-    measure_start_up(report, options);
-    measure_scaling(report, options);
-    measure_loops(report, options);
+    for (const Guest& guest : guests) {
+      if (options.workload.empty() || &guest_named(options.workload) == &guest) compare_engines(report, options, guest);
+    }
+    if (options.workload.empty()) {
+      measure_start_up(report, options);
+      measure_scaling(report, options);
+      measure_loops(report, options);
+    }
     report.write(options.json);
     return 0;
   } catch (const std::exception& error) {

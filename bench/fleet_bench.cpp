@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fleets of bare programs on one device: the mixed program in lockstep and divergent, and the tight loops. Needs
+// Fleets of bare programs on one device: mixed and nbody in lockstep and divergent, and the tight loops. Needs
 // nothing but the C library, so that it can be carried to a GPU machine; its guests are in the program.
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +15,7 @@
 GUEST(guest_mixed_1, "mixed_1.bin")
 GUEST(guest_mixed_4, "mixed_4.bin")
 GUEST(guest_mixed_10, "mixed_10.bin")
+GUEST(guest_nbody_1, "nbody_1.bin")
 GUEST(guest_loop_add, "loop_add.bin")
 GUEST(guest_loop_store, "loop_store.bin")
 
@@ -31,10 +32,12 @@ struct Options {
 
 constexpr const char* kUsage =
     "fleet_bench [--device auto|cpu|cuda|cuda:N] [--threads N] [--repeats N] [--json FILE|-] [--commit TEXT]\n"
-    "            [--workload mixed|add|store] [--program FILE] [--lanes N] [--lockstep|--divergent] [--iterations "
+    "            [--workload mixed|nbody|add|store] [--program FILE] [--lanes N] [--lockstep|--divergent] "
+    "[--iterations "
     "1|4|10]\n"
     "            [--instructions N] [--memory BYTES]\n"
-    "Without --workload: the whole list for the device. mixed runs to its end and is checked; add (ADD, B) and store\n"
+    "Without --workload: the whole list for the device. mixed and nbody run to their end and are checked; add (ADD, B) "
+    "and store\n"
     "(ADD, STR, B) run N instructions a lane. --program runs a bare program of yours, checked only to stop by itself "
     "or\n"
     "at N instructions. One warm-up, then the median of the repeats.\n";
@@ -45,6 +48,10 @@ std::vector<uint8_t> guest(const Options& options) {
   if (!options.program.empty()) return read_file(options.program);
   if (options.workload == "add") return bytes_of(guest_loop_add, guest_loop_add_end);
   if (options.workload == "store") return bytes_of(guest_loop_store, guest_loop_store_end);
+  if (options.workload == "nbody") {
+    if (options.iterations != 1) throw ArgumentError("--iterations: the nbody program is built for 1 alone");
+    return bytes_of(guest_nbody_1, guest_nbody_1_end);
+  }
   if (options.iterations == 1) return bytes_of(guest_mixed_1, guest_mixed_1_end);
   if (options.iterations == 4) return bytes_of(guest_mixed_4, guest_mixed_4_end);
   if (options.iterations == 10) return bytes_of(guest_mixed_10, guest_mixed_10_end);
@@ -53,7 +60,7 @@ std::vector<uint8_t> guest(const Options& options) {
 }
 
 void measure(Report& report, const Options& options) {
-  const bool mixed_program = options.workload == "mixed" && options.program.empty();
+  const bool ends = options.program.empty() && (options.workload == "mixed" || options.workload == "nbody");
   FleetRun run;
   // The loop with a store writes at 64 KiB; the mixed program has 50 KiB of data, and its stack at the end.
   const uint64_t memory = options.memory ? options.memory : 128 << 10;
@@ -64,11 +71,11 @@ void measure(Report& report, const Options& options) {
   run.options.threads = options.threads;
   run.lane_in_x0 = options.divergent;
   run.repeats = options.repeats;
-  if (!mixed_program) run.limit = options.instructions ? options.instructions : 1'000'000;
+  if (!ends) run.limit = options.instructions ? options.instructions : 1'000'000;
   const FleetResult result = run_fleet(run);
-  if (mixed_program) check_mixed(result, options.divergent, options.iterations);
+  if (ends) check_guest(guest_named(options.workload), result, options.divergent, options.iterations);
   std::string what = options.program.empty() ? options.workload : options.program;
-  if (mixed_program) {
+  if (ends) {
     what += options.divergent ? " divergent" : " lockstep";
     what += ", iterations " + std::to_string(options.iterations);
   } else if (options.program.empty()) {
@@ -78,7 +85,7 @@ void measure(Report& report, const Options& options) {
              {{"create_seconds", result.create_seconds},
               {"pool_bytes", result.pool_bytes},
               {"threads", options.threads},
-              {"iterations", mixed_program ? options.iterations : 0},
+              {"iterations", ends ? options.iterations : 0},
               {"inputs", options.divergent ? "divergent" : "lockstep"}});
 }
 
@@ -110,6 +117,10 @@ bool measure_all(Report& report, const Options& base, bool gpu) {
     one("mixed", 202'752, false, 4, 0);
     one("mixed", 202'752, true, 1, 0);
     one("mixed", 202'752, true, 4, 0);
+    one("nbody", 1, false, 1, 0);
+    one("nbody", 33'792, false, 1, 0);
+    one("nbody", 33'792, true, 1, 0);
+    one("nbody", 202'752, false, 1, 0);
     return good;
   }
   one("add", 1, false, 1, 200'000'000);
@@ -117,6 +128,8 @@ bool measure_all(Report& report, const Options& base, bool gpu) {
   one("mixed", 1, false, 10, 0);
   one("mixed", 256, false, 1, 0);
   one("mixed", 256, true, 1, 0);
+  one("nbody", 1, false, 1, 0);
+  one("nbody", 64, true, 1, 0);
   return good;
 }
 
@@ -142,7 +155,9 @@ bool parse(int argc, char** argv, Options& o) {
     else if (name == "--threads") o.threads = static_cast<unsigned>(std::atoi(value));
     else return false;
   }
-  if (!o.workload.empty() && o.workload != "mixed" && o.workload != "add" && o.workload != "store") return false;
+  if (!o.workload.empty() && o.workload != "mixed" && o.workload != "nbody" && o.workload != "add" &&
+      o.workload != "store")
+    return false;
   return o.repeats > 0;
 }
 

@@ -13,22 +13,29 @@
 #include <iterator>
 #include <thread>
 
-uint64_t mixed(uint32_t seed, int iterations);  // bench/guests/mixed.c, compiled for this machine
+// bench/guests/*.c, compiled for this machine
+uint64_t mixed(uint32_t seed, int iterations);
+uint64_t nbody(uint32_t seed, int iterations);
 
 namespace myriarm::bench {
+
+const Guest guests[kGuests] = {{"mixed", mixed}, {"nbody", nbody}};
+
 namespace {
 
 struct CheckValue {
+  const Guest& guest;
   uint32_t seed;
   int iterations;
   uint64_t result;
 };
 // Native and under QEMU user mode.
-constexpr CheckValue kCheckValues[] = {{0, 1, 0x0000001647233d8f},
-                                       {0, 10, 0xcc0884efa9414ef2},
-                                       {1, 1, 0x000000127e5c108d},
-                                       {7, 1, 0x00000014dceb8467},
-                                       {12345, 10, 0x24c8176d4d19db3d}};
+constexpr CheckValue kCheckValues[] = {
+    {guests[0], 0, 1, 0x0000001647233d8f},      {guests[0], 0, 10, 0xcc0884efa9414ef2},
+    {guests[0], 1, 1, 0x000000127e5c108d},      {guests[0], 7, 1, 0x00000014dceb8467},
+    {guests[0], 12345, 10, 0x24c8176d4d19db3d}, {guests[1], 0, 1, 0xbfc5a4236f17f43d},
+    {guests[1], 0, 10, 0xbfc5a4b78ad1c18a},     {guests[1], 7, 1, 0xbfc5a4236f17bfd6},
+    {guests[1], 12345, 10, 0xbfc5a4b7896513e0}};
 
 std::string rate_text(double rate) {
   char text[32];
@@ -159,32 +166,39 @@ FleetResult run_fleet(const FleetRun& run) {
   return result;
 }
 
-void check_mixed(const FleetResult& result, bool lane_in_x0, int iterations) {
+const Guest& guest_named(const std::string& name) {
+  for (const Guest& guest : guests) {
+    if (name == guest.name) return guest;
+  }
+  throw ArgumentError("there is no guest " + name + ": the guests are mixed and nbody");
+}
+
+void check_guest(const Guest& guest, const FleetResult& result, bool lane_in_x0, int iterations) {
+  const std::string program = std::string(" of the ") + guest.name + " program";
   const size_t lanes = result.x0.size();
   for (size_t lane = 0; lane < lanes; lane++) {
     if (result.stops[lane].reason == StopReason::halt) continue;
-    throw Error("lane " + std::to_string(lane) + " of the mixed program stopped with " +
-                name(result.stops[lane].reason) + " instead of halt: the measurement is void");
+    throw Error("lane " + std::to_string(lane) + program + " stopped with " + name(result.stops[lane].reason) +
+                " instead of halt: the measurement is void");
   }
   const size_t step = std::max<size_t>(1, lane_in_x0 ? lanes / 61 : lanes);
   for (size_t lane = 0; lane < lanes; lane++) {
     bool wrong;
     if (lane_in_x0) {
-      wrong =
-          (lane % step == 0 || lane + 1 == lanes) && result.x0[lane] != mixed(static_cast<uint32_t>(lane), iterations);
+      wrong = (lane % step == 0 || lane + 1 == lanes) &&
+              result.x0[lane] != guest.native(static_cast<uint32_t>(lane), iterations);
     } else {
-      wrong = result.x0[lane] != (lane ? result.x0[0] : mixed(0, iterations));
+      wrong = result.x0[lane] != (lane ? result.x0[0] : guest.native(0, iterations));
     }
-    if (wrong)
-      throw Error("lane " + std::to_string(lane) + " of the mixed program has a wrong result: the measurement is void");
+    if (wrong) throw Error("lane " + std::to_string(lane) + program + " has a wrong result: the measurement is void");
   }
 }
 
 void check_native() {
   for (const CheckValue& value : kCheckValues) {
-    if (mixed(value.seed, value.iterations) != value.result) {
-      throw Error(
-          "mixed.c compiled for this machine gives wrong results: check bench/guests/mixed.c and its compiler flags");
+    if (value.guest.native(value.seed, value.iterations) != value.result) {
+      throw Error(std::string(value.guest.name) +
+                  ".c compiled for this machine gives wrong results: check it in bench/guests, and its compiler flags");
     }
   }
 }

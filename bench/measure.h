@@ -68,9 +68,19 @@ struct FleetResult {
 };
 FleetResult run_fleet(const FleetRun& run);
 
-/// Throws if a lane has not halted, or if one of some lanes has another result than mixed(seed, iterations) here.
-void check_mixed(const FleetResult& result, bool lane_in_x0, int iterations);
-/// Throws if mixed() compiled for this machine does not give the check values of bench/guests.
+/// A program of bench/guests that is run as a guest and compiled for this machine: name and function.
+struct Guest {
+  const char* name;
+  uint64_t (*native)(uint32_t seed, int iterations);
+};
+inline constexpr size_t kGuests = 2;
+extern const Guest guests[kGuests];  // mixed (integer), nbody (double precision)
+/// Throws ArgumentError if there is none of this name.
+const Guest& guest_named(const std::string& name);
+
+/// Throws if a lane has not halted, or if one of some lanes has another result than the guest's function here.
+void check_guest(const Guest& guest, const FleetResult& result, bool lane_in_x0, int iterations);
+/// Throws if a guest compiled for this machine does not give the check values of bench/guests.
 void check_native();
 
 }  // namespace myriarm::bench

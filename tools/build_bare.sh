@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds one bare program for `myriarm run --raw 0`: build_bare.sh OUTPUT [FLAG or SOURCE]...
+# Builds one bare program for `myriarm run --raw 0`: build_bare.sh OUTPUT [--fp] [FLAG or SOURCE]...
 # Code starts at address 0 with _start; zeroed data is at 64 KiB and up, away from the code, and takes no room in the file.
+# --fp: floating point and vector registers are allowed; nothing is contracted, so that other machines give the same bits.
 set -eu
 cd "$(dirname "$0")/.."
 compiler=${MYRIARM_GUEST_COMPILER:-aarch64-linux-gnu-gcc}
@@ -11,9 +12,15 @@ if ! command -v "$compiler" >/dev/null 2>&1; then
 fi
 output=$1
 shift
+registers=-mgeneral-regs-only
+if [ "${1:-}" = --fp ]; then
+  registers="-ffp-contract=off -fno-math-errno"
+  shift
+fi
 elf=$(mktemp)
 trap 'rm -f "$elf"' EXIT
-"$compiler" -std=gnu11 -O2 -ffreestanding -fno-builtin -mgeneral-regs-only -fno-pic -no-pie -fno-stack-protector \
+# shellcheck disable=SC2086  # flags
+"$compiler" -std=gnu11 -O2 -ffreestanding -fno-builtin $registers -fno-pic -no-pie -fno-stack-protector \
   -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-ident -fno-tree-loop-distribute-patterns \
   -Wall -Wextra -Werror "$@" -static -nostdlib -nostartfiles -Wl,--build-id=none -Wl,-e,_start -Wl,-N \
   -Wl,--no-warn-rwx-segments -Wl,-Ttext=0 -Wl,-Tdata=0x10000 -Wl,-Tbss=0x10000 -o "$elf"

@@ -21,6 +21,8 @@ build_all() {
   for iterations in 1 4 10; do
     tools/build_bare.sh "$1/mixed_$iterations.bin" "-DITERATIONS=$iterations" bench/guests/mixed_bare.S bench/guests/mixed.c
   done
+  tools/build_guest.sh "$1/nbody" --fp bench/guests/nbody_linux.c bench/guests/nbody.c
+  tools/build_bare.sh "$1/nbody_1.bin" --fp -DITERATIONS=1 bench/guests/nbody_bare.S bench/guests/nbody.c
   tools/build_bare.sh "$1/loop_add.bin" bench/guests/loop_add.S
   tools/build_bare.sh "$1/loop_store.bin" bench/guests/loop_store.S
   echo "$version" >"$1/COMPILER"

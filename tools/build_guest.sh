@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds one freestanding Linux guest: build_guest.sh OUTPUT [FLAG or SOURCE]...
+# Builds one freestanding Linux guest: build_guest.sh OUTPUT [--fp] [FLAG or SOURCE]...
 # The one place that knows the flags of guests: general registers only, no C library, one small static ELF whose bytes
 # depend on nothing but sources and compiler. Later flags win, so that a test can ask for another optimisation level.
+# --fp: floating point and vector registers are allowed; nothing is contracted, so that other machines give the same bits.
 set -eu
 cd "$(dirname "$0")/.."
 compiler=${MYRIARM_GUEST_COMPILER:-aarch64-linux-gnu-gcc}
@@ -12,13 +13,18 @@ if ! command -v "$compiler" >/dev/null 2>&1; then
 fi
 output=$1
 shift
+registers=-mgeneral-regs-only
+if [ "${1:-}" = --fp ]; then
+  registers="-ffp-contract=off -fno-math-errno"
+  shift
+fi
 # Linkers before 2.39 neither warn of such segments nor know the option.
 quiet=
 if "$("$compiler" -print-prog-name=ld)" --help | grep -q -e --no-warn-rwx-segments; then
   quiet=-Wl,--no-warn-rwx-segments
 fi
-# shellcheck disable=SC2086  # nothing or one word
-exec "$compiler" -std=gnu11 -O2 -ffreestanding -fno-builtin -mgeneral-regs-only -mno-outline-atomics \
+# shellcheck disable=SC2086  # flags, or nothing
+exec "$compiler" -std=gnu11 -O2 -ffreestanding -fno-builtin $registers -mno-outline-atomics \
   -fno-pic -no-pie -fno-stack-protector -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-ident \
   -fno-tree-loop-distribute-patterns -ffunction-sections -fdata-sections -Wall -Wextra -Werror \
   -Iexamples/guest/runtime examples/guest/runtime/guest.c examples/guest/runtime/start.S "$@" \
