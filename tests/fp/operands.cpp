@@ -7,33 +7,10 @@
 namespace myriarm::fp {
 namespace {
 
-using Wide = unsigned __int128;
-
-uint64_t number(Format f, bool negative, uint64_t exponent, uint64_t fraction) {
-  return (negative ? f.sign() : 0) | (exponent & f.top()) << f.fraction_bits() | (fraction & f.fraction_mask());
-}
-
 int length(Wide value) {
   int bits = 0;
   for (; value != 0; value >>= 1) bits++;
   return bits;
-}
-
-/// The number next to significand * 2^k toward zero, with k such that its exponent field is `exponent`; of one that is not
-/// positive the subnormal number, and of one that is too large the largest.
-uint64_t scaled(Format f, bool negative, int64_t exponent, Wide significand) {
-  int shift = length(significand) - f.precision();
-  uint64_t bits = static_cast<uint64_t>(shift > 0 ? significand >> shift : significand << -shift);
-  if (exponent >= static_cast<int64_t>(f.top())) return (negative ? f.sign() : 0) | (f.infinity() - 1);
-  if (exponent > 0) return number(f, negative, static_cast<uint64_t>(exponent), bits);
-  return number(f, negative, 0, exponent > -f.precision() ? bits >> (1 - exponent) : 0);
-}
-
-/// A neighbour, `ulps` away from zero; stops at zero and at infinity.
-uint64_t neighbour(Format f, uint64_t bits, int ulps) {
-  int64_t magnitude = static_cast<int64_t>(bits & (f.sign() - 1)) + ulps;
-  magnitude = std::clamp(magnitude, int64_t{0}, static_cast<int64_t>(f.infinity()));
-  return (bits & f.sign()) | static_cast<uint64_t>(magnitude);
 }
 
 /// Zero, one bit, all but one, runs from either end; `step`: one in how many positions.
@@ -63,6 +40,24 @@ std::vector<uint64_t> exponents(Format f, int level) {
 }
 
 }  // namespace
+
+uint64_t number(Format f, bool negative, uint64_t exponent, uint64_t fraction) {
+  return (negative ? f.sign() : 0) | (exponent & f.top()) << f.fraction_bits() | (fraction & f.fraction_mask());
+}
+
+uint64_t scaled(Format f, bool negative, int64_t exponent, Wide significand) {
+  int shift = length(significand) - f.precision();
+  uint64_t bits = static_cast<uint64_t>(shift > 0 ? significand >> shift : significand << -shift);
+  if (exponent >= static_cast<int64_t>(f.top())) return (negative ? f.sign() : 0) | (f.infinity() - 1);
+  if (exponent > 0) return number(f, negative, static_cast<uint64_t>(exponent), bits);
+  return number(f, negative, 0, exponent > -f.precision() ? bits >> (1 - exponent) : 0);
+}
+
+uint64_t neighbour(Format f, uint64_t bits, int ulps) {
+  int64_t magnitude = static_cast<int64_t>(bits & (f.sign() - 1)) + ulps;
+  magnitude = std::clamp(magnitude, int64_t{0}, static_cast<int64_t>(f.infinity()));
+  return (bits & f.sign()) | static_cast<uint64_t>(magnitude);
+}
 
 std::vector<uint64_t> hard_numbers(Format f, int level) {
   std::vector<uint64_t> list;

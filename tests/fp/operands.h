@@ -60,4 +60,28 @@ void each_narrowing(Format from, Format to, int level, const Sink& sink);
 /// Integers of 64 bits: sparse, full, halfway of each format, at the limits of narrower integers.
 void each_integer(int level, const Sink& sink);
 
+// Random operands about the limits of what the machine's own arithmetic is used for: results next to the smallest normal
+// number and to the largest, exact, cancelled to zero or to a subnormal number, integers at the limits of their width.
+
+Operands edge_sum(Format f, Random& random);
+Operands edge_product(Format f, Random& random);
+Operands edge_quotient(Format f, Random& random);
+Operands edge_fused(Format f, Random& random);
+Operands edge_number(Format f, Random& random);
+Operands edge_narrowing(Format from, Format to, Random& random);
+Operands edge_near_integer(Format f, Random& random);
+Operands edge_integer(Random& random);
+
+// What both parts of these sets are made of.
+
+using Wide = unsigned __int128;
+
+/// Of the lowest bits of each field.
+uint64_t number(Format f, bool negative, uint64_t exponent, uint64_t fraction);
+/// The number next to significand * 2^k toward zero, with k such that its exponent field is `exponent`; of one that is not
+/// positive the subnormal number, and of one that is too large the largest.
+uint64_t scaled(Format f, bool negative, int64_t exponent, Wide significand);
+/// A neighbour, `ulps` away from zero; stops at zero and at infinity.
+uint64_t neighbour(Format f, uint64_t bits, int ulps);
+
 }  // namespace myriarm::fp

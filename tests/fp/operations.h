@@ -5,18 +5,29 @@
 #include <string>
 #include <vector>
 
-#include "core/fp/context.h"
+#include "core/fp/native.h"
 #include "fp/operands.h"
 
 namespace myriarm::fp {
+
+/// What src/core/fp computes, with each context: the reference's, and those that override it by the machine's arithmetic.
+struct Computation {
+  template <class Compute>
+  Computation(Compute compute) : reference(compute), giving_up(compute), falling_back(compute) {}
+  std::function<uint64_t(const Operands&, FpContext&)> reference;
+  std::function<uint64_t(const Operands&, NativeFpContext<true>&)> giving_up;
+  std::function<uint64_t(const Operands&, NativeFpContext<false>&)> falling_back;
+};
 
 struct Operation {
   const char* group;  // operations that a run of the program takes together
   std::string name;
   std::vector<uint32_t> controls;  // values of FPCR
   std::function<void(int level, const Sink& sink)> cases;
-  std::function<uint64_t(const Operands&, FpContext&)> ours;
+  Computation ours;
   std::function<uint64_t(const Operands&, Oracle&)> oracle;
+  /// Random operands about the limits of its override; empty where it has none.
+  std::function<Operands(Random&)> edges;
 };
 
 /// All of them, in three formats. Groups: add, sub, mul, div, sqrt, fma, compare, minmax, round, convert, to_integer,

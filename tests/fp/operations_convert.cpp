@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rounding to integers, and conversions between formats and to and from integers and fixed-point numbers.
-#include "core/fp/convert.h"
 #include "fp/operations.h"
 
 namespace myriarm::fp {
@@ -25,15 +24,23 @@ template <int N>
 void append_roundings(std::vector<Operation>& list) {
   auto numbers = [](int level, const Sink& sink) { each_number(Format(N), level, sink); };
   for (auto r : kRoundings) {
-    list.push_back({"round", std::string("FRINT") + r.letter + ' ' + std::to_string(N), arithmetic_controls(N, false),
-                    numbers, [=](const Operands& o, FpContext& ctx) { return FPRoundInt<N>(o.a, r.ours, false, ctx); },
-                    [=](const Operands& o, Oracle& mpfr) { return mpfr.round_to_integral(N, o.a, r.theirs, false); }});
+    list.push_back({"round",
+                    std::string("FRINT") + r.letter + ' ' + std::to_string(N),
+                    arithmetic_controls(N, false),
+                    numbers,
+                    [=](const Operands& o, auto& ctx) { return FPRoundInt<N>(o.a, r.ours, false, ctx); },
+                    [=](const Operands& o, Oracle& mpfr) { return mpfr.round_to_integral(N, o.a, r.theirs, false); },
+                    {}});
   }
   for (bool exact : {false, true}) {
     list.push_back(
-        {"round", std::string(exact ? "FRINTX " : "FRINTI ") + std::to_string(N), arithmetic_controls(N), numbers,
-         [=](const Operands& o, FpContext& ctx) { return FPRoundInt<N>(o.a, FPRoundingMode(ctx), exact, ctx); },
-         [=](const Operands& o, Oracle& mpfr) { return mpfr.round_to_integral(N, o.a, mpfr.rounding(), exact); }});
+        {"round",
+         std::string(exact ? "FRINTX " : "FRINTI ") + std::to_string(N),
+         arithmetic_controls(N),
+         numbers,
+         [=](const Operands& o, auto& ctx) { return FPRoundInt<N>(o.a, FPRoundingMode(ctx), exact, ctx); },
+         [=](const Operands& o, Oracle& mpfr) { return mpfr.round_to_integral(N, o.a, mpfr.rounding(), exact); },
+         {}});
   }
 }
 
@@ -45,13 +52,20 @@ void append_format(std::vector<Operation>& list) {
   };
   auto controls = under({0, kFlush, kFlush16, kDefaultNan, kAlternativeHalf, kFlush | kAlternativeHalf,
                          kDefaultNan | kAlternativeHalf, kFlush | kFlush16 | kDefaultNan | kAlternativeHalf});
+  std::function<Operands(Random&)> edges;
+  if (N == 64 && M == 32) edges = [](Random& random) { return edge_narrowing(Format(N), Format(M), random); };
+  if (N == 32 && M == 64) edges = [](Random& random) { return edge_number(Format(N), random); };
   list.push_back({"convert", name("FCVT", M, N), controls, numbers,
-                  [](const Operands& o, FpContext& ctx) { return FPConvert<N, M>(o.a, FPRoundingMode(ctx), ctx); },
-                  [](const Operands& o, Oracle& mpfr) { return mpfr.convert(N, M, o.a, mpfr.rounding()); }});
+                  [](const Operands& o, auto& ctx) { return FPConvert<N, M>(o.a, FPRoundingMode(ctx), ctx); },
+                  [](const Operands& o, Oracle& mpfr) { return mpfr.convert(N, M, o.a, mpfr.rounding()); }, edges});
   if (N == 64 && M == 32) {
-    list.push_back({"convert", name("FCVTXN", M, N), controls, numbers,
-                    [](const Operands& o, FpContext& ctx) { return FPConvert<N, M>(o.a, FPRounding::odd, ctx); },
-                    [](const Operands& o, Oracle& mpfr) { return mpfr.convert(N, M, o.a, Rounding::odd); }});
+    list.push_back({"convert",
+                    name("FCVTXN", M, N),
+                    controls,
+                    numbers,
+                    [](const Operands& o, auto& ctx) { return FPConvert<N, M>(o.a, FPRounding::odd, ctx); },
+                    [](const Operands& o, Oracle& mpfr) { return mpfr.convert(N, M, o.a, Rounding::odd); },
+                    {}});
   }
 }
 
@@ -61,11 +75,14 @@ void append_to_integer(std::vector<Operation>& list) {
   auto numbers = [](int level, const Sink& sink) { each_number(Format(N), level, sink); };
   for (bool is_unsigned : {false, true}) {
     for (auto r : kRoundings) {
+      std::function<Operands(Random&)> edges;
+      if (N != 16 && r.ours == FPRounding::zero)
+        edges = [](Random& random) { return edge_near_integer(Format(N), random); };
       std::string instruction = std::string("FCVT") + r.letter + (is_unsigned ? 'U' : 'S');
       list.push_back(
           {"to_integer", name(instruction, M, N), arithmetic_controls(N, false), numbers,
-           [=](const Operands& o, FpContext& ctx) { return FPToFixed<N, M>(o.a, 0, is_unsigned, r.ours, ctx); },
-           [=](const Operands& o, Oracle& mpfr) { return mpfr.to_fixed(N, M, o.a, 0, is_unsigned, r.theirs); }});
+           [=](const Operands& o, auto& ctx) { return FPToFixed<N, M>(o.a, 0, is_unsigned, r.ours, ctx); },
+           [=](const Operands& o, Oracle& mpfr) { return mpfr.to_fixed(N, M, o.a, 0, is_unsigned, r.theirs); }, edges});
     }
     auto fixed = [=](int level, const Sink& sink) {
       u64 bits = 0;
@@ -78,14 +95,17 @@ void append_to_integer(std::vector<Operation>& list) {
         for (u64 a : hard_numbers(Format(N), 1)) sink({a, bits});
       }
     };
-    list.push_back({"to_integer", name(is_unsigned ? "FCVTZU fixed" : "FCVTZS fixed", M, N),
-                    arithmetic_controls(N, false), fixed,
-                    [=](const Operands& o, FpContext& ctx) {
+    list.push_back({"to_integer",
+                    name(is_unsigned ? "FCVTZU fixed" : "FCVTZS fixed", M, N),
+                    arithmetic_controls(N, false),
+                    fixed,
+                    [=](const Operands& o, auto& ctx) {
                       return FPToFixed<N, M>(o.a, static_cast<u32>(o.b), is_unsigned, FPRounding::zero, ctx);
                     },
                     [=](const Operands& o, Oracle& mpfr) {
                       return mpfr.to_fixed(N, M, o.a, static_cast<int>(o.b), is_unsigned, Rounding::zero);
-                    }});
+                    },
+                    {}});
   }
 }
 
@@ -103,13 +123,16 @@ void append_from_integer(std::vector<Operation>& list) {
         for (u64 i = 0; i < 0x10000; i++) sink({i, (i >> (level > 1 ? 0 : 4)) % (M + 1)});
       }
     };
+    std::function<Operands(Random&)> edges;
+    if (N != 16 && M != 16) edges = edge_integer;
     list.push_back({"from_integer", name(is_unsigned ? "UCVTF" : "SCVTF", N, M), arithmetic_controls(N), integers,
-                    [=](const Operands& o, FpContext& ctx) {
+                    [=](const Operands& o, auto& ctx) {
                       return FixedToFP<M, N>(o.a, static_cast<u32>(o.b), is_unsigned, FPRoundingMode(ctx), ctx);
                     },
                     [=](const Operands& o, Oracle& mpfr) {
                       return mpfr.from_fixed(M, N, o.a, static_cast<int>(o.b), is_unsigned, mpfr.rounding());
-                    }});
+                    },
+                    edges});
   }
 }
 
@@ -134,14 +157,17 @@ void append_conversions(std::vector<Operation>& list) {
   // AdvSIMD has integers of 16 bits beside numbers of 16 bits.
   append_to_integer<16, 16>(list);
   append_from_integer<16, 16>(list);
-  list.push_back({"to_integer", "FJCVTZS 32 64", arithmetic_controls(64, false),
+  list.push_back({"to_integer",
+                  "FJCVTZS 32 64",
+                  arithmetic_controls(64, false),
                   [](int level, const Sink& sink) { each_number(Format(64), level, sink); },
-                  [](const Operands& o, FpContext& ctx) -> uint64_t {
+                  [](const Operands& o, auto& ctx) -> uint64_t {
                     bool z;
                     u64 result = FPToFixedJS(o.a, ctx, z);
                     return result | static_cast<u64>(z) << 32;
                   },
-                  [](const Operands& o, Oracle& mpfr) { return mpfr.to_javascript_integer(o.a); }});
+                  [](const Operands& o, Oracle& mpfr) { return mpfr.to_javascript_integer(o.a); },
+                  {}});
 }
 
 }  // namespace myriarm::fp
