@@ -25,7 +25,7 @@ constexpr int kOutOfMemoryStatus = kSignalStatus + SIGKILL;
 constexpr int kUnservedStatus = 1;
 constexpr size_t kMostGroups = 10;
 
-const char* signal_name(int number) {
+std::string signal_name(int number) {
   switch (number) {
     case SIGSEGV: return "SIGSEGV";
     case SIGBUS: return "SIGBUS";
@@ -34,7 +34,8 @@ const char* signal_name(int number) {
     case SIGABRT: return "SIGABRT";
     case SIGFPE: return "SIGFPE";
     case SIGTERM: return "SIGTERM";
-    default: return "a signal";
+    case SIGKILL: return "SIGKILL";
+    default: return fmt::format("signal {}", number);
   }
 }
 
@@ -46,8 +47,7 @@ std::string_view text_of(const std::vector<uint8_t>& bytes) {
 std::string verdict(const LaneOutcome& outcome) {
   std::string text = name(outcome.stop.reason);
   if (outcome.stop.reason == StopReason::exited) {
-    // Signal numbers below 32 are those of the host.
-    return outcome.signal ? fmt::format("ended itself with {} ({})", signal_name(outcome.signal), outcome.signal)
+    return outcome.signal ? fmt::format("ended itself with {}", signal_name(outcome.signal))
                           : fmt::format("exited with {}", outcome.exit_status);
   }
   if (outcome.stop.reason == StopReason::fault) text += fmt::format(" ({})", name(outcome.stop.fault));
