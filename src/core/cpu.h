@@ -21,6 +21,9 @@
 //   SlowLoad load_slow(address, size)      the whole story: crossing, permissions, frames
 //   bool store_slow(address, value, size)  of size 0: writes nothing, true if the byte at the address may be written
 //   bool store_pair_slow(address, first, second, size)
+// and where it overrides floating-point arithmetic (core/fp/native.h):
+//   using Fp = NativeFpContext<gives up>
+//   bool give_up()                   the instruction is to be run again, by a policy that does not; false
 #pragma once
 
 #include "core/memory.h"

@@ -133,4 +133,66 @@ MYR_FN i64 multiply_high_signed(i64 a, i64 b) {
 #endif
 }
 
+/// The machine's own numbers of N bits, IEEE 754 binary32 and binary64.
+template <int N>
+struct MachineNumber;
+template <>
+struct MachineNumber<32> {
+  using type = float;
+  using bits = u32;
+};
+template <>
+struct MachineNumber<64> {
+  using type = double;
+  using bits = u64;
+};
+
+#if MYR_DEVICE
+MYR_FN float machine_add(float a, float b) { return __fadd_rn(a, b); }
+MYR_FN double machine_add(double a, double b) { return __dadd_rn(a, b); }
+MYR_FN float machine_multiply(float a, float b) { return __fmul_rn(a, b); }
+MYR_FN double machine_multiply(double a, double b) { return __dmul_rn(a, b); }
+MYR_FN float machine_divide(float a, float b) { return __fdiv_rn(a, b); }
+MYR_FN double machine_divide(double a, double b) { return __ddiv_rn(a, b); }
+MYR_FN float machine_sqrt(float a) { return __fsqrt_rn(a); }
+MYR_FN double machine_sqrt(double a) { return __dsqrt_rn(a); }
+MYR_FN float machine_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+MYR_FN double machine_fma(double a, double b, double c) { return __fma_rn(a, b, c); }
+MYR_FN bool machine_has_fma() { return true; }
+constexpr bool kMachineRounds = true;
+#else
+MYR_FN float machine_add(float a, float b) { return a + b; }
+MYR_FN double machine_add(double a, double b) { return a + b; }
+MYR_FN float machine_multiply(float a, float b) { return a * b; }
+MYR_FN double machine_multiply(double a, double b) { return a * b; }
+MYR_FN float machine_divide(float a, float b) { return a / b; }
+MYR_FN double machine_divide(double a, double b) { return a / b; }
+MYR_FN float machine_sqrt(float a) { return __builtin_sqrtf(a); }
+MYR_FN double machine_sqrt(double a) { return __builtin_sqrt(a); }
+#if defined(__x86_64__) && !defined(__FMA__)
+// Built for any x86-64, run on one that nearly always has it: asked once, and an instruction that the compiler does not
+// know of here.
+inline const bool kMachineHasFma = __builtin_cpu_supports("fma") != 0;
+MYR_FN bool machine_has_fma() { return kMachineHasFma; }
+MYR_FN float machine_fma(float a, float b, float c) {
+  asm("vfmadd213ss %2, %1, %0" : "+x"(a) : "x"(b), "x"(c));
+  return a;
+}
+MYR_FN double machine_fma(double a, double b, double c) {
+  asm("vfmadd213sd %2, %1, %0" : "+x"(a) : "x"(b), "x"(c));
+  return a;
+}
+#else
+MYR_FN float machine_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+MYR_FN double machine_fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+#if defined(__FMA__) || defined(__aarch64__)
+MYR_FN bool machine_has_fma() { return true; }
+#else
+MYR_FN bool machine_has_fma() { return false; }
+#endif
+#endif
+/// Whether an operation is rounded once, to its own format.
+constexpr bool kMachineRounds = __FLT_EVAL_METHOD__ == 0;
+#endif
+
 }  // namespace myriarm

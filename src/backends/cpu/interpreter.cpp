@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU interpreter: one handler a kind, made from the instruction table, each ending in a jump to the next
 // instruction's handler (direct threading by tail calls). docs/design/cpu-interpreter.md says why and how fast.
+#include <type_traits>
+
 #include "backends/cpu/lane.h"
 #include "core/semantics.h"
 #include "isa/decoder.h"
@@ -35,7 +37,7 @@ namespace {
 
 /// The Cpu policy. `kNear`: relative branches stay in the region and are linked by pointer. `kSlow`: memory takes the
 /// slow path where it must; without, such an access abandons the instruction, and the handler runs it again in a
-/// slow twin. The fast handlers therefore call nothing and save no registers.
+/// slow twin. So does floating point that is not for the host's own arithmetic. The fast handlers therefore call nothing and save no registers.
 template <bool kNear, bool kSlow>
 struct Interpreter {
   Lane* lane;
@@ -45,6 +47,13 @@ struct Interpreter {
   u8* frames;
   const Operands* target = nullptr;
   bool missed = false;
+
+  /// Fast handlers override floating-point arithmetic, slow ones have the reference.
+  using Fp = std::conditional_t<kSlow, FpContext, NativeFpContext<true>>;
+  MYR_FN bool give_up() {
+    missed = true;
+    return false;
+  }
 
   MYR_FN u64 r(u32 slot) const { return lane->r[slot]; }
   MYR_FN void set_r(u32 slot, u64 value) { lane->r[slot] = value; }

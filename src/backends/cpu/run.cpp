@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/fp_environment.h"
 #include "core/system/registers.h"
 
 namespace myriarm::cpu {
@@ -124,6 +125,7 @@ CpuBackend::Tally CpuBackend::run_batch(u64 batch, bool host_was_here) {
   // Neighbouring lanes go to one thread, so that two threads seldom write to one cache line of the state arrays.
   const u64 chunk = std::clamp<u64>(lanes_ / (workers_.size() * 16), 1, 64);
   auto work = [&] {
+    DefaultFpEnvironment environment;
     Tally tally;
     for (u64 begin; (begin = next.fetch_add(chunk)) < lanes_;) {
       for (u64 lane = begin; lane < std::min(begin + chunk, lanes_); lane++) {

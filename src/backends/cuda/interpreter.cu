@@ -15,6 +15,8 @@ constexpr u32 kWarps = 4;  // a block
 /// Blocks an SM: six fill its shared memory, and leave 80 registers a thread. A fleet that does not fill the device is
 /// faster with more registers and fewer blocks.
 constexpr u32 kManyBlocks = 6, kFewBlocks = 3;
+/// Behind the general registers of a lane in shared memory: FPCR, and FPSR in the upper half.
+constexpr u32 kSlotFp = kSlotCount, kSharedSlots = kSlotCount + 1;
 constexpr u32 kNone = 0xFFFFFFFFu;  // greater than any offset or depth
 /// Most instructions that a lane runs before the warp comes together to see whether its batch has ended, and whether it
 /// is time to tell the host how far it is. A team whose lanes have parted runs them one after the other; one that
@@ -80,15 +82,28 @@ struct Interpreter {
   MYR_FN void set_flags(Flags flags) { nzcv = pack_flags(flags); }
   MYR_FN u64 pc() const { return view.window_begin + at; }
   MYR_FN u64 retired() const { return retires_at_zero - left; }
+  MYR_FN static bool is_fp(SystemField field) { return field == SystemField::fpcr || field == SystemField::fpsr; }
+  MYR_FN u32 fp_field(SystemField field) const {
+    return registers + kSlotFp * (kTeam * 8) + (field == SystemField::fpsr ? 4 : 0);
+  }
   MYR_FN u64* plane(SystemField field) const {
-    u32 number = field == SystemField::tpidr  ? kPlaneTpidr
-                 : field == SystemField::fpcr ? kPlaneFpcr
-                 : field == SystemField::fpsr ? kPlaneFpsr
-                                              : kPlaneMonitor + (u32)field - (u32)SystemField::monitor;
+    u32 number =
+        field == SystemField::tpidr ? kPlaneTpidr : kPlaneMonitor + (u32)field - (u32)SystemField::monitor;
     return view.state + number * view.lanes + lane;
   }
-  MYR_FN u64 system(SystemField field) const { return *plane(field); }
-  MYR_FN void set_system(SystemField field, u64 value) { *plane(field) = value; }
+  MYR_FN u64 system(SystemField field) const {
+    if (!is_fp(field)) return *plane(field);
+    u32 value;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(fp_field(field)));
+    return value;
+  }
+  MYR_FN void set_system(SystemField field, u64 value) {
+    if (!is_fp(field)) {
+      *plane(field) = value;
+    } else {
+      asm volatile("st.shared.u32 [%0], %1;" ::"r"(fp_field(field)), "r"((u32)value));
+    }
+  }
   MYR_FN u64 v(u32 n, u32 half) const { return view.vectors[(half * 32 + n) * view.lanes + lane]; }
   MYR_FN void set_v(u32 n, u32 half, u64 value) { view.vectors[(half * 32 + n) * view.lanes + lane] = value; }
 
@@ -96,6 +111,7 @@ struct Interpreter {
   MYR_FN PagedMemory<kTeam> memory() const {
     return {view.frames, table, view.first_page, view.page_count, lane % kTeam, view.granule_step, lane_offset};
   }
+  using Fp = NativeFpContext<kFast>;
   MYR_FN bool give_up() {
     pending = Pending::out_of_line;
     return false;
@@ -386,10 +402,13 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   }
   if (__ballot_sync(members, alive) == 0) return;
 
-  const u32 column = (u32)__cvta_generic_to_shared(shared) + (warp * kSlotCount * kTeam + lane_in_team) * 8;
+  const u32 column = (u32)__cvta_generic_to_shared(shared) + (warp * kSharedSlots * kTeam + lane_in_team) * 8;
   Interpreter<true> cpu{view, column, view.tables + team * view.page_count, lane, (u32)(lane_in_team * view.lane_step)};
   for (u32 slot = 0; slot <= kSlotSP; slot++) cpu.set_r(slot, view.state[slot * view.lanes + lane]);
   cpu.set_r(kSlotZero, 0);
+  // The host may have written anything through a view of these.
+  cpu.set_system(SystemField::fpcr, view.state[kPlaneFpcr * view.lanes + lane] & kFpcrMask);
+  cpu.set_system(SystemField::fpsr, view.state[kPlaneFpsr * view.lanes + lane] & kFpsrMask);
   cpu.nzcv = (u32)view.state[kPlaneNzcv * view.lanes + lane] & 15;
   {
     u64 offset = view.state[kPlanePc * view.lanes + lane] - view.window_begin;
@@ -485,6 +504,8 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   publish(view, lane, retired, stop);
   for (u32 slot = 0; slot <= kSlotSP; slot++) view.state[slot * view.lanes + lane] = cpu.r(slot);
   view.state[kPlaneNzcv * view.lanes + lane] = cpu.nzcv;
+  view.state[kPlaneFpcr * view.lanes + lane] = cpu.system(SystemField::fpcr);
+  view.state[kPlaneFpsr * view.lanes + lane] = cpu.system(SystemField::fpsr);
   view.state[kPlaneInstructions * view.lanes + lane] = retired;
   if (cpu.at != kOutside) view.state[kPlanePc * view.lanes + lane] = view.window_begin + cpu.at;
 }
@@ -498,7 +519,7 @@ Launch run_launch(const View& view, u32 multiprocessors) {
   const void* kernel = few                 ? (const void*)run_kernel<kFewBlocks, true>
                        : view.programs > 1 ? (const void*)run_kernel<kManyBlocks, true>
                                            : (const void*)run_kernel<kManyBlocks, false>;
-  return {kernel, blocks, kWarps * kTeam, kWarps * kSlotCount * kTeam * (u32)sizeof(u64)};
+  return {kernel, blocks, kWarps * kTeam, kWarps * kSharedSlots * kTeam * (u32)sizeof(u64)};
 }
 
 void launch_run(const View& view, u32 multiprocessors, cudaStream_t stream) {

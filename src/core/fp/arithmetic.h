@@ -121,20 +121,20 @@ MYR_OUTLINE u64 larger_or_smaller(u64 op1, u64 op2, FpContext& ctx) {
   if (type == FPType::zero) return FPZero<N>(kMin ? a.sign || b.sign : a.sign && b.sign);
   return first ? op1 : op2;
 }
-template <int N>
-MYR_FN u64 FPMax(u64 op1, u64 op2, FpContext& ctx) {
+template <int N, class Ctx>
+MYR_FN u64 FPMax(u64 op1, u64 op2, Ctx& ctx) {
   return larger_or_smaller<N, false, false>(op1, op2, ctx);
 }
-template <int N>
-MYR_FN u64 FPMin(u64 op1, u64 op2, FpContext& ctx) {
+template <int N, class Ctx>
+MYR_FN u64 FPMin(u64 op1, u64 op2, Ctx& ctx) {
   return larger_or_smaller<N, true, false>(op1, op2, ctx);
 }
-template <int N>
-MYR_FN u64 FPMaxNum(u64 op1, u64 op2, FpContext& ctx) {
+template <int N, class Ctx>
+MYR_FN u64 FPMaxNum(u64 op1, u64 op2, Ctx& ctx) {
   return larger_or_smaller<N, false, true>(op1, op2, ctx);
 }
-template <int N>
-MYR_FN u64 FPMinNum(u64 op1, u64 op2, FpContext& ctx) {
+template <int N, class Ctx>
+MYR_FN u64 FPMinNum(u64 op1, u64 op2, Ctx& ctx) {
   return larger_or_smaller<N, true, true>(op1, op2, ctx);
 }
 

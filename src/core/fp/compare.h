@@ -22,17 +22,17 @@ MYR_OUTLINE Flags FPCompare(u64 op1, u64 op2, bool signal_nans, FpContext& ctx) 
 
 // Of two numbers; false if either is a NaN.
 
-template <int N>
-MYR_FN bool FPCompareEQ(u64 op1, u64 op2, FpContext& ctx) {
+template <int N, class Ctx>
+MYR_FN bool FPCompareEQ(u64 op1, u64 op2, Ctx& ctx) {
   return FPCompare<N>(op1, op2, false, ctx).z;
 }
-template <int N>
-MYR_FN bool FPCompareGE(u64 op1, u64 op2, FpContext& ctx) {
+template <int N, class Ctx>
+MYR_FN bool FPCompareGE(u64 op1, u64 op2, Ctx& ctx) {
   Flags flags = FPCompare<N>(op1, op2, true, ctx);
   return flags.c && !flags.v;
 }
-template <int N>
-MYR_FN bool FPCompareGT(u64 op1, u64 op2, FpContext& ctx) {
+template <int N, class Ctx>
+MYR_FN bool FPCompareGT(u64 op1, u64 op2, Ctx& ctx) {
   Flags flags = FPCompare<N>(op1, op2, true, ctx);
   return flags.c && !flags.v && !flags.z;
 }

@@ -30,7 +30,8 @@ enum FpcrBit : u32 {
 /// The first four are the values of FPCR.RMode.
 enum class FPRounding : u8 { tie_even, pos_inf, neg_inf, zero, tie_away, odd };
 
-/// Made once an instruction. exceptions: the bits of FPSR that were raised so far.
+/// Made once an instruction. exceptions: the bits of FPSR that were raised so far. Functions called with this are the
+/// reference; core/fp/native.h has overrides for a context of its own.
 struct FpContext {
   u32 fpcr;
   u32 exceptions;
@@ -41,15 +42,37 @@ MYR_FN FPRounding FPRoundingMode(const FpContext& ctx) { return (FPRounding)(ctx
 /// Traps are not implemented, so that an exception is a bit in FPSR.
 MYR_FN void FPProcessException(FpContext& ctx, u32 exception) { ctx.exceptions |= exception; }
 
-template <class Cpu>
-MYR_FN FpContext fp_context(Cpu& cpu) {
-  return {(u32)cpu.system(SystemField::fpcr), 0};
+MYR_FN void fp_begin(FpContext& ctx, u64 fpcr, u64) {
+  ctx.fpcr = (u32)fpcr;
+  ctx.exceptions = 0;
 }
 
-/// Leaves the exceptions in FPSR.
+namespace detail {
 template <class Cpu>
-MYR_FN void fp_finish(Cpu& cpu, const FpContext& ctx) {
+struct FpOf {
+  using type = FpContext;
+};
+template <class Cpu>
+  requires requires { typename Cpu::Fp; }
+struct FpOf<Cpu> {
+  using type = typename Cpu::Fp;
+};
+}  // namespace detail
+
+/// The context that the engine has chosen: with overrides, or the reference.
+template <class Cpu>
+MYR_FN typename detail::FpOf<Cpu>::type fp_context(Cpu& cpu) {
+  typename detail::FpOf<Cpu>::type ctx;
+  fp_begin(ctx, cpu.system(SystemField::fpcr), cpu.system(SystemField::fpsr));
+  return ctx;
+}
+
+/// Leaves the exceptions in FPSR, before any result is written. False: the instruction is to change nothing, and the
+/// engine runs it again without overrides.
+template <class Cpu>
+MYR_FN bool fp_finish(Cpu& cpu, const FpContext& ctx) {
   if (ctx.exceptions != 0) cpu.set_system(SystemField::fpsr, cpu.system(SystemField::fpsr) | ctx.exceptions);
+  return true;
 }
 
 }  // namespace myriarm

@@ -8,6 +8,7 @@
 #include "core/fp/convert.h"
 #include "core/fp/divide.h"
 #include "core/fp/fused.h"
+#include "core/fp/native.h"
 
 namespace myriarm {
 
@@ -64,43 +65,47 @@ MYR_FN Outcome fp_move_top_from_general(Cpu& cpu, const Operands& o) {
 
 template <int N, class Cpu>
 MYR_FN Outcome fp_sqrt(Cpu& cpu, const Operands& o) {
-  FpContext ctx = fp_context(cpu);
-  write_fp(cpu, o.rd, FPSqrt<N>(read_fp<N>(cpu, o.rn), ctx));
-  fp_finish(cpu, ctx);
+  auto ctx = fp_context(cpu);
+  u64 result = FPSqrt<N>(read_fp<N>(cpu, o.rn), ctx);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
+  write_fp(cpu, o.rd, result);
   return Outcome::next;
 }
 
 /// FCVT from N bits to M.
 template <int N, int M, class Cpu>
 MYR_FN Outcome fp_convert(Cpu& cpu, const Operands& o) {
-  FpContext ctx = fp_context(cpu);
-  write_fp(cpu, o.rd, FPConvert<N, M>(read_fp<N>(cpu, o.rn), FPRoundingMode(ctx), ctx));
-  fp_finish(cpu, ctx);
+  auto ctx = fp_context(cpu);
+  u64 result = FPConvert<N, M>(read_fp<N>(cpu, o.rn), FPRoundingMode(ctx), ctx);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
+  write_fp(cpu, o.rd, result);
   return Outcome::next;
 }
 
 /// FRINTN, FRINTP, FRINTM, FRINTZ, FRINTA.
 template <int N, FPRounding kRounding, class Cpu>
 MYR_FN Outcome fp_round_int(Cpu& cpu, const Operands& o) {
-  FpContext ctx = fp_context(cpu);
-  write_fp(cpu, o.rd, FPRoundInt<N>(read_fp<N>(cpu, o.rn), kRounding, false, ctx));
-  fp_finish(cpu, ctx);
+  auto ctx = fp_context(cpu);
+  u64 result = FPRoundInt<N>(read_fp<N>(cpu, o.rn), kRounding, false, ctx);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
+  write_fp(cpu, o.rd, result);
   return Outcome::next;
 }
 /// FRINTI, and FRINTX, which is exact about being inexact.
 template <int N, bool kExact, class Cpu>
 MYR_FN Outcome fp_round_int_current(Cpu& cpu, const Operands& o) {
-  FpContext ctx = fp_context(cpu);
-  write_fp(cpu, o.rd, FPRoundInt<N>(read_fp<N>(cpu, o.rn), FPRoundingMode(ctx), kExact, ctx));
-  fp_finish(cpu, ctx);
+  auto ctx = fp_context(cpu);
+  u64 result = FPRoundInt<N>(read_fp<N>(cpu, o.rn), FPRoundingMode(ctx), kExact, ctx);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
+  write_fp(cpu, o.rd, result);
   return Outcome::next;
 }
 
 /// Two sources. nmul: the product with its sign flipped, be it a NaN.
 enum class FpBinary : u8 { add, sub, mul, nmul, div, max, min, maxnm, minnm };
 
-template <int N, FpBinary kOp>
-MYR_FN u64 fp_binary_result(u64 op1, u64 op2, FpContext& ctx) {
+template <int N, FpBinary kOp, class Ctx>
+MYR_FN u64 fp_binary_result(u64 op1, u64 op2, Ctx& ctx) {
   switch (kOp) {
     case FpBinary::add: return FPAdd<N>(op1, op2, ctx);
     case FpBinary::sub: return FPSub<N>(op1, op2, ctx);
@@ -117,37 +122,41 @@ MYR_FN u64 fp_binary_result(u64 op1, u64 op2, FpContext& ctx) {
 /// FADD to FNMUL.
 template <int N, FpBinary kOp, class Cpu>
 MYR_FN Outcome fp_binary(Cpu& cpu, const Operands& o) {
-  FpContext ctx = fp_context(cpu);
-  write_fp(cpu, o.rd, fp_binary_result<N, kOp>(read_fp<N>(cpu, o.rn), read_fp<N>(cpu, o.rm), ctx));
-  fp_finish(cpu, ctx);
+  auto ctx = fp_context(cpu);
+  u64 result = fp_binary_result<N, kOp>(read_fp<N>(cpu, o.rn), read_fp<N>(cpu, o.rm), ctx);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
+  write_fp(cpu, o.rd, result);
   return Outcome::next;
 }
 
 /// FMADD, FMSUB (the product negated), FNMADD (both), FNMSUB (the addend negated). ra: the addend.
 template <int N, bool kNegateAddend, bool kNegateProduct, class Cpu>
 MYR_FN Outcome fp_multiply_add(Cpu& cpu, const Operands& o) {
-  FpContext ctx = fp_context(cpu);
+  auto ctx = fp_context(cpu);
   u64 addend = read_fp<N>(cpu, o.ra), op1 = read_fp<N>(cpu, o.rn);
   if (kNegateAddend) addend = FPNeg<N>(addend);
   if (kNegateProduct) op1 = FPNeg<N>(op1);
-  write_fp(cpu, o.rd, FPMulAdd<N>(addend, op1, read_fp<N>(cpu, o.rm), ctx));
-  fp_finish(cpu, ctx);
+  u64 result = FPMulAdd<N>(addend, op1, read_fp<N>(cpu, o.rm), ctx);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
+  write_fp(cpu, o.rd, result);
   return Outcome::next;
 }
 
 /// FCMP, FCMPE.
 template <int N, bool kSignalNans, class Cpu>
 MYR_FN Outcome fp_compare(Cpu& cpu, const Operands& o) {
-  FpContext ctx = fp_context(cpu);
-  cpu.set_flags(FPCompare<N>(read_fp<N>(cpu, o.rn), read_fp<N>(cpu, o.rm), kSignalNans, ctx));
-  fp_finish(cpu, ctx);
+  auto ctx = fp_context(cpu);
+  Flags flags = FPCompare<N>(read_fp<N>(cpu, o.rn), read_fp<N>(cpu, o.rm), kSignalNans, ctx);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
+  cpu.set_flags(flags);
   return Outcome::next;
 }
 template <int N, bool kSignalNans, class Cpu>
 MYR_FN Outcome fp_compare_zero(Cpu& cpu, const Operands& o) {
-  FpContext ctx = fp_context(cpu);
-  cpu.set_flags(FPCompare<N>(read_fp<N>(cpu, o.rn), 0, kSignalNans, ctx));
-  fp_finish(cpu, ctx);
+  auto ctx = fp_context(cpu);
+  Flags flags = FPCompare<N>(read_fp<N>(cpu, o.rn), 0, kSignalNans, ctx);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
+  cpu.set_flags(flags);
   return Outcome::next;
 }
 
@@ -169,36 +178,40 @@ MYR_FN Outcome fp_conditional_select(Cpu& cpu, const Operands& o) {
 /// FCVTNS to FCVTZU: an N-bit number as an M-bit integer.
 template <int N, int M, FPRounding kRounding, bool kUnsigned, class Cpu>
 MYR_FN Outcome fp_to_integer(Cpu& cpu, const Operands& o) {
-  FpContext ctx = fp_context(cpu);
-  cpu.set_r(o.rd, FPToFixed<N, M>(read_fp<N>(cpu, o.rn), 0, kUnsigned, kRounding, ctx));
-  fp_finish(cpu, ctx);
+  auto ctx = fp_context(cpu);
+  u64 result = FPToFixed<N, M>(read_fp<N>(cpu, o.rn), 0, kUnsigned, kRounding, ctx);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
+  cpu.set_r(o.rd, result);
   return Outcome::next;
 }
 /// FCVTZS, FCVTZU (fixed-point). imm: fraction bits.
 template <int N, int M, bool kUnsigned, class Cpu>
 MYR_FN Outcome fp_to_fixed(Cpu& cpu, const Operands& o) {
-  FpContext ctx = fp_context(cpu);
-  cpu.set_r(o.rd, FPToFixed<N, M>(read_fp<N>(cpu, o.rn), (u32)o.imm, kUnsigned, FPRounding::zero, ctx));
-  fp_finish(cpu, ctx);
+  auto ctx = fp_context(cpu);
+  u64 result = FPToFixed<N, M>(read_fp<N>(cpu, o.rn), (u32)o.imm, kUnsigned, FPRounding::zero, ctx);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
+  cpu.set_r(o.rd, result);
   return Outcome::next;
 }
 /// FJCVTZS. Z: the result is the number's value.
 template <class Cpu>
 MYR_FN Outcome fp_to_integer_js(Cpu& cpu, const Operands& o) {
-  FpContext ctx = fp_context(cpu);
+  auto ctx = fp_context(cpu);
   bool z;
-  cpu.set_r(o.rd, FPToFixedJS(read_fp<64>(cpu, o.rn), ctx, z));
+  u32 result = FPToFixedJS(read_fp<64>(cpu, o.rn), ctx, z);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
+  cpu.set_r(o.rd, result);
   cpu.set_flags({false, z, false, false});
-  fp_finish(cpu, ctx);
   return Outcome::next;
 }
 
 /// SCVTF, UCVTF: an M-bit integer, or fixed-point number of fbits fraction bits, as an N-bit number.
 template <int M, int N, bool kUnsigned, class Cpu>
 MYR_FN Outcome fp_from_general(Cpu& cpu, const Operands& o, u32 fbits) {
-  FpContext ctx = fp_context(cpu);
-  write_fp(cpu, o.rd, FixedToFP<M, N>(cpu.r(o.rn), fbits, kUnsigned, FPRoundingMode(ctx), ctx));
-  fp_finish(cpu, ctx);
+  auto ctx = fp_context(cpu);
+  u64 result = FixedToFP<M, N>(cpu.r(o.rn), fbits, kUnsigned, FPRoundingMode(ctx), ctx);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
+  write_fp(cpu, o.rd, result);
   return Outcome::next;
 }
 template <int M, int N, bool kUnsigned, class Cpu>

@@ -9,8 +9,8 @@
 namespace myriarm {
 
 /// Op between the elements of each pair of n, then of m; elements below 64 bits.
-template <class Op>
-MYR_FN u64 fp_map_pairs(u32 size, u64 n, u64 m, FpContext& ctx) {
+template <class Op, class Ctx>
+MYR_FN u64 fp_map_pairs(u32 size, u64 n, u64 m, Ctx& ctx) {
   return fp_map_elements<Op>(size, even_elements(n, size) | even_elements(m, size) << 32,
                              odd_elements(n, size) | odd_elements(m, size) << 32, 0, ctx);
 }
@@ -20,7 +20,7 @@ template <class Op, class Cpu>
 MYR_FN Outcome fp_vector_pairwise(Cpu& cpu, const Operands& o) {
   u32 size = arrangement_size(o);
   u64 n0 = cpu.v(o.rn, 0), n1 = cpu.v(o.rn, 1), m0 = cpu.v(o.rm, 0), m1 = cpu.v(o.rm, 1);
-  FpContext ctx = fp_context(cpu);
+  auto ctx = fp_context(cpu);
   u64 low, high = 0;
   if (size == 3) {
     low = fp_map_elements<Op>(size, n0, n1, 0, ctx);
@@ -31,19 +31,19 @@ MYR_FN Outcome fp_vector_pairwise(Cpu& cpu, const Operands& o) {
   } else {
     low = fp_map_pairs<Op>(size, n0, m0, ctx);
   }
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
   cpu.set_v(o.rd, 0, low);
   cpu.set_v(o.rd, 1, high);
-  fp_finish(cpu, ctx);
   return Outcome::next;
 }
 /// The same of the two elements of a scalar's source.
 template <class Op, class Cpu>
 MYR_FN Outcome fp_scalar_pairwise(Cpu& cpu, const Operands& o) {
   u32 size = fp_scalar_size(o);
-  FpContext ctx = fp_context(cpu);
+  auto ctx = fp_context(cpu);
   u64 result = fp_apply<Op>(size, read_element(cpu, o.rn, 0, size), read_element(cpu, o.rn, 1, size), 0, ctx);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
   write_scalar(cpu, o.rd, result, size);
-  fp_finish(cpu, ctx);
   return Outcome::next;
 }
 
@@ -52,12 +52,12 @@ MYR_FN Outcome fp_scalar_pairwise(Cpu& cpu, const Operands& o) {
 template <class Op, bool kWords, class Cpu>
 MYR_FN Outcome fp_across_lanes(Cpu& cpu, const Operands& o) {
   constexpr u32 kSize = kWords ? 2 : 1;
-  FpContext ctx = fp_context(cpu);
+  auto ctx = fp_context(cpu);
   u64 result = cpu.v(o.rn, 0);
   if (kWords || arrangement_q(o)) result = fp_map_pairs<Op>(kSize, result, cpu.v(o.rn, 1), ctx);
   for (u32 elements = kWords ? 2 : 4; elements > 1; elements /= 2) result = fp_map_pairs<Op>(kSize, result, 0, ctx);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
   write_scalar(cpu, o.rd, result, kSize);
-  fp_finish(cpu, ctx);
   return Outcome::next;
 }
 

@@ -58,12 +58,12 @@ MYR_FN Outcome fp_complex_multiply(Cpu& cpu, const Operands& o, u64 m0, u64 m1) 
     n0 = repeat_complex_part(n0, size, part);
     n1 = repeat_complex_part(n1, size, part);
   }
-  FpContext ctx = fp_context(cpu);
+  auto ctx = fp_context(cpu);
   u64 low = fp_map_elements<fp::MulAdd>(size, n0, m0, cpu.v(o.rd, 0), ctx), high = 0;
   if (arrangement_q(o)) high = fp_map_elements<fp::MulAdd>(size, n1, m1, cpu.v(o.rd, 1), ctx);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
   cpu.set_v(o.rd, 0, low);
   cpu.set_v(o.rd, 1, high);
-  fp_finish(cpu, ctx);
   return Outcome::next;
 }
 /// FCMLA.

@@ -41,12 +41,12 @@ MYR_OUTLINE u64 fp_multiply_long(u64 n, u64 m, u64 d, FpContext& ctx) {
 /// n and m: halfwords, as many as Vd has words.
 template <bool kSubtract, class Cpu>
 MYR_FN Outcome fp_multiply_long_operation(Cpu& cpu, const Operands& o, u64 n, u64 m) {
-  FpContext ctx = fp_context(cpu);
+  auto ctx = fp_context(cpu);
   u64 low = fp_multiply_long<kSubtract>(n, m, cpu.v(o.rd, 0), ctx), high = 0;
   if (arrangement_q(o)) high = fp_multiply_long<kSubtract>(n >> 32, m >> 32, cpu.v(o.rd, 1), ctx);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
   cpu.set_v(o.rd, 0, low);
   cpu.set_v(o.rd, 1, high);
-  fp_finish(cpu, ctx);
   return Outcome::next;
 }
 /// The lower or upper half of a register, which has 64 bits if Vd has.

@@ -42,7 +42,7 @@ MYR_FN Outcome fp_vector_sign(Cpu& cpu, const Operands& o) {
 /// FCVTN, and FCVTXN, which rounds to odd: numbers of half the width.
 template <bool kRoundToOdd, class Cpu>
 MYR_FN Outcome fp_vector_narrow(Cpu& cpu, const Operands& o) {
-  FpContext ctx = fp_context(cpu);
+  auto ctx = fp_context(cpu);
   FPRounding rounding = kRoundToOdd ? FPRounding::odd : FPRoundingMode(ctx);
   u64 result = 0;
   for (u32 half = 0; half < 2; half++) {
@@ -54,34 +54,37 @@ MYR_FN Outcome fp_vector_narrow(Cpu& cpu, const Operands& o) {
     }
     result |= narrow << (half * 32);
   }
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
   write_part(cpu, o.rd, arrangement_q(o), result);
-  fp_finish(cpu, ctx);
   return Outcome::next;
 }
 /// FCVTXN of a scalar.
 template <class Cpu>
 MYR_FN Outcome fp_scalar_narrow_to_odd(Cpu& cpu, const Operands& o) {
-  FpContext ctx = fp_context(cpu);
-  write_fp(cpu, o.rd, FPConvert<64, 32>(cpu.v(o.rn, 0), FPRounding::odd, ctx));
-  fp_finish(cpu, ctx);
+  auto ctx = fp_context(cpu);
+  u64 result = FPConvert<64, 32>(cpu.v(o.rn, 0), FPRounding::odd, ctx);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
+  write_fp(cpu, o.rd, result);
   return Outcome::next;
 }
 /// FCVTL: numbers of twice the width, which is exact.
 template <class Cpu>
 MYR_FN Outcome fp_vector_widen(Cpu& cpu, const Operands& o) {
-  FpContext ctx = fp_context(cpu);
+  auto ctx = fp_context(cpu);
   u64 n = cpu.v(o.rn, arrangement_q(o));
+  u64 wide[2];
   for (u32 half = 0; half < 2; half++) {
-    u64 wide, source = n >> (half * 32) & 0xFFFFFFFFu;
+    u64 source = n >> (half * 32) & 0xFFFFFFFFu;
     if (arrangement_size(o) == 2) {
-      wide = FPConvert<32, 64>(source, FPRounding::tie_even, ctx);
+      wide[half] = FPConvert<32, 64>(source, FPRounding::tie_even, ctx);
     } else {
-      wide = FPConvert<16, 32>(source & 0xFFFF, FPRounding::tie_even, ctx) |
-             FPConvert<16, 32>(source >> 16, FPRounding::tie_even, ctx) << 32;
+      wide[half] = FPConvert<16, 32>(source & 0xFFFF, FPRounding::tie_even, ctx) |
+                   FPConvert<16, 32>(source >> 16, FPRounding::tie_even, ctx) << 32;
     }
-    cpu.set_v(o.rd, half, wide);
   }
-  fp_finish(cpu, ctx);
+  if (!fp_finish(cpu, ctx)) return Outcome::stop;
+  cpu.set_v(o.rd, 0, wide[0]);
+  cpu.set_v(o.rd, 1, wide[1]);
   return Outcome::next;
 }
 

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Overrides of functions of this folder by the arithmetic of the machine underneath, chosen by the type of the
+// context. They are used only where result and exceptions are sure to be the reference's: docs/design/native-arithmetic.md
+// has the argument, tests/fp holds both against each other. No half precision: not every machine has it.
+#pragma once
+
+#include "core/fp/compare.h"
+#include "core/fp/convert.h"
+#include "core/fp/divide.h"
+#include "core/fp/fused.h"
+
+namespace myriarm {
+
+/// kGivesUp: where an override does not apply it sets `missed`, and the engine runs the instruction again elsewhere;
+/// otherwise it calls the reference. Functions without an override are the reference's.
+template <bool kGivesUp>
+struct NativeFpContext : FpContext {
+  bool inexact;  // FPSR.IXC is set: to raise Inexact changes nothing
+  bool rounds;   // and FPCR.RMode is to nearest: the machine rounds as the guest does
+  bool missed;
+};
+
+template <bool kGivesUp>
+MYR_FN void fp_begin(NativeFpContext<kGivesUp>& ctx, u64 fpcr, u64 fpsr) {
+  fp_begin((FpContext&)ctx, fpcr, fpsr);
+  ctx.inexact = (fpsr & FPExc_Inexact) != 0;
+  ctx.rounds = kMachineRounds && ctx.inexact && FPRoundingMode(ctx) == FPRounding::tie_even;
+  ctx.missed = false;
+}
+
+template <class Cpu, bool kGivesUp>
+MYR_FN bool fp_finish(Cpu& cpu, const NativeFpContext<kGivesUp>& ctx) {
+  if constexpr (kGivesUp) {
+    if (MYR_UNLIKELY(ctx.missed)) return cpu.give_up();
+  }
+  return fp_finish(cpu, (const FpContext&)ctx);
+}
+
+namespace native {
+
+template <int N>
+MYR_FN typename MachineNumber<N>::type number(u64 bits) {
+  return bit_cast<typename MachineNumber<N>::type>((typename MachineNumber<N>::bits)bits);
+}
+MYR_FN u64 bits(float number) { return bit_cast<u32>(number); }
+MYR_FN u64 bits(double number) { return bit_cast<u64>(number); }
+
+template <int N>
+MYR_FN bool is_zero(u64 x) {
+  return (x & (FpFormat<N>::kSign - 1)) == 0;
+}
+template <int N>
+MYR_FN u32 biased_exponent(u64 x) {
+  return (u32)(x >> FpFormat<N>::kFractionBits) & FpFormat<N>::kExponentMask;
+}
+template <int N>
+MYR_FN bool is_normal(u64 x) {
+  return biased_exponent<N>(x) - 1 < FpFormat<N>::kExponentMask - 1;
+}
+template <int N>
+MYR_FN bool is_zero_or_normal(u64 x) {
+  return MYR_LIKELY(is_normal<N>(x)) || is_zero<N>(x);
+}
+/// At least twice the smallest normal number: a result that was rounded to this was normal before, too.
+template <int N>
+MYR_FN bool is_safely_normal(u64 x) {
+  return biased_exponent<N>(x) - 2 < FpFormat<N>::kExponentMask - 2;
+}
+
+/// What an override that does not apply returns, if it is not to call the reference.
+template <bool kGivesUp>
+MYR_FN u64 give_up(NativeFpContext<kGivesUp>& ctx) {
+  ctx.missed = true;
+  return 0;
+}
+
+/// op1 + op2. A sum below the smallest normal number is exact, so that this number itself is no danger.
+template <int N, bool kGivesUp>
+MYR_FN bool add(u64 op1, u64 op2, const NativeFpContext<kGivesUp>& ctx, u64& result) {
+  result = bits(machine_add(number<N>(op1), number<N>(op2)));
+  return MYR_LIKELY(ctx.rounds && is_zero_or_normal<N>(op1) && is_zero_or_normal<N>(op2) &&
+                    is_zero_or_normal<N>(result));
+}
+
+}  // namespace native
+
+template <int N, bool kGivesUp>
+MYR_FN u64 FPAdd(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
+  u64 result;
+  if constexpr (N != 16) {
+    if (native::add<N>(op1, op2, ctx, result)) return result;
+  }
+  if (kGivesUp) return native::give_up(ctx);
+  return FPAdd<N>(op1, op2, (FpContext&)ctx);
+}
+/// A NaN would be negated, and is not taken.
+template <int N, bool kGivesUp>
+MYR_FN u64 FPSub(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
+  u64 result;
+  if constexpr (N != 16) {
+    if (native::add<N>(op1, FPNeg<N>(op2), ctx, result)) return result;
+  }
+  if (kGivesUp) return native::give_up(ctx);
+  return FPSub<N>(op1, op2, (FpContext&)ctx);
+}
+
+template <int N, bool kGivesUp>
+MYR_FN u64 FPMul(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
+  if constexpr (N != 16) {
+    using namespace native;
+    u64 result = bits(machine_multiply(number<N>(op1), number<N>(op2)));
+    bool operands = is_zero_or_normal<N>(op1) && is_zero_or_normal<N>(op2);
+    if (MYR_LIKELY(ctx.rounds && operands &&
+                   (MYR_LIKELY(is_safely_normal<N>(result)) || is_zero<N>(op1) || is_zero<N>(op2)))) {
+      return result;
+    }
+  }
+  if (kGivesUp) return native::give_up(ctx);
+  return FPMul<N>(op1, op2, (FpContext&)ctx);
+}
+
+template <int N, bool kGivesUp>
+MYR_FN u64 FPDiv(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
+  if constexpr (N != 16) {
+    using namespace native;
+    if (MYR_LIKELY(ctx.rounds && is_zero_or_normal<N>(op1) && is_normal<N>(op2))) {
+      u64 result = bits(machine_divide(number<N>(op1), number<N>(op2)));
+      if (MYR_LIKELY(is_safely_normal<N>(result) || is_zero<N>(op1))) return result;
+    }
+  }
+  if (kGivesUp) return native::give_up(ctx);
+  return FPDiv<N>(op1, op2, (FpContext&)ctx);
+}
+
+/// The root of a normal number is far from the smallest.
+template <int N, bool kGivesUp>
+MYR_FN u64 FPSqrt(u64 op, NativeFpContext<kGivesUp>& ctx) {
+  if constexpr (N != 16) {
+    using namespace native;
+    bool positive = is_normal<N>(op) && (op & FpFormat<N>::kSign) == 0;
+    if (MYR_LIKELY(ctx.rounds && positive)) return bits(machine_sqrt(number<N>(op)));
+  }
+  if (kGivesUp) return native::give_up(ctx);
+  return FPSqrt<N>(op, (FpContext&)ctx);
+}
+
+template <int N, bool kGivesUp>
+MYR_FN u64 FPMulAdd(u64 addend, u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
+  if constexpr (N != 16) {
+    using namespace native;
+    if (MYR_LIKELY(ctx.rounds && machine_has_fma() && is_zero_or_normal<N>(addend) && is_zero_or_normal<N>(op1) &&
+                   is_zero_or_normal<N>(op2))) {
+      u64 result = bits(machine_fma(number<N>(op1), number<N>(op2), number<N>(addend)));
+      if (MYR_LIKELY(is_safely_normal<N>(result))) return result;
+      // Of zeros alone: what the machine makes of their signs is what IEEE 754 says.
+      if (is_zero<N>(addend) && (is_zero<N>(op1) || is_zero<N>(op2))) return result;
+    }
+  }
+  if (kGivesUp) return native::give_up(ctx);
+  return FPMulAdd<N>(addend, op1, op2, (FpContext&)ctx);
+}
+
+/// Comparisons do not round.
+template <int N, bool kGivesUp>
+MYR_FN Flags FPCompare(u64 op1, u64 op2, bool signal_nans, NativeFpContext<kGivesUp>& ctx) {
+  if constexpr (N != 16) {
+    using namespace native;
+    if (MYR_LIKELY(is_zero_or_normal<N>(op1) && is_zero_or_normal<N>(op2))) {
+      auto a = number<N>(op1), b = number<N>(op2);
+      return {a < b, a == b, a >= b, false};
+    }
+  }
+  if (kGivesUp) {
+    native::give_up(ctx);
+    return {};
+  }
+  return FPCompare<N>(op1, op2, signal_nans, (FpContext&)ctx);
+}
+template <int N, bool kMin, bool kNumber, bool kGivesUp>
+MYR_FN u64 larger_or_smaller(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
+  if constexpr (N != 16) {
+    using namespace native;
+    if (MYR_LIKELY(is_zero_or_normal<N>(op1) && is_zero_or_normal<N>(op2))) {
+      if (is_zero<N>(op1) && is_zero<N>(op2)) return kMin ? op1 | op2 : op1 & op2;
+      auto a = number<N>(op1), b = number<N>(op2);
+      return (kMin ? a < b : a > b) ? op1 : op2;
+    }
+  }
+  if (kGivesUp) return native::give_up(ctx);
+  return larger_or_smaller<N, kMin, kNumber>(op1, op2, (FpContext&)ctx);
+}
+
+/// Between single and double precision. To double it is exact.
+template <int N, int M, bool kGivesUp>
+MYR_FN u64 FPConvert(u64 op, FPRounding rounding, NativeFpContext<kGivesUp>& ctx) {
+  using namespace native;
+  if constexpr (N == 32 && M == 64) {
+    if (MYR_LIKELY(is_zero_or_normal<N>(op))) return bits((double)number<N>(op));
+  } else if constexpr (N == 64 && M == 32) {
+    if (MYR_LIKELY(ctx.rounds && rounding == FPRounding::tie_even && is_zero_or_normal<N>(op))) {
+      u64 result = bits((float)number<N>(op));
+      if (MYR_LIKELY(is_safely_normal<M>(result) || is_zero<N>(op))) return result;
+    }
+  }
+  if (kGivesUp) return native::give_up(ctx);
+  return FPConvert<N, M>(op, rounding, (FpContext&)ctx);
+}
+
+/// To an integer, toward zero, of what is in its range.
+template <int N, int M, bool kGivesUp>
+MYR_FN u64 FPToFixed(u64 op, u32 fbits, bool is_unsigned, FPRounding rounding, NativeFpContext<kGivesUp>& ctx) {
+  if constexpr (N != 16) {
+    using namespace native;
+    constexpr u32 kBias = (u32)(1 - FpFormat<N>::kMinimumExponent);
+    const u32 magnitude_bits = is_unsigned && M < 64 ? M : M - 1;
+    if (MYR_LIKELY(fbits == 0 && rounding == FPRounding::zero && is_zero_or_normal<N>(op) &&
+                   biased_exponent<N>(op) < kBias + magnitude_bits &&
+                   !(is_unsigned && (op & FpFormat<N>::kSign) != 0))) {
+      i64 integer = (i64)number<N>(op);
+      bool exact = (typename MachineNumber<N>::type)integer == number<N>(op);
+      if (MYR_LIKELY(ctx.inexact || exact)) return (u64)integer & ~(u64)0 >> (64 - M);
+    }
+  }
+  if (kGivesUp) return native::give_up(ctx);
+  return FPToFixed<N, M>(op, fbits, is_unsigned, rounding, (FpContext&)ctx);
+}
+
+/// From an integer. 32 bits fit into double precision, which is exact.
+template <int M, int N, bool kGivesUp>
+MYR_FN u64 FixedToFP(u64 op, u32 fbits, bool is_unsigned, FPRounding rounding, NativeFpContext<kGivesUp>& ctx) {
+  if constexpr (N != 16 && M != 16) {
+    using namespace native;
+    constexpr bool kExact = M == 32 && N == 64;
+    if (MYR_LIKELY(fbits == 0 && (kExact || (ctx.rounds && rounding == FPRounding::tie_even)))) {
+      using Number = typename MachineNumber<N>::type;
+      if (M == 32) return bits(is_unsigned ? (Number)(u32)op : (Number)(i32)(u32)op);
+      return bits(is_unsigned ? (Number)op : (Number)(i64)op);
+    }
+  }
+  if (kGivesUp) return native::give_up(ctx);
+  return FixedToFP<M, N>(op, fbits, is_unsigned, rounding, (FpContext&)ctx);
+}
+
+}  // namespace myriarm
