@@ -54,7 +54,8 @@ static void map_directly(void) {
   printf("over a gap %d ", error_of(mprotect(p, 8 * kPage, PROT_READ | PROT_WRITE)));
   p[2 * kPage] = 33;  // before the gap it was done
   printf("%d %d\n", p[2 * kPage], p[7 * kPage]);
-  uint8_t* again = mmap(p + 3 * kPage, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  uint8_t* again =
+      mmap(p + 3 * kPage, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   printf("fixed %d %d\n", again == p + 3 * kPage, again[0]);
   uint8_t* grown = mremap(p, 8 * kPage, 40 * kPage, MREMAP_MAYMOVE);
   printf("remap %d:", failed(grown));
@@ -63,8 +64,8 @@ static void map_directly(void) {
   grown[39 * kPage] = 7;
   uint8_t* less = mremap(grown, 40 * kPage, 2 * kPage, 0);
   printf("less %d %d\n", less == grown, less[kPage]);
-  printf("bad %d %d %d\n", failed(mremap(less + 1, kPage, kPage, 0)),
-         failed(mremap(less, kPage, kPage, 64)), failed(mremap((void*)kPage, kPage, 2 * kPage, MREMAP_MAYMOVE)));
+  printf("bad %d %d %d\n", failed(mremap(less + 1, kPage, kPage, 0)), failed(mremap(less, kPage, kPage, 64)),
+         failed(mremap((void*)kPage, kPage, 2 * kPage, MREMAP_MAYMOVE)));
   printf("dontneed %d %d\n", error_of(madvise(less, 2 * kPage, MADV_DONTNEED)), less[0] + less[kPage]);
   printf("%d\n", error_of(madvise(less + 1, kPage, MADV_NORMAL)));
   munmap(less, 2 * kPage);
