@@ -204,19 +204,18 @@ void SyscallServer::mremap(Calls calls) {
     if (size == 0 || size > window_end_ - window_begin_) return -ENOMEM;
     const std::optional<AddressSpace::Range> range = change.space.at(address);
     if (!range) return -EFAULT;
+    if (old_size == 0 || old_size > kAddressLimit) return -EINVAL;
     const uint64_t end = address + std::min(old_size, size);
     if (flags & kRemapFixed) {
       if (!is_aligned(target) || target < window_begin_ || target > window_end_ - size) return -EINVAL;
       if (target < address + old_size && address < target + size) return -EINVAL;
     } else if (size <= old_size) {
-      if (old_size == 0 || old_size > kAddressLimit) return -EINVAL;
       remove_pages(change, end, address + old_size);
       return static_cast<int64_t>(address);
     }
-    if (old_size == 0 || old_size > range->end - address) return -EFAULT;
+    if (old_size > range->end - address) return -EFAULT;
     if (!(flags & kRemapFixed) && range->end == address + old_size && size <= window_end_ - address &&
-        (range->end >= heap_limit_ || address + size <= heap_limit_) &&
-        change.space.is_free(range->end, address + size)) {
+        (address >= heap_limit_ || address + size <= heap_limit_) && change.space.is_free(range->end, address + size)) {
       place_pages(change, range->end, address + size, range->permissions);
       return static_cast<int64_t>(address);
     }

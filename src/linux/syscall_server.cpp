@@ -16,7 +16,8 @@ constexpr uint64_t kSmallestShare = 65536;
 /// As the link /proc/self/exe shows it.
 std::string absolute_path(const std::string& name) {
   std::error_code error;
-  std::filesystem::path path = std::filesystem::weakly_canonical(name, error);
+  std::filesystem::path path = std::filesystem::absolute(name, error);
+  if (!error) path = std::filesystem::weakly_canonical(path, error);
   return error ? name : path.string();
 }
 

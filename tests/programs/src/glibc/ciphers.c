@@ -115,8 +115,9 @@ int main(int argc, char** argv) {
   expect("its text", vld1q_u8(text), "0388dace60b6a392f328c2b971b2fe78");
   from_hex(key, "feffe9928665731c6d6a8f9467308308");
   from_hex(nonce, "cafebabefacedbaddecaf888");
-  from_hex(text, "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72"
-                 "1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b391aafd255");
+  from_hex(text,
+           "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72"
+           "1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b391aafd255");
   expand(&aes, key);
   expect("GCM case 3", gcm(&aes, nonce, text, 4), "4d5c2af327cd64a62cf35abd2ba6fab4");
 

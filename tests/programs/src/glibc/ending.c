@@ -45,7 +45,8 @@ static void itself(void) {
   pause.tv_nsec = 1000000000;
   printf("%d %d\n", error_of(nanosleep(&pause, NULL)), error_of(clock_gettime(99, &time)));
   struct rlimit limit;
-  printf("limits %d %d %d\n", getrlimit(RLIMIT_STACK, &limit), limit.rlim_cur >= 65536, error_of(getrlimit(99, &limit)));
+  printf("limits %d %d %d\n", getrlimit(RLIMIT_STACK, &limit), limit.rlim_cur >= 65536,
+         error_of(getrlimit(99, &limit)));
   cpu_set_t set;
   printf("processors %d %d\n", sched_getaffinity(0, sizeof set, &set), CPU_COUNT(&set) >= 1);
   printf("%d %d %ld\n", getpid() > 0, getpid() == gettid(), sysconf(_SC_PAGESIZE));

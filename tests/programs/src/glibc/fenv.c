@@ -16,11 +16,11 @@ static const char* flags(void) {
   return text;
 }
 
-#define SHOW(what, expression)                                                                      \
-  do {                                                                                              \
-    feclearexcept(FE_ALL_EXCEPT);                                                                   \
-    volatile double result = (expression);                                                          \
-    printf("  %-12s %016" PRIx64 " %s\n", what, bits_of(result), flags());                          \
+#define SHOW(what, expression)                                             \
+  do {                                                                     \
+    feclearexcept(FE_ALL_EXCEPT);                                          \
+    volatile double result = (expression);                                 \
+    printf("  %-12s %016" PRIx64 " %s\n", what, bits_of(result), flags()); \
   } while (0)
 
 int main(int argc, char** argv) {

@@ -36,21 +36,42 @@ static uint64_t intrinsics(Random* random) {
     float16x8_t x = vreinterpretq_f16_u64(vld1q_u64(words)), y = vreinterpretq_f16_u64(vld1q_u64(words + 2));
     float16x8_t z = vreinterpretq_f16_u64(vld1q_u64(words + 4));
     float16x8_t results[] = {
-        vaddq_f16(x, y),     vmulxq_f16(x, y),  vfmaq_f16(z, x, y),    vfmsq_f16(z, x, y),  vdivq_f16(x, y),
-        vsqrtq_f16(x),       vrecpeq_f16(x),    vrsqrteq_f16(x),       vrecpsq_f16(x, y),   vrsqrtsq_f16(x, y),
-        vmaxnmq_f16(x, y),   vminq_f16(x, y),   vabdq_f16(x, y),       vrndnq_f16(x),       vrndaq_f16(x),
-        vrndxq_f16(x),       vpaddq_f16(x, y),  vpmaxnmq_f16(x, y),    vmulq_laneq_f16(x, y, 5),
+        vaddq_f16(x, y),
+        vmulxq_f16(x, y),
+        vfmaq_f16(z, x, y),
+        vfmsq_f16(z, x, y),
+        vdivq_f16(x, y),
+        vsqrtq_f16(x),
+        vrecpeq_f16(x),
+        vrsqrteq_f16(x),
+        vrecpsq_f16(x, y),
+        vrsqrtsq_f16(x, y),
+        vmaxnmq_f16(x, y),
+        vminq_f16(x, y),
+        vabdq_f16(x, y),
+        vrndnq_f16(x),
+        vrndaq_f16(x),
+        vrndxq_f16(x),
+        vpaddq_f16(x, y),
+        vpmaxnmq_f16(x, y),
+        vmulq_laneq_f16(x, y, 5),
         vfmaq_laneq_f16(z, x, y, 3),
-        vreinterpretq_f16_u16(vcgtq_f16(x, y)), vreinterpretq_f16_u16(vcaleq_f16(x, y)),
-        vreinterpretq_f16_s16(vcvtq_s16_f16(x)), vreinterpretq_f16_u16(vcvtaq_u16_f16(x)),
-        vcvtq_f16_s16(vreinterpretq_s16_f16(y)), vcvtq_n_f16_u16(vreinterpretq_u16_f16(y), 7),
+        vreinterpretq_f16_u16(vcgtq_f16(x, y)),
+        vreinterpretq_f16_u16(vcaleq_f16(x, y)),
+        vreinterpretq_f16_s16(vcvtq_s16_f16(x)),
+        vreinterpretq_f16_u16(vcvtaq_u16_f16(x)),
+        vcvtq_f16_s16(vreinterpretq_s16_f16(y)),
+        vcvtq_n_f16_u16(vreinterpretq_u16_f16(y), 7),
         vreinterpretq_f16_f32(vfmlalq_low_f16(vreinterpretq_f32_f16(z), x, y)),
         vreinterpretq_f16_f32(vfmlslq_high_f16(vreinterpretq_f32_f16(z), x, y)),
         vreinterpretq_f16_f32(vcvt_f32_f16(vget_low_f16(x))),
         vreinterpretq_f16_s32(vdotq_s32(vreinterpretq_s32_f16(z), vreinterpretq_s8_f16(x), vreinterpretq_s8_f16(y))),
-        vreinterpretq_f16_u32(vdotq_laneq_u32(vreinterpretq_u32_f16(z), vreinterpretq_u8_f16(x), vreinterpretq_u8_f16(y), 2)),
-        vreinterpretq_f16_s16(vqrdmlahq_s16(vreinterpretq_s16_f16(z), vreinterpretq_s16_f16(x), vreinterpretq_s16_f16(y))),
-        vreinterpretq_f16_s16(vqrdmlshq_s16(vreinterpretq_s16_f16(z), vreinterpretq_s16_f16(x), vreinterpretq_s16_f16(y))),
+        vreinterpretq_f16_u32(
+            vdotq_laneq_u32(vreinterpretq_u32_f16(z), vreinterpretq_u8_f16(x), vreinterpretq_u8_f16(y), 2)),
+        vreinterpretq_f16_s16(
+            vqrdmlahq_s16(vreinterpretq_s16_f16(z), vreinterpretq_s16_f16(x), vreinterpretq_s16_f16(y))),
+        vreinterpretq_f16_s16(
+            vqrdmlshq_s16(vreinterpretq_s16_f16(z), vreinterpretq_s16_f16(x), vreinterpretq_s16_f16(y))),
     };
     hash = hash_bytes(hash, results, sizeof results);
     __fp16 scalar = vmaxnmvq_f16(x);

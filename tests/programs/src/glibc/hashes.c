@@ -204,7 +204,8 @@ int main(int argc, char** argv) {
   sha512(padded, pad(padded, abc, 3, 128), digest);
   expect("sha512", digest,
          "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a"
-         "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f", 64);
+         "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f",
+         64);
   sha3((const uint8_t*)abc, 3, digest);
   expect("sha3", digest, "3a985da74fe225b2045c172d6bd390bd855f086e3e9d525b46bfe24511431532", 32);
   uint32_t crc = ~0u;
@@ -228,7 +229,8 @@ int main(int argc, char** argv) {
     hash = hash_bytes(hash, digest, 64);
     sha3(text, size % 136, digest);
     hash = hash_bytes(hash, digest, 32);
-    uint32x4_t a = vld1q_u32((const uint32_t*)text), b = vld1q_u32((const uint32_t*)text + 4), c = vld1q_u32((const uint32_t*)text + 8);
+    uint32x4_t a = vld1q_u32((const uint32_t*)text), b = vld1q_u32((const uint32_t*)text + 4),
+               c = vld1q_u32((const uint32_t*)text + 8);
     uint32x4_t sm3 = vsm3tt1aq_u32(vsm3partw1q_u32(a, b, c), vsm3tt2bq_u32(a, b, c, 1), vsm3ss1q_u32(a, b, c), 2);
     uint32x4_t more = vsm3tt1bq_u32(vsm3partw2q_u32(sm3, b, c), vsm3tt2aq_u32(a, sm3, c, 3), sm3, 0);
     uint32x4_t sm4 = vsm4eq_u32(vsm4ekeyq_u32(a, more), b);

@@ -59,7 +59,8 @@ int main(int argc, char** argv) {
       Random random = {seed + i};
       fesetround(modes[m]);
       for (int s = 0; s < kSamples; s++) {
-        double x = f->low + next_unit(&random) * (f->high - f->low), y = f->low + next_unit(&random) * (f->high - f->low);
+        double x = f->low + next_unit(&random) * (f->high - f->low),
+               y = f->low + next_unit(&random) * (f->high - f->low);
         shown = call(f, x, y);
         shown_float = call_float(f, (float)x, (float)y);
       }
@@ -70,8 +71,8 @@ int main(int argc, char** argv) {
       }
     }
     fesetround(FE_TONEAREST);
-    printf("%-10s %016" PRIx64 " %016" PRIx64 " %016" PRIx64 " %08" PRIx32 "\n", f->name, hash, hash_float, bits_of(shown),
-           bits_of_float(shown_float));
+    printf("%-10s %016" PRIx64 " %016" PRIx64 " %016" PRIx64 " %08" PRIx32 "\n", f->name, hash, hash_float,
+           bits_of(shown), bits_of_float(shown_float));
   }
 
   // Those with other shapes.
@@ -85,8 +86,8 @@ int main(int argc, char** argv) {
     sincos(x, &sine, &cosine);
     feclearexcept(FE_ALL_EXCEPT);
     printf("%a %d  %a %a  %a %d  %a %a  ", fraction, exponent, part, whole, rest, quotient & 7, sine, cosine);
-    printf("%a %a %a  %ld %lld %ld %d %d\n", fma(x, y, -1 / x), fmaf((float)x, (float)y, 0.1f), ldexp(y, -1060), lrint(x),
-           llround(x), lrintf((float)x), ilogb(x), fpclassify(ldexp(y, -1060)));
+    printf("%a %a %a  %ld %lld %ld %d %d\n", fma(x, y, -1 / x), fmaf((float)x, (float)y, 0.1f), ldexp(y, -1060),
+           lrint(x), llround(x), lrintf((float)x), ilogb(x), fpclassify(ldexp(y, -1060)));
   }
   fesetround(FE_TONEAREST);
   printf("%d %d %d\n", (int)lrint(2.5), (int)lrint(3.5), (int)lround(-2.5));

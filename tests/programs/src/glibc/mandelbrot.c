@@ -5,24 +5,24 @@
 
 enum { kWidth = 64, kHeight = 24, kSteps = 60, kGroup = 8 };
 
-#define LINE(type, suffix)                                                                             \
-  static void __attribute__((noinline)) line##suffix(type left, type step, type y, int32_t* counts) {  \
-    for (int start = 0; start < kWidth; start += kGroup) {                                             \
-      type cr[kGroup], zr[kGroup] = {0}, zi[kGroup] = {0};                                             \
-      int32_t count[kGroup] = {0};                                                                     \
-      for (int k = 0; k < kGroup; k++) cr[k] = left + step * (type)(start + k);                        \
-      for (int t = 0; t < kSteps; t++) {                                                               \
-        for (int k = 0; k < kGroup; k++) {                                                             \
-          type r2 = zr[k] * zr[k], i2 = zi[k] * zi[k];                                                 \
-          type next_r = r2 - i2 + cr[k], next_i = 2 * zr[k] * zi[k] + y;                               \
-          int inside = r2 + i2 <= 4;                                                                   \
-          zr[k] = inside ? next_r : zr[k];                                                             \
-          zi[k] = inside ? next_i : zi[k];                                                             \
-          count[k] += inside;                                                                          \
-        }                                                                                              \
-      }                                                                                                \
-      memcpy(counts + start, count, sizeof count);                                                     \
-    }                                                                                                  \
+#define LINE(type, suffix)                                                                            \
+  static void __attribute__((noinline)) line##suffix(type left, type step, type y, int32_t* counts) { \
+    for (int start = 0; start < kWidth; start += kGroup) {                                            \
+      type cr[kGroup], zr[kGroup] = {0}, zi[kGroup] = {0};                                            \
+      int32_t count[kGroup] = {0};                                                                    \
+      for (int k = 0; k < kGroup; k++) cr[k] = left + step * (type)(start + k);                       \
+      for (int t = 0; t < kSteps; t++) {                                                              \
+        for (int k = 0; k < kGroup; k++) {                                                            \
+          type r2 = zr[k] * zr[k], i2 = zi[k] * zi[k];                                                \
+          type next_r = r2 - i2 + cr[k], next_i = 2 * zr[k] * zi[k] + y;                              \
+          int inside = r2 + i2 <= 4;                                                                  \
+          zr[k] = inside ? next_r : zr[k];                                                            \
+          zi[k] = inside ? next_i : zi[k];                                                            \
+          count[k] += inside;                                                                         \
+        }                                                                                             \
+      }                                                                                               \
+      memcpy(counts + start, count, sizeof count);                                                    \
+    }                                                                                                 \
   }
 
 LINE(double, )

@@ -45,18 +45,18 @@ static void __attribute__((noinline)) reduce(const int16_t* x, const int16_t* y,
   above = count;
 }
 
-#define RUN(suffix, expression, format)                                                                 \
-  do {                                                                                                  \
-    for (int i = 0; i < kSize; i++)                                                                     \
-      for (int j = 0; j < kSize; j++) {                                                                 \
-        uint64_t r = next_random(&random);                                                              \
-        a_##suffix[i][j] = expression;                                                                  \
-        r = r >> 32 | r << 32;                                                                          \
-        b_##suffix[i][j] = expression;                                                                  \
-      }                                                                                                 \
-    multiply_##suffix();                                                                                \
+#define RUN(suffix, expression, format)                                                                        \
+  do {                                                                                                         \
+    for (int i = 0; i < kSize; i++)                                                                            \
+      for (int j = 0; j < kSize; j++) {                                                                        \
+        uint64_t r = next_random(&random);                                                                     \
+        a_##suffix[i][j] = expression;                                                                         \
+        r = r >> 32 | r << 32;                                                                                 \
+        b_##suffix[i][j] = expression;                                                                         \
+      }                                                                                                        \
+    multiply_##suffix();                                                                                       \
     printf("%-6s %016" PRIx64 " " format "\n", #suffix, hash_bytes(kHashStart, c_##suffix, sizeof c_##suffix), \
-           dot_##suffix(a_##suffix[0], b_##suffix[0], kSize * kSize));                                  \
+           dot_##suffix(a_##suffix[0], b_##suffix[0], kSize* kSize));                                          \
   } while (0)
 
 int main(int argc, char** argv) {

@@ -17,11 +17,20 @@ static void __attribute__((noinline))
 filter(int kind, const uint8_t* restrict row, const uint8_t* restrict up, uint8_t* restrict out) {
   const uint8_t *x = row + kPixel, *b = up + kPixel;
   switch (kind) {
-    case 0: for (int i = 0; i < kRow; i++) out[i] = x[i]; break;
-    case 1: for (int i = 0; i < kRow; i++) out[i] = (uint8_t)(x[i] - row[i]); break;
-    case 2: for (int i = 0; i < kRow; i++) out[i] = (uint8_t)(x[i] - b[i]); break;
-    case 3: for (int i = 0; i < kRow; i++) out[i] = (uint8_t)(x[i] - (row[i] + b[i]) / 2); break;
-    default: for (int i = 0; i < kRow; i++) out[i] = (uint8_t)(x[i] - paeth(row[i], b[i], up[i]));
+    case 0:
+      for (int i = 0; i < kRow; i++) out[i] = x[i];
+      break;
+    case 1:
+      for (int i = 0; i < kRow; i++) out[i] = (uint8_t)(x[i] - row[i]);
+      break;
+    case 2:
+      for (int i = 0; i < kRow; i++) out[i] = (uint8_t)(x[i] - b[i]);
+      break;
+    case 3:
+      for (int i = 0; i < kRow; i++) out[i] = (uint8_t)(x[i] - (row[i] + b[i]) / 2);
+      break;
+    default:
+      for (int i = 0; i < kRow; i++) out[i] = (uint8_t)(x[i] - paeth(row[i], b[i], up[i]));
   }
 }
 
@@ -30,11 +39,20 @@ undo(int kind, const uint8_t* restrict in, const uint8_t* restrict up, uint8_t* 
   uint8_t* x = row + kPixel;
   const uint8_t* b = up + kPixel;
   switch (kind) {
-    case 0: for (int i = 0; i < kRow; i++) x[i] = in[i]; break;
-    case 1: for (int i = 0; i < kRow; i++) x[i] = (uint8_t)(in[i] + row[i]); break;
-    case 2: for (int i = 0; i < kRow; i++) x[i] = (uint8_t)(in[i] + b[i]); break;
-    case 3: for (int i = 0; i < kRow; i++) x[i] = (uint8_t)(in[i] + (row[i] + b[i]) / 2); break;
-    default: for (int i = 0; i < kRow; i++) x[i] = (uint8_t)(in[i] + paeth(row[i], b[i], up[i]));
+    case 0:
+      for (int i = 0; i < kRow; i++) x[i] = in[i];
+      break;
+    case 1:
+      for (int i = 0; i < kRow; i++) x[i] = (uint8_t)(in[i] + row[i]);
+      break;
+    case 2:
+      for (int i = 0; i < kRow; i++) x[i] = (uint8_t)(in[i] + b[i]);
+      break;
+    case 3:
+      for (int i = 0; i < kRow; i++) x[i] = (uint8_t)(in[i] + (row[i] + b[i]) / 2);
+      break;
+    default:
+      for (int i = 0; i < kRow; i++) x[i] = (uint8_t)(in[i] + paeth(row[i], b[i], up[i]));
   }
 }
 

@@ -100,7 +100,8 @@ int main(int argc, char** argv) {
   char text[] = "the quick brown fox; jumps over, the lazy dog -- and 1 2 3 more";
   char *words[32], *state;
   size_t count = 0;
-  for (char* word = strtok_r(text, " ,;-", &state); word; word = strtok_r(NULL, " ,;-", &state)) words[count++] = strdup(word);
+  for (char* word = strtok_r(text, " ,;-", &state); word; word = strtok_r(NULL, " ,;-", &state))
+    words[count++] = strdup(word);
   qsort(words, count, sizeof *words, by_text);
   for (size_t i = 0; i < count; i++) {
     for (char* c = words[i]; *c; c++) *c = (char)((i + seed) % 2 ? toupper(*c) : *c);
@@ -108,8 +109,8 @@ int main(int argc, char** argv) {
     free(words[i]);
   }
   putchar('\n');
-  printf("%s %zu %zu %s\n", strstr("haystack with a needle in it", "needle"), strspn("aabbcc", "ab"), strcspn("hello", "lo"),
-         strpbrk("key=value", "=:"));
+  printf("%s %zu %zu %s\n", strstr("haystack with a needle in it", "needle"), strspn("aabbcc", "ab"),
+         strcspn("hello", "lo"), strpbrk("key=value", "=:"));
 
   jump();
   int n1, n2;
@@ -130,7 +131,8 @@ int main(int argc, char** argv) {
   strftime(line, sizeof line, "%Y-%m-%d %H:%M:%S %A week %U day %j", &parts);
   printf("%s %d\n", line, timegm(&parts) == moment);
 
-  for (int i = 0; i < 60; i++) printf("%04d %s %*.*f|", i, "a line that fills the buffer of stdout again and again", 9, i % 6, i * 1.37);
+  for (int i = 0; i < 60; i++)
+    printf("%04d %s %*.*f|", i, "a line that fills the buffer of stdout again and again", 9, i % 6, i * 1.37);
   puts("");
   fprintf(stderr, "to standard error %d\n", (int)(seed % 10));
   char* grown = NULL;
