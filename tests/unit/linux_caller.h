@@ -30,7 +30,7 @@ constexpr uint64_t kCode = 0x401000, kData = 0x410000, kDataEnd = 0x413000;
 enum Number : uint64_t {
   kIoctl = 29, kRead63 = 63, kWrite64 = 64, kReadv = 65, kWritev = 66, kOpenat = 56, kExit = 93, kExitGroup = 94,
   kSetTidAddress = 96, kSetRobustList = 99, kClockGettime = 113, kClockGetres = 114, kUname = 160, kGettimeofday = 169,
-  kGetpid = 172, kGetuid = 174, kGettid = 178, kBrkCall = 214, kMmap = 222, kGetrandom = 278,
+  kGetpid = 172, kGetuid = 174, kGettid = 178, kBrkCall = 214, kMmap = 222, kGetrandom = 278, kStatx = 291,
 };
 // clang-format on
 
