@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is not compared with an oracle, and why: exclusions.inc for Unicorn, exclusions_qemu.inc for QEMU. The lists must
-// stay true for the version that is asked.
+// What is not compared with an oracle, and why: exclusions.inc for Unicorn, exclusions_qemu.inc for QEMU. The lists
+// must stay true for the version that is asked.
 #pragma once
 
 #include <compare>

@@ -24,7 +24,7 @@ constexpr uint64_t kCells = 0x590000;      // 16 bytes for each HLT
 constexpr uint64_t kStarts = 0x620000;     // 2 words for each block
 constexpr uint64_t kRecords = 0x1000000;
 constexpr uint64_t kOutput = 0x10000000;
-constexpr uint64_t kEndStride = 16, kStartStride = 8;
+constexpr uint64_t kEndStride = 16;
 constexpr size_t kMostEnds = (kCells - kEnds) / kEndStride;
 
 /// The row's word with these fields, the others 0.

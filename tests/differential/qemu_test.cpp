@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random instructions and random straight-line blocks on myriarm and in QEMU's user mode: the same registers, flags and
-// memory. Floating point, AdvSIMD and cryptography above all, in every mode of FPCR. Cases that fault here are not given
-// to QEMU, nor are branches, exclusives and system instructions generated: Unicorn has those.
+// memory. Floating point, AdvSIMD and cryptography above all, in every mode of FPCR. Cases that fault here are not
+// given to QEMU, nor are branches, exclusives and system instructions generated: Unicorn has those.
 #include <malloc.h>
 
 #include <algorithm>

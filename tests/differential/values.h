@@ -18,7 +18,7 @@ constexpr uint32_t fpcr_mode(uint64_t fpcr) {
 }
 /// Zero once in four times, else any mode.
 uint64_t random_fpcr(Random& random);
-/// Zero every other time, else any of QC, IDC, IXC, UFC, OFC, DZC and IOC.
+/// Zero, or IXC, or any of QC, IDC, IXC, UFC, OFC, DZC and IOC.
 uint64_t random_fpsr(Random& random);
 
 /// All SIMD&FP registers of a lane, low half first, and integers that are near the limits of conversions.
