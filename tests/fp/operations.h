@@ -47,11 +47,10 @@ inline std::vector<uint32_t> under(std::initializer_list<uint32_t> bits, bool ro
   return list;
 }
 
-/// What matters to arithmetic of one width: flushing and default NaNs, each bit alone, all, and those that must not matter.
+/// What matters to arithmetic of one width: flushing and default NaNs, and all other bits, which must not matter.
 inline std::vector<uint32_t> arithmetic_controls(int width, bool rounds = true) {
-  uint32_t flush = width == 16 ? kFlush16 : kFlush, other = width == 16 ? kFlush : kFlush16;
-  return under({0, flush, kDefaultNan, flush | other | kDefaultNan | kAlternativeHalf, other | kAlternativeHalf},
-               rounds);
+  uint32_t flush = width == 16 ? kFlush16 : kFlush, others = (flush ^ kFlush ^ kFlush16) | kAlternativeHalf;
+  return under({0, flush, kDefaultNan, flush | kDefaultNan, others, flush | kDefaultNan | others}, rounds);
 }
 
 }  // namespace myriarm::fp

@@ -50,8 +50,13 @@ void append_format(std::vector<Operation>& list) {
     each_number(Format(N), level, sink);
     each_narrowing(Format(N), Format(M), level, sink);
   };
-  auto controls = under({0, kFlush, kFlush16, kDefaultNan, kAlternativeHalf, kFlush | kAlternativeHalf,
-                         kDefaultNan | kAlternativeHalf, kFlush | kFlush16 | kDefaultNan | kAlternativeHalf});
+  std::vector<uint32_t> controls;
+  for (uint32_t flush : {0u, u32{kFlush}, u32{kFlush16}, u32{kFlush | kFlush16}}) {
+    for (uint32_t control :
+         under({flush, flush | kDefaultNan, flush | kAlternativeHalf, flush | kDefaultNan | kAlternativeHalf})) {
+      controls.push_back(control);
+    }
+  }
   std::function<Operands(Random&)> edges;
   if (N == 64 && M == 32) edges = [](Random& random) { return edge_narrowing(Format(N), Format(M), random); };
   if (N == 32 && M == 64) edges = [](Random& random) { return edge_number(Format(N), random); };
@@ -85,13 +90,12 @@ void append_to_integer(std::vector<Operation>& list) {
            [=](const Operands& o, Oracle& mpfr) { return mpfr.to_fixed(N, M, o.a, 0, is_unsigned, r.theirs); }, edges});
     }
     auto fixed = [=](int level, const Sink& sink) {
-      u64 bits = 0;
+      u64 turn = 0;
       each_number(Format(N), level, [&](const Operands& o) {
-        bits = level > 1 ? 1 : bits % M + 1;
-        do sink({o.a, bits});
-        while (level > 1 && ++bits <= M);
+        bool all = N == 16 && level > 1;
+        for (u64 i = 0; i < (all ? M : 1); i++) sink({o.a, turn++ % M + 1});
       });
-      for (bits = 1; bits <= M; bits++) {
+      for (u64 bits = 1; bits <= M; bits++) {
         for (u64 a : hard_numbers(Format(N), 1)) sink({a, bits});
       }
     };
@@ -113,14 +117,15 @@ template <int M, int N>
 void append_from_integer(std::vector<Operation>& list) {
   for (bool is_unsigned : {false, true}) {
     auto integers = [](int level, const Sink& sink) {
-      u64 bits = 0;
+      u64 turn = 0;
       each_integer(level, [&](const Operands& o) {
         sink({o.a, 0});
-        sink({o.a, bits = bits % M + 1});
-        for (u64 i = 1; level > 1 && i <= M; i++) sink({o.a, i});
+        for (u64 i = 0; i < (level > 1 ? M : 1); i++) sink({o.a, turn++ % M + 1});
       });
       if (M == 16) {
-        for (u64 i = 0; i < 0x10000; i++) sink({i, (i >> (level > 1 ? 0 : 4)) % (M + 1)});
+        for (u64 i = 0; i < 0x10000; i++) {
+          for (u64 bits = 0; bits <= M; bits += level > 1 ? 1 : M / 2) sink({i, bits});
+        }
       }
     };
     std::function<Operands(Random&)> edges;
