@@ -25,13 +25,17 @@ constexpr int kOutOfMemoryStatus = kSignalStatus + SIGKILL;
 constexpr int kUnservedStatus = 1;
 constexpr size_t kMostGroups = 10;
 
-const char* signal_name(int number) {
+std::string signal_name(int number) {
   switch (number) {
     case SIGSEGV: return "SIGSEGV";
     case SIGBUS: return "SIGBUS";
     case SIGILL: return "SIGILL";
     case SIGTRAP: return "SIGTRAP";
-    default: return "a signal";
+    case SIGABRT: return "SIGABRT";
+    case SIGFPE: return "SIGFPE";
+    case SIGTERM: return "SIGTERM";
+    case SIGKILL: return "SIGKILL";
+    default: return fmt::format("signal {}", number);
   }
 }
 
@@ -42,7 +46,10 @@ std::string_view text_of(const std::vector<uint8_t>& bytes) {
 /// How a lane ended, without what differs between lanes that ended alike.
 std::string verdict(const LaneOutcome& outcome) {
   std::string text = name(outcome.stop.reason);
-  if (outcome.stop.reason == StopReason::exited) return fmt::format("exited with {}", outcome.exit_status);
+  if (outcome.stop.reason == StopReason::exited) {
+    return outcome.signal ? fmt::format("ended itself with {}", signal_name(outcome.signal))
+                          : fmt::format("exited with {}", outcome.exit_status);
+  }
   if (outcome.stop.reason == StopReason::fault) text += fmt::format(" ({})", name(outcome.stop.fault));
   if (outcome.signal) text += fmt::format(", {}", signal_name(outcome.signal));
   return text;
@@ -153,7 +160,7 @@ void write_json(const Run& run, bool registers, std::FILE* to) {
         {"lane", lane},      {"stop", name(end.stop.reason)}, {"exit_status", nullptr},
         {"signal", nullptr}, {"instructions", counts[lane]},  {"pc", hex(pcs[lane])},
     };
-    if (end.stop.reason == StopReason::exited) entry["exit_status"] = end.exit_status;
+    if (end.stop.reason == StopReason::exited && !end.signal) entry["exit_status"] = end.exit_status;
     if (end.signal) entry["signal"] = end.signal;
     if (registers) {
       ordered_json values;
@@ -229,7 +236,7 @@ void print_summary(const Run& run) {
     where += fmt::format(", word {:#010x} {}", end.stop.address,
                          disassemble(static_cast<uint32_t>(end.stop.address), fleet.get(Field::pc, 0)));
   }
-  if (end.stop.reason != StopReason::exited) line("ended by", fmt::format("{}, {}", verdict(end), where));
+  if (end.stop.reason != StopReason::exited || end.signal) line("ended by", fmt::format("{}, {}", verdict(end), where));
 }
 
 void print_registers(const Run& run) {

@@ -40,13 +40,19 @@ struct LinuxOptions {
   uint64_t output_limit = uint64_t{1} << 30;
 };
 
+/// Stop::detail of a lane that exited is its exit status, 0 to 255, or this and the number of the signal that the process
+/// ended itself with, as abort() does.
+constexpr uint32_t kKilledStatus = 0x100;
+
 /// What became of one lane.
 struct LaneOutcome {
-  Stop stop;             ///< reason exited: detail is the exit status
+  Stop stop;             ///< reason exited: detail is the exit status; see kKilledStatus
   int exit_status = -1;  ///< 0 to 255 if it exited, else -1
-  int signal = 0;        ///< the signal Linux would have sent: SIGSEGV, SIGBUS, SIGILL, SIGTRAP; 0 for none
+  /// The signal that ended it: SIGSEGV, SIGBUS, SIGILL, SIGTRAP for a fault, as Linux would have sent, or what the
+  /// process sent itself; 0 for none.
+  int signal = 0;
 };
-/// The signal that Linux sends to a process that does what this stop says; 0 for none.
+/// The signal that ends a process that does what this stop says; 0 for none.
 int linux_signal(const Stop& stop);
 
 struct LinuxProgress {

@@ -32,7 +32,7 @@ enum class FaultKind : uint8_t {
 struct Stop {
   StopReason reason = StopReason::none;
   FaultKind fault = FaultKind::none;
-  uint32_t detail = 0;   ///< imm16 of SVC, BRK, HLT; the exit status of an exited lane
+  uint32_t detail = 0;   ///< imm16 of SVC, BRK, HLT; the exit status of an exited lane (linux.h)
   uint64_t address = 0;  ///< fault: the first inaccessible byte; undefined: the instruction word
 };
 

@@ -32,7 +32,7 @@ class Stop(NamedTuple):
     fault: FaultKind
     """for reason fault, what was wrong"""
     detail: int
-    """imm16 of SVC, BRK, HLT; the exit status of an exited lane"""
+    """imm16 of SVC, BRK, HLT; of an exited lane its exit status, or 256 and the signal that it ended itself with"""
     address: int
     """fault: the first inaccessible byte; undefined: the instruction word"""
 
@@ -117,7 +117,7 @@ class Outcome:
     exit_status: int
     """0 to 255 if it exited, else -1"""
     signal: int
-    """the number of the signal that Linux would have sent; 0 for none"""
+    """the number of the signal that ended it, a fault's or one that it sent itself; 0 for none"""
 
     def __iter__(self) -> Any:
         return iter((self.stop, self.exit_status, self.signal))

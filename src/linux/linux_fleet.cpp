@@ -39,6 +39,7 @@ int linux_signal(const Stop& stop) {
     case StopReason::undefined:
     case StopReason::halt: return SIGILL;  // HLT is undefined without a debugger
     case StopReason::breakpoint: return SIGTRAP;
+    case StopReason::exited: return stop.detail & kKilledStatus ? static_cast<int>(stop.detail & 0xff) : 0;
     default: return 0;
   }
 }
@@ -170,8 +171,10 @@ LaneOutcome LinuxFleet::outcome(uint32_t lane) const {
   impl_->check_lane(lane);
   LaneOutcome outcome;
   outcome.stop = impl_->fleet.stops()[lane];
-  if (outcome.stop.reason == StopReason::exited) outcome.exit_status = static_cast<int>(outcome.stop.detail);
   outcome.signal = linux_signal(outcome.stop);
+  if (outcome.stop.reason == StopReason::exited && !outcome.signal) {
+    outcome.exit_status = static_cast<int>(outcome.stop.detail);
+  }
   return outcome;
 }
 

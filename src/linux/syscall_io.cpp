@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // read, readv, write, writev: standard input is a given file, standard output and error are kept a lane or passed
-// through. Descriptors 0, 1 and 2 are all there is.
+// through.
 #include <poll.h>
 #include <unistd.h>
 
@@ -23,9 +23,6 @@ uint64_t word_at(std::span<const uint8_t> bytes, size_t offset) {
   std::memcpy(&value, bytes.data() + offset, sizeof value);
   return value;
 }
-
-/// The descriptor of a call; Linux looks at 32 bits of it.
-uint32_t descriptor(uint64_t argument) { return static_cast<uint32_t>(argument); }
 
 }  // namespace
 
@@ -76,7 +73,7 @@ void SyscallServer::put_out(std::span<const Piece> pieces) {
     Call* call = pieces[i].call;
     const Lane& lane = lanes_[call->lane];
     bool passes = pass_output_ && call->lane == 0;
-    uint64_t kept = passes ? 0 : lane.output[descriptor(call->arguments[0]) - 1].size();
+    uint64_t kept = passes ? 0 : lane.output[stream_of(*call, call->arguments[0]) - 1].size();
     uint64_t space = passes ? kMostBytes : output_share_ - std::min(output_share_, kept);
     uint64_t moved = 0;
     int64_t error = 0;
@@ -100,19 +97,19 @@ void SyscallServer::put_out(std::span<const Piece> pieces) {
 }
 
 void SyscallServer::emit(Call& call, std::span<const uint8_t> bytes) {
-  uint32_t stream = descriptor(call.arguments[0]);
+  const int stream = stream_of(call, call.arguments[0]);
   if (!pass_output_ || call.lane != 0) {
     auto& kept = lanes_[call.lane].output[stream - 1];
     kept.insert(kept.end(), bytes.begin(), bytes.end());
     return;
   }
   while (!bytes.empty() && call.result >= 0) {
-    ssize_t n = ::write(static_cast<int>(stream), bytes.data(), bytes.size());
+    ssize_t n = ::write(stream, bytes.data(), bytes.size());
     if (n >= 0) {
       bytes = bytes.subspan(static_cast<size_t>(n));
     } else if (errno == EAGAIN) {
       // The host's descriptor does not block; to the guest it does.
-      pollfd ready = {static_cast<int>(stream), POLLOUT, 0};
+      pollfd ready = {stream, POLLOUT, 0};
       poll(&ready, 1, -1);
     } else if (errno != EINTR) {
       call.result = -errno;
@@ -141,37 +138,23 @@ void SyscallServer::take_in(std::span<const Piece> pieces) {
 
 namespace {
 
-/// Calls on a descriptor that `good` accepts; the others fail with EBADF.
-template <class Calls, class Good>
-auto with_descriptor(Calls calls, Good good) {
-  std::vector<typename Calls::value_type> kept;
-  for (auto call : calls) {
-    if (good(descriptor(call->arguments[0]))) kept.push_back(call);
+bool is_input(int stream) { return stream == 0; }
+bool is_output(int stream) { return stream == 1 || stream == 2; }
+
+}  // namespace
+
+std::vector<SyscallServer::Call*> SyscallServer::with_stream(Calls calls, bool (*good)(int)) const {
+  std::vector<Call*> kept;
+  for (Call* call : calls) {
+    if (good(stream_of(*call, call->arguments[0]))) kept.push_back(call);
     else call->result = -EBADF;
   }
   return kept;
 }
-bool is_input(uint32_t fd) { return fd == 0; }
-bool is_output(uint32_t fd) { return fd == 1 || fd == 2; }
-bool is_open(uint32_t fd) { return fd <= 2; }
 
-}  // namespace
-
-void SyscallServer::write(Calls calls) { put_out(single_pieces(with_descriptor(calls, is_output))); }
-void SyscallServer::writev(Calls calls) { put_out(vector_pieces(with_descriptor(calls, is_output))); }
-void SyscallServer::read(Calls calls) { take_in(single_pieces(with_descriptor(calls, is_input))); }
-void SyscallServer::readv(Calls calls) { take_in(vector_pieces(with_descriptor(calls, is_input))); }
-
-void SyscallServer::ioctl(Calls calls) {
-  // What isatty() and a C library's start ask; the descriptors are no terminals.
-  constexpr uint32_t kGetTerminal = 0x5401, kGetWindowSize = 0x5413;  // TCGETS, TIOCGWINSZ
-  std::vector<Call*> others;
-  for (Call* call : with_descriptor(calls, is_open)) {
-    auto request = static_cast<uint32_t>(call->arguments[1]);
-    if (request == kGetTerminal || request == kGetWindowSize) call->result = -ENOTTY;
-    else others.push_back(call);
-  }
-  if (!others.empty()) unimplemented(others);
-}
+void SyscallServer::write(Calls calls) { put_out(single_pieces(with_stream(calls, is_output))); }
+void SyscallServer::writev(Calls calls) { put_out(vector_pieces(with_stream(calls, is_output))); }
+void SyscallServer::read(Calls calls) { take_in(single_pieces(with_stream(calls, is_input))); }
+void SyscallServer::readv(Calls calls) { take_in(vector_pieces(with_stream(calls, is_input))); }
 
 }  // namespace myriarm::linux_process

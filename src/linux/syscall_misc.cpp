@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls that are not input or output: memory, time, randomness, identity, the end of a process.
+// System calls without a subject of their own: randomness, identity, resources, the end of a process.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -9,32 +9,6 @@
 #include "linux/syscall_server.h"
 
 namespace myriarm::linux_process {
-namespace {
-
-// Guest time: a retired instruction is a nanosecond, and the wall clock starts at 2024-01-01 00:00:00 UTC.
-constexpr uint64_t kEpochSeconds = 1'704'067'200;
-constexpr uint64_t kNanoseconds = 1'000'000'000;
-
-enum Clock : uint32_t { kRealtime = 0, kRealtimeCoarse = 5, kBoottimeAlarm = 9, kRealtimeAlarm = 8, kTai = 11 };
-
-bool clock_exists(uint64_t clock) {
-  auto id = static_cast<uint32_t>(clock);
-  return id <= kBoottimeAlarm || id == kTai;
-}
-bool clock_has_date(uint64_t clock) {
-  auto id = static_cast<uint32_t>(clock);
-  return id == kRealtime || id == kRealtimeCoarse || id == kRealtimeAlarm || id == kTai;
-}
-
-/// Two words as they lie in memory: struct timespec, timeval, timezone.
-std::array<uint8_t, 16> word_pair(uint64_t first, uint64_t second) {
-  std::array<uint8_t, 16> bytes;
-  std::memcpy(bytes.data(), &first, 8);
-  std::memcpy(bytes.data() + 8, &second, 8);
-  return bytes;
-}
-
-}  // namespace
 
 void SyscallServer::unimplemented(Calls calls) {
   // A guest may try every number there is; the report stays short.
@@ -48,77 +22,10 @@ void SyscallServer::unimplemented(Calls calls) {
   }
 }
 
-void SyscallServer::brk(Calls calls) {
-  auto page_up = [](uint64_t address) { return (address + kPageBytes - 1) & ~(kPageBytes - 1); };
-  struct Change {
-    std::vector<uint32_t> lanes;
-    std::vector<std::pair<Call*, uint64_t>> breaks;  // as they were
-  };
-  std::map<std::pair<uint64_t, uint64_t>, Change> changes;  // by old and new end in pages
-  for (Call* call : calls) {
-    Lane& lane = lanes_[call->lane];
-    uint64_t wanted = call->arguments[0];
-    if (wanted >= break_start_ && wanted <= heap_limit_) {
-      if (page_up(wanted) != page_up(lane.break_end)) {
-        Change& change = changes[{page_up(lane.break_end), page_up(wanted)}];
-        change.lanes.push_back(call->lane);
-        change.breaks.push_back({call, lane.break_end});
-      }
-      lane.break_end = wanted;
-    }
-    call->result = static_cast<int64_t>(lane.break_end);
-  }
-  for (const auto& [ends, change] : changes) {
-    auto [before, after] = ends;
-    try {
-      if (after > before) fleet_.map(change.lanes, before, after - before, kRead | kWrite);
-      else fleet_.map(change.lanes, after, before - after, 0);
-    } catch (const DeviceError&) {
-      // The pool is spent. A break that did not move is how Linux says so; pages that were to go may as well stay,
-      // since they are mapped anew before the break is above them again.
-      if (after < before) continue;
-      for (auto [call, old_break] : change.breaks) {
-        lanes_[call->lane].break_end = old_break;
-        call->result = static_cast<int64_t>(old_break);
-      }
-    }
-  }
-}
-
 void SyscallServer::exit(Calls calls) {
   for (Call* call : calls) {
     call->ended = true;
-    call->result = static_cast<int64_t>(call->arguments[0] & 0xff);
-  }
-}
-
-void SyscallServer::clock_gettime(Calls calls) {
-  for (Call* call : calls) {
-    if (!clock_exists(call->arguments[0])) {
-      call->result = -EINVAL;
-      continue;
-    }
-    uint64_t seconds = call->instructions / kNanoseconds + (clock_has_date(call->arguments[0]) ? kEpochSeconds : 0);
-    auto time = word_pair(seconds, call->instructions % kNanoseconds);
-    call->result = store_all(*call, call->arguments[1], time) ? 0 : -EFAULT;
-  }
-}
-
-void SyscallServer::clock_getres(Calls calls) {
-  for (Call* call : calls) {
-    if (!clock_exists(call->arguments[0])) call->result = -EINVAL;
-    else if (call->arguments[1] == 0) call->result = 0;
-    else call->result = store_all(*call, call->arguments[1], word_pair(0, 1)) ? 0 : -EFAULT;
-  }
-}
-
-void SyscallServer::gettimeofday(Calls calls) {
-  for (Call* call : calls) {
-    auto time = word_pair(kEpochSeconds + call->instructions / kNanoseconds, call->instructions % kNanoseconds / 1000);
-    auto zone = std::array<uint8_t, 8>{};  // minutes west of Greenwich, kind of daylight saving
-    bool good = (call->arguments[0] == 0 || store_all(*call, call->arguments[0], time)) &&
-                (call->arguments[1] == 0 || store_all(*call, call->arguments[1], zone));
-    call->result = good ? 0 : -EFAULT;
+    call->status = static_cast<uint32_t>(call->arguments[0] & 0xff);
   }
 }
 
@@ -175,6 +82,78 @@ void SyscallServer::user_id(Calls calls) {
 }
 void SyscallServer::zero(Calls calls) {
   for (Call* call : calls) call->result = 0;
+}
+/// Calls that kernels without an option, or older ones, answer like this: a C library does without.
+void SyscallServer::not_offered(Calls calls) {
+  for (Call* call : calls) call->result = -ENOSYS;
+}
+
+/// Stores a struct rlimit; returns the call's result.
+int64_t SyscallServer::resource_limits(Call& call, uint64_t resource, uint64_t address) {
+  // clang-format off
+  enum Resource : uint32_t { kStackBytes = 3, kCoreBytes = 4, kProcesses = 6, kOpenFiles = 7, kLockedBytes = 8,
+                             kPendingSignals = 11, kQueueBytes = 12, kNice = 13, kRealtimePriority = 14, kResources = 16 };
+  // clang-format on
+  constexpr uint64_t kEndless = ~uint64_t{0};
+  std::array<uint64_t, 2> limits = {kEndless, kEndless};  // now, and the most
+  switch (static_cast<uint32_t>(resource)) {
+    case kStackBytes: limits = {stack_bytes_, stack_bytes_}; break;
+    case kOpenFiles: limits = {kMostFiles, kMostFiles}; break;
+    case kProcesses: limits = {1, 1}; break;
+    case kCoreBytes:
+    case kLockedBytes:
+    case kPendingSignals:
+    case kQueueBytes:
+    case kNice:
+    case kRealtimePriority: limits = {0, 0}; break;
+    default:
+      if (static_cast<uint32_t>(resource) >= kResources) return -EINVAL;
+  }
+  std::array<uint8_t, sizeof limits> bytes;
+  std::memcpy(bytes.data(), limits.data(), sizeof limits);
+  return address == 0 || store_all(call, address, bytes) ? 0 : -EFAULT;
+}
+
+void SyscallServer::getrlimit(Calls calls) {
+  for (Call* call : calls) {
+    call->result = call->arguments[1] ? resource_limits(*call, call->arguments[0], call->arguments[1]) : -EFAULT;
+  }
+}
+
+void SyscallServer::prlimit64(Calls calls) {
+  gather_more_arguments(calls);
+  std::vector<Call*> setting;
+  for (Call* call : calls) {
+    const auto process = static_cast<uint32_t>(call->arguments[0]);
+    if (process != 0 && process != kProcessId) call->result = -ESRCH;
+    else if (call->arguments[2] != 0) setting.push_back(call);
+    else call->result = resource_limits(*call, call->arguments[1], call->arguments[3]);
+  }
+  if (!setting.empty()) unimplemented(setting);
+}
+
+void SyscallServer::sched_getaffinity(Calls calls) {
+  constexpr uint64_t kMaskBytes = 8;
+  constexpr std::array<uint8_t, kMaskBytes> mask = {1};  // processor 0
+  for (Call* call : calls) {
+    const auto process = static_cast<uint32_t>(call->arguments[0]), size = static_cast<uint32_t>(call->arguments[1]);
+    if (size < kMaskBytes || size % kMaskBytes != 0) call->result = -EINVAL;
+    else if (process != 0 && process != kProcessId) call->result = -ESRCH;
+    else call->result = store_all(*call, call->arguments[2], mask) ? static_cast<int64_t>(kMaskBytes) : -EFAULT;
+  }
+}
+
+void SyscallServer::sysinfo(Calls calls) {
+  for (Call* call : calls) {
+    std::array<uint64_t, 14> info = {};
+    info[0] = nanoseconds(*call) / 1'000'000'000;     // uptime
+    info[4] = info[5] = window_end_ - window_begin_;  // totalram, freeram
+    info[10] = 1;                                     // procs
+    info[13] = 1;                                     // mem_unit
+    std::array<uint8_t, sizeof info> bytes;
+    std::memcpy(bytes.data(), info.data(), sizeof info);
+    call->result = store_all(*call, call->arguments[0], bytes) ? 0 : -EFAULT;
+  }
 }
 
 }  // namespace myriarm::linux_process

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The batch: from stopped lanes to calls, to their handlers, and back. What the calls do is in syscall_io.cpp and
-// syscall_misc.cpp.
+// The batch: from stopped lanes to calls, to their handlers, and back; and guest memory as handlers see it.
 #include "linux/syscall_server.h"
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 
 namespace myriarm::linux_process {
 namespace {
@@ -13,56 +13,31 @@ namespace {
 constexpr uint64_t kBatchBytes = uint64_t{64} << 20;
 constexpr uint64_t kSmallestShare = 65536;
 
-constexpr uint64_t page_down(uint64_t address) { return address & ~(kPageBytes - 1); }
-constexpr uint64_t page_up(uint64_t address) { return page_down(address + kPageBytes - 1); }
+/// As the link /proc/self/exe shows it.
+std::string absolute_path(const std::string& name) {
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::absolute(name, error);
+  if (!error) path = std::filesystem::weakly_canonical(path, error);
+  return error ? name : path.string();
+}
 
 }  // namespace
 
-AddressRanges::AddressRanges(const Program& program) {
-  std::vector<uint64_t> edges;
-  for (const Segment& s : program.segments) {
-    edges.push_back(page_down(s.address));
-    edges.push_back(page_up(s.address + s.size));
-  }
-  std::sort(edges.begin(), edges.end());
-  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
-  for (size_t i = 1; i < edges.size(); i++) {
-    uint32_t permissions = 0;
-    for (const Segment& s : program.segments) {
-      if (page_down(s.address) <= edges[i - 1] && edges[i] <= page_up(s.address + s.size)) permissions |= s.permissions;
-    }
-    if (permissions) ranges_.push_back({edges[i - 1], edges[i], permissions});
-  }
-}
-
-uint64_t AddressRanges::accessible(uint64_t address, uint64_t size, uint32_t permission, uint64_t heap,
-                                   uint64_t heap_end) const {
-  uint64_t at = address;
-  uint64_t end = size > ~address ? ~uint64_t{0} : address + size;
-  while (at < end) {
-    if (at >= heap && at < heap_end) {
-      at = heap_end;
-      continue;
-    }
-    auto range = std::upper_bound(ranges_.begin(), ranges_.end(), at,
-                                  [](uint64_t value, const Range& r) { return value < r.end; });
-    if (range == ranges_.end() || at < range->begin || !(range->permissions & permission)) break;
-    at = range->end;
-  }
-  return std::min(at, end) - address;
-}
-
 SyscallServer::SyscallServer(Fleet& fleet, const ProcessLayout& layout, const LinuxOptions& options)
     : fleet_(fleet),
-      ranges_(layout.program),
+      window_begin_(fleet.memory_begin()),
+      window_end_(fleet.memory_end()),
       break_start_(layout.break_start),
       heap_limit_(layout.heap_limit),
+      stack_bytes_(layout.window_end - layout.heap_limit - kPageBytes),
+      program_file_(absolute_path(layout.program.name)),
       input_(options.standard_input),
       seed_(options.seed),
       pass_output_(options.pass_output),
       output_share_(std::max(options.output_limit / fleet.lanes(), kSmallestShare)),
       lanes_(fleet.lanes()) {
-  for (Lane& lane : lanes_) lane.break_end = break_start_;
+  const Space space = share({layout.program, break_start_});
+  for (Lane& lane : lanes_) lane.space = space;
 }
 
 const std::map<uint32_t, SyscallServer::Row>& SyscallServer::rows() {
@@ -85,7 +60,7 @@ std::vector<uint32_t> SyscallServer::serve(std::span<const uint32_t> lanes) {
   };
   for (size_t i = 0; i < calls.size(); i++) calls[i].lane = lanes[i];
   gather(x(8), [](Call& c, uint64_t v) { c.number = static_cast<uint32_t>(v); });  // Linux reads w8
-  for (unsigned a = 0; a < std::size(calls[0].arguments); a++) {
+  for (unsigned a = 0; a < kFirstArguments; a++) {
     gather(x(a), [a](Call& c, uint64_t v) { c.arguments[a] = v; });
   }
   gather(Field::instructions, [](Call& c, uint64_t v) { c.instructions = v; });
@@ -104,7 +79,7 @@ std::vector<uint32_t> SyscallServer::serve(std::span<const uint32_t> lanes) {
   for (const Call& call : calls) {
     if (call.ended) {
       ended.push_back(call.lane);
-      exits.push_back({StopReason::exited, FaultKind::none, static_cast<uint32_t>(call.result), 0});
+      exits.push_back({StopReason::exited, FaultKind::none, call.status, 0});
       continue;
     }
     answered.push_back(call.lane);
@@ -121,8 +96,18 @@ std::vector<uint32_t> SyscallServer::serve(std::span<const uint32_t> lanes) {
   return resumed;
 }
 
+void SyscallServer::gather_more_arguments(Calls calls) const {
+  std::vector<uint32_t> lanes;
+  for (const Call* call : calls) lanes.push_back(call->lane);
+  std::vector<uint64_t> values(lanes.size());
+  for (unsigned a = kFirstArguments; a < kArguments; a++) {
+    fleet_.get(x(a), lanes, values);
+    for (size_t i = 0; i < calls.size(); i++) calls[i]->arguments[a] = values[i];
+  }
+}
+
 uint64_t SyscallServer::accessible(uint32_t lane, uint64_t address, uint64_t size, uint32_t permission) const {
-  return ranges_.accessible(address, size, permission, break_start_, page_up(lanes_[lane].break_end));
+  return lanes_[lane].space->accessible(address, size, permission);
 }
 
 void SyscallServer::fetch(std::vector<Transfer>& transfers,
@@ -142,6 +127,23 @@ void SyscallServer::fetch(std::vector<Transfer>& transfers,
       use(first, std::span(buffer).subspan(transfers[first].offset, transfers[first].size));
     }
   }
+}
+
+std::vector<SyscallServer::Call*> SyscallServer::fetch_structures(
+    Calls calls, unsigned argument, uint32_t size, const std::function<void(Call&, std::span<const uint8_t>)>& use) {
+  std::vector<Call*> readable;
+  std::vector<Transfer> transfers;
+  for (Call* call : calls) {
+    const uint64_t address = call->arguments[argument];
+    if (accessible(call->lane, address, size, kRead) == size) {
+      transfers.push_back({call->lane, size, address, 0});
+      readable.push_back(call);
+    } else {
+      call->result = -EFAULT;
+    }
+  }
+  fetch(transfers, [&](size_t index, std::span<const uint8_t> bytes) { use(*readable[index], bytes); });
+  return readable;
 }
 
 bool SyscallServer::store_all(Call& call, uint64_t address, std::span<const uint8_t> bytes) {

@@ -1,37 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers the system calls of all stopped lanes in one batch: registers are gathered once a field, guest memory is
 // read and written in few large transfers, whatever the number of lanes.
+// A file a subject: syscall_memory.cpp, syscall_io.cpp (reading and writing), syscall_files.cpp (the rest about
+// descriptors), syscall_time.cpp, syscall_signals.cpp, syscall_misc.cpp.
 // A handler gets every call of its kind at once and leaves a result in each; what it wants written to guest memory
 // it queues. Results are what Linux on AArch64 gives, errors as -errno.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "linux/address_space.h"
 #include "linux/process_layout.h"
 #include "myriarm/linux.h"
 
 namespace myriarm::linux_process {
-
-/// Ranges of guest memory and what the guest may do with them, for pointers that it hands to system calls.
-class AddressRanges {
- public:
-  /// `program` with the permissions of pages, which segments may share.
-  explicit AddressRanges(const Program& program);
-  /// How many of `size` bytes at `address` allow `permission`, from the start. The heap is [heap, heap_end).
-  uint64_t accessible(uint64_t address, uint64_t size, uint32_t permission, uint64_t heap, uint64_t heap_end) const;
-
- private:
-  struct Range {
-    uint64_t begin, end;
-    uint32_t permissions;
-  };
-  std::vector<Range> ranges_;  // by rising address, apart
-};
 
 class SyscallServer {
  public:
@@ -49,19 +39,42 @@ class SyscallServer {
   const std::map<std::string, uint64_t>& unimplemented_calls() const { return unimplemented_; }
 
  private:
+  static constexpr size_t kArguments = 6, kFirstArguments = 3;
+  static constexpr uint64_t kAddressLimit = uint64_t{1} << 48;
+  static constexpr uint64_t kMostFiles = 1024;  // RLIMIT_NOFILE
+  using Space = std::shared_ptr<const AddressSpace>;
+  struct ByValue {
+    bool operator()(const Space& a, const Space& b) const { return *a < *b; }
+  };
+  /// What a process said about signals. Bit n - 1 of a mask is signal n.
+  struct Signals {
+    uint64_t blocked = 0, pending = 0;
+    /// struct sigaction of the kernel: handler, flags, restorer, mask.
+    std::map<uint64_t, std::array<uint64_t, 4>> actions;
+  };
   struct Lane {
-    uint64_t break_end = 0;
+    Space space;
     uint64_t input_position = 0;
     uint64_t random_position = kRandomBytes;  // AT_RANDOM took the first
+    uint64_t slept = 0;                       // nanoseconds, which its clocks are ahead of its instructions
     std::vector<uint8_t> output[2];           // standard output, standard error
+    std::vector<int8_t> files = {0, 1, 2};    // by descriptor: the standard stream that it is, or -1
+    std::unique_ptr<Signals> signals;         // null: as at the start
   };
   struct Call {
     uint32_t lane = 0;
     uint32_t number = 0;
-    uint64_t arguments[3] = {};
+    std::array<uint64_t, kArguments> arguments = {};  // from the fourth on after gather_more_arguments()
     uint64_t instructions = 0;
     int64_t result = 0;
     bool ended = false;
+    uint32_t status = 0;  ///< of an ended lane: see Stop::detail
+  };
+  /// Calls of lanes whose memory is alike and that ask for the same.
+  struct MemoryChange {
+    std::array<uint64_t, kArguments> arguments;
+    std::vector<uint32_t> lanes;
+    AddressSpace space;  ///< as it is, and as the handler leaves it
   };
   using Calls = std::span<Call* const>;
   using Handler = void (SyscallServer::*)(Calls);
@@ -95,12 +108,63 @@ class SyscallServer {
   void gettimeofday(Calls calls);
   void getrandom(Calls calls);
   void uname(Calls calls);
+  void mmap(Calls calls);
+  void munmap(Calls calls);
+  void mprotect(Calls calls);
+  void mremap(Calls calls);
+  void madvise(Calls calls);
   void ioctl(Calls calls);
+  void close(Calls calls);
+  void dup(Calls calls);
+  void dup3(Calls calls);
+  void fcntl(Calls calls);
+  void lseek(Calls calls);
+  void fstat(Calls calls);
+  void newfstatat(Calls calls);
+  void readlinkat(Calls calls);
+  void nanosleep(Calls calls);
+  void clock_nanosleep(Calls calls);
+  void getrusage(Calls calls);
+  void futex(Calls calls);
+  void rt_sigaction(Calls calls);
+  void rt_sigprocmask(Calls calls);
+  void rt_sigpending(Calls calls);
+  void kill(Calls calls);
+  void tkill(Calls calls);
+  void tgkill(Calls calls);
+  void getrlimit(Calls calls);
+  void prlimit64(Calls calls);
+  void sched_getaffinity(Calls calls);
+  void sysinfo(Calls calls);
   void set_robust_list(Calls calls);
   void process_id(Calls calls);
   void parent_id(Calls calls);
   void user_id(Calls calls);
   void zero(Calls calls);
+  void not_offered(Calls calls);
+
+  // Memory.
+  Space share(AddressSpace space);
+  /// `handler` gets what it is to do for a group of calls and returns their result; DeviceError becomes ENOMEM.
+  void change_memory(Calls calls, const std::function<int64_t(MemoryChange&)>& handler);
+  void place_pages(MemoryChange& change, uint64_t begin, uint64_t end, uint32_t permissions);
+  void remove_pages(MemoryChange& change, uint64_t begin, uint64_t end);
+  void move_pages(MemoryChange& change, uint64_t from, uint64_t to, uint64_t size);
+
+  // Descriptors, time, signals.
+  /// 0, 1 or 2; -1 if this descriptor of the call's lane is not open.
+  int stream_of(const Call& call, uint64_t descriptor) const;
+  /// Calls whose first argument is a descriptor of a stream that `good` accepts; the others fail with EBADF.
+  std::vector<Call*> with_stream(Calls calls, bool (*good)(int stream)) const;
+  int64_t add_file(Call& call, int stream, uint64_t lowest);
+  /// Gives `use` the path that an argument of each call points to; other calls fail as Linux fails them.
+  void with_paths(Calls calls, unsigned argument, const std::function<void(Call&, const std::string& path)>& use);
+  int64_t status_of_file(Call& call, int stream, uint64_t address);
+  uint64_t nanoseconds(const Call& call) const;
+  void sleep(Calls calls, unsigned request, bool absolute_allowed);
+  void raise(Call& call, uint64_t number);
+  Signals& signals_of(const Call& call);
+  int64_t resource_limits(Call& call, uint64_t resource, uint64_t address);
 
   // Input and output, in pieces.
   std::vector<Piece> single_pieces(Calls calls) const;
@@ -110,6 +174,12 @@ class SyscallServer {
   void emit(Call& call, std::span<const uint8_t> bytes);
 
   // Guest memory.
+  /// Reads x3 to x5, which few calls have.
+  void gather_more_arguments(Calls calls) const;
+  /// Gives `use` the structure that an argument of each call points to. Calls for which it cannot be read fail with
+  /// EFAULT; returns the others.
+  std::vector<Call*> fetch_structures(Calls calls, unsigned argument, uint32_t size,
+                                      const std::function<void(Call&, std::span<const uint8_t>)>& use);
   uint64_t accessible(uint32_t lane, uint64_t address, uint64_t size, uint32_t permission) const;
   void fetch(std::vector<Transfer>& transfers,
              const std::function<void(size_t index, std::span<const uint8_t> bytes)>& use) const;
@@ -119,14 +189,18 @@ class SyscallServer {
   void flush_stores();
 
   Fleet& fleet_;
-  const AddressRanges ranges_;
+  const uint64_t window_begin_, window_end_;
   const uint64_t break_start_;
-  const uint64_t heap_limit_;
+  const uint64_t heap_limit_;  ///< mappings and the heap end here, below the stack's guard page
+  const uint64_t stack_bytes_;
+  const std::string program_file_;
   const std::vector<uint8_t> input_;
   const uint64_t seed_;
   const bool pass_output_;
   uint64_t output_share_;
   std::vector<Lane> lanes_;
+  std::set<Space, ByValue> spaces_;
+  size_t spaces_kept_ = 0;
   std::map<std::string, uint64_t> unimplemented_;
   std::vector<Transfer> store_transfers_;
   std::vector<uint8_t> store_bytes_;

@@ -38,8 +38,19 @@ def seeds(*more):
 def program(cases, sources=None, flags=(), lanes=True, oldest_qemu=None):
     """`lanes`: also run 100 lanes, each with its lane number as seed. `oldest_qemu`: variants, and the major version
     from which on QEMU is right about them; an older one must differ in a case."""
-    return {"cases": cases, "sources": sources, "flags": list(flags), "lanes": lanes, "oldest_qemu": oldest_qemu or {}}
+    return {"cases": cases, "sources": sources, "flags": list(flags), "lanes": lanes, "oldest_qemu": oldest_qemu or {},
+            "tool": "build_guest.sh", "variants": VARIANTS}
 
+
+def glibc(name, *more, **variants):
+    """A program of src/glibc, linked statically with glibc. Each keyword is a build: its name and flags; the 100 lanes
+    run the first, which is plain -O3 if there is no other."""
+    made = program([case("0"), case("12345"), *more], sources=[f"tests/programs/src/glibc/{name}.c"])
+    return dict(made, tool="build_glibc_guest.sh", variants=variants or {"O3": []})
+
+
+# The builds of every program with a runtime of our own. Armv8.2-A brings LSE atomics and CRC32.
+VARIANTS = {"O2": ["-O2"], "O3-v8.2": ["-O3", "-march=armv8.2-a"]}
 
 PROGRAMS = {
     "aes": program(seeds()),
@@ -74,6 +85,10 @@ PROGRAMS = {
                       case("1", "1", expect="000000127e5c108d\n"), case("7", "1", expect="00000014dceb8467\n"),
                       case("12345", "10", expect="24c8176d4d19db3d\n")],
                      sources=["bench/guests/mixed_linux.c", "bench/guests/mixed.c"]),
+    # As compiled natively: these builds contract nothing.
+    "nbody": dict(program([case("0", "1", expect="bfc5a4236f17f43d\n"), case("7", "1", expect="bfc5a4236f17bfd6\n")],
+                          sources=["bench/guests/nbody_linux.c", "bench/guests/nbody.c"]),
+                  variants={name: ["--fp", *flags] for name, flags in VARIANTS.items()}),
     "example_collatz": program([case(), case("5", "100")], sources=["examples/collatz.c"]),
     "example_fault": program([case(), case("readonly"), case("undefined"), case("some")], sources=["examples/fault.c"]),
     "example_hello": program([case(expect="hello from lane 0\n")], sources=["examples/hello.c"]),
@@ -86,9 +101,24 @@ PROGRAMS = {
     "example_sha256": program([case(stdin=b"abc",
                                     expect="ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  -\n"),
                                case(stdin=BINARY)], sources=["examples/sha256.c"]),
+    "glibc_nbody": glibc("nbody", O3=[], Ofast=["-Ofast", "-mlow-precision-sqrt", "-mlow-precision-div"]),
+    "glibc_fft": glibc("fft", O3=[], fast_v8_3=["-ffast-math", "-march=armv8.3-a"]),
+    "glibc_matrix": glibc("matrix", O3=[], O1=["-O1"], dot_products=["-march=armv8.2-a+dotprod"]),
+    "glibc_mandelbrot": glibc("mandelbrot", O3=[], O2=["-O2"]),
+    "glibc_decimal": glibc("decimal", case("1"), case("2")),
+    "glibc_libm": glibc("libm", case("1"), case("2")),
+    "glibc_fenv": glibc("fenv", O3=[], O0=["-O0"]),
+    "glibc_png": glibc("png", O3=[], Os=["-Os"]),
+    "glibc_hashes": glibc("hashes", O3=["-march=armv8.2-a+crypto+sha3+sm4+crc"]),
+    "glibc_ciphers": glibc("ciphers", O3=["-march=armv8-a+crypto"]),
+    "glibc_half": glibc("half", O3=["-march=armv8.2-a+fp16+fp16fml+dotprod"]),
+    "glibc_strings": glibc("strings", O3=[], pie_v8_2=["-static-pie", "-march=armv8.2-a"]),
+    # QEMU 6 takes no advice.
+    "glibc_blocks": glibc("blocks", *[case("1", how) for how in ("read-only", "none", "unmapped")],
+                          case("1", "advice", oldest_qemu=7)),
+    "glibc_ending": glibc("ending", *[case("1", how) for how in (
+        "abort", "assert", "raise", "kill", "blocked", "quick", "sleep")]),
 }
 
-# The builds of every program. Armv8.2-A brings LSE atomics and CRC32.
-VARIANTS = {"O2": ["-O2"], "O3-v8.2": ["-O3", "-march=armv8.2-a"]}
 LANES = 100
 SAMPLED_LANES = [0, 1, 2, 7, 15, 31, 32, 33, 63, 64, 99]

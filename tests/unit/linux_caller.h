@@ -28,9 +28,13 @@ constexpr uint64_t kCode = 0x401000, kData = 0x410000, kDataEnd = 0x413000;
 
 // clang-format off
 enum Number : uint64_t {
-  kIoctl = 29, kRead63 = 63, kWrite64 = 64, kReadv = 65, kWritev = 66, kOpenat = 56, kExit = 93, kExitGroup = 94,
-  kSetTidAddress = 96, kSetRobustList = 99, kClockGettime = 113, kClockGetres = 114, kUname = 160, kGettimeofday = 169,
-  kGetpid = 172, kGetuid = 174, kGettid = 178, kBrkCall = 214, kMmap = 222, kGetrandom = 278,
+  kDup = 23, kDup3 = 24, kFcntl = 25, kIoctl = 29, kOpenat = 56, kClose = 57, kLseek = 62, kRead63 = 63, kWrite64 = 64,
+  kReadv = 65, kWritev = 66, kReadlinkat = 78, kNewfstatat = 79, kFstat = 80, kExit = 93, kExitGroup = 94,
+  kSetTidAddress = 96, kFutex = 98, kSetRobustList = 99, kNanosleep = 101, kClockGettime = 113, kClockGetres = 114,
+  kClockNanosleep = 115, kSchedGetaffinity = 123, kKill = 129, kTkill = 130, kTgkill = 131, kRtSigaction = 134,
+  kRtSigprocmask = 135, kRtSigpending = 136, kUname = 160, kGetrlimit = 163, kGetrusage = 165, kGettimeofday = 169,
+  kGetpid = 172, kGetuid = 174, kGettid = 178, kSysinfo = 179, kBrkCall = 214, kMunmap = 215, kMremap = 216, kMmap = 222,
+  kMprotect = 226, kMadvise = 233, kPrlimit64 = 261, kGetrandom = 278, kStatx = 291, kRseq = 293,
 };
 // clang-format on
 
@@ -58,9 +62,10 @@ using Results = std::vector<int64_t>;
 struct Caller {
   explicit Caller(uint64_t lanes, LinuxOptions options = {})
       : machine(image_of({kSvc, kBrk}), fleet_of(lanes), options) {}
+  Caller(const FleetOptions& fleet, const std::vector<uint32_t>& words) : machine(image_of(words), fleet, {}) {}
 
   struct Request {
-    uint64_t number, x0 = 0, x1 = 0, x2 = 0;
+    uint64_t number, x0 = 0, x1 = 0, x2 = 0, x3 = 0, x4 = 0, x5 = 0;
   };
   /// One request a lane; returns x0 of each lane.
   std::vector<int64_t> call(const std::vector<Request>& requests) {
@@ -74,6 +79,9 @@ struct Caller {
     set(x(0), [](const Request& r) { return r.x0; });
     set(x(1), [](const Request& r) { return r.x1; });
     set(x(2), [](const Request& r) { return r.x2; });
+    set(x(3), [](const Request& r) { return r.x3; });
+    set(x(4), [](const Request& r) { return r.x4; });
+    set(x(5), [](const Request& r) { return r.x5; });
     fleet.fill(Field::pc, kCode);
     fleet.resume_all();
     machine.run();
@@ -84,8 +92,9 @@ struct Caller {
     }
     return results;
   }
-  int64_t call(uint64_t number, uint64_t x0 = 0, uint64_t x1 = 0, uint64_t x2 = 0) {
-    return call({{number, x0, x1, x2}})[0];
+  int64_t call(uint64_t number, uint64_t x0 = 0, uint64_t x1 = 0, uint64_t x2 = 0, uint64_t x3 = 0, uint64_t x4 = 0,
+               uint64_t x5 = 0) {
+    return call({{number, x0, x1, x2, x3, x4, x5}})[0];
   }
   uint64_t word(uint64_t address, uint32_t lane = 0) {
     uint64_t value;

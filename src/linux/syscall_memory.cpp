@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// brk, mmap, munmap, mprotect, mremap, madvise, with the rules of their pages in section 2 of the manual. Mappings are
+// anonymous: there are no files to map.
+// Placement: a mapping goes to the hint if that is free, else to the highest free place below the stack's guard page
+// and above the break, so that freed places are used again; the break grows upwards until it meets a mapping. All of
+// it lies in the lane's window. Lanes whose maps are alike share one, and what they ask for alike is one call to the
+// fleet.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "linux/syscall_server.h"
+
+namespace myriarm::linux_process {
+namespace {
+
+// clang-format off
+enum Protection : uint32_t { kProtRead = 1, kProtWrite = 2, kProtExecute = 4, kProtSem = 8,
+                             kProtGrowsDown = 0x01000000, kProtGrowsUp = 0x02000000 };
+enum MapFlag : uint32_t { kMapShared = 1, kMapPrivate = 2, kMapTypes = 15, kMapFixed = 0x10, kMapAnonymous = 0x20,
+                          kMapHugePages = 0x40000, kMapFixedNoReplace = 0x100000 };
+enum RemapFlag : uint64_t { kRemapMayMove = 1, kRemapFixed = 2, kRemapAll = 3 };
+enum Advice : uint32_t { kAdviseNormal = 0, kAdviseWillNeed = 3, kAdviseDontNeed = 4, kAdviseFree = 8,
+                         kAdviseDontFork = 10, kAdviseDoDump = 17 };
+// clang-format on
+
+/// As on Linux for AArch64, what can be written can be read.
+uint32_t permissions_of(uint64_t protection) {
+  return (protection & (kProtRead | kProtWrite) ? kRead : 0u) | (protection & kProtWrite ? kWrite : 0u) |
+         (protection & kProtExecute ? kExecute : 0u);
+}
+
+bool is_aligned(uint64_t address) { return address % kPageBytes == 0; }
+
+bool is_zero(std::span<const uint8_t> bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte == 0; });
+}
+
+}  // namespace
+
+SyscallServer::Space SyscallServer::share(AddressSpace space) {
+  // Those that no lane has any more go when there are twice as many as after the last time.
+  if (spaces_.size() >= 2 * spaces_kept_ + 64) {
+    std::erase_if(spaces_, [](const Space& known) { return known.use_count() == 1; });
+    spaces_kept_ = spaces_.size();
+  }
+  return *spaces_.insert(std::make_shared<const AddressSpace>(std::move(space))).first;
+}
+
+void SyscallServer::change_memory(Calls calls, const std::function<int64_t(MemoryChange&)>& handler) {
+  using Key = std::pair<const AddressSpace*, std::array<uint64_t, kArguments>>;
+  std::map<Key, std::vector<Call*>> alike;
+  for (Call* call : calls) alike[{lanes_[call->lane].space.get(), call->arguments}].push_back(call);
+  for (const auto& [key, group] : alike) {
+    MemoryChange change{key.second, {}, *key.first};
+    for (const Call* call : group) change.lanes.push_back(call->lane);
+    int64_t result;
+    try {
+      result = handler(change);
+    } catch (const DeviceError&) {
+      result = -ENOMEM;  // the pool is spent
+    }
+    const Space space = share(std::move(change.space));
+    for (Call* call : group) {
+      call->result = result;
+      lanes_[call->lane].space = space;
+    }
+  }
+}
+
+void SyscallServer::place_pages(MemoryChange& change, uint64_t begin, uint64_t end, uint32_t permissions) {
+  try {
+    // To the fleet a page without permissions is one that is not there, unless it lost them.
+    fleet_.map(change.lanes, begin, end - begin, permissions ? permissions : uint32_t{kRead});
+    if (!permissions) fleet_.protect(change.lanes, begin, end - begin, 0);
+  } catch (const DeviceError&) {
+    remove_pages(change, begin, end);
+    throw;
+  }
+  change.space.map(begin, end, permissions);
+}
+
+void SyscallServer::remove_pages(MemoryChange& change, uint64_t begin, uint64_t end) {
+  const std::vector<AddressSpace::Range> ranges = change.space.ranges();
+  change.space.unmap(begin, end);
+  for (const AddressSpace::Range& range : ranges) {
+    const uint64_t from = std::max(begin, range.begin), to = std::min(end, range.end);
+    if (from < to) fleet_.map(change.lanes, from, to - from, 0);
+  }
+}
+
+void SyscallServer::brk(Calls calls) {
+  change_memory(calls, [this](MemoryChange& change) {
+    const uint64_t old = change.space.break_end, wanted = change.arguments[0];
+    const uint64_t before = page_up(old), after = page_up(wanted);
+    // A break that did not move is how Linux says no.
+    if (wanted < break_start_ || wanted > heap_limit_) return static_cast<int64_t>(old);
+    try {
+      if (after > before) {
+        if (!change.space.is_free(before, after)) return static_cast<int64_t>(old);
+        place_pages(change, before, after, kRead | kWrite);
+      } else {
+        remove_pages(change, after, before);
+      }
+    } catch (const DeviceError&) {
+      return static_cast<int64_t>(old);
+    }
+    change.space.break_end = wanted;
+    return static_cast<int64_t>(wanted);
+  });
+}
+
+void SyscallServer::mmap(Calls calls) {
+  gather_more_arguments(calls);
+  std::vector<Call*> anonymous;
+  for (Call* call : calls) {
+    if (call->arguments[3] & kMapAnonymous) anonymous.push_back(call);
+    else call->result = stream_of(*call, call->arguments[4]) < 0 ? -EBADF : -ENODEV;
+  }
+  change_memory(anonymous, [this](MemoryChange& change) -> int64_t {
+    const auto [address, length, protection, flags, file, offset] = change.arguments;
+    const uint64_t type = flags & kMapTypes;
+    if (!is_aligned(offset) || length == 0) return -EINVAL;
+    if ((type != kMapShared && type != kMapPrivate) || (flags & kMapHugePages)) return -EINVAL;
+    const uint64_t size = page_up(length);
+    if (size == 0 || size > window_end_ - window_begin_) return -ENOMEM;
+    std::optional<uint64_t> place;
+    if (flags & (kMapFixed | kMapFixedNoReplace)) {
+      if (!is_aligned(address)) return -EINVAL;
+      if (address < window_begin_ || address > window_end_ - size) return -ENOMEM;
+      if ((flags & kMapFixedNoReplace) && !change.space.is_free(address, address + size)) return -EEXIST;
+      place = address;
+      remove_pages(change, address, address + size);
+    } else {
+      const uint64_t hint = page_up(address);
+      if (hint >= window_begin_ && hint <= heap_limit_ && size <= heap_limit_ - hint &&
+          change.space.is_free(hint, hint + size)) {
+        place = hint;
+      }
+      if (!place) place = change.space.find_place(size, page_up(change.space.break_end), heap_limit_);
+      if (!place) place = change.space.find_place(size, window_begin_, heap_limit_);
+      if (!place) return -ENOMEM;
+    }
+    place_pages(change, *place, *place + size, permissions_of(protection));
+    return static_cast<int64_t>(*place);
+  });
+}
+
+void SyscallServer::munmap(Calls calls) {
+  change_memory(calls, [this](MemoryChange& change) -> int64_t {
+    const uint64_t address = change.arguments[0], length = change.arguments[1];
+    if (!is_aligned(address) || length == 0 || length > kAddressLimit || address > kAddressLimit - length) {
+      return -EINVAL;
+    }
+    remove_pages(change, address, page_up(address + length));
+    return 0;
+  });
+}
+
+void SyscallServer::mprotect(Calls calls) {
+  change_memory(calls, [this](MemoryChange& change) -> int64_t {
+    const uint64_t address = change.arguments[0], size = page_up(change.arguments[1]);
+    const uint64_t protection = change.arguments[2], end = address + size;
+    if (!is_aligned(address)) return -EINVAL;
+    if (change.arguments[1] == 0) return 0;
+    if (size == 0 || end <= address) return -ENOMEM;
+    if (protection & (kProtGrowsDown | kProtGrowsUp)) return -EINVAL;  // no mapping grows by itself
+    if (protection & ~uint64_t{kProtRead | kProtWrite | kProtExecute | kProtSem}) return -EINVAL;
+    // As Linux: what lies before a gap is changed all the same.
+    const uint64_t until = change.space.mapped_until(address, end);
+    if (until > address) {
+      fleet_.protect(change.lanes, address, until - address, permissions_of(protection));
+      change.space.protect(address, until, permissions_of(protection));
+    }
+    return until == end ? 0 : -ENOMEM;
+  });
+}
+
+void SyscallServer::move_pages(MemoryChange& change, uint64_t from, uint64_t to, uint64_t size) {
+  constexpr uint64_t kChunk = uint64_t{1} << 20;
+  std::vector<Transfer> reads;
+  for (uint32_t lane : change.lanes) {
+    for (uint64_t at = 0; at < size; at += kChunk) {
+      reads.push_back({lane, static_cast<uint32_t>(std::min(kChunk, size - at)), from + at, 0});
+    }
+  }
+  fetch(reads, [&](size_t index, std::span<const uint8_t> bytes) {
+    std::vector<Transfer> writes;
+    for (uint64_t at = 0; at < bytes.size(); at += kPageBytes) {
+      if (is_zero(bytes.subspan(at, kPageBytes))) continue;  // as it is there already
+      writes.push_back({reads[index].lane, kPageBytes, reads[index].address - from + to + at, at});
+    }
+    if (!writes.empty()) fleet_.write(writes, bytes);
+  });
+}
+
+void SyscallServer::mremap(Calls calls) {
+  gather_more_arguments(calls);
+  change_memory(calls, [this](MemoryChange& change) -> int64_t {
+    const auto [address, old_length, new_length, flags, target, unused] = change.arguments;
+    const uint64_t old_size = page_up(old_length), size = page_up(new_length);
+    if ((flags & ~uint64_t{kRemapAll}) || ((flags & kRemapFixed) && !(flags & kRemapMayMove))) return -EINVAL;
+    if (!is_aligned(address) || new_length == 0 || old_length == 0) return -EINVAL;
+    if (size == 0 || size > window_end_ - window_begin_) return -ENOMEM;
+    const std::optional<AddressSpace::Range> range = change.space.at(address);
+    if (!range) return -EFAULT;
+    if (old_size == 0 || old_size > kAddressLimit) return -EINVAL;
+    const uint64_t end = address + std::min(old_size, size);
+    if (flags & kRemapFixed) {
+      if (!is_aligned(target) || target < window_begin_ || target > window_end_ - size) return -EINVAL;
+      if (target < address + old_size && address < target + size) return -EINVAL;
+    } else if (size <= old_size) {
+      remove_pages(change, end, address + old_size);
+      return static_cast<int64_t>(address);
+    }
+    if (old_size > range->end - address) return -EFAULT;
+    if (!(flags & kRemapFixed) && range->end == address + old_size && size <= window_end_ - address &&
+        (address >= heap_limit_ || address + size <= heap_limit_) && change.space.is_free(range->end, address + size)) {
+      place_pages(change, range->end, address + size, range->permissions);
+      return static_cast<int64_t>(address);
+    }
+    if (!(flags & kRemapMayMove)) return -ENOMEM;
+    std::optional<uint64_t> place = target;
+    if (flags & kRemapFixed) {
+      remove_pages(change, target, target + size);
+    } else {
+      place = change.space.find_place(size, page_up(change.space.break_end), heap_limit_);
+      if (!place) return -ENOMEM;
+    }
+    place_pages(change, *place, *place + size, range->permissions);
+    try {
+      move_pages(change, address, *place, end - address);
+    } catch (const DeviceError&) {
+      remove_pages(change, *place, *place + size);
+      throw;
+    }
+    remove_pages(change, address, address + old_size);
+    return static_cast<int64_t>(*place);
+  });
+}
+
+void SyscallServer::madvise(Calls calls) {
+  change_memory(calls, [this](MemoryChange& change) -> int64_t {
+    const uint64_t address = change.arguments[0], size = page_up(change.arguments[1]), end = address + size;
+    const auto advice = static_cast<uint32_t>(change.arguments[2]);
+    const bool known =
+        advice <= kAdviseDontNeed || advice == kAdviseFree || (advice >= kAdviseDontFork && advice <= kAdviseDoDump);
+    if (!known || !is_aligned(address) || end < address || (size == 0 && change.arguments[1] != 0)) return -EINVAL;
+    if (change.space.mapped_until(address, end) != end) return -ENOMEM;
+    if (advice != kAdviseDontNeed) return 0;  // the others change what is fast, not what is there
+    for (uint64_t at = address; at < end;) {
+      // What the program's file holds cannot be read again.
+      const AddressSpace::Range range = *change.space.at(at);
+      if (!range.anonymous) return -EINVAL;
+      const uint64_t until = std::min(end, range.end);
+      place_pages(change, at, until, range.permissions);
+      at = until;
+    }
+    return 0;
+  });
+}
+
+}  // namespace myriarm::linux_process
