@@ -112,7 +112,8 @@ bool is_indirect_branch_row(u16 row) { return kRowInfos[row].group == "branch_re
 bool is_exclusive_row(u16 row) {
   const RowInfo& info = kRowInfos[row];
   std::string_view mnemonic = info.syntax.substr(0, info.syntax.find(' '));
-  return is_memory_row(row) && contains(mnemonic, "x") && (mnemonic.starts_with("ld") || mnemonic.starts_with("st"));
+  return is_memory_row(row) && (contains(mnemonic, "xr") || contains(mnemonic, "xp")) &&
+         (mnemonic.starts_with("ld") || mnemonic.starts_with("st"));
 }
 
 u32 generate_instruction(Random& random, u16 row, std::span<const ForcedField> forced) {

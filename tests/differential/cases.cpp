@@ -3,12 +3,14 @@
 #include "cases.h"
 
 #include <algorithm>
+#include <bit>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
 
 #include "isa/decoder.h"
 #include "myriarm/isa.h"
+#include "values.h"
 
 namespace myriarm::differential {
 namespace {
@@ -44,24 +46,61 @@ uint64_t data_address(Random& random, bool tags) {
   return address;
 }
 
-uint64_t initial_value(Random& random, const BatchOptions& options, const RegisterRoles& roles, Field field,
-                       uint64_t begin, uint32_t words) {
+uint64_t initial_value(Random& random, const BatchOptions& options, const RegisterRoles& roles,
+                       const VectorValues& vectors, Field field, uint64_t begin, uint32_t words, uint64_t fpcr_off) {
   unsigned n = static_cast<unsigned>(field);
   switch (field) {
     case Field::pc: return begin;
     case Field::nzcv: return random.below(16);
     case Field::sp: return data_address(random, options.tags) & ~uint64_t{random.one_in(4) ? 0u : 15u};
-    case Field::fpcr: return 0;
-    case Field::fpsr: return 0;
+    case Field::fpcr: return options.vectors ? random_fpcr(random) & ~fpcr_off : 0;
+    case Field::fpsr: return options.vectors ? random_fpsr(random) : 0;
     case Field::tpidr: return random.next();
     default: break;
   }
   if (n < 31) {
-    if (n == roles.code) return begin + 4 * random.below(words);
+    if (n == roles.code && options.code_is_data) return begin + 4 * random.below(words);
     if (roles.addresses >> n & 1) return data_address(random, options.tags);
     if (roles.offsets >> n & 1) return random.one_in(4) ? ~random.below(64) : random.below(64);
+    if (options.vectors && random.one_in(4)) return vectors.integers[random.below(vectors.integers.size())];
+    return random.edge(64);
   }
-  return random.edge(64);
+  const unsigned low = static_cast<unsigned>(Field::v0_low), high = static_cast<unsigned>(Field::v0_high);
+  return n >= high ? vectors.v[n - high][1] : vectors.v[n - low][0];
+}
+
+/// Replaces two neighbours of a block, its last instruction not among them: a constant that has no bits but those of
+/// modes or flags goes to FPCR or FPSR, or one of the two or NZCV to a register, or a register to NZCV.
+void move_fpcr(Random& random, std::span<uint32_t> block) {
+  if (block.size() < 4) return;
+  const std::span<uint32_t> at = block.subspan(random.below(block.size() - 2), 2);
+  const uint32_t t = static_cast<uint32_t>(random.below(16));
+  auto constant = [&](uint64_t value) {
+    const ForcedField fields[] = {
+        {'h', value >> 16 ? 1u : 0u}, {'i', static_cast<uint32_t>(value >> 16 ? value >> 16 : value)}, {'d', t}};
+    return generate_instruction(random, kRow_MOVZ_64_movewide, fields);
+  };
+  auto move = [&](u16 row, uint32_t crm, uint32_t op2) {  // of S3_3_C4_<crm>_<op2>
+    const ForcedField fields[] = {{'o', 1}, {'p', 3}, {'n', 4}, {'m', crm}, {'q', op2}, {'t', t}};
+    return generate_instruction(random, row, fields);
+  };
+  switch (random.below(6)) {
+    case 0:
+    case 1:
+    case 2:
+      at[0] = constant(random_fpcr(random));
+      at[1] = move(kRow_MSR_SR_systemmove, 4, 0);
+      break;
+    case 3:
+      at[0] = constant(random.one_in(2) ? uint64_t{1} << 27 : random.next() & 0x9F);
+      at[1] = move(kRow_MSR_SR_systemmove, 4, 1);
+      break;
+    case 4: at[0] = move(kRow_MSR_SR_systemmove, 2, 0); break;
+    default:
+      at[0] = move(kRow_MRS_RS_systemmove, 4, static_cast<uint32_t>(random.below(2)));
+      at[1] = move(kRow_MRS_RS_systemmove, 2, 0);
+      break;
+  }
 }
 
 }  // namespace
@@ -90,6 +129,7 @@ Batch make_batch(const BlockGenerator& generator, const BatchOptions& options) {
   Random random(options.seed);
   BlockOptions block;
   block.even = options.length != 0;
+  block.memory_in_100 = options.memory_in_100;
   block.exclusive =
       generator.draw_exclusive(random);  // of one size in the whole batch: branches lead into other blocks
   const uint32_t max_words = static_cast<uint32_t>(Layout::code_bytes / 4) - 64;
@@ -99,6 +139,9 @@ Batch make_batch(const BlockGenerator& generator, const BatchOptions& options) {
       if (options.length && generator.has_exclusives()) block.length++;  // for the CLREX
       size_t before = batch.code.size();
       generator.append(random, block, batch.code);
+      if (options.moves_fpcr && !options.length && random.one_in(3)) {
+        move_fpcr(random, std::span(batch.code).subspan(before));
+      }
       batch.block_begin.push_back(Layout::code_begin + 4 * before);
       batch.block_words.push_back(static_cast<uint32_t>(batch.code.size() - before));
     } else if (lane % options.inputs_per_block == 0) {  // no room for more code: run a block again
@@ -110,6 +153,7 @@ Batch make_batch(const BlockGenerator& generator, const BatchOptions& options) {
       batch.block_words.push_back(batch.block_words.back());
     }
   }
+  for (uint32_t word : batch.code) batch.rows.push_back(decode(decode_table(), word).row);
   batch.data.resize(Layout::data_bytes);
   for (size_t i = 0; i < batch.data.size(); i += 8) {
     uint64_t value = random.edge(64);
@@ -118,7 +162,7 @@ Batch make_batch(const BlockGenerator& generator, const BatchOptions& options) {
   batch.program.name = "random";
   Segment code;
   code.address = Layout::code_begin;
-  code.permissions = kRead | kExecute;
+  code.permissions = options.code_is_data ? kRead | kExecute : kExecute;
   code.bytes.resize(batch.code.size() * 4);
   std::memcpy(code.bytes.data(), batch.code.data(), code.bytes.size());
   code.size = Layout::code_bytes;
@@ -139,21 +183,46 @@ Batch make_batch(const BlockGenerator& generator, const BatchOptions& options) {
   batch.program.entry = Layout::code_begin;
   batch.program.stack_pointer = Layout::data_begin + kPageBytes;
   batch.initial.assign(batch.fields.size(), std::vector<uint64_t>(options.lanes));
+  VectorValues vectors = {};
   for (uint32_t lane = 0; lane < options.lanes; lane++) {
+    if (options.vectors) vectors = random_vectors(random);
+    uint64_t fpcr_off = 0;
+    for (uint32_t i = 0; !options.fpcr_off.empty() && i < batch.block_words[lane]; i++) {
+      const auto off = options.fpcr_off.find(batch.rows[(batch.block_begin[lane] - Layout::code_begin) / 4 + i]);
+      if (off != options.fpcr_off.end()) fpcr_off |= off->second;
+    }
     for (size_t i = 0; i < batch.fields.size(); i++) {
-      batch.initial[i][lane] = initial_value(random, options, block.roles, batch.fields[i], batch.block_begin[lane],
-                                             batch.block_words[lane]);
+      batch.initial[i][lane] = initial_value(random, options, block.roles, vectors, batch.fields[i],
+                                             batch.block_begin[lane], batch.block_words[lane], fpcr_off);
     }
   }
   return batch;
 }
 
-State BatchResult::state(uint32_t lane) const {
+bool is_vector_row(u16 row) {
+  if (is_memory_row(row) || kRowInfos[row].group == "loadlit_fp") return false;
+  const RowFamily family = kRowInfos[row].family;
+  return family == RowFamily::floating_point || family == RowFamily::simd || family == RowFamily::crypto;
+}
+
+void VectorCount::add(const Batch& batch, uint32_t lane, uint64_t instructions) {
+  const size_t begin = (batch.block_begin[lane] - Layout::code_begin) / 4;
+  const uint64_t before = instructions_;
+  for (size_t i = begin; i < begin + std::min<uint64_t>(batch.block_words[lane], instructions); i++) {
+    if (is_branch_row(batch.rows[i])) break;
+    instructions_ += is_vector_row(batch.rows[i]);
+  }
+  if (instructions_ != before) modes_ |= uint64_t{1} << fpcr_mode(batch.initial_of(Field::fpcr, lane));
+}
+
+uint32_t VectorCount::modes() const { return static_cast<uint32_t>(std::popcount(modes_)); }
+
+State BatchResult::state(uint32_t lane, bool with_memory) const {
   State state;
   for (const auto& field : values) state.values.push_back(field[lane]);
   state.instructions = instructions[lane];
   state.stop = stops[lane];
-  if (!memory.empty()) {
+  if (with_memory && !memory.empty()) {
     const uint8_t* begin = &memory[lane * Layout::data_bytes];
     state.memory.assign(begin, begin + Layout::data_bytes);
   }

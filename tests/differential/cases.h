@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,7 +36,12 @@ struct BatchOptions {
   uint32_t length = 0;            ///< instructions a block, rows drawn evenly; 0: 4 to 24, kinds in proportion
   uint64_t limit = 64;            ///< instructions a lane
   bool tags = false;              ///< addresses with a random top byte
-  bool vectors = false;           ///< SIMD&FP registers take part
+  bool code_is_data = true;       ///< code can be read, and a register that branches use points to it
+  bool vectors = false;           ///< SIMD&FP registers take part, and FPCR and FPSR are drawn
+  uint32_t memory_in_100 = 40;    ///< of the instructions of longer blocks
+  bool moves_fpcr = false;        ///< some longer blocks write or read FPCR, FPSR or NZCV on their way
+  /// Bits of FPCR that are 0 in lanes whose block has an instruction of that row.
+  std::map<u16, uint64_t> fpcr_off;
 };
 
 struct Batch {
@@ -47,12 +53,30 @@ struct Batch {
   std::vector<Field> fields;
   std::vector<std::vector<uint64_t>> initial;  ///< [field][lane]
   std::vector<uint8_t> data;                   ///< Layout::data_bytes, the same for every lane at first
+  std::vector<u16> rows;                       ///< of each word of `code`
 
   uint64_t initial_of(Field field, uint32_t lane) const;
 };
 Batch make_batch(const BlockGenerator& generator, const BatchOptions& options);
 /// The seed of one batch of a test.
 uint64_t batch_seed(uint64_t seed, uint64_t batch);
+
+/// Floating point, AdvSIMD and cryptography, but no loads and stores.
+bool is_vector_row(u16 row);
+
+/// Counts the vector instructions that were compared, and the modes of FPCR.
+class VectorCount {
+ public:
+  /// A block's instructions up to its first branch are counted; what a branch leads to is not.
+  void add(const Batch& batch, uint32_t lane, uint64_t instructions);
+  uint64_t instructions() const { return instructions_; }
+  /// Modes, of the 64 there are, in which a vector instruction was compared.
+  uint32_t modes() const;
+
+ private:
+  uint64_t instructions_ = 0;
+  uint64_t modes_ = 0;
+};
 
 /// One lane after its run.
 struct State {
@@ -69,7 +93,7 @@ struct BatchResult {
   std::vector<Stop> stops;
   std::vector<uint8_t> memory;  ///< [lane][Layout::data_bytes]
   uint64_t retired = 0;         ///< as RunResult said
-  State state(uint32_t lane) const;
+  State state(uint32_t lane, bool with_memory = true) const;
 };
 
 /// Runs lanes [first, first + count) of the batch as a fleet of their own; each stops after `limit` instructions.

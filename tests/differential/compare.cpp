@@ -2,8 +2,6 @@
 // Compares one lane with Unicorn.
 #include "compare.h"
 
-#include <fnmatch.h>
-
 #include <cstdio>
 #include <cstring>
 
@@ -70,38 +68,6 @@ bool states_agree(UnicornEngine& unicorn, const Batch& batch, uint32_t lane, con
 }
 
 }  // namespace
-
-const std::vector<Exclusion>& exclusions() {
-  enum Check { exists, differs, differs_in_2_0 };
-  static const std::vector<Exclusion> list = [] {
-    unsigned major, minor;
-    uc_version(&major, &minor);
-    std::vector<Exclusion> entries;
-    auto add = [&](const char* name, bool is_group, Check check, const char* reason) {
-      if (check == differs_in_2_0 && (major != 2 || minor != 0)) return;
-      entries.push_back({name, is_group, check != exists, reason});
-    };
-#define EXCLUDE_ROW(row, check, reason) add(row, false, check, reason);
-#define EXCLUDE_GROUP(group, check, reason) add(group, true, check, reason);
-#include "exclusions.inc"
-#undef EXCLUDE_ROW
-#undef EXCLUDE_GROUP
-    return entries;
-  }();
-  return list;
-}
-
-bool matches(const Exclusion& exclusion, u16 row) {
-  const std::string name(exclusion.is_group ? kRowInfos[row].group : kRowInfos[row].name);
-  return fnmatch(exclusion.name.c_str(), name.c_str(), 0) == 0;
-}
-
-bool is_excluded(u16 row) {
-  for (const Exclusion& exclusion : exclusions()) {
-    if (matches(exclusion, row)) return true;
-  }
-  return false;
-}
 
 Verdict compare(UnicornEngine& unicorn, const Batch& batch, uint32_t lane, const State& ours) {
   auto verdict = [](bool same) { return same ? Verdict::same : Verdict::different; };

@@ -10,17 +10,6 @@
 
 namespace myriarm::differential {
 
-/// One entry of exclusions.inc.
-struct Exclusion {
-  std::string name;  ///< with * for any text
-  bool is_group;
-  bool must_differ;
-  std::string reason;
-};
-const std::vector<Exclusion>& exclusions();
-bool matches(const Exclusion& exclusion, u16 row);
-bool is_excluded(u16 row);
-
 enum class Verdict {
   same,
   different,

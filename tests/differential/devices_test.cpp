@@ -170,6 +170,7 @@ int run(const Options& options) {
         b.inputs_per_block = shape.inputs_per_block;
         b.tags = true;
         b.vectors = true;
+        b.moves_fpcr = true;
         const Batch batch = make_batch(generator, b);
         const Run cpu = start(batch, "cpu"), other = start(batch, options.device);
         instructions += other.result.instructions;

@@ -3,6 +3,7 @@
 // stops. Batches alternate between single instructions and blocks.
 #include <malloc.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <stdexcept>
 
 #include "compare.h"
+#include "exclusions.h"
 #include "isa/decoder.h"
 
 namespace myriarm::differential {
@@ -19,6 +21,7 @@ namespace {
 struct Options {
   uint64_t seed = 1;
   uint64_t instructions = 1'000'000;
+  uint64_t vectors = 0;
   std::string device = "cpu";
   std::string row;
   std::optional<uint64_t> batch;
@@ -28,11 +31,11 @@ struct Options {
 };
 
 constexpr const char* kUsage =
-    "unicorn_test [--instructions N] [--seed N] [--device cpu|cuda|cuda:N] [--row NAME] [--batch N] [--case N]\n"
-    "             [--keep-going]\n"
-    "Compares N random instructions with Unicorn. --row takes one row of the table (name or a part of it), --batch "
-    "and\n"
-    "--case repeat one of them, --keep-going counts what differs row by row.\n";
+    "unicorn_test [--instructions N] [--vectors N] [--seed N] [--device cpu|cuda|cuda:N] [--row NAME] [--batch N]\n"
+    "             [--case N] [--keep-going]\n"
+    "Compares N random instructions with Unicorn, and goes on until N of them are of floating point, AdvSIMD or\n"
+    "cryptography. --row takes one row of the table (name or a part of it), --batch and --case repeat one of them,\n"
+    "--keep-going counts what differs row by row.\n";
 
 bool parse(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; i++) {
@@ -45,6 +48,7 @@ bool parse(int argc, char** argv, Options& options) {
     const char* value = argv[++i];
     if (name == "--seed") options.seed = std::strtoull(value, nullptr, 0);
     else if (name == "--instructions") options.instructions = std::strtoull(value, nullptr, 0);
+    else if (name == "--vectors") options.vectors = std::strtoull(value, nullptr, 0);
     else if (name == "--device") options.device = value;
     else if (name == "--row") options.row = value;
     else if (name == "--batch") options.batch = std::strtoull(value, nullptr, 0);
@@ -54,26 +58,23 @@ bool parse(int argc, char** argv, Options& options) {
   return true;
 }
 
-bool needs_vectors(u16 row) {
-  RowFamily family = kRowInfos[row].family;
-  return family == RowFamily::floating_point || family == RowFamily::simd || family == RowFamily::crypto;
-}
-
-BatchOptions batch_options(const Options& options, uint64_t batch, bool vectors) {
+BatchOptions batch_options(const Options& options, uint64_t batch, const std::map<u16, uint64_t>& fpcr_off) {
   BatchOptions b;
   b.seed = batch_seed(options.seed, batch);
   b.length = batch % 2 == 0 ? 1 : 0;
-  b.vectors = vectors;
+  b.memory_in_100 = batch % 4 == 3 ? 10 : 40;  // an access often ends a block
+  b.vectors = true;
+  b.fpcr_off = fpcr_off;
   return b;
 }
 
 /// True if one of 2,048 random cases of that row alone differs.
-bool differs_alone(UnicornEngine& unicorn, u16 row, bool vectors) {
+bool differs_alone(UnicornEngine& unicorn, u16 row) {
   BatchOptions options;
   options.lanes = 2048;
   options.inputs_per_block = 1;
   options.length = 1;
-  options.vectors = vectors;
+  options.vectors = true;
   const Batch batch = make_batch(BlockGenerator({&row, 1}), options);
   unicorn.load(batch);
   const BatchResult result = run_on(batch, "cpu", 0, options.lanes, options.limit);
@@ -83,52 +84,47 @@ bool differs_alone(UnicornEngine& unicorn, u16 row, bool vectors) {
   return false;
 }
 
-/// Counts entries that no longer hold: names that are no rows of the table, and rows that agree after all.
-int check_exclusions(UnicornEngine& unicorn, const std::vector<u16>& all, bool vectors) {
-  int wrong = 0;
-  for (const Exclusion& exclusion : exclusions()) {
-    bool exists = false;
-    for (u16 row : all) {
-      if (!matches(exclusion, row)) continue;
-      exists = true;
-      if (!exclusion.must_differ || differs_alone(unicorn, row, vectors)) continue;
-      std::printf("exclusions.inc: %s agrees with Unicorn in 2,048 cases, against the entry %s: take it out\n",
-                  std::string(kRowInfos[row].name).c_str(), exclusion.name.c_str());
-      wrong++;
-    }
-    if (exists) continue;
-    std::printf("exclusions.inc: %s is no implemented row or group: remove the entry\n", exclusion.name.c_str());
-    wrong++;
-  }
-  return wrong;
-}
-
 int run(const Options& options) {
   const std::vector<u16> all = generatable_rows();
-  std::vector<u16> rows;
-  bool vectors = false;
+  OracleVersion version;
+  uc_version(&version.major, &version.minor);
+  const Exclusions exclusions = unicorn_exclusions(version);
+  const std::map<u16, uint64_t> fpcr_off =
+      options.row.empty() ? fpcr_exclusions(exclusions, all) : std::map<u16, uint64_t>();
+  std::vector<u16> rows, block_rows;
   for (u16 row : all) {
-    if (!options.row.empty() ? kRowInfos[row].name.find(options.row) != std::string_view::npos : !is_excluded(row)) {
-      rows.push_back(row);
+    if (!options.row.empty() ? kRowInfos[row].name.find(options.row) == std::string_view::npos
+                             : is_excluded(exclusions, row)) {
+      continue;
     }
-    vectors |= needs_vectors(row);
+    rows.push_back(row);
+    if (!fpcr_off.contains(row)) block_rows.push_back(row);
   }
   if (rows.empty()) {
     std::fprintf(stderr, "unicorn_test: no implemented row of the table has \"%s\" in its name; see `myriarm isa`\n",
                  options.row.c_str());
     return 2;
   }
-  UnicornEngine unicorn(vectors);
-  int wrong = options.row.empty() && !options.batch ? check_exclusions(unicorn, all, vectors) : 0;
+  UnicornEngine unicorn(true);
+  int wrong = 0;
+  if (options.row.empty() && !options.batch) {
+    wrong = check_exclusions(exclusions, "exclusions.inc", "Unicorn", all,
+                             [&](u16 row) { return differs_alone(unicorn, row); });
+  }
 
-  const BlockGenerator generator(rows);
+  // Blocks may branch into each other: what a row needs of FPCR holds for single instructions only.
+  const BlockGenerator singles(rows), blocks(block_rows);
+  const uint64_t vectors_asked = std::any_of(rows.begin(), rows.end(), is_vector_row) ? options.vectors : 0;
+  VectorCount vectors;
   uint64_t instructions = 0, cases = 0, different = 0, not_comparable = 0;
   std::map<StopReason, uint64_t> stops;
   BatchResult result;
   std::map<std::string_view, uint64_t> differing_rows;
   std::vector<uint64_t> executed(kRowCount);
-  for (uint64_t n = options.batch.value_or(0); instructions < options.instructions; n++) {
-    const Batch batch = make_batch(generator, batch_options(options, n, vectors));
+  for (uint64_t n = options.batch.value_or(0);
+       instructions < options.instructions || vectors.instructions() < vectors_asked; n++) {
+    const BlockGenerator& generator = n % 2 == 0 ? singles : blocks;
+    const Batch batch = make_batch(generator, batch_options(options, n, fpcr_off));
     unicorn.load(batch);
     result = run_on(batch, options.device, 0, batch.options.lanes, batch.options.limit, std::move(result));
     for (uint32_t lane = 0; lane < batch.options.lanes; lane++) {
@@ -139,6 +135,7 @@ int run(const Options& options) {
       stops[ours.stop.reason]++;
       uint32_t first_word = batch.code[(batch.block_begin[lane] - Layout::code_begin) / 4 + generator.has_exclusives()];
       u16 first_row = decode(decode_table(), first_word).row;
+      vectors.add(batch, lane, ours.instructions);
       executed[first_row]++;
       const Verdict verdict = compare(unicorn, batch, lane, ours);
       not_comparable += verdict == Verdict::not_comparable;
@@ -158,19 +155,25 @@ int run(const Options& options) {
   for (u16 row : rows) untried += executed[row] == 0;
   std::printf("%llu instructions in %llu cases of %zu rows (%zu exclusions): %llu cases differ\n",
               static_cast<unsigned long long>(instructions), static_cast<unsigned long long>(cases), rows.size(),
-              exclusions().size(), static_cast<unsigned long long>(different));
+              exclusions.size(), static_cast<unsigned long long>(different));
   std::printf(
       "seed %llu; %llu cases came to what cannot be compared (an address with a top byte, mostly); "
       "rows that began no case: %llu\nstops:",
       static_cast<unsigned long long>(options.seed), static_cast<unsigned long long>(not_comparable),
       static_cast<unsigned long long>(untried));
   for (auto [reason, count] : stops) std::printf(" %s %llu", name(reason), static_cast<unsigned long long>(count));
-  std::printf("\n");
+  std::printf("\n%llu of the instructions are of floating point, AdvSIMD or cryptography, in %u of 64 modes of FPCR\n",
+              static_cast<unsigned long long>(vectors.instructions()), vectors.modes());
   for (auto [row, count] : differing_rows) {
     std::printf("differs alone: %s %llu times\n", std::string(row).c_str(), static_cast<unsigned long long>(count));
   }
   if (!options.batch && not_comparable * 20 > cases) {
     std::printf("more than one case in twenty cannot be compared: the generator makes too many tagged addresses\n");
+    wrong++;
+  }
+  if (options.vectors && !options.batch && options.row.empty() &&
+      (vectors.instructions() < options.vectors || vectors.modes() != 64)) {
+    std::printf("fewer vector instructions than asked for, or not all modes\n");
     wrong++;
   }
   return wrong || different ? 1 : 0;

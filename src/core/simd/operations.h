@@ -5,6 +5,7 @@
 // where that is quicker.
 #pragma once
 
+#include "core/fp/estimate.h"
 #include "core/simd/halves.h"
 #include "core/simd/saturating.h"
 
@@ -295,24 +296,14 @@ struct ReverseBits : Unsigned {
 struct ReciprocalEstimate : Unsigned {
   MYR_FN static u64 apply(Element&, u64 a, u64, u64) {
     if (a >> 31 == 0) return 0xFFFFFFFFu;
-    u32 numerator = (u32)(a >> 23) * 2 + 1;
-    u32 estimate = ((1u << 19) / numerator + 1) / 2;
-    return (estimate & 0x1FF) << 23;
+    return (u64)RecipEstimate((u32)(a >> 23)) << 23;
   }
 };
 /// UnsignedRSqrtEstimate() of the manual. The number is between 0.25 and 1, or the result saturates.
 struct ReciprocalSqrtEstimate : Unsigned {
   MYR_FN static u64 apply(Element&, u64 a, u64, u64) {
     if (a >> 30 == 0) return 0xFFFFFFFFu;
-    u32 number = (u32)(a >> 23);
-    number = number < 256 ? number * 2 + 1 : (number / 2 * 2 + 1) * 2;
-    // The largest root whose square times number stays below 2^28: ten bits, the first is set.
-    u32 root = 512;
-    for (u32 bit = 256; bit != 0; bit >>= 1) {
-      u32 next = root + bit;
-      if ((u64)number * next * next < (u64)1 << 28) root = next;
-    }
-    return (((root + 1) / 2) & 0x1FF) << 23;
+    return (u64)RecipSqrtEstimate((u32)(a >> 23)) << 23;
   }
 };
 

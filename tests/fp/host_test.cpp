@@ -10,7 +10,7 @@
 #include "core/fp/convert.h"
 #include "core/fp/divide.h"
 #include "core/fp/fused.h"
-#include "unit/fp_cases.h"
+#include "fp/cases.h"
 
 namespace myriarm {
 namespace {

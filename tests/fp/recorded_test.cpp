@@ -8,7 +8,7 @@
 #include "core/fp/divide.h"
 #include "core/fp/estimate.h"
 #include "core/fp/fused.h"
-#include "unit/fp_cases.h"
+#include "fp/cases.h"
 
 namespace myriarm {
 namespace {
@@ -30,7 +30,7 @@ const Recorded kRecorded[] = {
      return expression;                                                               \
    },                                                                                 \
    checksum},
-#include "unit/fp_recorded.inc"
+#include "fp/recorded.inc"
 #undef FP_RECORDED
 };
 

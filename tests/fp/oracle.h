@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// What floating-point operations of A64 give, computed by GNU MPFR: the value, correctly rounded, is the library's. What
+// Arm's manual adds to IEEE 754 is here, and nothing of src/ is used: which NaN, flushing to zero, tininess before
+// rounding, the bits of FPSR. Each function names the pseudocode (Arm ARM, shared/functions/float) that it stands for.
+#pragma once
+
+#include <mpfr.h>
+
+#include <cstdint>
+
+namespace myriarm::fp {
+
+/// Bits of FPSR.
+enum Exception : uint32_t {
+  kInvalidOperation = 1,
+  kDivideByZero = 2,
+  kOverflow = 4,
+  kUnderflow = 8,
+  kInexact = 16,
+  kInputDenormal = 128,
+};
+
+/// Bits of FPCR; RMode is bits 23:22.
+enum Control : uint32_t { kFlush16 = 1u << 19, kFlush = 1u << 24, kDefaultNan = 1u << 25, kAlternativeHalf = 1u << 26 };
+
+/// The first four are the values of FPCR.RMode.
+enum class Rounding { nearest_even, up, down, zero, nearest_away, odd };
+
+/// MPFR's name for it; toward zero for odd, which round() completes. Not for nearest_away.
+mpfr_rnd_t mpfr_mode(Rounding rounding);
+
+/// One of the three formats, by its width in bits.
+struct Format {
+  int width;
+  constexpr explicit Format(int bits) : width(bits) {}
+  constexpr int precision() const { return width == 16 ? 11 : width == 32 ? 24 : 53; }
+  constexpr int fraction_bits() const { return precision() - 1; }
+  constexpr uint64_t fraction_mask() const { return (uint64_t{1} << fraction_bits()) - 1; }
+  constexpr uint64_t quiet_bit() const { return uint64_t{1} << (fraction_bits() - 1); }
+  /// The exponent field of infinities and NaNs.
+  constexpr uint64_t top() const { return (uint64_t{1} << (width - precision())) - 1; }
+  constexpr uint64_t bias() const { return top() >> 1; }
+  constexpr uint64_t sign() const { return uint64_t{1} << (width - 1); }
+  constexpr uint64_t mask() const { return sign() | (sign() - 1); }
+  constexpr uint64_t infinity() const { return top() << fraction_bits(); }
+  constexpr uint64_t default_nan() const { return infinity() | quiet_bit(); }
+  // Exponents as MPFR counts them, of a fraction from 0.5 up to 1: the largest, and that of the smallest normal number.
+  constexpr mpfr_exp_t largest() const { return static_cast<mpfr_exp_t>(bias()) + 1; }
+  constexpr mpfr_exp_t smallest_normal() const { return 2 - static_cast<mpfr_exp_t>(bias()); }
+};
+
+/// A number of MPFR that frees itself.
+class Real {
+ public:
+  explicit Real(int precision) { mpfr_init2(value_, precision); }
+  ~Real() { mpfr_clear(value_); }
+  Real(const Real&) = delete;
+  Real& operator=(const Real&) = delete;
+  operator mpfr_ptr() { return value_; }
+  operator mpfr_srcptr() const { return value_; }
+  /// Some of MPFR's functions are macros that look inside.
+  mpfr_srcptr operator->() const { return value_; }
+
+ private:
+  mpfr_t value_;
+};
+
+/// The operations under one FPCR. Operands and results are the bits of numbers of the given width.
+class Oracle {
+ public:
+  Oracle();
+  ~Oracle() { mpfr_free_cache(); }
+
+  /// Sets FPCR and clears the exceptions.
+  void begin(uint32_t fpcr) {
+    fpcr_ = fpcr;
+    exceptions_ = 0;
+  }
+  /// The bits of FPSR that were raised since then.
+  uint32_t exceptions() const { return exceptions_; }
+  /// FPCR.RMode.
+  Rounding rounding() const { return static_cast<Rounding>(fpcr_ >> 22 & 3); }
+
+  uint64_t add(int width, uint64_t a, uint64_t b);
+  uint64_t subtract(int width, uint64_t a, uint64_t b);
+  uint64_t multiply(int width, uint64_t a, uint64_t b);
+  uint64_t multiply_extended(int width, uint64_t a, uint64_t b);
+  uint64_t divide(int width, uint64_t a, uint64_t b);
+  uint64_t square_root(int width, uint64_t a);
+  /// addend + a * b. factors: the width of a and b, which may be less than that of the addend and the result.
+  uint64_t multiply_add(int width, int factors, uint64_t addend, uint64_t a, uint64_t b);
+  /// 2 - a * b, and (3 - a * b) / 2.
+  uint64_t reciprocal_step(int width, uint64_t a, uint64_t b);
+  uint64_t root_step(int width, uint64_t a, uint64_t b);
+
+  uint64_t maximum(int width, uint64_t a, uint64_t b) { return larger(width, a, b, true); }
+  uint64_t minimum(int width, uint64_t a, uint64_t b) { return larger(width, a, b, false); }
+  uint64_t maximum_number(int width, uint64_t a, uint64_t b) { return larger_number(width, a, b, true); }
+  uint64_t minimum_number(int width, uint64_t a, uint64_t b) { return larger_number(width, a, b, false); }
+
+  /// NZCV, N in bit 3.
+  uint32_t compare(int width, uint64_t a, uint64_t b, bool signal_quiet_nans);
+  bool equal(int width, uint64_t a, uint64_t b);
+  bool greater_equal(int width, uint64_t a, uint64_t b);
+  bool greater(int width, uint64_t a, uint64_t b);
+
+  uint64_t round_to_integral(int width, uint64_t a, Rounding rounding, bool exact);
+  uint64_t convert(int from, int to, uint64_t a, Rounding rounding);
+  /// a * 2^fraction_bits as an integer of `bits` bits: 16, 32 or 64.
+  uint64_t to_fixed(int width, int bits, uint64_t a, int fraction_bits, bool is_unsigned, Rounding rounding);
+  /// An integer of 16, 32 or 64 bits, over 2^fraction_bits.
+  uint64_t from_fixed(int bits, int width, uint64_t integer, int fraction_bits, bool is_unsigned, Rounding rounding);
+  /// The integer modulo 2^32, and in bit 32 the Z flag.
+  uint64_t to_javascript_integer(uint64_t a);
+
+  uint64_t reciprocal_estimate(int width, uint64_t a);
+  uint64_t root_estimate(int width, uint64_t a);
+  uint64_t reciprocal_exponent(int width, uint64_t a);
+
+ private:
+  struct Operand {
+    explicit Operand() : value(64) {}
+    uint64_t bits = 0;
+    bool negative = false, nan = false, signalling = false;
+    Real value;
+    bool quiet() const { return nan && !signalling; }
+    bool zero() const { return !nan && mpfr_zero_p(value); }
+    bool infinite() const { return !nan && mpfr_inf_p(value); }
+  };
+
+  void raise(uint32_t exceptions) { exceptions_ |= exceptions; }
+  bool flushes(Format f) const { return (fpcr_ & (f.width == 16 ? kFlush16 : kFlush)) != 0; }
+  void unpack(Operand& to, Format f, uint64_t bits) { unpack(to, f, bits, flushes(f), false); }
+  void unpack(Operand& to, Format f, uint64_t bits, bool flush, bool alternative);
+  uint64_t nan_result(Format f, const Operand& nan);
+  bool nan_of_two(Format f, const Operand& a, const Operand& b, uint64_t& result);
+  template <class Compute>
+  uint64_t arithmetic(Format f, Compute compute);
+  template <class Compute>
+  uint64_t two_operands(int width, uint64_t a, uint64_t b, Compute compute);
+  uint64_t round(Format f, Real& value, int ternary, Rounding rounding, bool flush, bool alternative);
+  uint64_t larger(int width, uint64_t a, uint64_t b, bool maximum);
+  uint64_t larger_number(int width, uint64_t a, uint64_t b, bool maximum);
+  Real& result_of(Format f) { return f.width == 16 ? half_ : f.width == 32 ? single_ : double_; }
+
+  uint32_t fpcr_ = 0, exceptions_ = 0;
+  Operand a_, b_, c_;
+  Real half_, single_, double_, integer_;
+};
+
+}  // namespace myriarm::fp
