@@ -32,7 +32,7 @@ class Stop(NamedTuple):
     fault: FaultKind
     """for reason fault, what was wrong"""
     detail: int
-    """imm16 of SVC, BRK, HLT; of an exited lane its exit status, or 256 and the signal that it ended itself with"""
+    """imm16 of SVC, BRK, HLT; of an exited lane its status, or 256 + the signal that it ended itself with"""
     address: int
     """fault: the first inaccessible byte; undefined: the instruction word"""
 

@@ -5,6 +5,8 @@
 
 #include <cerrno>
 #include <csignal>
+#include <random>
+#include <set>
 
 #include "linux/process_layout.h"
 #include "linux_caller.h"
@@ -286,6 +288,61 @@ TEST(LinuxResources, OneProcessorAndTheWindow) {
   EXPECT_EQ(caller.word(kData + 32), uint64_t{1} << 20);
   EXPECT_EQ(caller.call({{kRseq, kData, 32, 0, 0}, {kGetpid}}), (Results{-ENOSYS, kProcessId}));
   EXPECT_TRUE(caller.machine.unimplemented().empty()) << "rseq is not missed";
+}
+
+// ---- all of them
+
+/// Every number there is, with arguments at every edge: the host must not notice, and the guest goes on.
+TEST(LinuxCalls, SurviveHostileArguments) {
+  constexpr uint32_t kLanes = 4;
+  LinuxOptions options;
+  options.standard_input = std::vector<uint8_t>(1000, 'x');
+  options.output_limit = 1;
+  Caller caller(kLanes, options);
+  Fleet& fleet = caller.machine.fleet();
+  const uint64_t stack = fleet.get(Field::sp, 0) / kPageBytes * kPageBytes;
+  std::mt19937_64 random(3);
+  auto number = [&]() -> uint64_t {
+    const uint64_t edges[] = {0,
+                              1,
+                              2,
+                              8,
+                              16,
+                              24,
+                              128,
+                              kCode,
+                              kData,
+                              kData + 0x800,
+                              kDataEnd,
+                              stack,
+                              fleet.memory_end(),
+                              uint64_t{1} << 31,
+                              uint64_t{1} << 32,
+                              uint64_t{1} << 63,
+                              ~uint64_t{0},
+                              kProcessId};
+    const uint64_t edge = edges[random() % std::size(edges)];
+    switch (random() % 4) {
+      case 0: return edge;
+      case 1: return edge + random() % 17 - 8;
+      case 2: return kData + random() % 0x3100;
+      default: return random() >> random() % 64;
+    }
+  };
+  // Those that end a process, and those that take memory away from under it (linux_memory_test.cpp has them).
+  const std::set<uint64_t> left_out = {kExit,   kExitGroup, kKill, kTkill,    kTgkill, kBrkCall,
+                                       kMunmap, kMremap,    kMmap, kMprotect, kMadvise};
+  for (int step = 0; step < 6000; step++) {
+    std::vector<Caller::Request> requests;
+    for (uint32_t lane = 0; lane < kLanes; lane++) {
+      uint64_t call = step < 500 ? static_cast<uint64_t>(step) : random() % 470;
+      if (left_out.count(call)) call = kGetpid;
+      requests.push_back({call, number(), number(), number(), number(), number(), number()});
+    }
+    for (int64_t result : caller.call(requests)) ASSERT_TRUE(result >= -4095) << "step " << step;
+    if (HasFailure()) FAIL() << "step " << step;
+  }
+  EXPECT_EQ(caller.call(std::vector<Caller::Request>(kLanes, {kGetpid})), Results(kLanes, kProcessId));
 }
 
 }  // namespace
