@@ -17,8 +17,8 @@ constexpr u32 kWarps = 4;  // a block
 constexpr u32 kManyBlocks = 6, kFewBlocks = 3;
 /// Behind the general registers of a lane in shared memory: FPCR, and FPSR in the upper half.
 constexpr u32 kSlotFp = kSlotCount;
-/// Interpreter::left and at, while a call out of the fast path lasts: what lives on over a call has few registers to be
-/// in, and would be in local memory all the time.
+/// Interpreter::left and at, while a call out of the fast path lasts, in kernels with few registers: what lives on over a
+/// call would be in local memory all the time.
 constexpr u32 kSlotKept = kSlotCount + 1;
 constexpr u32 kSharedSlots = kSlotCount + 2;
 constexpr u32 kNone = 0xFFFFFFFFu;  // greater than any offset or depth
@@ -289,16 +289,21 @@ struct Code {
   const View& view;
   const Operands* own_words;  // of the team's program: kRowNotPredecoded, then its words
   u32 bytes;                  // of guest code: a predecoded word is four times as long
+  u32 skip;                   // with kSeveral: from an offset in the window to one in own_words
 
   MYR_FN void find(u32 team) {
-    if (kSeveral) own_words = view.code + (u64)view.team_program[team] * (view.code_words + 1);
+    if (kSeveral) {
+      own_words = view.code + (u64)view.team_program[team] * (view.code_words + 1);
+      // Not known to be a constant, which would be loaded again for each instruction.
+      asm volatile("sub.u32 %0, 4, %1;" : "=r"(skip) : "r"(view.code_begin));
+    }
     bytes = *(const volatile u8*)&view.own_code[team] != 0 ? 0 : view.code_words * 4;
   }
 
   /// The word at an offset of the window. No branch: what is not there is word 0, which is run out of line.
   MYR_FN uint4 fetch(u32 at) const {
     const Operands* words = kSeveral ? own_words : view.code;
-    u32 offset = at - view.code_begin + 4;
+    u32 offset = kSeveral ? at + skip : at - view.code_begin + 4;
     return __ldg((const uint4*)((const u8*)words + (u64)(offset <= bytes ? offset : 0) * 4));
   }
   MYR_FN static Operands operands(uint4 raw) {
@@ -316,7 +321,8 @@ struct Code {
 
 /// Runs one lane until it has called or returned, is to wait for something, or has used up `cpu.left`, which is not 0.
 /// Every branch here costs a lone warp some twenty cycles: docs/design/cuda-interpreter.md counts them.
-template <bool kSeveral>
+/// kLean: there are few registers, see kSlotKept.
+template <bool kLean, bool kSeveral>
 MYR_FN void run_lane(Interpreter<true>& cpu, Code<kSeveral>& code) {
   bool goes_on;
   do {
@@ -325,11 +331,13 @@ MYR_FN void run_lane(Interpreter<true>& cpu, Code<kSeveral>& code) {
     bool parks = (o.row & kRowParks) != 0;
     if (MYR_UNLIKELY(execute(cpu, o) == Outcome::stop)) {
       if (cpu.pending != Pending::out_of_line) return;
-      cpu.keep_place();
+      if (kLean) cpu.keep_place();
       Result result =
           execute_out_of_line(cpu.view, cpu.registers, cpu.table, cpu.lane, cpu.at, cpu.nzcv, cpu.retired(), o);
-      cpu.take_place_back();
-      code.find(cpu.lane / kTeam);
+      if (kLean) {
+        cpu.take_place_back();
+        code.find(cpu.lane / kTeam);
+      }
       cpu.pending = result.pending;
       cpu.nzcv = result.nzcv;
       if (result.outcome == Outcome::stop) return;
@@ -443,7 +451,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   }
   const bool was_alive = alive;
   bool parked = true;  // at a call or return, waiting for the others
-  Code<kSeveral> code{view, nullptr, 0};
+  Code<kSeveral> code{view, nullptr, 0, 0};
   code.find(team);
   u32 reported = (u32)clock() - kReportCycles;
   cpu.retires_at_zero = view.state[kPlaneInstructions * view.lanes + lane];
@@ -488,7 +496,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
       const u64 retired = cpu.retired(), remaining = end - retired;
       cpu.left = remaining < quantum ? (u32)remaining : quantum;
       cpu.retires_at_zero = retired + cpu.left;
-      run_lane(cpu, code);
+      run_lane<kBlocks == kManyBlocks>(cpu, code);
       parked = cpu.pending == Pending::none && cpu.left != 0;
       if (cpu.pending == Pending::stopped) {
         alive = false;
