@@ -44,10 +44,23 @@ void UnicornEngine::check(uc_err error, const char* what) const {
 }
 
 UnicornEngine::UnicornEngine(bool vectors) : fields_(compared_fields(vectors)) {
-  check(uc_open(UC_ARCH_ARM64, UC_MODE_ARM, &uc_), "open");
-  check(uc_ctl_set_cpu_model(uc_, UC_CPU_ARM64_MAX), "choose the CPU model");
   code_.reset(static_cast<uint8_t*>(std::aligned_alloc(kPageBytes, Layout::code_bytes)));
   data_.reset(static_cast<uint8_t*>(std::aligned_alloc(kPageBytes, Layout::data_bytes)));
+  // The registers of one batched access; both halves of a vector register are one of them.
+  values_.resize(2 * fields_.size());
+  for (size_t i = 0; i < fields_.size(); i++) {
+    if (is_high_half(fields_[i]) || fields_[i] == Field::pc) continue;
+    registers_.push_back(register_of(fields_[i]));
+    pointers_.push_back(&values_[i]);
+  }
+  open();
+}
+
+void UnicornEngine::open() {
+  if (uc_) uc_close(uc_);
+  uc_ = nullptr;
+  check(uc_open(UC_ARCH_ARM64, UC_MODE_ARM, &uc_), "open");
+  check(uc_ctl_set_cpu_model(uc_, UC_CPU_ARM64_MAX), "choose the CPU model");
   std::memset(code_.get(), 0, Layout::code_bytes);
   std::memset(data_.get(), 0, Layout::data_bytes);
   check(uc_mem_map_ptr(uc_, Layout::code_begin, Layout::code_bytes, UC_PROT_READ | UC_PROT_EXEC, code_.get()),
@@ -73,13 +86,6 @@ UnicornEngine::UnicornEngine(bool vectors) : fields_(compared_fields(vectors)) {
   check(uc_hook_add(uc_, &hook, UC_HOOK_CODE, reinterpret_cast<void*>(on_code), this, 1, 0), "hook the code");
   check(uc_hook_add(uc_, &hook, UC_HOOK_INTR, reinterpret_cast<void*>(on_interrupt), this, 1, 0), "hook exceptions");
   check(uc_hook_add(uc_, &hook, UC_HOOK_MEM_INVALID, reinterpret_cast<void*>(on_invalid), this, 1, 0), "hook faults");
-  // The registers of one batched access; both halves of a vector register are one of them.
-  values_.resize(2 * fields_.size());
-  for (size_t i = 0; i < fields_.size(); i++) {
-    if (is_high_half(fields_[i]) || fields_[i] == Field::pc) continue;
-    registers_.push_back(register_of(fields_[i]));
-    pointers_.push_back(&values_[i]);
-  }
 }
 
 UnicornEngine::~UnicornEngine() {
@@ -87,6 +93,8 @@ UnicornEngine::~UnicornEngine() {
 }
 
 void UnicornEngine::load(const Batch& batch) {
+  // Unicorn 2.0.1 keeps translations that were forgotten, and crashes when its buffer of 1 GiB is full.
+  if (++loaded_ % 256 == 0) open();
   std::memset(code_.get(), 0, Layout::code_bytes);
   std::memcpy(code_.get(), batch.code.data(), batch.code.size() * 4);
   std::memcpy(data_.get(), batch.data.data(), batch.data.size());

@@ -28,6 +28,7 @@ class UnicornEngine {
   const uint8_t* memory() const { return data_.get(); }
 
  private:
+  void open();
   static void on_code(uc_engine*, uint64_t address, uint32_t size, void* self);
   static void on_interrupt(uc_engine*, uint32_t number, void* self);
   static bool on_invalid(uc_engine*, uc_mem_type type, uint64_t address, int size, int64_t value, void* self);
@@ -42,6 +43,7 @@ class UnicornEngine {
   std::vector<int> registers_;
   std::vector<uint64_t> values_;  // two words a register
   std::vector<void*> pointers_;
+  uint64_t loaded_ = 0;   // batches
   uint64_t entered_ = 0;  // instructions that the hook has seen begin
   uint64_t limit_ = 0;
   uint64_t last_pc_ = 0;
