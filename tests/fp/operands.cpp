@@ -306,7 +306,7 @@ void each_integer(int level, const Sink& sink) {
     for (int j = 0; j < i; j++) both(bit | uint64_t{1} << j);
   }
   Random random(7);
-  for (int i = 0; i < 4000 * (level > 1 ? 100 : 1); i++) both(random.next() >> random.below(64));
+  for (int i = 0; i < 4000 * (level > 1 ? 4 : 1); i++) both(random.next() >> random.below(64));
 }
 
 }  // namespace myriarm::fp
