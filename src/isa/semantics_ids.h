@@ -27,27 +27,98 @@ struct SemanticsTable {
   u16 count[2];  // ids in use, of what is not rare and of what is; 0 among them
 };
 
-/// What compiled programs seldom run, and what does much work each time. An engine may keep it out of the way of the rest.
+/// Of what is not in the base instruction set, what compiled programs run most.
+constexpr const char* kCommon[] = {
+    "(access_imm<LoadFp<32>, Indexing::offset",
+    "(access_imm<LoadFp<64>",
+    "(access_imm<LoadFp<128>",
+    "(access_imm<StoreFp<32>, Indexing::offset",
+    "(access_imm<StoreFp<64>",
+    "(access_imm<StoreFp<128>",
+    "(access_imm<LoadFpPair<64>",
+    "(access_imm<LoadFpPair<128>",
+    "(access_imm<StoreFpPair<64>",
+    "(access_imm<StoreFpPair<128>",
+    "(access_register<LoadFp<32>",
+    "(access_register<LoadFp<64>",
+    "(access_register<LoadFp<128>",
+    "(access_register<StoreFp<32>",
+    "(access_register<StoreFp<64>",
+    "(access_register<StoreFp<128>",
+    "(fp_binary<32, FpBinary::add",
+    "(fp_binary<32, FpBinary::sub",
+    "(fp_binary<32, FpBinary::mul",
+    "(fp_binary<32, FpBinary::nmul",
+    "(fp_binary<64, FpBinary::add",
+    "(fp_binary<64, FpBinary::sub",
+    "(fp_binary<64, FpBinary::mul",
+    "(fp_binary<64, FpBinary::nmul",
+    "(fp_multiply_add<32",
+    "(fp_multiply_add<64",
+    "(fp_compare<32",
+    "(fp_compare<64",
+    "(fp_compare_zero<32",
+    "(fp_compare_zero<64",
+    "(fp_sign<32",
+    "(fp_sign<64",
+    "(fp_move_imm",
+    "(fp_move_to_general<32",
+    "(fp_move_to_general<64",
+    "(fp_move_from_general<32",
+    "(fp_move_from_general<64",
+    "(fp_conditional_select<32",
+    "(fp_conditional_select<64",
+    "(fp_from_integer<32, 32, false",
+    "(fp_from_integer<32, 64, false",
+    "(fp_from_integer<64, 64, false",
+    "(fp_to_integer<64, 32, FPRounding::zero, false",
+    "(fp_to_integer<64, 64, FPRounding::zero, false",
+    "(fp_to_integer<32, 32, FPRounding::zero, false",
+    "(fp_convert<32, 64",
+    "(fp_convert<64, 32",
+    "(vector_bitwise",
+    "(duplicate_",
+    "(modified_immediate",
+    "(insert_",
+    "(element_to_general>",
+    "(fp_vector_three<fp::Add>",
+    "(fp_vector_three<fp::Sub>",
+    "(fp_vector_three<fp::Mul>",
+    "(fp_vector_three<fp::MulAdd>",
+    "(fp_vector_three<fp::MulSub>",
+    "(fp_vector_by_element<fp::Mul>",
+    "(fp_vector_by_element<fp::MulAdd>",
+    "(fp_vector_by_element<fp::MulSub>",
+};
+/// Of the base instruction set, what they seldom run, or what does much work each time.
+constexpr const char* kRare[] = {
+    "(store_exclusive",
+    "(load_exclusive",
+    "(access_ordered",
+    "(read_system",
+    "(write_system",
+    "(zero_block",
+    "(clear_exclusive",
+    "(divide",
+    "(conditional_compare",
+    "(add_sub_carry",
+    "(access_imm<LoadPairSigned",
+    "(access_literal",
+};
+
+/// An engine may keep what is rare out of the way of the rest.
 constexpr bool is_rare(const char* text, const char* feature) {
-  if (!same_text(feature, "BASE")) return true;
-  constexpr const char* kRare[] = {
-      "(store_exclusive",
-      "(load_exclusive",
-      "(access_ordered",
-      "(read_system",
-      "(write_system",
-      "(zero_block",
-      "(clear_exclusive",
-      "(divide",
-      "(conditional_compare",
-      "(add_sub_carry",
-      "(access_imm<LoadPairSigned",
-      "(access_literal",
-  };
-  for (const char* prefix : kRare) {
-    if (begins_with(text, prefix)) return true;
+  const bool base = same_text(feature, "BASE");
+  if (base) {
+    for (const char* prefix : kRare) {
+      if (begins_with(text, prefix)) return true;
+    }
+  } else {
+    for (const char* prefix : kCommon) {
+      if (begins_with(text, prefix)) return false;
+    }
   }
-  return false;
+  return !base;
 }
 
 constexpr SemanticsTable make_semantics_table() {
@@ -86,7 +157,7 @@ constexpr SemanticsTable make_semantics_table() {
     if (slots[slot] == 0) slots[slot] = (u16)row;
     const u32 first = slots[slot];
     table.first[row] = (u16)first;
-    table.rare[row] = is_rare(kText[row], kFeature[row]);
+    table.rare[row] = first == row ? is_rare(kText[row], kFeature[row]) : table.rare[first];
     table.id[row] = first == row ? table.count[table.rare[row]]++ : table.id[first];
   }
   return table;

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "unit/fp_cases.h"
+#include "fp/cases.h"
 
 namespace myriarm::differential {
 namespace {

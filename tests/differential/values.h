@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What registers hold when a case begins: FPCR in every mode, FPSR, and SIMD&FP registers full of numbers that are hard
-// for floating-point arithmetic (unit/fp_cases.h), of one size or of all sizes.
+// for floating-point arithmetic (fp/cases.h), of one size or of all sizes.
 #pragma once
 
 #include <array>

@@ -22,10 +22,10 @@ struct Tally {
   uint32_t raised = 0;              // exceptions that some case had
 };
 
-struct Outcome {
+struct Answer {
   uint64_t result;
   uint32_t exceptions;
-  bool operator==(const Outcome&) const = default;
+  bool operator==(const Answer&) const = default;
 };
 
 class Run {
@@ -37,7 +37,7 @@ class Run {
       for (uint32_t fpcr : operation_.controls) {
         oracle_.begin(fpcr);
         uint64_t result = operation_.oracle(o, oracle_);
-        Outcome expected = {result, oracle_.exceptions()}, ours = reference(o, fpcr);
+        Answer expected = {result, oracle_.exceptions()}, ours = reference(o, fpcr);
         tally_.cases++;
         if (ours != expected) show(o, fpcr, "the reference", ours, "MPFR", expected);
         overrides(o, fpcr, ours);
@@ -61,7 +61,7 @@ class Run {
   }
 
  private:
-  Outcome reference(const Operands& o, uint32_t fpcr) {
+  Answer reference(const Operands& o, uint32_t fpcr) {
     FpContext ctx = {fpcr, 0};
     uint64_t result = operation_.ours.reference(o, ctx);
     tally_.raised |= ctx.exceptions;
@@ -69,12 +69,12 @@ class Run {
   }
 
   /// With and without Inexact in FPSR; an override that does not apply gives up, or calls the reference.
-  void overrides(const Operands& o, uint32_t fpcr, Outcome expected) {
+  void overrides(const Operands& o, uint32_t fpcr, Answer expected) {
     for (uint32_t fpsr : {0u, static_cast<uint32_t>(kInexact)}) {
       expected.exceptions |= fpsr;
       NativeFpContext<true> giving_up;
       fp_begin(giving_up, fpcr, fpsr);
-      Outcome ours = {operation_.ours.giving_up(o, giving_up), giving_up.exceptions | fpsr};
+      Answer ours = {operation_.ours.giving_up(o, giving_up), giving_up.exceptions | fpsr};
       tally_.asked++;
       tally_.applied += !giving_up.missed;
       if (!giving_up.missed && ours != expected) show(o, fpcr, "the override", ours, "the reference", expected);
@@ -85,8 +85,7 @@ class Run {
     }
   }
 
-  void show(const Operands& o, uint32_t fpcr, const char* ours, const Outcome& a, const char* theirs,
-            const Outcome& b) {
+  void show(const Operands& o, uint32_t fpcr, const char* ours, const Answer& a, const char* theirs, const Answer& b) {
     if (tally_.differences++ >= kMostShown) return;
     auto hex = [](uint64_t value) { return static_cast<unsigned long long>(value); };
     std::printf("%s: operands %llx %llx %llx, FPCR %08x\n  %16llx, FPSR %02x: %s\n  %16llx, FPSR %02x: %s\n",

@@ -64,7 +64,7 @@ std::vector<uint64_t> hard_numbers(Format f, int level) {
   std::vector<uint64_t> few = {0, 1, f.quiet_bit(), f.quiet_bit() - 1, f.fraction_mask() - 1, f.fraction_mask()};
   for (uint64_t exponent : exponents(f, level)) {
     bool all = level > 1 || exponent == 0 || exponent == f.bias();
-    int step = f.width == 16 ? 1 : level > 1 ? (f.width == 32 ? 1 : 3) : f.width == 32 ? 2 : 5;
+    int step = f.width == 16 ? 1 : f.width == 32 ? 2 : 5;
     for (uint64_t fraction : all ? fractions(f, step) : few) list.push_back(number(f, false, exponent, fraction));
   }
   for (uint64_t fraction :
@@ -104,7 +104,7 @@ void each_pair(Format f, int level, const Sink& sink) {
 }
 
 void each_sum(Format f, int level, const Sink& sink) {
-  std::vector<uint64_t> list = fractions(f, f.width == 16 || level > 1 ? 1 : f.fraction_bits() / 3);
+  std::vector<uint64_t> list = fractions(f, f.width == 16 ? 1 : f.fraction_bits() / (level > 1 ? 8 : 3));
   uint64_t bits = static_cast<uint64_t>(f.fraction_bits());
   for (uint64_t exponent : {uint64_t{2}, bits + 3, f.bias(), f.top() - 1}) {
     for (uint64_t distance = 0; distance <= bits + 4 && distance <= exponent; distance++) {
@@ -223,7 +223,7 @@ static void each_addend(Format f, Format factors, uint64_t a, uint64_t b, const 
 void each_fused(Format f, Format factors, int level, const Sink& sink) {
   Random random(5);
   std::vector<uint64_t> hard = hard_numbers(f, 1), hard_factors = hard_numbers(factors, 1);
-  int many = level > 1 ? 100 : 1;
+  int many = level > 1 ? 20 : 1;
   for (int i = 0; i < 40000 * many; i++) {
     sink({hard_factors[random.below(hard_factors.size())], hard_factors[random.below(hard_factors.size())],
           hard[random.below(hard.size())]});

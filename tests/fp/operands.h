@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "fp/oracle.h"
+#include "fp/format.h"
 
 namespace myriarm::fp {
 

@@ -7,6 +7,7 @@
 
 #include "core/fp/native.h"
 #include "fp/operands.h"
+#include "fp/oracle.h"
 
 namespace myriarm::fp {
 

@@ -6,48 +6,12 @@
 
 #include <mpfr.h>
 
-#include <cstdint>
+#include "fp/format.h"
 
 namespace myriarm::fp {
 
-/// Bits of FPSR.
-enum Exception : uint32_t {
-  kInvalidOperation = 1,
-  kDivideByZero = 2,
-  kOverflow = 4,
-  kUnderflow = 8,
-  kInexact = 16,
-  kInputDenormal = 128,
-};
-
-/// Bits of FPCR; RMode is bits 23:22.
-enum Control : uint32_t { kFlush16 = 1u << 19, kFlush = 1u << 24, kDefaultNan = 1u << 25, kAlternativeHalf = 1u << 26 };
-
-/// The first four are the values of FPCR.RMode.
-enum class Rounding { nearest_even, up, down, zero, nearest_away, odd };
-
 /// MPFR's name for it; toward zero for odd, which round() completes. Not for nearest_away.
 mpfr_rnd_t mpfr_mode(Rounding rounding);
-
-/// One of the three formats, by its width in bits.
-struct Format {
-  int width;
-  constexpr explicit Format(int bits) : width(bits) {}
-  constexpr int precision() const { return width == 16 ? 11 : width == 32 ? 24 : 53; }
-  constexpr int fraction_bits() const { return precision() - 1; }
-  constexpr uint64_t fraction_mask() const { return (uint64_t{1} << fraction_bits()) - 1; }
-  constexpr uint64_t quiet_bit() const { return uint64_t{1} << (fraction_bits() - 1); }
-  /// The exponent field of infinities and NaNs.
-  constexpr uint64_t top() const { return (uint64_t{1} << (width - precision())) - 1; }
-  constexpr uint64_t bias() const { return top() >> 1; }
-  constexpr uint64_t sign() const { return uint64_t{1} << (width - 1); }
-  constexpr uint64_t mask() const { return sign() | (sign() - 1); }
-  constexpr uint64_t infinity() const { return top() << fraction_bits(); }
-  constexpr uint64_t default_nan() const { return infinity() | quiet_bit(); }
-  // Exponents as MPFR counts them, of a fraction from 0.5 up to 1: the largest, and that of the smallest normal number.
-  constexpr mpfr_exp_t largest() const { return static_cast<mpfr_exp_t>(bias()) + 1; }
-  constexpr mpfr_exp_t smallest_normal() const { return 2 - static_cast<mpfr_exp_t>(bias()); }
-};
 
 /// A number of MPFR that frees itself.
 class Real {

@@ -56,6 +56,7 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
   own_stream_ = make_stream();
   stream_ = own_stream_.get();
   view_.lanes = lanes_;
+  view_.plane_bytes = static_cast<u32>(lanes_ * sizeof(u64));
   view_.teams = static_cast<u32>((lanes_ + kTeam - 1) / kTeam);
   view_.window_begin = image.window_begin;
   view_.first_page = image.window_begin >> kPageBits;

@@ -16,14 +16,16 @@ constexpr u32 kWarps = 4;  // a block
 /// faster with more registers and fewer blocks.
 constexpr u32 kManyBlocks = 6, kFewBlocks = 3;
 /// Behind the general registers of a lane in shared memory: FPCR, and FPSR in the upper half.
-constexpr u32 kSlotFp = kSlotCount, kSharedSlots = kSlotCount + 1;
+constexpr u32 kSlotFp = kSlotCount;
+/// Interpreter::left and at, while a call out of the fast path lasts: what lives on over a call has few registers to be
+/// in, and would be in local memory all the time.
+constexpr u32 kSlotKept = kSlotCount + 1;
+constexpr u32 kSharedSlots = kSlotCount + 2;
 constexpr u32 kNone = 0xFFFFFFFFu;  // greater than any offset or depth
 /// Most instructions that a lane runs before the warp comes together to see whether its batch has ended, and whether it
 /// is time to tell the host how far it is. A team whose lanes have parted runs them one after the other; one that
 /// decodes as it runs, or whose memory is on the host, is slow.
 constexpr u32 kQuantum = 1u << 14, kSlowQuantum = 1u << 10;
-/// The same for a warp whose lanes come together at calls and returns all the time.
-constexpr u32 kRoundsBetweenLooks = 64;
 /// Clock cycles between two reports to the host, which are also looks at the cancel flag: some four milliseconds.
 constexpr u32 kReportCycles = 1u << 23;
 
@@ -86,6 +88,14 @@ struct Interpreter {
   MYR_FN u32 fp_field(SystemField field) const {
     return registers + kSlotFp * (kTeam * 8) + (field == SystemField::fpsr ? 4 : 0);
   }
+  MYR_FN void keep_place() const {
+    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(registers + kSlotKept * (kTeam * 8)), "r"(left), "r"(at));
+  }
+  MYR_FN void take_place_back() {
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(left), "=r"(at)
+                 : "r"(registers + kSlotKept * (kTeam * 8)));
+  }
   MYR_FN u64* plane(SystemField field) const {
     u32 number =
         field == SystemField::tpidr ? kPlaneTpidr : kPlaneMonitor + (u32)field - (u32)SystemField::monitor;
@@ -104,8 +114,16 @@ struct Interpreter {
       asm volatile("st.shared.u32 [%0], %1;" ::"r"(fp_field(field)), "r"((u32)value));
     }
   }
-  MYR_FN u64 v(u32 n, u32 half) const { return view.vectors[(half * 32 + n) * view.lanes + lane]; }
-  MYR_FN void set_v(u32 n, u32 half, u64 value) { view.vectors[(half * 32 + n) * view.lanes + lane] = value; }
+  /// As assembly, so that the compiler keeps no part of it in registers from one instruction to the next.
+  MYR_FN u64* vector_half(u32 n, u32 half) const {
+    u64 address;
+    asm("{\n.reg .u64 column;\nmad.wide.u32 column, %1, 8, %2;\nmad.wide.u32 %0, %3, %4, column;\n}"
+        : "=l"(address)
+        : "r"(lane), "l"(view.vectors), "r"(half * 32 + n), "r"(view.plane_bytes));
+    return (u64*)address;
+  }
+  MYR_FN u64 v(u32 n, u32 half) const { return *vector_half(n, half); }
+  MYR_FN void set_v(u32 n, u32 half, u64 value) { *vector_half(n, half) = value; }
 
   MYR_FN u32 team() const { return lane / kTeam; }
   MYR_FN PagedMemory<kTeam> memory() const {
@@ -272,6 +290,11 @@ struct Code {
   const Operands* own_words;  // of the team's program: kRowNotPredecoded, then its words
   u32 bytes;                  // of guest code: a predecoded word is four times as long
 
+  MYR_FN void find(u32 team) {
+    if (kSeveral) own_words = view.code + (u64)view.team_program[team] * (view.code_words + 1);
+    bytes = *(const volatile u8*)&view.own_code[team] != 0 ? 0 : view.code_words * 4;
+  }
+
   /// The word at an offset of the window. No branch: what is not there is word 0, which is run out of line.
   MYR_FN uint4 fetch(u32 at) const {
     const Operands* words = kSeveral ? own_words : view.code;
@@ -294,7 +317,7 @@ struct Code {
 /// Runs one lane until it has called or returned, is to wait for something, or has used up `cpu.left`, which is not 0.
 /// Every branch here costs a lone warp some twenty cycles: docs/design/cuda-interpreter.md counts them.
 template <bool kSeveral>
-MYR_FN void run_lane(Interpreter<true>& cpu, const Code<kSeveral>& code) {
+MYR_FN void run_lane(Interpreter<true>& cpu, Code<kSeveral>& code) {
   bool goes_on;
   do {
     const Operands o = Code<kSeveral>::operands(code.fetch(cpu.at));
@@ -302,8 +325,11 @@ MYR_FN void run_lane(Interpreter<true>& cpu, const Code<kSeveral>& code) {
     bool parks = (o.row & kRowParks) != 0;
     if (MYR_UNLIKELY(execute(cpu, o) == Outcome::stop)) {
       if (cpu.pending != Pending::out_of_line) return;
+      cpu.keep_place();
       Result result =
           execute_out_of_line(cpu.view, cpu.registers, cpu.table, cpu.lane, cpu.at, cpu.nzcv, cpu.retired(), o);
+      cpu.take_place_back();
+      code.find(cpu.lane / kTeam);
       cpu.pending = result.pending;
       cpu.nzcv = result.nzcv;
       if (result.outcome == Outcome::stop) return;
@@ -417,19 +443,15 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   }
   const bool was_alive = alive;
   bool parked = true;  // at a call or return, waiting for the others
-  Code<kSeveral> code{view, kSeveral ? view.code + (u64)view.team_program[team] * (view.code_words + 1) : nullptr,
-                      view.own_code[team] != 0 ? 0 : view.code_words * 4};
-  u32 reported = (u32)clock() - kReportCycles, rounds = 0;
+  Code<kSeveral> code{view, nullptr, 0};
+  code.find(team);
+  u32 reported = (u32)clock() - kReportCycles;
   cpu.retires_at_zero = view.state[kPlaneInstructions * view.lanes + lane];
-  u32 looked_at = (u32)cpu.retires_at_zero;
 
   for (;;) {
     __syncwarp(members);
     const bool used_up = alive && cpu.left == 0;
-    const u32 quantum = code.bytes != 0 && !is_flat(view) ? kQuantum : kSlowQuantum;
-    const bool due = used_up || (alive && (u32)cpu.retired() - looked_at >= quantum);
-    if (__any_sync(members, due) || ++rounds % kRoundsBetweenLooks == 0) {
-      looked_at = (u32)cpu.retired();
+    if (__any_sync(members, used_up || (u32)clock() - reported >= kReportCycles)) {
       if (used_up && cpu.retired() >= end) {
         view.stops[lane] = {StopCode::budget, FaultCode::none, 0, 0, 0};
         alive = false;
@@ -462,6 +484,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
     cpu.pending = Pending::none;
     if (alive && !parked) {
       // A new quantum each time, so that lanes that go on together also stop together.
+      const u32 quantum = code.bytes != 0 && !is_flat(view) ? kQuantum : kSlowQuantum;
       const u64 retired = cpu.retired(), remaining = end - retired;
       cpu.left = remaining < quantum ? (u32)remaining : quantum;
       cpu.retires_at_zero = retired + cpu.left;

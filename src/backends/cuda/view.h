@@ -84,6 +84,7 @@ struct View {
   u32 slice_shift;    // pages of a slice of a page table are 1 << slice_shift
   u64* state;         // kPlaneCount planes of `lanes`
   u64* vectors;       // 64 planes of `lanes`: lower halves, then upper halves
+  u32 plane_bytes;    // 8 * lanes
   StopRecord* stops;  // `lanes`
   u32* tables;        // page_count entries a team
   u64 first_page, page_count;

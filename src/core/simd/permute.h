@@ -2,24 +2,9 @@
 // Permutations: ZIP, UZP, TRN, EXT, TBL and TBX. No arithmetic on elements.
 #pragma once
 
-#include "core/simd/vector.h"
+#include "core/simd/halves.h"
 
 namespace myriarm {
-
-/// The lower of each two neighbours among elements of 1 << size bytes, in the high bits all 0. size: 0 to 2.
-MYR_FN u64 keep_even_elements(u64 x, u32 size) {
-  if (size == 0) x = (x & 0x00FF00FF00FF00FFu) | (x & 0x00FF00FF00FF00FFu) >> 8;
-  if (size == 0) x &= 0x0000FFFF0000FFFFu;
-  if (size <= 1) x = (x & 0x0000FFFF0000FFFFu) | (x & 0x0000FFFF0000FFFFu) >> 16;
-  return x & 0xFFFFFFFFu;
-}
-/// The opposite: the elements of the low 32 bits with zeros between them.
-MYR_FN u64 spread_elements(u64 x, u32 size) {
-  x &= 0xFFFFFFFFu;
-  if (size <= 1) x = (x | x << 16) & 0x0000FFFF0000FFFFu;
-  if (size == 0) x = (x | x << 8) & 0x00FF00FF00FF00FFu;
-  return x;
-}
 
 // Each operation gives the 64-bit halves of the result: of ZIP1 if kPart is 0, of ZIP2 if it is 1, and so on.
 // n and m are the halves of the sources; a result of 64 bits looks at the lower ones alone, and has no high half.
@@ -31,16 +16,17 @@ struct VectorHalves {
 struct Zip {
   MYR_FN static VectorHalves run(u32 size, bool full, u32 part, VectorHalves n, VectorHalves m) {
     u64 a = full ? n.half(part) : n.low >> (32 * part), b = full ? m.half(part) : m.low >> (32 * part);
-    u32 bits = 8u << size;
-    return {spread_elements(a, size) | spread_elements(b, size) << bits,
-            spread_elements(a >> 32, size) | spread_elements(b >> 32, size) << bits};
+    u32 bits = element_bits(size);
+    Element wide = element_of(size + 1);
+    return {widen_elements<false>(wide, a) | widen_elements<false>(wide, b) << bits,
+            widen_elements<false>(wide, a >> 32) | widen_elements<false>(wide, b >> 32) << bits};
   }
 };
 struct Unzip {
   MYR_FN static VectorHalves run(u32 size, bool full, u32 part, VectorHalves n, VectorHalves m) {
-    u32 shift = part ? 8u << size : 0;
-    u64 n_low = keep_even_elements(n.low >> shift, size), n_high = keep_even_elements(n.high >> shift, size);
-    u64 m_low = keep_even_elements(m.low >> shift, size), m_high = keep_even_elements(m.high >> shift, size);
+    u32 shift = part ? element_bits(size) : 0;
+    u64 n_low = even_elements(n.low >> shift, size), n_high = even_elements(n.high >> shift, size);
+    u64 m_low = even_elements(m.low >> shift, size), m_high = even_elements(m.high >> shift, size);
     return {n_low | (full ? n_high : m_low) << 32, m_low | m_high << 32};
   }
 };
@@ -49,7 +35,7 @@ struct Transpose {
     return {interleave(size, part, n.low, m.low), interleave(size, part, n.high, m.high)};
   }
   MYR_FN static u64 interleave(u32 size, u32 part, u64 n, u64 m) {
-    u32 bits = 8u << size;
+    u32 bits = element_bits(size);
     u64 even = size == 0 ? 0x00FF00FF00FF00FFu : size == 1 ? 0x0000FFFF0000FFFFu : 0x00000000FFFFFFFFu;
     return part ? (n >> bits & even) | (m & ~even) : (n & even) | (m & even) << bits;
   }
