@@ -92,7 +92,8 @@ void SyscallServer::not_offered(Calls calls) {
 int64_t SyscallServer::resource_limits(Call& call, uint64_t resource, uint64_t address) {
   // clang-format off
   enum Resource : uint32_t { kStackBytes = 3, kCoreBytes = 4, kProcesses = 6, kOpenFiles = 7, kLockedBytes = 8,
-                             kPendingSignals = 11, kQueueBytes = 12, kNice = 13, kRealtimePriority = 14, kResources = 16 };
+                             kPendingSignals = 11, kQueueBytes = 12, kNice = 13, kRealtimePriority = 14,
+                             kResources = 16 };
   // clang-format on
   constexpr uint64_t kEndless = ~uint64_t{0};
   std::array<uint64_t, 2> limits = {kEndless, kEndless};  // now, and the most

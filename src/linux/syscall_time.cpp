@@ -146,7 +146,8 @@ void SyscallServer::clock_nanosleep(Calls calls) {
 
 void SyscallServer::futex(Calls calls) {
   // clang-format off
-  enum Operation : uint32_t { kWait = 0, kWake = 1, kWaitBits = 9, kWakeBits = 10, kOptions = 128 | 256, kRealtimeClock = 256 };
+  enum Operation : uint32_t { kWait = 0, kWake = 1, kWaitBits = 9, kWakeBits = 10, kOptions = 128 | 256,
+                              kRealtimeClock = 256 };
   // clang-format on
   gather_more_arguments(calls);
   std::vector<Call*> waits, others;

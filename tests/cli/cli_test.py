@@ -93,7 +93,8 @@ class OneLane(CliTest):
 
     def test_exit_statuses(self):
         for code, status in ((guest.EXIT_7, 7), (guest.LOAD_FAULT, 128 + signal.SIGSEGV),
-                             (guest.BREAK, 128 + signal.SIGTRAP), (guest.UNDEFINED, 128 + signal.SIGILL),
+                             (guest.BREAK, 128 + signal.SIGTRAP), (guest.ABORT, 128 + signal.SIGABRT),
+                             (guest.UNDEFINED, 128 + signal.SIGILL),
                              (guest.HALT, 128 + signal.SIGILL)):
             self.assertEqual(self.run_guest("--quiet", self.elf(code)).returncode, status)
         self.assertEqual(self.run_guest("--max-instructions", 1000, self.elf(guest.LOOP)).returncode, 124)
@@ -179,6 +180,9 @@ class Json(CliTest):
             self.assertEqual(int(lane["pc"], 16), guest.BASE + guest.HEADERS)
             self.assertEqual(lane["instructions"], 0)
             self.assertEqual(lane["fault"], {"kind": "unmapped", "address": "0x0"} if stop == "fault" else None)
+        result, _ = self.run_json("--lanes", 2, self.elf(guest.ABORT))
+        for lane in result["lane_results"]:
+            self.assertEqual((lane["stop"], lane["exit_status"], lane["signal"]), ("exited", None, signal.SIGABRT))
 
     def test_bytes_that_are_not_text(self):
         stdin = self.file("in", b"\xff\xfe\x00\"")

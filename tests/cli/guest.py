@@ -28,6 +28,7 @@ LOAD_FAULT = words(0xF9400021)                            # ldr x1, [x1], with x
 BREAK = words(0xD4200000)                                 # brk #0
 UNDEFINED = words(0x00000000)                             # udf #0
 EXIT_7 = words(0xD2800BA8, 0xD28000E0, 0xD4000001)        # mov x8, #93; mov x0, #7; svc #0
+ABORT = words(0xD2807D00, 0xD28000C1, 0xD2801028, 0xD4000001)  # kill(1000, SIGABRT), 1000 being itself
 # Exits with the last digit of MYRIARM_LANE when it has argc 1 and no other environment:
 # ldr x1, [sp, #24]; ldrb w0, [x1, #13]; sub w0, w0, #48; mov x8, #93; svc #0
 EXIT_LANE = words(0xF9400FE1, 0x39403420, 0x5100C000, 0xD2800BA8, 0xD4000001)

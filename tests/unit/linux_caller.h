@@ -33,8 +33,8 @@ enum Number : uint64_t {
   kSetTidAddress = 96, kFutex = 98, kSetRobustList = 99, kNanosleep = 101, kClockGettime = 113, kClockGetres = 114,
   kClockNanosleep = 115, kSchedGetaffinity = 123, kKill = 129, kTkill = 130, kTgkill = 131, kRtSigaction = 134,
   kRtSigprocmask = 135, kRtSigpending = 136, kUname = 160, kGetrlimit = 163, kGetrusage = 165, kGettimeofday = 169,
-  kGetpid = 172, kGetuid = 174, kGettid = 178, kSysinfo = 179, kBrkCall = 214, kMunmap = 215, kMremap = 216, kMmap = 222,
-  kMprotect = 226, kMadvise = 233, kPrlimit64 = 261, kGetrandom = 278, kStatx = 291, kRseq = 293,
+  kGetpid = 172, kGetuid = 174, kGettid = 178, kSysinfo = 179, kBrkCall = 214, kMunmap = 215, kMremap = 216,
+  kMmap = 222, kMprotect = 226, kMadvise = 233, kPrlimit64 = 261, kGetrandom = 278, kStatx = 291, kRseq = 293,
 };
 // clang-format on
 

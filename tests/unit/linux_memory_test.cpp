@@ -316,6 +316,24 @@ TEST(LinuxMemory, APoolThatIsSpentIsENOMEM) {
   EXPECT_EQ(memory.word(place - 8 * kPage), 2u);
 }
 
+TEST(LinuxMemory, IsTheSameInFlatWindows) {
+  FleetOptions options = fleet_of(2);
+  options.memory_policy = MemoryPolicy::shared;
+  Memory memory(options, std::vector<uint32_t>{kSvc, kBrk});
+  const auto places = memory.call({mmap_request(2 * kPage), mmap_request(2 * kPage)});
+  const auto place = static_cast<uint64_t>(places[0]);
+  for (uint32_t lane : {0u, 1u}) memory.put(place + kPage, {50 + lane}, lane);
+  EXPECT_EQ(memory.call({{kMprotect, place, 2 * kPage, kNone}, {kMremap, place, 2 * kPage, 4 * kPage, kMayMove}}),
+            (Results{0, static_cast<int64_t>(place - 4 * kPage)}));
+  EXPECT_EQ(memory.call({{kUname, place}, {kUname, place}}), (Results{-EFAULT, -EFAULT}));
+  EXPECT_EQ(memory.call({{kMprotect, place, 2 * kPage, kProtRead},
+                         {kMmap, place, kPage, kReadWrite, kPrivate | kFixed, kFile}}),
+            (Results{0, static_cast<int64_t>(place)}));
+  EXPECT_EQ(memory.word(place + kPage, 0), 50u);
+  EXPECT_EQ(memory.word(place - 3 * kPage, 1), 51u);
+  EXPECT_EQ(memory.word(place, 1), 0u);
+}
+
 /// Calls with arguments at every edge, in lanes that drift apart: none may hurt the host, and what a system call takes
 /// for accessible must be there.
 TEST(LinuxMemory, HostileArguments) {

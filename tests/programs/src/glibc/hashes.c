@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256, SHA-1, SHA-512 and SHA-3 with the cryptographic extension, SM3's and CRC-32C's instructions beside them, held
+// SHA-256, SHA-1, SHA-512 and SHA-3 with the cryptographic extension, and SM3's, SM4's and CRC-32's instructions, held
 // against vectors from their standards and then run over random text. Build with
 // -march=armv8.2-a+crypto+sha3+sm4+crc.
 #include <arm_acle.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The five filters of PNG on the bytes of a made-up picture, each applied and undone, with the Adler-32 and CRC-32 of what
-// comes out: byte arithmetic that a compiler vectorises.
+// The five filters of PNG on the bytes of a made-up picture, each applied and undone, with the Adler-32 and CRC-32 of
+// what comes out: byte arithmetic that a compiler vectorises.
 #include "common.h"
 
 enum { kWidth = 96, kHeight = 24, kPixel = 3, kRow = kWidth * kPixel };
