@@ -93,7 +93,7 @@ UnicornEngine::~UnicornEngine() {
 }
 
 void UnicornEngine::load(const Batch& batch) {
-  // Unicorn 2.0.1 keeps translations that were forgotten, and crashes when its buffer of 1 GiB is full.
+  // Unicorn 2.0.1 keeps translations that were forgotten, and may crash once its buffer of 1 GiB was full.
   if (++loaded_ % 256 == 0) open();
   std::memset(code_.get(), 0, Layout::code_bytes);
   std::memcpy(code_.get(), batch.code.data(), batch.code.size() * 4);
