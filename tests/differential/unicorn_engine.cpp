@@ -93,7 +93,8 @@ UnicornEngine::~UnicornEngine() {
 }
 
 void UnicornEngine::load(const Batch& batch) {
-  // Unicorn 2.0.1 keeps translations that were forgotten, and crashes when its buffer of 1 GiB is full.
+  // Unicorn 2.0.1 grows with every batch, and once crashed in its own lists of translations after some thousand: a new
+  // one keeps small. That it grew too large is a guess.
   if (++loaded_ % 256 == 0) open();
   std::memset(code_.get(), 0, Layout::code_bytes);
   std::memcpy(code_.get(), batch.code.data(), batch.code.size() * 4);
