@@ -16,7 +16,8 @@ namespace myriarm {
 template <bool kGivesUp>
 struct NativeFpContext : FpContext {
   bool inexact;  // FPSR.IXC is set: to raise Inexact changes nothing
-  bool rounds;   // and FPCR.RMode is to nearest: the machine rounds as the guest does
+  bool nearest;  // the machine rounds as FPCR.RMode says
+  bool rounds;   // both
   bool missed;
 };
 
@@ -24,7 +25,8 @@ template <bool kGivesUp>
 MYR_FN void fp_begin(NativeFpContext<kGivesUp>& ctx, u64 fpcr, u64 fpsr) {
   fp_begin((FpContext&)ctx, fpcr, fpsr);
   ctx.inexact = (fpsr & FPExc_Inexact) != 0;
-  ctx.rounds = kMachineRounds && ctx.inexact && FPRoundingMode(ctx) == FPRounding::tie_even;
+  ctx.nearest = kMachineRounds && FPRoundingMode(ctx) == FPRounding::tie_even;
+  ctx.rounds = ctx.nearest && ctx.inexact;
   ctx.missed = false;
 }
 
@@ -37,6 +39,9 @@ MYR_FN bool fp_finish(Cpu& cpu, const NativeFpContext<kGivesUp>& ctx) {
 }
 
 namespace native {
+
+/// On a GPU proofs cost room in the fast path, which has none.
+constexpr bool kProvesExact = !MYR_DEVICE;
 
 template <int N>
 MYR_FN typename MachineNumber<N>::type number(u64 bits) {
@@ -67,6 +72,46 @@ MYR_FN bool is_safely_normal(u64 x) {
   return biased_exponent<N>(x) - 2 < FpFormat<N>::kExponentMask - 2;
 }
 
+/// Whether overrides of what rounds are worth a try.
+template <bool kGivesUp>
+MYR_FN bool may_apply(const NativeFpContext<kGivesUp>& ctx) {
+  return MYR_LIKELY(ctx.rounds) || (kProvesExact && ctx.nearest);
+}
+
+// Proofs that a result is exact, for as long as IXC is not set: what is left of the true result is computed without
+// error, and is zero. They may say no of an exact one.
+
+/// Knuth's sum: the two parts that rounding took away from the operands.
+template <int N>
+MYR_FN bool sum_is_exact(u64 op1, u64 op2, u64 result) {
+  auto a = number<N>(op1), b = number<N>(op2), sum = number<N>(result);
+  auto b_taken = machine_add(sum, -a), a_taken = machine_add(sum, -b_taken);
+  return a == a_taken && b == b_taken;
+}
+/// Whether op1 * op2 is product, a number that is not too small for the lowest bit of their exact product.
+template <int N>
+MYR_FN bool product_is_exact(u64 op1, u64 op2, u64 product) {
+  return machine_has_fma() && biased_exponent<N>(product) > FpFormat<N>::kFractionBits + 2 &&
+         machine_fma(number<N>(op1), number<N>(op2), -number<N>(product)) == 0;
+}
+
+/// Whether an integer of M bits fits into the fraction of a number of N.
+template <int M, int N>
+MYR_FN bool is_exact_integer(u64 integer, bool is_unsigned) {
+  if (!kProvesExact) return false;
+  if (M == 32) integer = is_unsigned ? (u64)(u32)integer : (u64)(i64)(i32)(u32)integer;
+  if (!is_unsigned && (i64)integer < 0) integer = 0 - integer;
+  return integer <= (u64)2 << FpFormat<N>::kFractionBits;
+}
+/// Where the product is exact alone, and then the sum.
+template <int N>
+MYR_FN bool fused_is_exact(u64 addend, u64 op1, u64 op2, u64 result) {
+  u64 product = bits(machine_multiply(number<N>(op1), number<N>(op2)));
+  bool zero = is_zero<N>(op1) || is_zero<N>(op2);
+  return is_zero_or_normal<N>(product) && (zero || product_is_exact<N>(op1, op2, product)) &&
+         sum_is_exact<N>(product, addend, result);
+}
+
 /// What an override that does not apply returns, if it is not to call the reference.
 template <bool kGivesUp>
 MYR_FN u64 give_up(NativeFpContext<kGivesUp>& ctx) {
@@ -78,8 +123,9 @@ MYR_FN u64 give_up(NativeFpContext<kGivesUp>& ctx) {
 template <int N, bool kGivesUp>
 MYR_FN bool add(u64 op1, u64 op2, const NativeFpContext<kGivesUp>& ctx, u64& result) {
   result = bits(machine_add(number<N>(op1), number<N>(op2)));
-  return MYR_LIKELY(ctx.rounds && is_zero_or_normal<N>(op1) && is_zero_or_normal<N>(op2) &&
-                    is_zero_or_normal<N>(result));
+  return MYR_LIKELY(may_apply(ctx) && is_zero_or_normal<N>(op1) && is_zero_or_normal<N>(op2) &&
+                    is_zero_or_normal<N>(result)) &&
+         (MYR_LIKELY(ctx.rounds) || sum_is_exact<N>(op1, op2, result));
 }
 
 }  // namespace native
@@ -109,10 +155,12 @@ MYR_FN u64 FPMul(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
   if constexpr (N != 16) {
     using namespace native;
     u64 result = bits(machine_multiply(number<N>(op1), number<N>(op2)));
-    bool operands = is_zero_or_normal<N>(op1) && is_zero_or_normal<N>(op2);
-    if (MYR_LIKELY(ctx.rounds && operands &&
-                   (MYR_LIKELY(is_safely_normal<N>(result)) || is_zero<N>(op1) || is_zero<N>(op2)))) {
-      return result;
+    if (MYR_LIKELY(may_apply(ctx) && is_zero_or_normal<N>(op1) && is_zero_or_normal<N>(op2))) {
+      if (MYR_LIKELY(is_safely_normal<N>(result))) {
+        if (MYR_LIKELY(ctx.rounds) || product_is_exact<N>(op1, op2, result)) return result;
+      } else if (is_zero<N>(op1) || is_zero<N>(op2)) {
+        return result;
+      }
     }
   }
   if (kGivesUp) return native::give_up(ctx);
@@ -123,9 +171,13 @@ template <int N, bool kGivesUp>
 MYR_FN u64 FPDiv(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
   if constexpr (N != 16) {
     using namespace native;
-    if (MYR_LIKELY(ctx.rounds && is_zero_or_normal<N>(op1) && is_normal<N>(op2))) {
+    if (MYR_LIKELY(may_apply(ctx) && is_zero_or_normal<N>(op1) && is_normal<N>(op2))) {
       u64 result = bits(machine_divide(number<N>(op1), number<N>(op2)));
-      if (MYR_LIKELY(is_safely_normal<N>(result) || is_zero<N>(op1))) return result;
+      if (MYR_LIKELY(is_safely_normal<N>(result))) {
+        if (MYR_LIKELY(ctx.rounds) || product_is_exact<N>(result, op2, op1)) return result;
+      } else if (is_zero<N>(op1)) {
+        return result;
+      }
     }
   }
   if (kGivesUp) return native::give_up(ctx);
@@ -138,7 +190,10 @@ MYR_FN u64 FPSqrt(u64 op, NativeFpContext<kGivesUp>& ctx) {
   if constexpr (N != 16) {
     using namespace native;
     bool positive = is_normal<N>(op) && (op & FpFormat<N>::kSign) == 0;
-    if (MYR_LIKELY(ctx.rounds && positive)) return bits(machine_sqrt(number<N>(op)));
+    if (MYR_LIKELY(may_apply(ctx) && positive)) {
+      u64 result = bits(machine_sqrt(number<N>(op)));
+      if (MYR_LIKELY(ctx.rounds) || product_is_exact<N>(result, result, op)) return result;
+    }
   }
   if (kGivesUp) return native::give_up(ctx);
   return FPSqrt<N>(op, (FpContext&)ctx);
@@ -148,10 +203,12 @@ template <int N, bool kGivesUp>
 MYR_FN u64 FPMulAdd(u64 addend, u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
   if constexpr (N != 16) {
     using namespace native;
-    if (MYR_LIKELY(ctx.rounds && machine_has_fma() && is_zero_or_normal<N>(addend) && is_zero_or_normal<N>(op1) &&
+    if (MYR_LIKELY(may_apply(ctx) && machine_has_fma() && is_zero_or_normal<N>(addend) && is_zero_or_normal<N>(op1) &&
                    is_zero_or_normal<N>(op2))) {
       u64 result = bits(machine_fma(number<N>(op1), number<N>(op2), number<N>(addend)));
-      if (MYR_LIKELY(is_safely_normal<N>(result))) return result;
+      if (MYR_LIKELY(is_safely_normal<N>(result))) {
+        if (MYR_LIKELY(ctx.rounds) || fused_is_exact<N>(addend, op1, op2, result)) return result;
+      }
       // Of zeros alone: what the machine makes of their signs is what IEEE 754 says.
       if (is_zero<N>(addend) && (is_zero<N>(op1) || is_zero<N>(op2))) return result;
     }
@@ -197,9 +254,13 @@ MYR_FN u64 FPConvert(u64 op, FPRounding rounding, NativeFpContext<kGivesUp>& ctx
   if constexpr (N == 32 && M == 64) {
     if (MYR_LIKELY(is_zero_or_normal<N>(op))) return bits((double)number<N>(op));
   } else if constexpr (N == 64 && M == 32) {
-    if (MYR_LIKELY(ctx.rounds && rounding == FPRounding::tie_even && is_zero_or_normal<N>(op))) {
+    if (MYR_LIKELY(may_apply(ctx) && rounding == FPRounding::tie_even && is_zero_or_normal<N>(op))) {
       u64 result = bits((float)number<N>(op));
-      if (MYR_LIKELY(is_safely_normal<M>(result) || is_zero<N>(op))) return result;
+      if (MYR_LIKELY(is_safely_normal<M>(result))) {
+        if (MYR_LIKELY(ctx.rounds) || bits((double)number<M>(result)) == op) return result;
+      } else if (is_zero<N>(op)) {
+        return result;
+      }
     }
   }
   if (kGivesUp) return native::give_up(ctx);
@@ -225,13 +286,13 @@ MYR_FN u64 FPToFixed(u64 op, u32 fbits, bool is_unsigned, FPRounding rounding, N
   return FPToFixed<N, M>(op, fbits, is_unsigned, rounding, (FpContext&)ctx);
 }
 
-/// From an integer. 32 bits fit into double precision, which is exact.
+/// From an integer. 32 bits fit into double precision.
 template <int M, int N, bool kGivesUp>
 MYR_FN u64 FixedToFP(u64 op, u32 fbits, bool is_unsigned, FPRounding rounding, NativeFpContext<kGivesUp>& ctx) {
   if constexpr (N != 16 && M != 16) {
     using namespace native;
-    constexpr bool kExact = M == 32 && N == 64;
-    if (MYR_LIKELY(fbits == 0 && (kExact || (ctx.rounds && rounding == FPRounding::tie_even)))) {
+    const bool rounds = ctx.rounds && rounding == FPRounding::tie_even;
+    if (MYR_LIKELY(fbits == 0 && ((M == 32 && N == 64) || rounds || is_exact_integer<M, N>(op, is_unsigned)))) {
       using Number = typename MachineNumber<N>::type;
       if (M == 32) return bits(is_unsigned ? (Number)(u32)op : (Number)(i32)(u32)op);
       return bits(is_unsigned ? (Number)op : (Number)(i64)op);
