@@ -74,6 +74,7 @@ void SyscallServer::change_memory(Calls calls, size_t count, const std::function
 }
 
 void SyscallServer::place_pages(MemoryChange& change, uint64_t begin, uint64_t end, uint32_t permissions) {
+  change.space.map(begin, end, permissions);  // so that what the fleet did of it can be taken back
   try {
     // To the fleet a page without permissions is one that is not there, unless it lost them.
     fleet_.map(change.lanes, begin, end - begin, permissions ? permissions : uint32_t{kRead});
@@ -82,7 +83,6 @@ void SyscallServer::place_pages(MemoryChange& change, uint64_t begin, uint64_t e
     remove_pages(change, begin, end);
     throw;
   }
-  change.space.map(begin, end, permissions);
 }
 
 void SyscallServer::remove_pages(MemoryChange& change, uint64_t begin, uint64_t end) {
