@@ -70,7 +70,6 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
   } else {
     allocate_frames(options.pool);
   }
-  plane(Field::v0_low);
   load_image(image);
   fill(Field::limit, ~u64{0});
   const u64 open = kMonitorOpen;
@@ -90,6 +89,7 @@ void CudaBackend::allocate_state() {
   };
   view_.state = zeros(state_, kPlaneCount * lanes_, "allocating lane state");
   view_.stops = zeros(device_stops_, lanes_, "allocating stops");
+  view_.vectors = zeros(vectors_, 64 * lanes_, "allocating vector registers");
   view_.tables = zeros(tables_, view_.teams * view_.page_count, "allocating page tables");
   view_.touched = zeros(touched_, view_.teams, "allocating page tables");
   view_.own_code = zeros(own_code_, view_.teams, "allocating code flags");
@@ -175,11 +175,6 @@ void CudaBackend::allocate_flat_memory() {
 
 u64* CudaBackend::plane(Field field) {
   if (field >= Field::v0_low) {
-    if (vectors_.data() == nullptr) {
-      vectors_.resize(64 * lanes_, "allocating vector registers");
-      check(cudaMemsetAsync(vectors_.data(), 0, vectors_.bytes(), stream_), "clearing vector registers");
-      view_.vectors = vectors_.data();
-    }
     return vectors_.data() + (static_cast<u64>(field) - static_cast<u64>(Field::v0_low)) * lanes_;
   }
   return state_.data() + static_cast<u64>(field) * lanes_;

@@ -66,10 +66,8 @@ u64 CudaBackend::take_snapshot(std::span<const u32> lanes) {
     launch_copy_planes(state_.data(), lanes_, numbers, saved.planes.data(), count, nullptr, count, kLanePlanes,
                        stream_);
     launch_copy_stops(device_stops_.data(), numbers, saved.stops.data(), nullptr, count, nullptr, stream_);
-    if (view_.vectors != nullptr) {
-      saved.vectors.resize(64 * count, "allocating a snapshot");
-      launch_copy_planes(view_.vectors, lanes_, numbers, saved.vectors.data(), count, nullptr, count, 64, stream_);
-    }
+    saved.vectors.resize(64 * count, "allocating a snapshot");
+    launch_copy_planes(view_.vectors, lanes_, numbers, saved.vectors.data(), count, nullptr, count, 64, stream_);
     if (is_flat(view_)) save_flat_memory(saved);
     // Last, as it is what the fleet notices.
     launch_save_pages(view_, saved.pages, stream_);
@@ -208,9 +206,6 @@ void CudaBackend::restore(u64 number, std::span<const u32> from, std::span<const
   std::vector<u32> places(count);
   for (size_t i = 0; i < count; i++) places[i] = saved.place_of(from[i]);
   DeviceArray<u32> device_places(count, "allocating call arguments"), device_lanes(count, "allocating call arguments");
-  DeviceArray<u64> zeros;
-  if (view_.vectors != nullptr && saved.vectors.data() == nullptr) zeros.resize(count, "allocating call arguments");
-  if (saved.vectors.data() != nullptr) plane(Field::v0_low);
   device_places.upload(places, stream_);
   device_lanes.upload(to, stream_);
 
@@ -221,13 +216,8 @@ void CudaBackend::restore(u64 number, std::span<const u32> from, std::span<const
                      count, kLanePlanes, stream_);
   launch_copy_stops(saved.stops.data(), device_places.data(), device_stops_.data(), device_lanes.data(), count,
                     state_.data() + kPlaneRunEnd * lanes_, stream_);
-  if (saved.vectors.data() != nullptr) {
-    launch_copy_planes(saved.vectors.data(), stride, device_places.data(), view_.vectors, lanes_, device_lanes.data(),
-                       count, 64, stream_);
-  } else if (zeros.data() != nullptr) {
-    check(cudaMemsetAsync(zeros.data(), 0, zeros.bytes(), stream_), "restoring lanes");
-    launch_copy_planes(zeros.data(), 0, nullptr, view_.vectors, lanes_, device_lanes.data(), count, 64, stream_);
-  }
+  launch_copy_planes(saved.vectors.data(), stride, device_places.data(), view_.vectors, lanes_, device_lanes.data(),
+                     count, 64, stream_);
   synchronize("restoring lanes");
   stops_are_current_ = false;
   const std::span<const StopRecord> now = stops();

@@ -292,11 +292,7 @@ struct Code {
   u32 skip;                   // with kSeveral: from an offset in the window to one in own_words
 
   MYR_FN void find(u32 team) {
-    if (kSeveral) {
-      own_words = view.code + (u64)view.team_program[team] * (view.code_words + 1);
-      // Not known to be a constant, which would be loaded again for each instruction.
-      asm volatile("sub.u32 %0, 4, %1;" : "=r"(skip) : "r"(view.code_begin));
-    }
+    if (kSeveral) own_words = view.code + (u64)view.team_program[team] * (view.code_words + 1);
     bytes = *(const volatile u8*)&view.own_code[team] != 0 ? 0 : view.code_words * 4;
   }
 
@@ -453,6 +449,8 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   bool parked = true;  // at a call or return, waiting for the others
   Code<kSeveral> code{view, nullptr, 0, 0};
   code.find(team);
+  // Through another thread, so that it is not known to be a constant, which would be loaded again for each instruction.
+  code.skip = __shfl_sync(members, 4 - view.code_begin, 0);
   u32 reported = (u32)clock() - kReportCycles;
   cpu.retires_at_zero = view.state[kPlaneInstructions * view.lanes + lane];
 
