@@ -76,10 +76,12 @@ void SyscallServer::fcntl(Calls calls) {
       call->result = -EBADF;
       continue;
     }
+    uint32_t lowest;
     switch (static_cast<uint32_t>(call->arguments[1])) {
       case kDuplicate:
       case kDuplicateCloseOnExec:
-        call->result = call->arguments[2] >= kMostFiles ? -EINVAL : add_file(*call, stream, call->arguments[2]);
+        lowest = static_cast<uint32_t>(call->arguments[2]);
+        call->result = lowest >= kMostFiles ? -EINVAL : add_file(*call, stream, lowest);
         break;
       case kGetDescriptorFlags:  // nothing is ever executed that close-on-exec could tell
       case kSetDescriptorFlags:

@@ -47,10 +47,15 @@ SyscallServer::Space SyscallServer::share(AddressSpace space) {
   return *spaces_.insert(std::make_shared<const AddressSpace>(std::move(space))).first;
 }
 
-void SyscallServer::change_memory(Calls calls, const std::function<int64_t(MemoryChange&)>& handler) {
+void SyscallServer::change_memory(Calls calls, size_t count, const std::function<int64_t(MemoryChange&)>& handler) {
   using Key = std::pair<const AddressSpace*, std::array<uint64_t, kArguments>>;
   std::map<Key, std::vector<Call*>> alike;
-  for (Call* call : calls) alike[{lanes_[call->lane].space.get(), call->arguments}].push_back(call);
+  for (Call* call : calls) {
+    // What other registers hold by chance must not keep lanes apart.
+    Key key{lanes_[call->lane].space.get(), {}};
+    std::copy_n(call->arguments.begin(), count, key.second.begin());
+    alike[key].push_back(call);
+  }
   for (const auto& [key, group] : alike) {
     MemoryChange change{key.second, {}, *key.first};
     for (const Call* call : group) change.lanes.push_back(call->lane);
@@ -69,6 +74,7 @@ void SyscallServer::change_memory(Calls calls, const std::function<int64_t(Memor
 }
 
 void SyscallServer::place_pages(MemoryChange& change, uint64_t begin, uint64_t end, uint32_t permissions) {
+  change.space.map(begin, end, permissions);  // so that what the fleet did of it can be taken back
   try {
     // To the fleet a page without permissions is one that is not there, unless it lost them.
     fleet_.map(change.lanes, begin, end - begin, permissions ? permissions : uint32_t{kRead});
@@ -77,7 +83,6 @@ void SyscallServer::place_pages(MemoryChange& change, uint64_t begin, uint64_t e
     remove_pages(change, begin, end);
     throw;
   }
-  change.space.map(begin, end, permissions);
 }
 
 void SyscallServer::remove_pages(MemoryChange& change, uint64_t begin, uint64_t end) {
@@ -90,7 +95,7 @@ void SyscallServer::remove_pages(MemoryChange& change, uint64_t begin, uint64_t 
 }
 
 void SyscallServer::brk(Calls calls) {
-  change_memory(calls, [this](MemoryChange& change) {
+  change_memory(calls, 1, [this](MemoryChange& change) {
     const uint64_t old = change.space.break_end, wanted = change.arguments[0];
     const uint64_t before = page_up(old), after = page_up(wanted);
     // A break that did not move is how Linux says no.
@@ -117,7 +122,7 @@ void SyscallServer::mmap(Calls calls) {
     if (call->arguments[3] & kMapAnonymous) anonymous.push_back(call);
     else call->result = stream_of(*call, call->arguments[4]) < 0 ? -EBADF : -ENODEV;
   }
-  change_memory(anonymous, [this](MemoryChange& change) -> int64_t {
+  change_memory(anonymous, 6, [this](MemoryChange& change) -> int64_t {
     const auto [address, length, protection, flags, file, offset] = change.arguments;
     const uint64_t type = flags & kMapTypes;
     if (!is_aligned(offset) || length == 0) return -EINVAL;
@@ -147,7 +152,7 @@ void SyscallServer::mmap(Calls calls) {
 }
 
 void SyscallServer::munmap(Calls calls) {
-  change_memory(calls, [this](MemoryChange& change) -> int64_t {
+  change_memory(calls, 2, [this](MemoryChange& change) -> int64_t {
     const uint64_t address = change.arguments[0], length = change.arguments[1];
     if (!is_aligned(address) || length == 0 || length > kAddressLimit || address > kAddressLimit - length) {
       return -EINVAL;
@@ -158,7 +163,7 @@ void SyscallServer::munmap(Calls calls) {
 }
 
 void SyscallServer::mprotect(Calls calls) {
-  change_memory(calls, [this](MemoryChange& change) -> int64_t {
+  change_memory(calls, 3, [this](MemoryChange& change) -> int64_t {
     const uint64_t address = change.arguments[0], size = page_up(change.arguments[1]);
     const uint64_t protection = change.arguments[2], end = address + size;
     if (!is_aligned(address)) return -EINVAL;
@@ -196,7 +201,7 @@ void SyscallServer::move_pages(MemoryChange& change, uint64_t from, uint64_t to,
 
 void SyscallServer::mremap(Calls calls) {
   gather_more_arguments(calls);
-  change_memory(calls, [this](MemoryChange& change) -> int64_t {
+  change_memory(calls, 5, [this](MemoryChange& change) -> int64_t {
     const auto [address, old_length, new_length, flags, target, unused] = change.arguments;
     const uint64_t old_size = page_up(old_length), size = page_up(new_length);
     if ((flags & ~uint64_t{kRemapAll}) || ((flags & kRemapFixed) && !(flags & kRemapMayMove))) return -EINVAL;
@@ -240,7 +245,7 @@ void SyscallServer::mremap(Calls calls) {
 }
 
 void SyscallServer::madvise(Calls calls) {
-  change_memory(calls, [this](MemoryChange& change) -> int64_t {
+  change_memory(calls, 3, [this](MemoryChange& change) -> int64_t {
     const uint64_t address = change.arguments[0], size = page_up(change.arguments[1]), end = address + size;
     const auto advice = static_cast<uint32_t>(change.arguments[2]);
     const bool known =

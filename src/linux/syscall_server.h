@@ -146,7 +146,8 @@ class SyscallServer {
   // Memory.
   Space share(AddressSpace space);
   /// `handler` gets what it is to do for a group of calls and returns their result; DeviceError becomes ENOMEM.
-  void change_memory(Calls calls, const std::function<int64_t(MemoryChange&)>& handler);
+  /// count: how many arguments the call has.
+  void change_memory(Calls calls, size_t count, const std::function<int64_t(MemoryChange&)>& handler);
   void place_pages(MemoryChange& change, uint64_t begin, uint64_t end, uint32_t permissions);
   void remove_pages(MemoryChange& change, uint64_t begin, uint64_t end);
   void move_pages(MemoryChange& change, uint64_t from, uint64_t to, uint64_t size);

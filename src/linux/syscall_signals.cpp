@@ -65,10 +65,10 @@ void SyscallServer::raise(Call& call, uint64_t number) {
 
 void SyscallServer::kill(Calls calls) {
   for (Call* call : calls) {
-    // Itself, or the group or all that it may send to, which is itself.
+    // Itself or its group, which is itself. To all (-1) is to all others on Linux, and there are none.
     const auto process = static_cast<int32_t>(call->arguments[0]);
     const uint64_t number = static_cast<uint32_t>(call->arguments[1]);
-    const bool self = process == static_cast<int32_t>(kProcessId) || process == 0 || process == -1;
+    const bool self = process == static_cast<int32_t>(kProcessId) || process == 0;
     if (number > kMostSignals) call->result = -EINVAL;
     else if (!self) call->result = -ESRCH;
     else if (number == 0) call->result = 0;

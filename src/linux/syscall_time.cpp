@@ -19,7 +19,7 @@ constexpr uint64_t kEndOfTime = uint64_t{1} << 62;
 
 // clang-format off
 enum Clock : uint32_t { kRealtime = 0, kProcessTime = 2, kThreadTime = 3, kMonotonicRaw = 4, kRealtimeCoarse = 5,
-                        kRealtimeAlarm = 8, kBoottimeAlarm = 9, kTai = 11 };
+                        kMonotonicCoarse = 6, kRealtimeAlarm = 8, kBoottimeAlarm = 9, kTai = 11 };
 // clang-format on
 
 bool clock_exists(uint64_t clock) {
@@ -136,9 +136,9 @@ void SyscallServer::clock_nanosleep(Calls calls) {
   std::vector<Call*> good;
   for (Call* call : calls) {
     const auto clock = static_cast<uint32_t>(call->arguments[0]);
-    if (!clock_exists(clock) || clock == kThreadTime) call->result = -EINVAL;
-    else if (clock == kProcessTime || clock == kMonotonicRaw || clock == kRealtimeCoarse || clock == 6)
-      call->result = -EOPNOTSUPP;
+    const bool coarse = clock == kRealtimeCoarse || clock == kMonotonicCoarse;
+    if (!clock_exists(clock)) call->result = -EINVAL;
+    else if (clock_counts_work(clock) || clock == kMonotonicRaw || coarse) call->result = -EOPNOTSUPP;
     else good.push_back(call);
   }
   sleep(good, 2, true);
@@ -153,9 +153,11 @@ void SyscallServer::futex(Calls calls) {
   std::vector<Call*> waits, others;
   for (Call* call : calls) {
     const uint32_t operation = static_cast<uint32_t>(call->arguments[1]) & ~uint32_t{kOptions};
-    if (operation != kWait && operation != kWake && operation != kWaitBits && operation != kWakeBits) {
+    const bool bits = operation == kWaitBits || operation == kWakeBits;
+    if ((operation != kWait && operation != kWake && !bits) ||
+        ((call->arguments[1] & kRealtimeClock) && operation != kWaitBits)) {
       others.push_back(call);
-    } else if (call->arguments[0] % 4 != 0) {
+    } else if (call->arguments[0] % 4 != 0 || (bits && static_cast<uint32_t>(call->arguments[5]) == 0)) {
       call->result = -EINVAL;
     } else if (operation == kWake || operation == kWakeBits) {
       call->result = 0;  // there is no other thread

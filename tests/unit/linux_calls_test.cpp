@@ -62,7 +62,7 @@ TEST(LinuxFiles, FlagsAndSeeking) {
   EXPECT_EQ(caller.call(kFcntl, 1, 3), 1) << "write only";
   EXPECT_EQ(caller.call(kFcntl, 1, 1), 0);
   EXPECT_EQ(caller.call(kFcntl, 5, 3), -EBADF);
-  EXPECT_EQ(caller.call(kFcntl, 1, 0, 10), 10);
+  EXPECT_EQ(caller.call(kFcntl, 1, 0, uint64_t{1} << 32 | 10), 10) << "Linux looks at 32 bits";
   EXPECT_EQ(caller.call(kFcntl, 1, 0, ~uint64_t{0}), -EINVAL);
   EXPECT_EQ(caller.call(kFcntl, 1, 777), -ENOSYS);
   EXPECT_EQ(caller.machine.unimplemented().at("fcntl"), 1u);
@@ -136,7 +136,7 @@ TEST(LinuxSleep, BadArguments) {
   Caller caller(1);
   EXPECT_EQ(caller.call(kNanosleep, kNowhere), -EFAULT);
   EXPECT_EQ(caller.call(kClockNanosleep, 99, 0, kData), -EINVAL);
-  EXPECT_EQ(caller.call(kClockNanosleep, 3, 0, kData), -EINVAL);
+  EXPECT_EQ(caller.call(kClockNanosleep, 3, 0, kData), -EOPNOTSUPP);
   EXPECT_EQ(caller.call(kClockNanosleep, 4, 0, kData), -EOPNOTSUPP);
   caller.put(kData, {0, 1'000'000'000});
   EXPECT_EQ(caller.call(kNanosleep, kData), -EINVAL);
@@ -163,6 +163,9 @@ TEST(LinuxFutex, OfOneThread) {
   EXPECT_EQ(caller.call(kFutex, kNowhere, 0, 7, 0), -EFAULT);
   EXPECT_EQ(caller.call(kFutex, kData, 0, 7, kNowhere), -EFAULT);
   EXPECT_EQ(caller.call(kFutex, kData, 3, 7), -ENOSYS);
+  EXPECT_EQ(caller.call(kFutex, kData, 9, 7, kData + 16, 0, 0), -EINVAL) << "waits for no bit";
+  EXPECT_EQ(caller.call(kFutex, kData, 10, 1, 0, 0, 0), -EINVAL) << "wakes no bit";
+  EXPECT_EQ(caller.call(kFutex, kData, 1 | 256, 1), -ENOSYS) << "a clock, where none is asked";
   EXPECT_EQ(caller.call(kClockGettime, 1, kData + 32), 0);
   EXPECT_EQ(caller.word(kData + 32), 1u) << "the timeout has passed";
 }
@@ -212,6 +215,7 @@ TEST(LinuxSignal, BadArguments) {
   Caller caller(2);
   EXPECT_EQ(caller.call({{kKill, kProcessId, 65}, {kKill, 4711, SIGTERM}}), (Results{-EINVAL, -ESRCH}));
   EXPECT_EQ(caller.call({{kKill, kProcessId, 0}, {kKill, kProcessId, ~uint64_t{0}}}), (Results{0, -EINVAL}));
+  EXPECT_EQ(caller.call({{kKill, ~uint64_t{0}, SIGTERM}, {kKill, 0, 0}}), (Results{-ESRCH, 0})) << "all are all others";
   EXPECT_EQ(caller.call({{kTkill, kProcessId, 0}, {kTkill, 0, 0}}), (Results{0, -EINVAL}));
   EXPECT_EQ(caller.call({{kTgkill, kProcessId, 1, SIGTERM}, {kTgkill, ~uint64_t{0}, 1, SIGTERM}}),
             (Results{-ESRCH, -EINVAL}));

@@ -37,7 +37,8 @@ namespace {
 
 /// The Cpu policy. `kNear`: relative branches stay in the region and are linked by pointer. `kSlow`: memory takes the
 /// slow path where it must; without, such an access abandons the instruction, and the handler runs it again in a
-/// slow twin. So does floating point that is not for the host's own arithmetic. The fast handlers therefore call nothing and save no registers.
+/// slow twin. So does floating point that is not for the host's own arithmetic. The fast handlers therefore call nothing
+/// and save no registers, but for those of operations without an override (rounding to an integer, estimates).
 template <bool kNear, bool kSlow>
 struct Interpreter {
   Lane* lane;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a floating-point operation is told and what it leaves behind: FPCR, and the cumulative exception bits of
-// FPSR. Everything in core/fp is integer arithmetic on the bits of numbers; no operation of the machine underneath
-// is used. Functions carry the names of the manual's pseudocode; N is the number's width: 16, 32 or 64 bits.
+// FPSR. All of core/fp but native.h is integer arithmetic on the bits of numbers; no floating point of the machine
+// underneath is used. Functions carry the names of the manual's pseudocode; N is the number's width: 16, 32 or 64 bits.
 #pragma once
 
 #include "core/cpu.h"
