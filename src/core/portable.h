@@ -171,15 +171,15 @@ MYR_FN float machine_sqrt(float a) { return __builtin_sqrtf(a); }
 MYR_FN double machine_sqrt(double a) { return __builtin_sqrt(a); }
 #if defined(__x86_64__) && !defined(__FMA__)
 // Built for any x86-64, run on one that nearly always has it: asked once, and an instruction that the compiler does not
-// know of here.
+// know of here. Volatile, so that it is not moved before the question.
 inline const bool kMachineHasFma = __builtin_cpu_supports("fma") != 0;
 MYR_FN bool machine_has_fma() { return kMachineHasFma; }
 MYR_FN float machine_fma(float a, float b, float c) {
-  asm("vfmadd213ss %2, %1, %0" : "+x"(a) : "x"(b), "x"(c));
+  asm volatile("vfmadd213ss %2, %1, %0" : "+x"(a) : "x"(b), "x"(c));
   return a;
 }
 MYR_FN double machine_fma(double a, double b, double c) {
-  asm("vfmadd213sd %2, %1, %0" : "+x"(a) : "x"(b), "x"(c));
+  asm volatile("vfmadd213sd %2, %1, %0" : "+x"(a) : "x"(b), "x"(c));
   return a;
 }
 #else

@@ -30,6 +30,21 @@ uint32_t permissions_of(uint64_t protection) {
          (protection & kProtExecute ? kExecute : 0u);
 }
 
+/// As vm.mmap_min_addr of Linux: no mapping comes to the null pointer unless asked there.
+constexpr uint64_t kLowestPlace = 0x10000;
+/// Ranges of a process, as vm.max_map_count of Linux: what a guest can make the host remember is bounded.
+constexpr size_t kMostRanges = 4096;
+
+bool is_full(const AddressSpace& space) { return space.ranges().size() >= kMostRanges; }
+/// Whether to change these addresses alone leaves a range in two or three pieces.
+bool splits(const AddressSpace& space, uint64_t begin, uint64_t end) {
+  const auto cuts = [&](uint64_t address) {
+    const auto range = space.at(address);
+    return range && range->begin < address;
+  };
+  return cuts(begin) || cuts(end);
+}
+
 bool is_aligned(uint64_t address) { return address % kPageBytes == 0; }
 
 bool is_zero(std::span<const uint8_t> bytes) {
@@ -87,10 +102,11 @@ void SyscallServer::place_pages(MemoryChange& change, uint64_t begin, uint64_t e
 
 void SyscallServer::remove_pages(MemoryChange& change, uint64_t begin, uint64_t end) {
   const std::vector<AddressSpace::Range> ranges = change.space.ranges();
-  change.space.unmap(begin, end);
   for (const AddressSpace::Range& range : ranges) {
     const uint64_t from = std::max(begin, range.begin), to = std::min(end, range.end);
-    if (from < to) fleet_.map(change.lanes, from, to - from, 0);
+    if (from >= to) continue;
+    fleet_.map(change.lanes, from, to - from, 0);
+    change.space.unmap(from, to);  // after it, so that both agree if the pool is spent half-way
   }
 }
 
@@ -128,7 +144,7 @@ void SyscallServer::mmap(Calls calls) {
     if (!is_aligned(offset) || length == 0) return -EINVAL;
     if ((type != kMapShared && type != kMapPrivate) || (flags & kMapHugePages)) return -EINVAL;
     const uint64_t size = page_up(length);
-    if (size == 0 || size > window_end_ - window_begin_) return -ENOMEM;
+    if (size == 0 || size > window_end_ - window_begin_ || is_full(change.space)) return -ENOMEM;
     std::optional<uint64_t> place;
     if (flags & (kMapFixed | kMapFixedNoReplace)) {
       if (!is_aligned(address)) return -EINVAL;
@@ -138,12 +154,12 @@ void SyscallServer::mmap(Calls calls) {
       remove_pages(change, address, address + size);
     } else {
       const uint64_t hint = page_up(address);
-      if (hint >= window_begin_ && hint <= heap_limit_ && size <= heap_limit_ - hint &&
+      if (hint != 0 && hint >= window_begin_ && hint <= heap_limit_ && size <= heap_limit_ - hint &&
           change.space.is_free(hint, hint + size)) {
         place = hint;
       }
       if (!place) place = change.space.find_place(size, page_up(change.space.break_end), heap_limit_);
-      if (!place) place = change.space.find_place(size, window_begin_, heap_limit_);
+      if (!place) place = change.space.find_place(size, std::max(window_begin_, kLowestPlace), heap_limit_);
       if (!place) return -ENOMEM;
     }
     place_pages(change, *place, *place + size, permissions_of(protection));
@@ -157,7 +173,9 @@ void SyscallServer::munmap(Calls calls) {
     if (!is_aligned(address) || length == 0 || length > kAddressLimit || address > kAddressLimit - length) {
       return -EINVAL;
     }
-    remove_pages(change, address, page_up(address + length));
+    const uint64_t end = page_up(address + length);
+    if (is_full(change.space) && splits(change.space, address, end)) return -ENOMEM;
+    remove_pages(change, address, end);
     return 0;
   });
 }
@@ -174,6 +192,7 @@ void SyscallServer::mprotect(Calls calls) {
     // As Linux: what lies before a gap is changed all the same.
     const uint64_t until = change.space.mapped_until(address, end);
     if (until > address) {
+      if (is_full(change.space) && splits(change.space, address, until)) return -ENOMEM;
       fleet_.protect(change.lanes, address, until - address, permissions_of(protection));
       change.space.protect(address, until, permissions_of(protection));
     }
@@ -209,6 +228,7 @@ void SyscallServer::mremap(Calls calls) {
     if (size == 0 || size > window_end_ - window_begin_) return -ENOMEM;
     const std::optional<AddressSpace::Range> range = change.space.at(address);
     if (!range) return -EFAULT;
+    if (is_full(change.space)) return -ENOMEM;
     if (old_size == 0 || old_size > kAddressLimit) return -EINVAL;
     const uint64_t end = address + std::min(old_size, size);
     if (flags & kRemapFixed) {

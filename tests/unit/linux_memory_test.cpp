@@ -316,6 +316,20 @@ TEST(LinuxMemory, APoolThatIsSpentIsENOMEM) {
   EXPECT_EQ(memory.word(place - 8 * kPage), 2u);
 }
 
+TEST(LinuxMemory, RangesAreBounded) {
+  Memory memory(fleet_of(1, uint64_t{64} << 20), {kSvc, kBrk});
+  const uint64_t area = memory.mapped(10'000 * kPage);
+  int64_t result = 0;
+  uint64_t cuts = 0;
+  while (result == 0 && cuts < 5000) result = memory.call(kMprotect, area + 2 * cuts++ * kPage, kPage, kProtRead);
+  EXPECT_EQ(result, -ENOMEM);
+  EXPECT_NEAR(static_cast<double>(cuts), 2048, 10) << "each change makes two ranges of one";
+  EXPECT_EQ(memory.map(kPage), -ENOMEM);
+  EXPECT_EQ(memory.call(kMunmap, area + 9000 * kPage, kPage), -ENOMEM) << "it would split the rest";
+  EXPECT_EQ(memory.call(kMunmap, area, 10'000 * kPage), 0);
+  EXPECT_GT(memory.map(kPage), 0);
+}
+
 TEST(LinuxMemory, IsTheSameInFlatWindows) {
   FleetOptions options = fleet_of(2);
   options.memory_policy = MemoryPolicy::shared;
