@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU interpreter: one handler a kind, made from the instruction table, each ending in a jump to the next
 // instruction's handler (direct threading by tail calls). docs/design/cpu-interpreter.md says why and how fast.
-#include <type_traits>
-
 #include "backends/cpu/lane.h"
 #include "core/semantics.h"
 #include "isa/decoder.h"
@@ -49,8 +47,8 @@ struct Interpreter {
   const Operands* target = nullptr;
   bool missed = false;
 
-  /// Fast handlers override floating-point arithmetic, slow ones have the reference.
-  using Fp = std::conditional_t<kSlow, FpContext, NativeFpContext<true>>;
+  /// Fast handlers have overrides of floating-point arithmetic alone, slow ones call the reference where none applies.
+  using Fp = NativeFpContext<!kSlow>;
   MYR_FN bool give_up() {
     missed = true;
     return false;

@@ -40,9 +40,6 @@ MYR_FN bool fp_finish(Cpu& cpu, const NativeFpContext<kGivesUp>& ctx) {
 
 namespace native {
 
-/// On a GPU proofs cost room in the fast path, which has none.
-constexpr bool kProvesExact = !MYR_DEVICE;
-
 template <int N>
 MYR_FN typename MachineNumber<N>::type number(u64 bits) {
   return bit_cast<typename MachineNumber<N>::type>((typename MachineNumber<N>::bits)bits);
@@ -72,14 +69,14 @@ MYR_FN bool is_safely_normal(u64 x) {
   return biased_exponent<N>(x) - 2 < FpFormat<N>::kExponentMask - 2;
 }
 
-/// Whether overrides of what rounds are worth a try.
+/// Whether overrides of what rounds are worth a try: for as long as IXC is not set, with a proof that the result is
+/// exact. Contexts that give up have none, so that the code they are for stays short.
 template <bool kGivesUp>
 MYR_FN bool may_apply(const NativeFpContext<kGivesUp>& ctx) {
-  return MYR_LIKELY(ctx.rounds) || (kProvesExact && ctx.nearest);
+  return MYR_LIKELY(ctx.rounds) || (!kGivesUp && ctx.nearest);
 }
 
-// Proofs that a result is exact, for as long as IXC is not set: what is left of the true result is computed without
-// error, and is zero. They may say no of an exact one.
+// The proofs: what is left of the true result is computed without error, and is zero. They may say no of an exact one.
 
 /// Knuth's sum: the two parts that rounding took away from the operands.
 template <int N>
@@ -98,7 +95,6 @@ MYR_FN bool product_is_exact(u64 op1, u64 op2, u64 product) {
 /// Whether an integer of M bits fits into the fraction of a number of N.
 template <int M, int N>
 MYR_FN bool is_exact_integer(u64 integer, bool is_unsigned) {
-  if (!kProvesExact) return false;
   if (M == 32) integer = is_unsigned ? (u64)(u32)integer : (u64)(i64)(i32)(u32)integer;
   if (!is_unsigned && (i64)integer < 0) integer = 0 - integer;
   return integer <= (u64)2 << FpFormat<N>::kFractionBits;
@@ -292,7 +288,8 @@ MYR_FN u64 FixedToFP(u64 op, u32 fbits, bool is_unsigned, FPRounding rounding, N
   if constexpr (N != 16 && M != 16) {
     using namespace native;
     const bool rounds = ctx.rounds && rounding == FPRounding::tie_even;
-    if (MYR_LIKELY(fbits == 0 && ((M == 32 && N == 64) || rounds || is_exact_integer<M, N>(op, is_unsigned)))) {
+    if (MYR_LIKELY(fbits == 0 &&
+                   ((M == 32 && N == 64) || rounds || (!kGivesUp && is_exact_integer<M, N>(op, is_unsigned))))) {
       using Number = typename MachineNumber<N>::type;
       if (M == 32) return bits(is_unsigned ? (Number)(u32)op : (Number)(i32)(u32)op);
       return bits(is_unsigned ? (Number)op : (Number)(i64)op);
