@@ -2,15 +2,12 @@
 // Random instructions and random straight-line blocks on myriarm and in QEMU's user mode: the same registers, flags and
 // memory. Floating point, AdvSIMD and cryptography above all, in every mode of FPCR. Cases that fault here are not
 // given to QEMU, nor are branches, exclusives and system instructions generated: Unicorn has those.
-#include <malloc.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <stdexcept>
 
-#include "exclusions.h"
 #include "isa/decoder.h"
+#include "oracle_options.h"
 #include "qemu_engine.h"
 
 namespace myriarm::differential {
@@ -18,16 +15,8 @@ namespace {
 
 constexpr int kSkipped = 77;
 
-struct Options {
-  uint64_t seed = 1;
-  uint64_t instructions = 1'000'000;
-  std::string device = "cpu";
+struct Options : OracleOptions {
   std::string qemu = "qemu-aarch64";
-  std::string row;
-  std::optional<uint64_t> batch;
-  std::optional<uint32_t> lane;
-  uint32_t failures = 5;  // told before giving up
-  bool keep_going = false;
 };
 
 constexpr const char* kUsage =
@@ -36,27 +25,6 @@ constexpr const char* kUsage =
     "Compares N random instructions of floating point, AdvSIMD and cryptography, and others between them, with\n"
     "qemu-aarch64. --row takes one row of the table (name or a part of it), --batch and --case repeat one of them,\n"
     "--keep-going counts what differs row by row.\n";
-
-bool parse(int argc, char** argv, Options& options) {
-  for (int i = 1; i < argc; i++) {
-    std::string name = argv[i];
-    if (name == "--keep-going") {
-      options.keep_going = true;
-      continue;
-    }
-    if (i + 1 == argc) return false;
-    const char* value = argv[++i];
-    if (name == "--seed") options.seed = std::strtoull(value, nullptr, 0);
-    else if (name == "--instructions") options.instructions = std::strtoull(value, nullptr, 0);
-    else if (name == "--device") options.device = value;
-    else if (name == "--qemu") options.qemu = value;
-    else if (name == "--row") options.row = value;
-    else if (name == "--batch") options.batch = std::strtoull(value, nullptr, 0);
-    else if (name == "--case") options.lane = static_cast<uint32_t>(std::strtoul(value, nullptr, 0));
-    else return false;
-  }
-  return true;
-}
 
 /// Rows that neither leave a block nor look at its code or its address.
 std::vector<u16> rows_for_qemu() {
@@ -198,17 +166,7 @@ int run(const Options& options) {
   }
   const std::vector<u16> all = rows_for_qemu();
   const Exclusions exclusions = qemu_exclusions(*version);
-  const std::map<u16, uint64_t> fpcr_off =
-      options.row.empty() ? fpcr_exclusions(exclusions, all) : std::map<u16, uint64_t>();
-  std::vector<u16> rows, block_rows;
-  for (u16 row : all) {
-    if (!options.row.empty() ? kRowInfos[row].name.find(options.row) == std::string_view::npos
-                             : is_excluded(exclusions, row)) {
-      continue;
-    }
-    rows.push_back(row);
-    if (!fpcr_off.contains(row)) block_rows.push_back(row);
-  }
+  const auto [rows, block_rows, fpcr_off] = compared_rows(exclusions, all, options.row);
   if (rows.empty()) {
     std::fprintf(stderr, "qemu_test: no row that is compared with QEMU has \"%s\" in its name; see `myriarm isa`\n",
                  options.row.c_str());
@@ -246,9 +204,7 @@ int run(const Options& options) {
       if (batch.options.length == 1) differing_rows[kRowInfos[first_row].name]++;
       if (options.keep_going || different > options.failures) continue;
       tell(qemu, batch, lane, options.device,
-           "qemu_test --seed " + std::to_string(options.seed) + (options.row.empty() ? "" : " --row " + options.row) +
-               " --device " + options.device + " --qemu " + options.qemu + " --batch " + std::to_string(n) +
-               " --case " + std::to_string(lane));
+           reproduce(options, "qemu_test", " --qemu " + options.qemu, n, lane));
       qemu.run(batch, lanes);
     }
     if (options.batch || (different > options.failures && !options.keep_going)) break;
@@ -279,19 +235,14 @@ int run(const Options& options) {
 }  // namespace myriarm::differential
 
 int main(int argc, char** argv) {
-  // The buffers of a batch are large: keep them from going back to the kernel, page by page, after each.
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  myriarm::differential::Options options;
-  if (const char* device = std::getenv("MYRIARM_TEST_DEVICE")) options.device = device;
-  if (!myriarm::differential::parse(argc, argv, options)) {
-    std::fputs(myriarm::differential::kUsage, stderr);
-    return 2;
-  }
-  try {
-    return myriarm::differential::run(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "qemu_test: %s\n", error.what());
-    return 2;
-  }
+  using namespace myriarm::differential;
+  Options options;
+  return oracle_main(
+      argc, argv, "qemu_test", kUsage, options,
+      [&](std::string_view name, const char* value) {
+        if (name != "--qemu") return false;
+        options.qemu = value;
+        return true;
+      },
+      [&] { return run(options); });
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random instructions and random blocks on myriarm and on Unicorn: the same registers, flags, memory, counts and
 // stops. Batches alternate between single instructions and blocks.
-#include <malloc.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -12,22 +10,14 @@
 #include <stdexcept>
 
 #include "compare.h"
-#include "exclusions.h"
 #include "isa/decoder.h"
+#include "oracle_options.h"
 
 namespace myriarm::differential {
 namespace {
 
-struct Options {
-  uint64_t seed = 1;
-  uint64_t instructions = 1'000'000;
+struct Options : OracleOptions {
   uint64_t vectors = 0;
-  std::string device = "cpu";
-  std::string row;
-  std::optional<uint64_t> batch;
-  std::optional<uint32_t> lane;
-  uint32_t failures = 5;  // told before giving up
-  bool keep_going = false;
 };
 
 constexpr const char* kUsage =
@@ -36,27 +26,6 @@ constexpr const char* kUsage =
     "Compares N random instructions with Unicorn, and goes on until N of them are of floating point, AdvSIMD or\n"
     "cryptography. --row takes one row of the table (name or a part of it), --batch and --case repeat one of them,\n"
     "--keep-going counts what differs row by row.\n";
-
-bool parse(int argc, char** argv, Options& options) {
-  for (int i = 1; i < argc; i++) {
-    std::string name = argv[i];
-    if (name == "--keep-going") {
-      options.keep_going = true;
-      continue;
-    }
-    if (i + 1 == argc) return false;
-    const char* value = argv[++i];
-    if (name == "--seed") options.seed = std::strtoull(value, nullptr, 0);
-    else if (name == "--instructions") options.instructions = std::strtoull(value, nullptr, 0);
-    else if (name == "--vectors") options.vectors = std::strtoull(value, nullptr, 0);
-    else if (name == "--device") options.device = value;
-    else if (name == "--row") options.row = value;
-    else if (name == "--batch") options.batch = std::strtoull(value, nullptr, 0);
-    else if (name == "--case") options.lane = static_cast<uint32_t>(std::strtoul(value, nullptr, 0));
-    else return false;
-  }
-  return true;
-}
 
 BatchOptions batch_options(const Options& options, uint64_t batch, const std::map<u16, uint64_t>& fpcr_off) {
   BatchOptions b;
@@ -89,17 +58,7 @@ int run(const Options& options) {
   OracleVersion version;
   uc_version(&version.major, &version.minor);
   const Exclusions exclusions = unicorn_exclusions(version);
-  const std::map<u16, uint64_t> fpcr_off =
-      options.row.empty() ? fpcr_exclusions(exclusions, all) : std::map<u16, uint64_t>();
-  std::vector<u16> rows, block_rows;
-  for (u16 row : all) {
-    if (!options.row.empty() ? kRowInfos[row].name.find(options.row) == std::string_view::npos
-                             : is_excluded(exclusions, row)) {
-      continue;
-    }
-    rows.push_back(row);
-    if (!fpcr_off.contains(row)) block_rows.push_back(row);
-  }
+  const auto [rows, block_rows, fpcr_off] = compared_rows(exclusions, all, options.row);
   if (rows.empty()) {
     std::fprintf(stderr, "unicorn_test: no implemented row of the table has \"%s\" in its name; see `myriarm isa`\n",
                  options.row.c_str());
@@ -144,9 +103,7 @@ int run(const Options& options) {
       if (batch.options.length == 1) differing_rows[kRowInfos[first_row].name]++;
       if (options.keep_going || different > options.failures) continue;
       tell(unicorn, batch, lane, options.device,
-           "unicorn_test --seed " + std::to_string(options.seed) +
-               (options.row.empty() ? "" : " --row " + options.row) + " --device " + options.device + " --batch " +
-               std::to_string(n) + " --case " + std::to_string(lane));
+           reproduce(options, "unicorn_test", "", n, lane));
     }
     if (options.batch || (different > options.failures && !options.keep_going)) break;
   }
@@ -183,19 +140,14 @@ int run(const Options& options) {
 }  // namespace myriarm::differential
 
 int main(int argc, char** argv) {
-  // The buffers of a batch are large: keep them from going back to the kernel, page by page, after each.
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  myriarm::differential::Options options;
-  if (const char* device = std::getenv("MYRIARM_TEST_DEVICE")) options.device = device;
-  if (!myriarm::differential::parse(argc, argv, options)) {
-    std::fputs(myriarm::differential::kUsage, stderr);
-    return 2;
-  }
-  try {
-    return myriarm::differential::run(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "unicorn_test: %s\n", error.what());
-    return 2;
-  }
+  using namespace myriarm::differential;
+  Options options;
+  return oracle_main(
+      argc, argv, "unicorn_test", kUsage, options,
+      [&](std::string_view name, const char* value) {
+        if (name != "--vectors") return false;
+        options.vectors = std::strtoull(value, nullptr, 0);
+        return true;
+      },
+      [&] { return run(options); });
 }
