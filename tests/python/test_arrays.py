@@ -12,25 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_st
 from myriarm import ArgumentError
+from numbered import LANES, numbered_fleet, numbers
 
 DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
-LANES = 6
 SCALARS = ("pc", "sp", "nzcv", "tpidr", "fpcr", "fpsr", "instructions", "limit")
 SHAPES = {"x": (LANES, 31), "v": (LANES, 32, 2), **{name: (LANES,) for name in SCALARS}}
 
 
-def numbers(shape, start=0):
-    return (
-        np.arange(np.prod(shape), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(start)
-    ).reshape(shape)
-
-
 @pytest.fixture
 def fleet(make_fleet):
-    fleet = make_fleet(a64.COUNT, lanes=LANES)
-    fleet.x = numbers((LANES, 31))
-    fleet.v = numbers((LANES, 32, 2), 5)
-    return fleet
+    return numbered_fleet(make_fleet)
 
 
 # What it is.

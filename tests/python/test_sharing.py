@@ -10,24 +10,15 @@ import myriarm
 import numpy as np
 import pytest
 from myriarm import ArgumentError, StateError
+from numbered import LANES, numbered_fleet, numbers
 
 DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
-LANES = 6
 SHAPES = {"x": (LANES, 31), "v": (LANES, 32, 2), "pc": (LANES,), "instructions": (LANES,)}
-
-
-def numbers(shape, start=0):
-    return (
-        np.arange(np.prod(shape), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(start)
-    ).reshape(shape)
 
 
 @pytest.fixture
 def fleet(make_fleet):
-    fleet = make_fleet(a64.COUNT, lanes=LANES)
-    fleet.x = numbers((LANES, 31))
-    fleet.v = numbers((LANES, 32, 2), 5)
-    return fleet
+    return numbered_fleet(make_fleet)
 
 
 def test_numpy_shares_the_state_on_the_cpu(fleet, on_cuda):
