@@ -97,7 +97,6 @@ constexpr const char* kRare[] = {
     "(access_ordered",
     "(read_system",
     "(write_system",
-    "(zero_block",
     "(clear_exclusive",
     "(divide",
     "(conditional_compare",
