@@ -80,7 +80,6 @@ constexpr const char* kCommon[] = {
     "(duplicate_",
     "(modified_immediate",
     "(insert_",
-    "(element_to_general>",
     "(fp_vector_three<fp::Add>",
     "(fp_vector_three<fp::Sub>",
     "(fp_vector_three<fp::Mul>",
