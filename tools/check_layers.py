@@ -10,16 +10,19 @@ import sys
 # A layer is a folder; the longest folder that holds a file is its layer. What it may include: other layers, or files.
 HEADERS = "include/myriarm"
 DATA_TYPES = [f"{HEADERS}/{name}.h" for name in ("error", "fleet", "program", "stop")]
+# What each backend may include of src/backends, besides its own folder.
+BACKENDS = ["src/backends/backend.h", "src/backends/common"]
 LAYERS = {
+    "src/support": ["src/support"],
     "src/core": ["src/core"],
     "src/isa": ["src/core", "src/isa", f"{HEADERS}/isa.h"],
-    "src/translate": ["src/core", "src/isa", "src/translate"],
-    "src/backends": ["src/core", "src/isa", "src/translate", "src/backends", *DATA_TYPES],
-    "src/fleet": ["src/core", "src/isa", "src/translate", "src/backends", "src/fleet", HEADERS],
+    "src/backends": ["src/core", "src/isa", *BACKENDS, *DATA_TYPES],
+    "src/backends/common": ["src/core", "src/isa", "src/backends/common"],
+    "src/backends/cpu": ["src/support", "src/core", "src/isa", *BACKENDS, "src/backends/cpu", *DATA_TYPES],
+    "src/backends/cuda": ["src/support", "src/core", "src/isa", *BACKENDS, "src/backends/cuda", *DATA_TYPES],
+    "src/fleet": ["src/support", "src/core", "src/isa", "src/backends/backend.h", "src/fleet", HEADERS],
     HEADERS: [HEADERS],
-    "src/linux": [HEADERS, "src/linux"],
-    "src/gdb": [HEADERS, "src/gdb"],
-    "src/trace": [HEADERS, "src/trace"],
+    "src/linux": ["src/support", HEADERS, "src/linux"],
     "cli": [HEADERS, "cli"],
     "python": [HEADERS, "python"],
     "examples": [HEADERS, "examples"],
@@ -30,7 +33,7 @@ LAYERS = {
 # Where #include looks, after the file's own folder: the include paths of the builds.
 INCLUDE_FOLDERS = ["src", "include", "examples/guest/runtime", "."]
 # What engines and both compilers share: no library, none of these words, no question which compiler this is.
-FREESTANDING = ["src/core", "src/isa/forms", "src/isa/rows.h", "src/isa/decoder.h"]
+FREESTANDING = ["src/core", "src/isa/forms", "src/isa/rows.h", "src/isa/decoder.h", "src/backends/common"]
 PORTABLE = "src/core/portable.h"
 FORBIDDEN = {
     r"\bstd\s*::": "std::",

@@ -4,14 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "support/align.h"
+#include "support/text.h"
+
 namespace myriarm {
 namespace {
-
-std::string hex(u64 value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 std::string name_of(const Program& program) { return program.name.empty() ? "program" : program.name; }
 
@@ -82,7 +79,7 @@ Image make_image(std::span<const PlacedProgram> programs, u64 memory, bool read_
   image.window_pages = memory >> kPageBits;
   for (const PlacedProgram& placed : programs) {
     segments.push_back(segments_of(placed.program));
-    image.window_begin = std::min(image.window_begin, segments.back().front()->address & ~u64{kPageSize - 1});
+    image.window_begin = std::min(image.window_begin, align_down(segments.back().front()->address, kPageSize));
   }
   for (size_t i = 0; i < programs.size(); i++) {
     const Program& program = programs[i].program;

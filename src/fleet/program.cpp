@@ -10,17 +10,10 @@
 #include <cstring>
 
 #include "myriarm/error.h"
+#include "support/text.h"
 
 namespace myriarm {
 namespace {
-
-std::string hex(uint64_t value) {
-  static const char digits[] = "0123456789abcdef";
-  std::string text;
-  do text.insert(text.begin(), digits[value & 15]);
-  while (value >>= 4);
-  return "0x" + text;
-}
 
 /// Closes the file whichever way the function is left.
 struct OpenFile {

@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "myriarm/program.h"
+#include "support/align.h"
 
 namespace myriarm::linux_process {
 
-constexpr uint64_t page_down(uint64_t address) { return address & ~(kPageBytes - 1); }
-/// 0 for the last page of all addresses.
-constexpr uint64_t page_up(uint64_t address) { return page_down(address + kPageBytes - 1); }
+constexpr uint64_t page_down(uint64_t address) { return align_down(address, kPageBytes); }
+/// 0 for an address within the last page of the 64-bit address space.
+constexpr uint64_t page_up(uint64_t address) { return align_up(address, kPageBytes); }
 
 class AddressSpace {
  public:

@@ -6,10 +6,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 #include <cstring>
 
 #include "myriarm/linux.h"
+#include "support/align.h"
+#include "support/text.h"
 
 namespace myriarm {
 namespace {
@@ -20,12 +21,6 @@ constexpr uint64_t kAddressLimit = uint64_t{1} << 48;
 constexpr uint64_t kPositionIndependentBase = 0x1000'0000;
 // As Linux: the program headers fit in 64 KiB.
 constexpr uint64_t kMostProgramHeaderBytes = 65536;
-
-std::string hex(uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 std::string machine_name(uint16_t machine) {
   switch (machine) {
@@ -166,7 +161,7 @@ class Reader {
       fail_segment(index, "has the alignment " + hex(p.p_align) + ", which is not a power of two");
     }
     if (p.p_memsz != 0) {
-      lowest_ = std::min(lowest_, p.p_vaddr & ~(kPageBytes - 1));
+      lowest_ = std::min(lowest_, align_down(p.p_vaddr, kPageBytes));
       highest_ = std::max(highest_, p.p_vaddr + p.p_memsz);
       alignment_ = std::max(alignment_, p.p_align);
     }
@@ -177,9 +172,9 @@ class Reader {
     if (header_.e_entry == 0) fail("it is a shared library, not a program", "give an executable");
     uint64_t wanted = std::max(kPositionIndependentBase, lowest_);
     if (alignment_ > kAddressLimit) fail_alignment();
-    uint64_t base = (wanted + alignment_ - 1) & ~(alignment_ - 1);
+    uint64_t base = align_up(wanted, alignment_);
     // The lowest page goes to `base`; what lies below it in the file's own numbering keeps its distance.
-    bias_ = base - (lowest_ & ~(alignment_ - 1));
+    bias_ = base - align_down(lowest_, alignment_);
     if (bias_ > kAddressLimit || highest_ > kAddressLimit - bias_) fail_alignment();
   }
   [[noreturn]] void fail_alignment() const {
@@ -189,8 +184,7 @@ class Reader {
 
   void add_segment(const Elf64_Phdr& p) {
     if (p.p_memsz == 0) return;
-    image_.break_start =
-        std::max(image_.break_start, (bias_ + p.p_vaddr + p.p_memsz + kPageBytes - 1) & ~(kPageBytes - 1));
+    image_.break_start = std::max(image_.break_start, align_up(bias_ + p.p_vaddr + p.p_memsz, kPageBytes));
     // As on Linux for AArch64, what can be written can be read.
     uint32_t permissions = (p.p_flags & (PF_R | PF_W) ? kRead : 0u) | (p.p_flags & PF_W ? kWrite : 0u) |
                            (p.p_flags & PF_X ? kExecute : 0u);

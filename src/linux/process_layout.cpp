@@ -9,6 +9,7 @@
 
 #include "linux/random_stream.h"
 #include "myriarm/isa.h"
+#include "support/align.h"
 
 namespace myriarm::linux_process {
 namespace {
@@ -104,7 +105,7 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t memory, const Linu
   }
   uint64_t window_begin = ~uint64_t{0};
   for (const Segment& s : image.program.segments) {
-    window_begin = std::min(window_begin, s.address / kPageBytes * kPageBytes);
+    window_begin = std::min(window_begin, align_down(s.address, kPageBytes));
   }
   if (image.program.segments.empty() || memory > ~window_begin) {
     throw ArgumentError(name + ": a guest memory of " + kibibytes(memory) +
@@ -112,7 +113,7 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t memory, const Linu
   }
   ProcessLayout layout;
   layout.window_end = window_begin + memory;
-  uint64_t stack_size = std::max(kPageBytes, std::min(kLargestStack, memory / 8) / kPageBytes * kPageBytes);
+  uint64_t stack_size = std::max(kPageBytes, align_down(std::min(kLargestStack, memory / 8), kPageBytes));
   uint64_t needed = image.break_start - window_begin + kPageBytes + stack_size;
   if (image.break_start < window_begin || needed > memory || needed < stack_size) {
     throw ArgumentError(name + ": the program takes " + kibibytes(image.break_start - window_begin) +
@@ -182,7 +183,7 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t memory, const Linu
   layout.program = image.program;
   layout.program.stack_pointer = stack.pointer();
   uint32_t permissions = kRead | kWrite | (image.executable_stack ? kExecute : 0u);
-  uint64_t filled = layout.program.stack_pointer / kPageBytes * kPageBytes;
+  uint64_t filled = align_down(layout.program.stack_pointer, kPageBytes);
   if (filled > stack_begin) layout.program.segments.push_back({stack_begin, filled - stack_begin, permissions, {}});
   stack.zeros(layout.program.stack_pointer - filled);
   layout.program.segments.push_back({filled, layout.window_end - filled, permissions, stack.take()});
