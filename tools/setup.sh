@@ -32,7 +32,7 @@ case "${1:-}" in
   run) wanted=$run ;;
   test) wanted="$run libgtest-dev libmpfr-dev $oracles $python" ;;
   wheel) wanted="$run $python" ;;
-  bench) wanted="$run libbenchmark-dev $oracles" ;;
+  bench) wanted="$run $oracles" ;;
   format) wanted="clang-format git" ;;
   tidy) wanted="$build clang-tidy git" ;;
   *) echo "usage: tools/setup.sh build|run|test|bench|wheel|format|tidy|flags" >&2; exit 2 ;;

@@ -41,11 +41,6 @@ static inline double double_of(uint64_t bits) {
   memcpy(&value, &bits, sizeof value);
   return value;
 }
-static inline float float_of(uint32_t bits) {
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
 
 #define kHashStart 0xCBF29CE484222325u
 /// FNV-1a, eight bytes at a time.
