@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which devices this machine has, and the backend of the one that was asked for.
+// Lists the devices of this machine, and makes the backend for the device that the caller asked for.
 #include <algorithm>
 
 #include "fleet/fleet_impl.h"
@@ -25,7 +25,7 @@ std::string cuda_unavailable_reason() {
 
 std::unique_ptr<Backend> make_backend(const Image& image, const FleetOptions& options, Device& chosen) {
   const std::string& id = options.device;
-  if (id == "cpu") {  // asks no other device: a driver takes far longer than all the rest
+  if (id == "cpu") {  // without a look at other devices: starting a driver takes longer than all the rest
     chosen = cpu_device();
     return make_cpu_backend(image, options);
   }

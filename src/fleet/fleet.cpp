@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fleet: how it is made, and the state of its lanes. Checks what the caller gives and passes it on to a backend in
-// batches.
+// How a fleet is made, and access to the state of its lanes. Checks what the caller gives and passes it on to a
+// backend, many lanes at a time.
 #include "myriarm/fleet.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr u64 kMostLanes = u64{1} << 24;
 
-/// What a register keeps of a value: no engine ever sees a bit that the register does not have.
+/// The bits of a value that the register has. An engine never sees other bits.
 u64 legal(Field field, u64 value) {
   switch (field) {
     case Field::nzcv: return value & 15;
@@ -24,9 +24,9 @@ u64 legal(Field field, u64 value) {
   }
 }
 
-/// Lanes of all programs together.
+/// The number of lanes of all programs together.
 u64 count_lanes(std::span<const PlacedProgram> programs) {
-  if (programs.empty()) throw ArgumentError("a fleet of no programs cannot run; give at least one");
+  if (programs.empty()) throw ArgumentError("a fleet needs a program; give at least one");
   u64 lanes = 0;
   for (size_t i = 0; i < programs.size(); i++) {
     const u64 more = programs[i].lanes;
@@ -37,7 +37,7 @@ u64 count_lanes(std::span<const PlacedProgram> programs) {
     }
     if (i + 1 < programs.size() && more % kTeamLanes != 0) {
       throw ArgumentError("program " + std::to_string(i) + " of " + std::to_string(programs.size()) + " has " +
-                          std::to_string(more) + " lanes; of several programs all but the last need a multiple of " +
+                          std::to_string(more) + " lanes; every program but the last must have a multiple of " +
                           std::to_string(kTeamLanes));
     }
     lanes += more;
@@ -245,7 +245,7 @@ void Fleet::write(std::span<const Transfer> transfers, std::span<const uint8_t> 
 }
 
 namespace {
-/// Transfers of one lane are as large as a uint32_t allows.
+/// Splits an access to one lane into transfers that each fit a uint32_t.
 template <class Each>
 void split(uint32_t lane, uint64_t address, uint64_t size, Each each) {
   constexpr uint64_t kMost = uint64_t{1} << 30;
@@ -291,7 +291,7 @@ uint64_t Fleet::pool_size() const { return Impl::Use(impl_.get()).backend().pool
 void Fleet::grow_pool(uint64_t bytes) {
   Impl::Use use(impl_.get());
   constexpr uint64_t kMost =
-      uint64_t{1} << (32 - kPageFlagBits + kPageBits);  // what the frame numbers of a page table reach
+      uint64_t{1} << (32 - kPageFlagBits + kPageBits);  // as much as the frame numbers of a page table can address
   if (bytes > kMost) {
     throw DeviceError("a pool of " + std::to_string(bytes >> 20) + " MiB cannot be made; ask for at most " +
                       std::to_string(kMost >> 20) + " MiB");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fleet holds, and who may touch it when. One atomic says what the fleet is doing, and every public call takes
-// it first: two threads that use a fleet at once get a StateError and never meet in a backend. Argument checks that
-// several calls share are here too; the calls themselves are in the .cpp files, by subject.
+// What a fleet holds, and which thread may use it when. One atomic, `phase`, says what the fleet is doing. Every public
+// call sets it first, so a second thread that calls at the same time gets a StateError and never enters the backend.
+// Argument checks that several calls share are declared here too; the calls are in the .cpp files, by subject.
 #pragma once
 
 #include <algorithm>
@@ -23,25 +23,25 @@ namespace myriarm {
 
 enum class Phase : int {
   idle,
-  busy,      ///< a call is at work
-  dropping,  ///< a snapshot that went away gives back what it held; for a moment, whatever thread that is in
-  running,   ///< a run is, in its thread
+  busy,      ///< a call is using the backend
+  dropping,  ///< a destroyed snapshot is being released, in any thread; lasts a moment
+  running,   ///< a run is using the backend, in its thread
   closed,
 };
 
-/// What snapshots share with their fleet, and what is left of the fleet when they outlive it.
+/// The part of a fleet that its snapshots refer to, weakly, since they may outlive the fleet.
 struct FleetCore {
   std::atomic<Phase> phase = Phase::idle;
   std::unique_ptr<Backend> backend;  ///< empty once closed
 
-  /// Releases a snapshot: now, or when what runs has ended. From any thread.
+  /// Releases a snapshot: now if the fleet is idle, else when the call or run that uses it ends. Any thread may call.
   void drop(u64 snapshot) noexcept;
-  /// Releases those that had to wait. For whoever has the phase.
+  /// Releases the snapshots that drop() could not release at once. The caller must have set the phase.
   void drop_waiting() noexcept;
 
  private:
   std::mutex mutex_;
-  std::vector<u64> waiting_;
+  std::vector<u64> to_release_;
 };
 
 struct Fleet::Impl {
@@ -52,41 +52,42 @@ struct Fleet::Impl {
   Device device;
   const char* engine = "";
   u64 window_begin = 0, window_pages = 0;
-  /// The object that handlers are given; a fleet may be moved while it runs.
+  /// The Fleet object that handlers get. It changes when the fleet is moved, which is allowed during a run.
   std::atomic<Fleet*> owner = nullptr;
   std::vector<Stop> stops;
   bool stops_current = false;
-  std::optional<u64> transaction;  ///< snapshot from before the first run since commit() or rollback()
+  std::optional<u64> transaction;  ///< the snapshot that the first run after commit() or rollback() took
 
-  // For a run whose handlers use the fleet.
-  std::atomic<std::thread::id> handler_thread{};  ///< in a handler now
-  bool stops_touched = false;                     ///< the host changed stops since this was cleared
-  bool counts_touched = false;                    ///< the host changed Field::instructions, likewise
+  // For runs whose handlers call the fleet.
+  std::atomic<std::thread::id> handler_thread{};  ///< the thread that is in a handler now
+  bool stops_touched = false;                     ///< the host has changed stops since a run last looked
+  bool counts_touched = false;                    ///< the same for Field::instructions
 
-  // What other threads ask of a run and see of it, under `mutex`.
+  // What other threads ask of a run and see of it. `mutex` guards it.
   mutable std::mutex mutex;
   std::condition_variable changed;
   bool active = false;     ///< a run is in progress
-  bool started = false;    ///< by start(), and wait() has not given its result yet
+  bool started = false;    ///< start() began a run, and wait() has not returned its result yet
   bool closing = false;    ///< no further run may begin
   bool timed_out = false;  ///< the deadline came before any cancel()
   std::atomic<bool> cancelled = false;
-  bool in_engine = false;   ///< the backend is at work, and its progress counts
-  u64 retired = 0;          ///< by the calls of the backend that have returned
-  u64 progress_base = 0;    ///< what the lanes' counts add up to, less `retired`, as the backend began
-  std::optional<u64> left;  ///< lanes to run or to go on, while the backend is not at work
-  mutable u64 polled = 0;   ///< the most that poll() has said in this run
+  bool in_engine = false;   ///< Backend::run() is executing, so its progress is current
+  u64 retired = 0;          ///< instructions of this run, from the calls of Backend::run() that have returned
+  u64 progress_base = 0;    ///< sum of the lanes' counts when Backend::run() began, less `retired`
+  std::optional<u64> left;  ///< lanes that still have to run, known while Backend::run() is not executing
+  mutable u64 polled = 0;   ///< the highest instruction count that poll() has returned in this run
   mutable std::vector<u64> counts;
   mutable std::vector<StopCode> codes;
-  Clock::time_point began{};      ///< of this run, or the last
-  std::optional<RunResult> last;  ///< of the last run that ended well
-  std::optional<double> seconds;  ///< of the last run, once it has ended
-  std::exception_ptr failure;     ///< what ended the last run that was started
-  std::string device_failure;     ///< why the device is of no more use; empty while it is
+  Clock::time_point began{};      ///< when this run, or the last one, began
+  std::optional<RunResult> last;  ///< result of the last run; empty if it threw
+  std::optional<double> seconds;  ///< duration of the last run; empty until it has ended
+  std::exception_ptr failure;     ///< what the last run threw, until wait() rethrows it
+  std::string device_failure;     ///< why the device can no longer be used; empty while it can
   bool failure_reported = false;
   std::thread thread;
 
-  /// A call's hold on the fleet. Throws StateError if it may not be used now, DeviceError if its device has failed.
+  /// Reserves the fleet for one call. Throws StateError if the fleet is in use or closed, DeviceError if its device has
+  /// failed.
   class Use {
    public:
     explicit Use(Impl* impl);
@@ -99,35 +100,36 @@ struct Fleet::Impl {
     Impl& impl_;
     bool acquired_ = false;
   };
-  /// An Impl, or a StateError for a fleet that was moved from.
+  /// Returns `*impl`. Throws StateError if it is null: the fleet was moved from.
   static Impl& present(Impl* impl);
-  /// The same for calls that any thread may make and that need no hold: only a closed fleet refuses them.
+  /// Like present(), and throws StateError if the fleet is closed. For calls that any thread may make at any time.
   static Impl& open(Impl* impl);
   bool in_handler() const { return handler_thread.load() == std::this_thread::get_id(); }
   [[noreturn]] void refuse(Phase phase) const;
   /// Throws if the device has failed.
   void check_device() const;
 
-  /// Makes the fleet do `wanted` if it is idle. Returns what it was doing.
+  /// Sets the phase to `wanted` if it is idle. Returns the phase that it found.
   Phase take_phase(Phase wanted);
 
-  /// The stops as they are now.
+  /// The stop of each lane, fetched from the backend if the copy is out of date.
   const std::vector<Stop>& current_stops();
   void put_stops(std::span<const uint32_t> lanes, std::span<const StopRecord> records);
-  /// After the backend gave lanes another state.
+  /// To be called when the backend has replaced the state of lanes.
   void forget_stops() { stops_current = false, stops_touched = true, counts_touched = true; }
 
   void make(Fleet* fleet, std::span<const PlacedProgram> programs, const FleetOptions& wanted);
 
-  // runner.cpp. begin_run() takes the phase `running`, execute() is the run, end_run() gives the phase back.
+  // runner.cpp. begin_run() sets the phase to running, execute() performs the run, end_run() sets the phase to idle.
   void begin_run(const RunOptions& wanted, bool start);
   RunResult execute(const RunOptions& wanted);
   void end_run(std::optional<RunResult> result, std::exception_ptr error) noexcept;
   void request_cancel(bool by_deadline);
-  /// Waits for what runs, and frees the backend. Does not throw if `for_good`.
+  /// Ends the run in progress and frees the backend. With `for_good` it waits for calls of other threads and does not
+  /// throw.
   void shut(bool for_good);
-  /// Takes what the backend publishes into `counts` and `codes`, and adds the counts up. Under `mutex`, as the next
-  /// three.
+  /// Copies the progress that the backend publishes into `counts` and `codes`, and returns the sum of the counts. The
+  /// caller holds `mutex`, as for the next three.
   u64 published() const;
   void engine_begins(bool first);
   void engine_ends(u64 more, u64 lanes_left);
@@ -141,23 +143,23 @@ struct Fleet::Impl {
   const Snapshot::Impl& own(const Snapshot& snapshot) const;
   void end_transaction(bool restore, const char* what);
 
-  // Checks of arguments; `what` is the call.
+  // Checks of arguments; `what` is the name of the call.
   void check_lanes(std::span<const uint32_t> lanes, const char* what) const;
-  /// The same, and no lane twice. Returns them rising.
+  /// Like check_lanes(), and refuses a lane that is named twice. Returns the lanes in rising order.
   std::vector<u32> distinct(std::span<const uint32_t> lanes, const char* what) const;
   void check_transfers(std::span<const Transfer> transfers, size_t buffer, size_t done, const char* what) const;
   static void check_field(Field field);
   static void check_size(size_t have, size_t want, const char* what);
-  /// Pages of the window, or an ArgumentError.
+  /// First page within the window, and number of pages. Throws ArgumentError if the range is not whole pages inside it.
   std::pair<u64, u64> pages(uint64_t address, uint64_t size, const char* what) const;
-  /// What the guest may be allowed.
+  /// The permissions that the memory policy leaves of `permissions`.
   u32 allowed(uint32_t permissions) const;
   void scatter(Field field, std::span<const uint32_t> lanes, std::span<const uint64_t> values);
 };
 
 struct Snapshot::Impl {
   std::weak_ptr<FleetCore> core;
-  std::optional<u64> number;  ///< the backend's; none for a snapshot of no lanes
+  std::optional<u64> number;  ///< the backend's number for it; empty for a snapshot of no lanes
   std::vector<u32> lanes;
 
   Impl() = default;
@@ -171,7 +173,7 @@ struct Snapshot::Impl {
 void check_options(const RunOptions& options);
 /// The most urgent of these stops.
 Signal signal_of(const std::array<uint64_t, kStopReasons>& stops);
-/// The backend for a device name; says in `chosen` which device that is.
+/// Makes the backend for `options.device`, and sets `chosen` to that device.
 std::unique_ptr<Backend> make_backend(const Image& image, const FleetOptions& options, Device& chosen);
 
 }  // namespace myriarm

@@ -12,7 +12,7 @@ namespace {
 
 std::string name_of(const Program& program) { return program.name.empty() ? "program" : program.name; }
 
-/// The segments that are not empty, by rising address.
+/// The segments that are not empty, in rising order of address.
 std::vector<const Segment*> segments_of(const Program& program) {
   const std::string who = name_of(program);
   std::vector<const Segment*> segments;
@@ -37,12 +37,12 @@ std::vector<const Segment*> segments_of(const Program& program) {
   return segments;
 }
 
-/// The pages of a segment that begins at or beyond the end of those before it.
+/// Appends the pages of a segment. It must begin at or above the end of the segments added before.
 void add_pages(std::vector<ImagePage>& pages, u64 window_begin, const Segment& s, u32 permissions) {
   u64 page = (s.address - window_begin) >> kPageBits;
   const u64 end = ((s.address + s.size - 1 - window_begin) >> kPageBits) + 1;
   if (!pages.empty()) {
-    // The page that two segments share stands alone.
+    // A page that two segments share becomes a run of its own.
     ImagePage& last = pages.back();
     if (last.page + last.count > page && last.count > 1) {
       last.count--;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Program segments to pages of a window: checked once, for every backend.
+// Turns the segments of programs into pages of a window of guest addresses, and checks them, once for every backend.
 #pragma once
 
 #include "backends/backend.h"
 
 namespace myriarm {
 
-/// A program and its lanes, which the caller keeps.
+/// A program and how many lanes run it. The caller keeps the program alive.
 struct PlacedProgram {
   const Program& program;
   u64 lanes;
 };
 
-/// Pages of a window of `memory` bytes from the lowest page of the programs up; without write permission if
-/// `read_only`. Throws ArgumentError if segments overlap, wrap around, or do not fit.
+/// The pages of the programs in a window of `memory` bytes that begins at their lowest page. With `read_only` no page
+/// is writable. Throws ArgumentError if segments overlap, wrap around, or do not fit.
 Image make_image(std::span<const PlacedProgram> programs, u64 memory, bool read_only);
 
 }  // namespace myriarm

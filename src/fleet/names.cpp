@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of stops and signals, and which signal a stop is.
+// Names of stops and signals, and which signal belongs to a stop.
 #include "fleet/fleet_impl.h"
 
 namespace myriarm {

@@ -15,7 +15,7 @@
 namespace myriarm {
 namespace {
 
-/// Closes the file whichever way the function is left.
+/// Closes the file however the function is left.
 struct OpenFile {
   int descriptor;
   ~OpenFile() {

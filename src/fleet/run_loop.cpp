@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run, in whatever thread it is: calls of the backend, and between them what the mode and the caller's handlers
-// want. Everything that differs between the modes is in RunOrder and in how often the backend is called.
+// One run, in the thread of its caller: it calls the backend, and between two calls does what the mode and the caller's
+// handlers ask for. The modes differ only in the RunOrder and in how often the backend is called.
 #include <algorithm>
 
 #include "fleet/fleet_impl.h"
@@ -59,17 +59,17 @@ class Fleet::Impl::Run {
       keep_transaction();
       std::exception_ptr thrown;
       try {
-        take_part();
+        choose_lanes();
         dispatch();
       } catch (...) {
-        if (!outside_) throw;
+        if (!device_survives_error_) throw;
         thrown = std::current_exception();
       }
-      leave_no_lane_loose();
+      stop_remaining_lanes();
       if (thrown) std::rethrow_exception(thrown);
       return summarise();
     } catch (const DeviceError& error) {
-      if (!outside_) {
+      if (!device_survives_error_) {
         std::lock_guard lock(impl_.mutex);
         impl_.device_failure = error.what();
       }
@@ -78,15 +78,15 @@ class Fleet::Impl::Run {
   }
 
  private:
-  /// For as long as a handler of the caller is at work.
-  class Outside {
+  /// Lives while a handler of the caller runs. If the handler throws, that is no failure of the device.
+  class HandlerCall {
    public:
-    explicit Outside(Run& run) : run_(run) {
-      run_.outside_ = true;
+    explicit HandlerCall(Run& run) : run_(run) {
+      run_.device_survives_error_ = true;
       run_.impl_.handler_thread = std::this_thread::get_id();
     }
-    ~Outside() { run_.impl_.handler_thread = std::thread::id(); }
-    void ended_well() { run_.outside_ = false; }
+    ~HandlerCall() { run_.impl_.handler_thread = std::thread::id(); }
+    void ended_well() { run_.device_survives_error_ = false; }
 
    private:
     Run& run_;
@@ -94,30 +94,30 @@ class Fleet::Impl::Run {
 
   void keep_transaction() {
     if (impl_.options.memory_policy != MemoryPolicy::transactional || impl_.transaction) return;
-    outside_ = true;  // a device without room for it has not failed
+    device_survives_error_ = true;  // a device that lacks memory for a snapshot has not failed
     impl_.transaction = backend_.take_snapshot({});
-    outside_ = false;
+    device_survives_error_ = false;
   }
 
-  /// Which lanes run at first, and which wait at an SVC that is not this run's to serve.
-  void take_part() {
+  /// Finds the lanes that run from the start, and those at an SVC that this run does not serve.
+  void choose_lanes() {
     const std::vector<Stop>& stops = impl_.current_stops();
     ran_.resize(stops.size());
-    held_.resize(stops.size());
+    keeps_budget_stop_.resize(stops.size());
     for (size_t lane = 0; lane < stops.size(); lane++) {
       ran_[lane] = stops[lane].reason == StopReason::none || (options_.go_on && goes_on(stops[lane].reason));
-      held_[lane] = !options_.go_on && stops[lane].reason == StopReason::budget;
+      keeps_budget_stop_[lane] = !options_.go_on && stops[lane].reason == StopReason::budget;
     }
-    note_waiting(stops);
+    note_unserved(stops);
     std::lock_guard lock(impl_.mutex);
     impl_.left = static_cast<u64>(std::count(ran_.begin(), ran_.end(), true));
   }
 
-  void note_waiting(const std::vector<Stop>& stops) {
+  void note_unserved(const std::vector<Stop>& stops) {
     impl_.stops_touched = false;
     if (!options_.on_syscall) return;
-    waiting_.resize(stops.size());
-    for (size_t lane = 0; lane < stops.size(); lane++) waiting_[lane] = stops[lane].reason == StopReason::syscall;
+    unserved_.resize(stops.size());
+    for (size_t lane = 0; lane < stops.size(); lane++) unserved_[lane] = stops[lane].reason == StopReason::syscall;
   }
 
   void dispatch() {
@@ -128,15 +128,15 @@ class Fleet::Impl::Run {
     if (batched) order.batch = options_.instructions_per_batch;
     for (bool more = true; more; order.first = false) {
       if (options_.mode == Mode::self_dispatch) order.batches = options_.max_batches - result_.batches;
-      const bool cancelled = impl_.cancelled;  // then this call gives the lanes their stop, and that is all
+      const bool cancelled = impl_.cancelled;  // this call then only gives the lanes the stop `cancelled`
       const RunReport report = call(order);
-      if (maybe_none_ && !is_anything(report)) break;  // no batch: those lanes have no budget left
+      if (next_may_be_empty_ && !is_anything(report)) break;  // nothing ran: the lanes have no budget left
       result_.instructions += report.retired;
       if (!cancelled) result_.batches += report.batches;
       more = report.left != 0;
       if (options_.on_syscall && report.stops[static_cast<unsigned>(StopCode::syscall)] != 0) more |= serve();
       const bool wanted = !options_.on_batch || report.batches == 0 || cancelled || tell(report);
-      maybe_none_ = false;
+      next_may_be_empty_ = false;
       if (impl_.stops_touched) more = take_in_changes(more);
       if (cancelled || !wanted || (batched && result_.batches >= options_.max_batches)) more = false;
     }
@@ -149,16 +149,16 @@ class Fleet::Impl::Run {
       impl_.engine_begins(order.first);
     }
     impl_.stops_current = false;
-    loose_ = false;
+    maybe_unstopped_ = false;
     const RunReport report = backend_.run(order);
     std::lock_guard lock(impl_.mutex);
     impl_.engine_ends(report.retired, report.left);
     return report;
   }
 
-  /// What a handler changed: lanes that it resumed run, so do those that it gave the state of a lane between two
-  /// batches, as far as they have budget, and system calls that it put there are not served. Returns whether the run
-  /// goes on, as it does anyway if `more`.
+  /// Applies what a handler changed. A lane without a stop runs. A lane with the stop `budget` runs while its budget
+  /// lasts. A system-call stop that the handler set is not served. Returns whether the run goes on; `more`: it does
+  /// anyway.
   bool take_in_changes(bool more) {
     const std::vector<Stop>& stops = impl_.current_stops();
     bool resumed = false, between = false;
@@ -166,11 +166,11 @@ class Fleet::Impl::Run {
       const bool none = stops[lane].reason == StopReason::none, budget = stops[lane].reason == StopReason::budget;
       resumed |= none;
       between |= budget;
-      if (none || (budget && !held_[lane])) ran_[lane] = true;
+      if (none || (budget && !keeps_budget_stop_[lane])) ran_[lane] = true;
     }
-    note_waiting(stops);
-    loose_ |= resumed;
-    maybe_none_ = between && !more && !resumed;
+    note_unserved(stops);
+    maybe_unstopped_ |= resumed;
+    next_may_be_empty_ = between && !more && !resumed;
     return more || resumed || between;
   }
   static bool is_anything(const RunReport& report) {
@@ -186,18 +186,18 @@ class Fleet::Impl::Run {
     std::copy(std::begin(report.stops), std::end(report.stops), batch.stops.begin());
     batch.stops[0] = 0;
     batch.signal = signal_of(batch.stops);
-    Outside outside(*this);
+    HandlerCall handler(*this);
     const bool wanted = options_.on_batch(*impl_.owner.load(), batch);
-    outside.ended_well();
+    handler.ended_well();
     return wanted;
   }
 
-  /// Gives the lanes that have stopped at an SVC to the caller. Returns whether any of them goes on.
+  /// Calls on_syscall for the lanes that have stopped at an SVC. Returns whether any of them goes on.
   bool serve() {
     const std::vector<Stop>& stops = impl_.current_stops();
     std::vector<u32> lanes, immediates;
     for (u32 lane = 0; lane < stops.size(); lane++) {
-      if (stops[lane].reason != StopReason::syscall || waiting_[lane]) continue;
+      if (stops[lane].reason != StopReason::syscall || unserved_[lane]) continue;
       lanes.push_back(lane);
       immediates.push_back(stops[lane].detail);
     }
@@ -205,12 +205,12 @@ class Fleet::Impl::Run {
     constexpr unsigned kArguments = 6;
     std::vector<u64> numbers(lanes.size()), results(lanes.size()), arguments(kArguments * lanes.size());
     backend_.gather(x(8), lanes, numbers);
-    for (unsigned a = kArguments; a-- > 0;) {  // x0 last: it stays in `results`
+    for (unsigned a = kArguments; a-- > 0;) {  // x0 comes last and stays in `results`
       backend_.gather(x(a), lanes, results);
       for (size_t i = 0; i < lanes.size(); i++) arguments[kArguments * i + a] = results[i];
     }
     std::vector<SyscallAction> actions(lanes.size(), SyscallAction::resume);
-    Outside outside(*this);
+    HandlerCall handler(*this);
     options_.on_syscall(*impl_.owner.load(), {lanes, numbers, immediates, arguments, results, actions});
     for (SyscallAction action : actions) {
       if (action > SyscallAction::exit) {
@@ -218,12 +218,12 @@ class Fleet::Impl::Run {
                             "; use resume, stop or exit");
       }
     }
-    outside.ended_well();
+    handler.ended_well();
     return answer(lanes, results, actions);
   }
 
   bool answer(std::span<const u32> lanes, std::span<const u64> results, std::span<const SyscallAction> actions) {
-    std::vector<u32> answered, ended;  // lanes that get a result, and that get another stop
+    std::vector<u32> answered, ended;  // lanes that get a result; lanes that get another stop
     std::vector<u64> values;
     std::vector<StopRecord> records;
     bool resumed = false;
@@ -233,7 +233,7 @@ class Fleet::Impl::Run {
         values.push_back(results[i]);
       }
       if (actions[i] == SyscallAction::stop) {
-        waiting_[lanes[i]] = true;
+        unserved_[lanes[i]] = true;
         continue;
       }
       ended.push_back(lanes[i]);
@@ -246,14 +246,14 @@ class Fleet::Impl::Run {
       backend_.scatter_stops(ended, records);
       impl_.stops_current = false;
     }
-    loose_ |= resumed;
+    maybe_unstopped_ |= resumed;
     return resumed;
   }
 
-  /// Lanes that a handler resumed and that do not run any more: they go on in the next run.
-  void leave_no_lane_loose() {
+  /// Gives lanes that a handler resumed after the last batch the stop `budget`, so that the next run goes on with them.
+  void stop_remaining_lanes() {
     if (impl_.stops_touched) take_in_changes(false);
-    if (!loose_) return;
+    if (!maybe_unstopped_) return;
     std::vector<u32> lanes;
     const std::vector<Stop>& stops = impl_.current_stops();
     for (u32 lane = 0; lane < stops.size(); lane++) {
@@ -275,7 +275,7 @@ class Fleet::Impl::Run {
       result_.stopped++;
       if (ran_[lane]) result_.stops[static_cast<unsigned>(reason)]++;
     }
-    // A lane with this stop goes on unless its own limit is what it has reached.
+    // The next run goes on with a lane at its budget, unless the lane has reached its own limit.
     if (!at_budget.empty()) {
       std::vector<u64> counts(at_budget.size()), limits(at_budget.size());
       backend_.gather(Field::instructions, at_budget, counts);
@@ -295,12 +295,12 @@ class Fleet::Impl::Run {
   Backend& backend_;
   const RunOptions& options_;
   RunResult result_;
-  std::vector<bool> ran_;      // lanes that this run ran
-  std::vector<bool> held_;     // lanes that had StopReason::budget before a run that is not to go on with such
-  std::vector<bool> waiting_;  // lanes at an SVC that is not to be served
-  bool outside_ = false;       // what is thrown now is not the device's failure
-  bool loose_ = false;         // there may be lanes without a stop
-  bool maybe_none_ = false;    // the next batch may have no lane to run
+  std::vector<bool> ran_;                // lanes that this run ran
+  std::vector<bool> keeps_budget_stop_;  // lanes that had the stop `budget` before a run with go_on = false
+  std::vector<bool> unserved_;           // lanes at an SVC that this run does not serve
+  bool device_survives_error_ = false;   // an exception thrown now does not mean that the device has failed
+  bool maybe_unstopped_ = false;         // some lanes may have no stop
+  bool next_may_be_empty_ = false;       // the next batch may have no lane to run
 };
 
 RunResult Fleet::Impl::execute(const RunOptions& wanted) { return Run(*this, wanted).go(); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may use a fleet, and runs in a thread: run, start, poll, wait, cancel, close. What a run does is in run_loop.cpp.
+// run, start, poll, wait, cancel and close: which thread may use a fleet, and the thread of a run. What a run does is in
+// run_loop.cpp.
 #include <cmath>
 #include <numeric>
 #include <system_error>
@@ -9,7 +10,7 @@
 namespace myriarm {
 namespace {
 
-/// Longer waits are without end: clocks overflow.
+/// Longer waits have no deadline, because the clock would overflow.
 constexpr double kLongestWait = 1e9;
 
 std::chrono::steady_clock::duration duration_of(double seconds) {
@@ -131,7 +132,7 @@ void Fleet::Impl::begin_run(const RunOptions& wanted, bool start) {
 void Fleet::Impl::end_run(std::optional<RunResult> result, std::exception_ptr error) noexcept {
   if (device_failure.empty()) core->drop_waiting();
   std::lock_guard lock(mutex);
-  // What came too late for this run is not for the next.
+  // A cancel that came too late for this run must not end the next one.
   if (device_failure.empty()) core->backend->clear_cancel();
   cancelled = false;
   active = in_engine = false;
@@ -183,7 +184,7 @@ void Fleet::start(const RunOptions& options) {
   }
 }
 
-/// Throws what ended a run; if that is the device, it has been told now.
+/// Rethrows what ended a run, and notes that a failure of the device has been reported.
 void Fleet::Impl::report(const std::exception_ptr& error) {
   {
     std::lock_guard lock(mutex);
@@ -221,7 +222,7 @@ Poll Fleet::Impl::look() const {
   Poll poll;
   poll.running = active;
   poll.seconds = active ? std::chrono::duration<double>(Clock::now() - began).count() : seconds.value_or(0);
-  // A run without a result was ended by what wait() throws.
+  // A run without a result ended with an exception, which wait() throws.
   if (!active && seconds) poll.signal = last ? last->signal : Signal::fault;
   poll.instructions = retired;
   if (!device_failure.empty()) return poll;
@@ -230,12 +231,12 @@ Poll Fleet::Impl::look() const {
   } else {
     const u64 sum = published();
     poll.lanes_running = static_cast<u64>(std::count(codes.begin(), codes.end(), StopCode::none));
-    // Where a batch ends or is about to begin, all lanes have the stop of its end, and go on.
+    // Between two batches every lane that goes on has the stop `budget`.
     if (in_engine && poll.lanes_running == 0) {
       poll.lanes_running = static_cast<u64>(std::count(codes.begin(), codes.end(), StopCode::budget));
     }
     const u64 more = sum - progress_base - retired;
-    if (in_engine && more >> 63 == 0) poll.instructions += more;  // else counts that are older than `retired`
+    if (in_engine && more >> 63 == 0) poll.instructions += more;  // else the counts are older than `retired`
   }
   if (active) polled = poll.instructions = std::max(polled, poll.instructions);
   return poll;
@@ -288,7 +289,7 @@ std::optional<RunResult> Fleet::wait(double seconds) {
 void Fleet::Impl::request_cancel(bool by_deadline) {
   std::lock_guard lock(mutex);
   if (core->phase == Phase::closed) refuse(Phase::closed);
-  if (failure_reported) return;  // nothing runs there any more
+  if (failure_reported) return;  // nothing runs on a failed device
   if (by_deadline) {
     if (cancelled) return;
     timed_out = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots, fork and transactions. The backend keeps states under numbers; a Snapshot owns one of them, may outlive
-// its fleet, and may be dropped at any time and in any thread.
+// Snapshots, fork and transactions. The backend keeps states under numbers. A Snapshot owns one number; it may outlive
+// its fleet, and any thread may destroy it at any time.
 #include <algorithm>
 
 #include "fleet/fleet_impl.h"
@@ -10,24 +10,24 @@ namespace myriarm {
 void FleetCore::drop(u64 snapshot) noexcept {
   {
     std::lock_guard lock(mutex_);
-    waiting_.push_back(snapshot);
+    to_release_.push_back(snapshot);
   }
   Phase found = Phase::idle;
-  if (!phase.compare_exchange_strong(found, Phase::dropping)) return;  // whoever is at work does it
+  if (!phase.compare_exchange_strong(found, Phase::dropping)) return;  // the call or run in progress releases it
   drop_waiting();
   phase = Phase::idle;
 }
 
 void FleetCore::drop_waiting() noexcept {
   std::lock_guard lock(mutex_);
-  for (u64 snapshot : waiting_) {
+  for (u64 snapshot : to_release_) {
     try {
       backend->drop_snapshot(snapshot);
     } catch (...) {
-      // The device has failed: there is nothing to give back to.
+      // The device has failed, and its memory is gone.
     }
   }
-  waiting_.clear();
+  to_release_.clear();
 }
 
 Snapshot::Snapshot() noexcept = default;
@@ -53,7 +53,7 @@ std::vector<u32> Fleet::Impl::distinct(std::span<const uint32_t> lanes, const ch
   const auto twice = std::adjacent_find(rising.begin(), rising.end());
   if (twice != rising.end()) {
     throw ArgumentError(std::string(what) + ": lane " + std::to_string(*twice) +
-                        " is there twice; name each lane once");
+                        " is named twice; name each lane once");
   }
   return rising;
 }
@@ -115,7 +115,7 @@ void Fleet::fork(uint32_t lane, std::span<const uint32_t> targets) {
   std::vector<u32> to = use->distinct(targets, "fork");
   std::erase(to, lane);
   if (to.empty()) return;
-  Snapshot::Impl kept;  // goes away with the call, whatever happens
+  Snapshot::Impl kept;  // released when this call ends, even by an exception
   kept.number = use.backend().take_snapshot(std::span(&lane, 1));
   kept.core = use->core;
   use->forget_stops();
