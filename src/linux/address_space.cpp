@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranges of addresses: looking them up, and cutting and joining them. Lists are short, so that a change may walk one.
+// Looks up, splits and joins ranges of addresses. The lists are short, so a change may walk the whole list.
 #include "linux/address_space.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ bool AddressSpace::is_free(uint64_t begin, uint64_t end) const {
 }
 
 std::optional<uint64_t> AddressSpace::find_place(uint64_t size, uint64_t low, uint64_t high) const {
-  uint64_t top = high;  // of the gap that is looked at
+  uint64_t top = high;  // end of the gap under test
   auto range = ranges_.end();
   while (true) {
     const bool more = range != ranges_.begin();
@@ -69,7 +69,7 @@ std::optional<uint64_t> AddressSpace::find_place(uint64_t size, uint64_t low, ui
   }
 }
 
-/// Cuts the range that has `address` in its middle; returns the index of the first range at it or after.
+/// Splits the range that contains `address`, if any. Returns the index of the first range at or above `address`.
 size_t AddressSpace::split(uint64_t address) {
   auto index = static_cast<size_t>(first_after(address) - ranges_.begin());
   if (index == ranges_.size() || ranges_[index].begin >= address) return index;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process has mapped: ranges of its addresses with permissions, and where its break is. A value without a fleet:
-// it says which pointers a system call may follow, where a new mapping goes, and what a change leaves.
+// What a process has mapped: ranges of addresses with permissions, and where its break is. A plain value that knows no
+// fleet: it says which pointers a system call may follow, where a new mapping goes, and what a change leaves mapped.
 #pragma once
 
 #include <cstdint>
@@ -18,33 +18,34 @@ constexpr uint64_t page_up(uint64_t address) { return align_up(address, kPageByt
 
 class AddressSpace {
  public:
-  /// A run of pages alike. Permissions may be none: the pages are taken, and every access is refused.
+  /// Consecutive pages with the same properties. With no permissions the pages are in use, but every access faults.
   struct Range {
     uint64_t begin, end;
     uint32_t permissions;
-    bool anonymous;  ///< asked for by a system call; false: of the program or its stack
+    bool anonymous;  ///< mapped by a system call; false: a part of the program or its stack
     auto operator<=>(const Range&) const = default;
   };
 
-  /// `program` with the permissions of pages, which segments may share. `break_end`: where its break begins.
+  /// The mappings of `program` when it starts; a page has the permissions of all segments in it. `break_end`: its first
+  /// break.
   AddressSpace(const Program& program, uint64_t break_end);
 
-  /// How many of `size` bytes at `address` allow `permission`, from the start.
+  /// How many of the `size` bytes from `address` on allow `permission`, up to the first that does not.
   uint64_t accessible(uint64_t address, uint64_t size, uint32_t permission) const;
-  /// The range that has this address.
+  /// The range that contains the address; empty if none does.
   std::optional<Range> at(uint64_t address) const;
-  /// The end of what is mapped without a gap from `begin` on, at most `end`; `begin` if nothing is.
+  /// Where the memory mapped without a gap from `begin` on ends, at most `end`; `begin` if `begin` is not mapped.
   uint64_t mapped_until(uint64_t begin, uint64_t end) const;
-  /// Whether nothing is mapped there.
+  /// Whether nothing is mapped in [begin, end).
   bool is_free(uint64_t begin, uint64_t end) const;
-  /// The highest place for `size` bytes that is free and lies in [low, high): where Linux looks first.
+  /// The highest free place for `size` bytes within [low, high), as Linux chooses it; empty if there is none.
   std::optional<uint64_t> find_place(uint64_t size, uint64_t low, uint64_t high) const;
   const std::vector<Range>& ranges() const { return ranges_; }
 
-  // Changes; addresses are multiples of a page, and begin <= end.
+  // Changes. Addresses are multiples of the page size, and begin <= end.
   void map(uint64_t begin, uint64_t end, uint32_t permissions);
   void unmap(uint64_t begin, uint64_t end);
-  /// Of what is mapped there.
+  /// Changes the permissions of what is mapped in [begin, end); gaps stay gaps.
   void protect(uint64_t begin, uint64_t end, uint32_t permissions);
 
   uint64_t break_end = 0;
@@ -56,7 +57,7 @@ class AddressSpace {
   size_t split(uint64_t address);
   void join();
 
-  std::vector<Range> ranges_;  // by rising address, apart; neighbours differ
+  std::vector<Range> ranges_;  // in rising order, without overlap; ranges that touch differ
 };
 
 }  // namespace myriarm::linux_process

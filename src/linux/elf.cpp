@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ELF64 loader: from the bytes of a file that nobody has vouched for to a Program. Every size and offset is
-// checked before it is used, and nothing larger than the file itself is allocated.
+// The ELF64 loader: makes a Program of the bytes of an untrusted file. Every size and offset is checked before it is
+// used, and nothing larger than the file itself is allocated.
 // Relocations are not applied: a static-pie program relocates itself.
 #include <elf.h>
 
@@ -17,9 +17,9 @@ namespace {
 
 // Linux on AArch64 with 4 KiB pages gives a process 48 bits.
 constexpr uint64_t kAddressLimit = uint64_t{1} << 48;
-// Where a position-independent program goes.
+// Where a position-independent program is loaded.
 constexpr uint64_t kPositionIndependentBase = 0x1000'0000;
-// As Linux: the program headers fit in 64 KiB.
+// Like Linux, the loader accepts at most 64 KiB of program headers.
 constexpr uint64_t kMostProgramHeaderBytes = 65536;
 
 std::string machine_name(uint16_t machine) {
@@ -35,7 +35,7 @@ std::string machine_name(uint16_t machine) {
   }
 }
 
-/// One file on its way to an ElfImage.
+/// Reads one file into an ElfImage.
 class Reader {
  public:
   Reader(std::span<const uint8_t> file, const std::string& name) : file_(file), name_(name) {}
@@ -50,7 +50,7 @@ class Reader {
       if (p.p_type == PT_LOAD) add_segment(p);
     }
     if (image_.program.segments.empty()) {
-      fail("no segment is to be loaded", "give an executable that the linker made");
+      fail("it has no segment to load", "give an executable that the linker made");
     }
     check_overlap();
     check_entry();
@@ -148,7 +148,7 @@ class Reader {
                std::to_string(index) + " asks for " + hex(p.p_filesz) + " bytes at " + hex(p.p_offset),
            "give the complete file");
     }
-    // Otherwise a small file could name the same bytes a thousand times over.
+    // Otherwise a small file could make the host copy the same bytes a thousand times.
     file_bytes_ += p.p_filesz;
     if (file_bytes_ > file_.size()) {
       fail_segment(index, "and those before it ask for more bytes than the file has");
@@ -173,7 +173,7 @@ class Reader {
     uint64_t wanted = std::max(kPositionIndependentBase, lowest_);
     if (alignment_ > kAddressLimit) fail_alignment();
     uint64_t base = align_up(wanted, alignment_);
-    // The lowest page goes to `base`; what lies below it in the file's own numbering keeps its distance.
+    // The lowest segment keeps its distance to the multiple of the alignment below it, which goes to `base`.
     bias_ = base - align_down(lowest_, alignment_);
     if (bias_ > kAddressLimit || highest_ > kAddressLimit - bias_) fail_alignment();
   }
@@ -185,10 +185,10 @@ class Reader {
   void add_segment(const Elf64_Phdr& p) {
     if (p.p_memsz == 0) return;
     image_.break_start = std::max(image_.break_start, align_up(bias_ + p.p_vaddr + p.p_memsz, kPageBytes));
-    // As on Linux for AArch64, what can be written can be read.
+    // As on Linux for AArch64, writable memory is readable.
     uint32_t permissions = (p.p_flags & (PF_R | PF_W) ? kRead : 0u) | (p.p_flags & PF_W ? kWrite : 0u) |
                            (p.p_flags & PF_X ? kExecute : 0u);
-    if (permissions == 0) return;  // nobody can tell it from unmapped memory: each access is SIGSEGV
+    if (permissions == 0) return;  // the guest cannot tell it from unmapped memory: each access is SIGSEGV
     Segment segment;
     segment.address = bias_ + p.p_vaddr;
     segment.size = p.p_memsz;

@@ -16,10 +16,10 @@ using linux_process::LaneBytes;
 using linux_process::ProcessLayout;
 using linux_process::SyscallServer;
 
-/// Seconds between two calls of `progress` while lanes compute.
+/// Seconds between two calls of `progress` while lanes run.
 constexpr double kProgressInterval = 0.25;
 
-/// A stop that run() ends with, whatever the time it is given.
+/// Whether the next run() leaves a lane with this stop alone.
 bool is_final(StopReason reason) {
   switch (reason) {
     case StopReason::none:
@@ -37,7 +37,7 @@ int linux_signal(const Stop& stop) {
   switch (stop.reason) {
     case StopReason::fault: return stop.fault == FaultKind::alignment ? SIGBUS : SIGSEGV;
     case StopReason::undefined:
-    case StopReason::halt: return SIGILL;  // HLT is undefined without a debugger
+    case StopReason::halt: return SIGILL;  // without a debugger HLT is an undefined instruction
     case StopReason::breakpoint: return SIGTRAP;
     case StopReason::exited: return stop.detail & kKilledStatus ? static_cast<int>(stop.detail & 0xff) : 0;
     default: return 0;
@@ -69,12 +69,13 @@ struct LinuxFleet::Impl {
     cancelled = true;
     fleet.cancel();
   }
-  /// Whether cancel() was called since this was asked last.
+  /// Whether cancel() was called since the last call of take_cancel().
   bool take_cancel() {
     std::lock_guard lock(mutex);
     return std::exchange(cancelled, false);
   }
-  /// No lane has no stop, so none runs: this is the run that the fleet's cancel() ends.
+  /// Uses up a cancel of the fleet that came too late, so that it does not end the next run. Every lane has a stop, so
+  /// this run executes nothing.
   void take_back_cancel() {
     RunOptions options;
     options.go_on = false;
@@ -109,7 +110,7 @@ RunResult LinuxFleet::Impl::run(const std::function<void(const LinuxProgress&)>&
   }
   uint64_t done = fleet.lanes() - all.size();
   RunOptions options;
-  options.go_on = false;  // a lane whose limit is reached is done
+  options.go_on = false;  // a lane that has reached its limit is done
   if (progress) options.timeout = kProgressInterval;
   while (true) {
     if (!paused.empty()) fleet.resume(paused);
@@ -138,7 +139,7 @@ RunResult LinuxFleet::Impl::run(const std::function<void(const LinuxProgress&)>&
     active.clear();
   }
   total.seconds = seconds();
-  if (take_cancel()) take_back_cancel();  // it came too late for this run, and is not for the next
+  if (take_cancel()) take_back_cancel();  // it came too late for this run and must not end the next
   sum_up(total, all);
   return total;
 }
@@ -148,7 +149,7 @@ void LinuxFleet::Impl::sum_up(RunResult& total, const std::vector<uint32_t>& lan
   for (const Stop& stop : stops) total.stopped += stop.reason != StopReason::none;
   for (uint32_t lane : lanes) total.stops[static_cast<unsigned>(stops[lane].reason)]++;
   total.lanes_left = total.stops[static_cast<unsigned>(StopReason::cancelled)];
-  // By rising urgency; no lane ends at a system call.
+  // In rising urgency. No lane ends at a system call, because the server answers each.
   total.signal = Signal::checkpoint;
   for (Signal signal : {Signal::halt, Signal::cancelled, Signal::breakpoint, Signal::fault}) {
     for (uint32_t lane : lanes) {

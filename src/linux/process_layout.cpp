@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first stack of a process, as the kernel leaves it for _start: argc, argv, envp, auxv, then the strings.
+// Builds the initial stack of a process, as the kernel leaves it for _start: argc, argv, envp, auxv, then the strings.
 #include "linux/process_layout.h"
 
 #include <elf.h>
@@ -20,7 +20,7 @@ constexpr uint64_t kClockTicks = 100;
 
 std::string kibibytes(uint64_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KiB"; }
 
-/// Writes downwards from the end of the stack, as the kernel does.
+/// Writes from the end of the stack downwards, as the kernel does.
 class StackWriter {
  public:
   StackWriter(uint64_t end, uint64_t most) : end_(end), most_(most) {}
@@ -28,10 +28,10 @@ class StackWriter {
   uint64_t pointer() const { return end_ - bytes_.size(); }
   bool full() const { return bytes_.size() > most_; }
   void zeros(uint64_t count) {
-    if (count > most_) count = most_ + 1;  // full() says so; nothing larger is allocated
+    if (count > most_) count = most_ + 1;  // enough for full() to be true, without a larger allocation
     bytes_.insert(bytes_.end(), count, 0);
   }
-  /// Bytes are kept in reverse order until take().
+  /// The bytes stay in reverse order until take().
   uint64_t push(const void* data, uint64_t size) {
     if (full() || size > most_) {
       zeros(most_ + 1);
@@ -63,7 +63,7 @@ bool is_lane_variable(const std::string& text) { return text.rfind(kLaneVariable
 uint64_t hardware_capabilities() {
   // Bits of AT_HWCAP in the kernel's uapi/asm/hwcap.h.
   struct Capability {
-    const char* feature;  // as the instruction table calls it
+    const char* feature;  // its name in the instruction table
     unsigned bit;
   };
   static constexpr Capability capabilities[] = {
@@ -71,7 +71,7 @@ uint64_t hardware_capabilities() {
       {"LSE", 8},   {"FP16", 9}, {"FP16", 10}, {"RDM", 12},     {"JSCVT", 13},  {"FCMA", 14},  {"LRCPC", 15},
       {"SHA3", 17}, {"SM3", 18}, {"SM4", 19},  {"DOTPROD", 20}, {"SHA512", 21}, {"FHM", 23},
   };
-  // These two are rows of the base set: MRS of ID registers works at EL0, and so does DC CVAP.
+  // The instructions of these two are rows of the base set: MRS of ID registers, and DC CVAP, both at EL0.
   constexpr uint64_t kCpuid = uint64_t{1} << 11, kDcpop = uint64_t{1} << 16;
   static const uint64_t value = [] {
     std::map<std::string, bool> complete;
@@ -124,7 +124,7 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t memory, const Linu
   layout.break_start = image.break_start;
   layout.heap_limit = stack_begin - kPageBytes;
 
-  // As Linux: arguments and environment may take a quarter of the stack. The rest of it is for the program.
+  // As on Linux, arguments and environment may take a quarter of the stack.
   StackWriter stack(layout.window_end, stack_size / 4);
   stack.zeros(16);
   uint64_t random = stack.push(std::array<uint8_t, kRandomBytes>{}.data(), kRandomBytes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guest randomness: for each seed and lane an endless stream of bytes that any position can be read from. It is
-// reproducible, not secret.
-// Eight bytes at a time, little-endian: word k is the k-th output of SplitMix64 (Steele, Lea and Flood, 2014)
-// whose starting state is the first output of SplitMix64 from state (seed mixed + lane).
+// Guest randomness: each seed and lane has a stream of bytes that can be read at any position. It is reproducible, not
+// secret.
+// The bytes are those of little-endian 64-bit words. Word k is the k-th output of SplitMix64 (Steele, Lea and Flood,
+// 2014), started from the first output of SplitMix64 for the state mix64(seed + gamma) + lane.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ constexpr uint64_t mix64(uint64_t z) {
   return z ^ z >> 31;
 }
 
-/// Bytes `position` and on of the stream of this seed and lane.
+/// Fills `out` with the bytes from `position` on of the stream of this seed and lane.
 inline void random_bytes(uint64_t seed, uint64_t lane, uint64_t position, std::span<uint8_t> out) {
   uint64_t state = mix64(mix64(seed + kGoldenGamma) + lane + kGoldenGamma);
   for (uint8_t& byte : out) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors, but for the bytes that go through them: close, dup, fcntl, lseek, stat, readlink, ioctl. The three
-// standard streams are all there is to have open, and to the guest they are pipes: no seeking, no terminal.
+// Calls on descriptors that do not move data: close, dup, fcntl, lseek, stat, readlink, ioctl. Only the three standard
+// streams can be open, and the guest sees them as pipes: it cannot seek, and they are no terminal.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -17,11 +17,11 @@ constexpr uint64_t kMostPathBytes = 4096;
 
 int SyscallServer::stream_of(const Call& call, uint64_t descriptor) const {
   const auto& files = lanes_[call.lane].files;
-  const auto fd = static_cast<uint32_t>(descriptor);  // Linux looks at 32 bits of it
+  const auto fd = static_cast<uint32_t>(descriptor);  // Linux reads 32 bits of the register
   return fd < files.size() ? files[fd] : -1;
 }
 
-/// Gives a stream the lowest free descriptor from `lowest` on.
+/// Opens the lowest free descriptor from `lowest` on for a stream, and returns it, or -EMFILE.
 int64_t SyscallServer::add_file(Call& call, int stream, uint64_t lowest) {
   auto& files = lanes_[call.lane].files;
   uint64_t fd = lowest;
@@ -83,9 +83,9 @@ void SyscallServer::fcntl(Calls calls) {
         lowest = static_cast<uint32_t>(call->arguments[2]);
         call->result = lowest >= kMostFiles ? -EINVAL : add_file(*call, stream, lowest);
         break;
-      case kGetDescriptorFlags:  // nothing is ever executed that close-on-exec could tell
+      case kGetDescriptorFlags:  // there is no exec, so close-on-exec has no effect
       case kSetDescriptorFlags:
-      case kSetFlags: call->result = 0; break;  // nothing blocks
+      case kSetFlags: call->result = 0; break;  // O_NONBLOCK has no effect: no call blocks
       case kGetFlags: call->result = stream == 0 ? kReadOnly : kWriteOnly; break;
       default: others.push_back(call);
     }
@@ -98,7 +98,7 @@ void SyscallServer::lseek(Calls calls) {
 }
 
 void SyscallServer::ioctl(Calls calls) {
-  // What isatty() and a C library's start ask; the descriptors are no terminals.
+  // isatty() and the start-up code of C libraries make these requests; no descriptor is a terminal.
   constexpr uint32_t kGetTerminal = 0x5401, kGetWindowSize = 0x5413;  // TCGETS, TIOCGWINSZ
   std::vector<Call*> others;
   for (Call* call : calls) {
@@ -110,11 +110,11 @@ void SyscallServer::ioctl(Calls calls) {
   if (!others.empty()) unimplemented(others);
 }
 
-/// The generic struct stat of a pipe, stored at an address; returns the call's result.
+/// Stores the struct stat of a pipe, in the generic layout, at an address. Returns the call's result.
 int64_t SyscallServer::status_of_file(Call& call, int stream, uint64_t address) {
   constexpr uint32_t kPipeForUser = 0010600;
   std::array<uint32_t, 32> status = {};
-  status[0] = 12;                                 // st_dev: the number is nobody's business
+  status[0] = 12;                                 // st_dev: arbitrary
   status[2] = static_cast<uint32_t>(stream) + 1;  // st_ino
   status[4] = kPipeForUser;                       // st_mode
   status[5] = 1;                                  // st_nlink

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// read, readv, write, writev: standard input is a given file, standard output and error are kept a lane or passed
-// through.
+// read, readv, write and writev. Standard input is the file that the options give; standard output and error are kept
+// for each lane or passed to the host.
 #include <poll.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 namespace myriarm::linux_process {
 namespace {
 
-// Linux moves no more than this in one call (MAX_RW_COUNT), and takes no more than 1024 buffers (UIO_MAXIOV).
+// One call moves at most this many bytes on Linux (MAX_RW_COUNT), from or to at most 1024 buffers (UIO_MAXIOV).
 constexpr uint64_t kMostBytes = 0x7ffff000;
 constexpr uint32_t kMostBuffers = 1024;
 constexpr uint32_t kBufferRecord = 16;  // struct iovec: base and length
@@ -108,7 +108,7 @@ void SyscallServer::emit(Call& call, std::span<const uint8_t> bytes) {
     if (n >= 0) {
       bytes = bytes.subspan(static_cast<size_t>(n));
     } else if (errno == EAGAIN) {
-      // The host's descriptor does not block; to the guest it does.
+      // The host's descriptor is non-blocking, but the guest expects it to block: wait until it is writable.
       pollfd ready = {stream, POLLOUT, 0};
       poll(&ready, 1, -1);
     } else if (errno != EINTR) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// brk, mmap, munmap, mprotect, mremap, madvise, with the rules of their pages in section 2 of the manual. Mappings are
-// anonymous: there are no files to map.
-// Placement: a mapping goes to the hint if that is free, else to the highest free place below the stack's guard page
-// and above the break, so that freed places are used again; the break grows upwards until it meets a mapping. All of
-// it lies in the lane's window. Lanes whose maps are alike share one, and what they ask for alike is one call to the
+// brk, mmap, munmap, mprotect, mremap and madvise, by the rules of their pages in section 2 of the Linux manual. All
+// mappings are anonymous, because there are no files to map.
+// A mapping goes to the hint if that is free, else to the highest free place between the break and the stack's guard
+// page, so freed places are used again. The break grows upwards until it meets a mapping. All of this lies in the
+// lane's window. Lanes with equal address spaces share one AddressSpace, and their equal calls become one call of the
 // fleet.
 #include <algorithm>
 #include <cerrno>
@@ -24,19 +24,19 @@ enum Advice : uint32_t { kAdviseNormal = 0, kAdviseWillNeed = 3, kAdviseDontNeed
                          kAdviseDontFork = 10, kAdviseDoDump = 17 };
 // clang-format on
 
-/// As on Linux for AArch64, what can be written can be read.
+/// As on Linux for AArch64, writable memory is readable.
 uint32_t permissions_of(uint64_t protection) {
   return (protection & (kProtRead | kProtWrite) ? kRead : 0u) | (protection & kProtWrite ? kWrite : 0u) |
          (protection & kProtExecute ? kExecute : 0u);
 }
 
-/// As vm.mmap_min_addr of Linux: no mapping comes to the null pointer unless asked there.
+/// Like vm.mmap_min_addr of Linux: a mapping lies below this address only if the guest asks for it.
 constexpr uint64_t kLowestPlace = 0x10000;
-/// Ranges of a process, as vm.max_map_count of Linux: what a guest can make the host remember is bounded.
+/// The most ranges of a process, like vm.max_map_count of Linux: it bounds the host memory that a guest can use up.
 constexpr size_t kMostRanges = 4096;
 
 bool is_full(const AddressSpace& space) { return space.ranges().size() >= kMostRanges; }
-/// Whether to change these addresses alone leaves a range in two or three pieces.
+/// Whether a change of [begin, end) alone would split a range.
 bool splits(const AddressSpace& space, uint64_t begin, uint64_t end) {
   const auto cuts = [&](uint64_t address) {
     const auto range = space.at(address);
@@ -54,7 +54,7 @@ bool is_zero(std::span<const uint8_t> bytes) {
 }  // namespace
 
 SyscallServer::Space SyscallServer::share(AddressSpace space) {
-  // Those that no lane has any more go when there are twice as many as after the last time.
+  // When the set has doubled since the last clean-up, remove the address spaces that no lane uses.
   if (spaces_.size() >= 2 * spaces_kept_ + 64) {
     std::erase_if(spaces_, [](const Space& known) { return known.use_count() == 1; });
     spaces_kept_ = spaces_.size();
@@ -66,7 +66,7 @@ void SyscallServer::change_memory(Calls calls, size_t count, const std::function
   using Key = std::pair<const AddressSpace*, std::array<uint64_t, kArguments>>;
   std::map<Key, std::vector<Call*>> alike;
   for (Call* call : calls) {
-    // What other registers hold by chance must not keep lanes apart.
+    // Registers that are not arguments must not make calls differ.
     Key key{lanes_[call->lane].space.get(), {}};
     std::copy_n(call->arguments.begin(), count, key.second.begin());
     alike[key].push_back(call);
@@ -89,9 +89,9 @@ void SyscallServer::change_memory(Calls calls, size_t count, const std::function
 }
 
 void SyscallServer::place_pages(MemoryChange& change, uint64_t begin, uint64_t end, uint32_t permissions) {
-  change.space.map(begin, end, permissions);  // so that what the fleet did of it can be taken back
+  change.space.map(begin, end, permissions);  // first, so that remove_pages() can undo what the fleet has mapped
   try {
-    // To the fleet a page without permissions is one that is not there, unless it lost them.
+    // fleet_.map() without permissions would unmap: map with a permission, then take it away.
     fleet_.map(change.lanes, begin, end - begin, permissions ? permissions : uint32_t{kRead});
     if (!permissions) fleet_.protect(change.lanes, begin, end - begin, 0);
   } catch (const DeviceError&) {
@@ -106,7 +106,7 @@ void SyscallServer::remove_pages(MemoryChange& change, uint64_t begin, uint64_t 
     const uint64_t from = std::max(begin, range.begin), to = std::min(end, range.end);
     if (from >= to) continue;
     fleet_.map(change.lanes, from, to - from, 0);
-    change.space.unmap(from, to);  // after it, so that both agree if the pool is spent half-way
+    change.space.unmap(from, to);  // after the fleet, so that both agree if the pool is spent half-way
   }
 }
 
@@ -114,7 +114,7 @@ void SyscallServer::brk(Calls calls) {
   change_memory(calls, 1, [this](MemoryChange& change) {
     const uint64_t old = change.space.break_end, wanted = change.arguments[0];
     const uint64_t before = page_up(old), after = page_up(wanted);
-    // A break that did not move is how Linux says no.
+    // Linux reports failure by returning the old break.
     if (wanted < break_start_ || wanted > heap_limit_) return static_cast<int64_t>(old);
     try {
       if (after > before) {
@@ -189,7 +189,7 @@ void SyscallServer::mprotect(Calls calls) {
     if (size == 0 || end <= address) return -ENOMEM;
     if (protection & (kProtGrowsDown | kProtGrowsUp)) return -EINVAL;  // no mapping grows by itself
     if (protection & ~uint64_t{kProtRead | kProtWrite | kProtExecute | kProtSem}) return -EINVAL;
-    // As Linux: what lies before a gap is changed all the same.
+    // As on Linux, the memory before a gap is changed even though the call fails.
     const uint64_t until = change.space.mapped_until(address, end);
     if (until > address) {
       if (is_full(change.space) && splits(change.space, address, until)) return -ENOMEM;
@@ -211,7 +211,7 @@ void SyscallServer::move_pages(MemoryChange& change, uint64_t from, uint64_t to,
   fetch(reads, [&](size_t index, std::span<const uint8_t> bytes) {
     std::vector<Transfer> writes;
     for (uint64_t at = 0; at < bytes.size(); at += kPageBytes) {
-      if (is_zero(bytes.subspan(at, kPageBytes))) continue;  // as it is there already
+      if (is_zero(bytes.subspan(at, kPageBytes))) continue;  // the new pages are zero already
       writes.push_back({reads[index].lane, kPageBytes, reads[index].address - from + to + at, at});
     }
     if (!writes.empty()) fleet_.write(writes, bytes);
@@ -272,9 +272,9 @@ void SyscallServer::madvise(Calls calls) {
         advice <= kAdviseDontNeed || advice == kAdviseFree || (advice >= kAdviseDontFork && advice <= kAdviseDoDump);
     if (!known || !is_aligned(address) || end < address || (size == 0 && change.arguments[1] != 0)) return -EINVAL;
     if (change.space.mapped_until(address, end) != end) return -ENOMEM;
-    if (advice != kAdviseDontNeed) return 0;  // the others change what is fast, not what is there
+    if (advice != kAdviseDontNeed) return 0;  // the other kinds of advice do not change the contents
     for (uint64_t at = address; at < end;) {
-      // What the program's file holds cannot be read again.
+      // The original contents cannot be read from the program's file again.
       const AddressSpace::Range range = *change.space.at(at);
       if (!range.anonymous) return -EINVAL;
       const uint64_t until = std::min(end, range.end);

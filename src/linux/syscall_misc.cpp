@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls without a subject of their own: randomness, identity, resources, the end of a process.
+// The other system calls: randomness, identity, resources, the end of a process.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -11,7 +11,7 @@
 namespace myriarm::linux_process {
 
 void SyscallServer::unimplemented(Calls calls) {
-  // A guest may try every number there is; the report stays short.
+  // A guest may try every number; this bounds the report.
   constexpr size_t kMostNames = 1000;
   for (Call* call : calls) {
     auto row = rows().find(call->number);
@@ -67,7 +67,7 @@ void SyscallServer::uname(Calls calls) {
 
 void SyscallServer::set_robust_list(Calls calls) {
   constexpr uint64_t kHeadBytes = 24;  // struct robust_list_head
-  // Nobody else can hold a lock of a process of one thread, so that the list is never walked.
+  // The list tells other threads which locks a dead thread held. There are no other threads.
   for (Call* call : calls) call->result = call->arguments[1] == kHeadBytes ? 0 : -EINVAL;
 }
 
@@ -83,7 +83,7 @@ void SyscallServer::user_id(Calls calls) {
 void SyscallServer::zero(Calls calls) {
   for (Call* call : calls) call->result = 0;
 }
-/// Calls that kernels without an option, or older ones, answer like this: a C library does without.
+/// For calls that older kernels, or kernels built without an option, lack: a C library works without them.
 void SyscallServer::not_offered(Calls calls) {
   for (Call* call : calls) call->result = -ENOSYS;
 }
@@ -95,8 +95,8 @@ int64_t SyscallServer::resource_limits(Call& call, uint64_t resource, uint64_t a
                              kPendingSignals = 11, kQueueBytes = 12, kNice = 13, kRealtimePriority = 14,
                              kResources = 16 };
   // clang-format on
-  constexpr uint64_t kEndless = ~uint64_t{0};
-  std::array<uint64_t, 2> limits = {kEndless, kEndless};  // now, and the most
+  constexpr uint64_t kUnlimited = ~uint64_t{0};
+  std::array<uint64_t, 2> limits = {kUnlimited, kUnlimited};  // soft limit, hard limit
   switch (static_cast<uint32_t>(resource)) {
     case kStackBytes: limits = {stack_bytes_, stack_bytes_}; break;
     case kOpenFiles: limits = {kMostFiles, kMostFiles}; break;

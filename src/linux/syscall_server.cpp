@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The batch: from stopped lanes to calls, to their handlers, and back; and guest memory as handlers see it.
+// Turns stopped lanes into calls, passes these to their handlers, and resumes the lanes; and gives handlers access to
+// guest memory.
 #include "linux/syscall_server.h"
 
 #include <algorithm>
@@ -9,11 +10,11 @@
 namespace myriarm::linux_process {
 namespace {
 
-// One transfer buffer on the host is at most about this large (or as large as one guest access).
+// A transfer buffer on the host is at most about this large, unless a single guest access is larger.
 constexpr uint64_t kBatchBytes = uint64_t{64} << 20;
 constexpr uint64_t kSmallestShare = 65536;
 
-/// As the link /proc/self/exe shows it.
+/// The path as the link /proc/self/exe shows it.
 std::string absolute_path(const std::string& name) {
   std::error_code error;
   std::filesystem::path path = std::filesystem::absolute(name, error);
@@ -59,7 +60,7 @@ std::vector<uint32_t> SyscallServer::serve(std::span<const uint32_t> lanes) {
     for (size_t i = 0; i < calls.size(); i++) keep(calls[i], values[i]);
   };
   for (size_t i = 0; i < calls.size(); i++) calls[i].lane = lanes[i];
-  gather(x(8), [](Call& c, uint64_t v) { c.number = static_cast<uint32_t>(v); });  // Linux reads w8
+  gather(x(8), [](Call& c, uint64_t v) { c.number = static_cast<uint32_t>(v); });  // Linux reads only w8
   for (unsigned a = 0; a < kFirstArguments; a++) {
     gather(x(a), [a](Call& c, uint64_t v) { c.arguments[a] = v; });
   }
@@ -154,7 +155,7 @@ bool SyscallServer::store_all(Call& call, uint64_t address, std::span<const uint
 
 void SyscallServer::queue_store(uint32_t lane, uint64_t address, std::span<const uint8_t> bytes) {
   if (bytes.empty()) return;
-  // The transfers of one write() are made in any order: buffers of one lane that may overlap go one after the other.
+  // The fleet makes the transfers of one write() in any order, so stores of one lane that may overlap need two writes.
   const uint64_t end = address + bytes.size();
   const bool same_lane = !store_transfers_.empty() && store_transfers_.back().lane == lane;
   const bool overlaps = same_lane && address < stored_end_ && end > stored_begin_;
@@ -171,7 +172,8 @@ void SyscallServer::flush_stores() {
   try {
     fleet_.write(store_transfers_, store_bytes_);
   } catch (const DeviceError&) {
-    // The pool is spent, it is not known for whom. Repeating a store does no harm: find the lanes that starve.
+    // The pool is spent, and the error does not say for which lanes. Repeat each store alone to find them; a store may
+    // be made twice.
     for (Transfer t : store_transfers_) {
       std::span<const uint8_t> bytes(store_bytes_.data() + t.offset, t.size);
       try {

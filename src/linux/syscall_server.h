@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers the system calls of all stopped lanes in one batch: registers are gathered once a field, guest memory is
-// read and written in few large transfers, whatever the number of lanes.
-// A file a subject: syscall_memory.cpp, syscall_io.cpp (reading and writing), syscall_files.cpp (the rest about
+// Answers the system calls of all stopped lanes in one batch: it gathers each register once for all lanes, and reads
+// and writes guest memory in few large transfers, whatever the number of lanes.
+// Each subject has a file: syscall_memory.cpp, syscall_io.cpp (reading and writing), syscall_files.cpp (other calls on
 // descriptors), syscall_time.cpp, syscall_signals.cpp, syscall_misc.cpp.
-// A handler gets every call of its kind at once and leaves a result in each; what it wants written to guest memory
-// it queues. Results are what Linux on AArch64 gives, errors as -errno.
+// A handler gets all calls of its kind at once and sets a result in each; it queues what it writes to guest memory.
+// Results are those of Linux on AArch64; an error is -errno.
 #pragma once
 
 #include <array>
@@ -27,11 +27,11 @@ class SyscallServer {
  public:
   SyscallServer(Fleet& fleet, const ProcessLayout& layout, const LinuxOptions& options);
 
-  /// Serves these lanes, all of which stopped at an SVC. Afterwards each of them has been resumed, or has a stop:
-  /// exited, or out_of_memory where its result could not be stored. Returns the resumed ones.
+  /// Serves these lanes, each of which has stopped at an SVC. Afterwards a lane has been resumed, or has the stop
+  /// `exited`, or `out_of_memory` if its result could not be stored. Returns the resumed lanes.
   std::vector<uint32_t> serve(std::span<const uint32_t> lanes);
-  /// Stores what did not fit in the pool earlier. Lanes for which it still does not stay as they are; returns the
-  /// others, not resumed.
+  /// Repeats the stores that found the pool spent. Returns the lanes for which they have succeeded now, without
+  /// resuming them; the other lanes keep their stop.
   std::vector<uint32_t> retry_stores();
   bool has_pending_store(uint32_t lane) const { return pending_.count(lane) != 0; }
 
@@ -46,35 +46,35 @@ class SyscallServer {
   struct ByValue {
     bool operator()(const Space& a, const Space& b) const { return *a < *b; }
   };
-  /// What a process said about signals. Bit n - 1 of a mask is signal n.
+  /// What a process has set up for signals. Bit n - 1 of a mask is signal n.
   struct Signals {
     uint64_t blocked = 0, pending = 0;
-    /// struct sigaction of the kernel: handler, flags, restorer, mask.
+    /// By signal, the kernel's struct sigaction: handler, flags, restorer, mask.
     std::map<uint64_t, std::array<uint64_t, 4>> actions;
   };
   struct Lane {
     Space space;
     uint64_t input_position = 0;
-    uint64_t random_position = kRandomBytes;  // AT_RANDOM took the first
-    uint64_t slept = 0;                       // nanoseconds, which its clocks are ahead of its instructions
+    uint64_t random_position = kRandomBytes;  // AT_RANDOM has taken the first bytes
+    uint64_t slept = 0;                       // nanoseconds that its clocks are ahead of its instruction count
     std::vector<uint8_t> output[2];           // standard output, standard error
-    std::vector<int8_t> files = {0, 1, 2};    // by descriptor: the standard stream that it is, or -1
-    std::unique_ptr<Signals> signals;         // null: as at the start
+    std::vector<int8_t> files = {0, 1, 2};    // by descriptor: the standard stream behind it, or -1
+    std::unique_ptr<Signals> signals;         // null: as when the process started
   };
   struct Call {
     uint32_t lane = 0;
     uint32_t number = 0;
-    std::array<uint64_t, kArguments> arguments = {};  // from the fourth on after gather_more_arguments()
+    std::array<uint64_t, kArguments> arguments = {};  // arguments[3] and later only after gather_more_arguments()
     uint64_t instructions = 0;
     int64_t result = 0;
     bool ended = false;
-    uint32_t status = 0;  ///< of an ended lane: see Stop::detail
+    uint32_t status = 0;  ///< of a lane that has ended, as Stop::detail gives it
   };
-  /// Calls of lanes whose memory is alike and that ask for the same.
+  /// Calls with the same arguments, of lanes whose address spaces are equal.
   struct MemoryChange {
     std::array<uint64_t, kArguments> arguments;
     std::vector<uint32_t> lanes;
-    AddressSpace space;  ///< as it is, and as the handler leaves it
+    AddressSpace space;  ///< before the call; the handler changes it
   };
   using Calls = std::span<Call* const>;
   using Handler = void (SyscallServer::*)(Calls);
@@ -82,7 +82,7 @@ class SyscallServer {
     const char* name;
     Handler handler;
   };
-  /// A buffer that a call reads into or writes from; those of one call follow each other.
+  /// A buffer that a call reads into or writes from. In a list, the pieces of one call are neighbours.
   struct Piece {
     Call* call;
     uint64_t address;
@@ -145,20 +145,20 @@ class SyscallServer {
 
   // Memory.
   Space share(AddressSpace space);
-  /// `handler` gets what it is to do for a group of calls and returns their result; DeviceError becomes ENOMEM.
-  /// count: how many arguments the call has.
+  /// Calls `handler` once for each group of calls that are alike; it returns their result, and a DeviceError from it
+  /// becomes ENOMEM. `count`: how many arguments the call has.
   void change_memory(Calls calls, size_t count, const std::function<int64_t(MemoryChange&)>& handler);
   void place_pages(MemoryChange& change, uint64_t begin, uint64_t end, uint32_t permissions);
   void remove_pages(MemoryChange& change, uint64_t begin, uint64_t end);
   void move_pages(MemoryChange& change, uint64_t from, uint64_t to, uint64_t size);
 
   // Descriptors, time, signals.
-  /// 0, 1 or 2; -1 if this descriptor of the call's lane is not open.
+  /// The standard stream behind a descriptor of the call's lane: 0, 1 or 2; -1 if it is not open.
   int stream_of(const Call& call, uint64_t descriptor) const;
-  /// Calls whose first argument is a descriptor of a stream that `good` accepts; the others fail with EBADF.
+  /// Returns the calls whose first argument is a descriptor of a stream that `good` accepts. Others fail with EBADF.
   std::vector<Call*> with_stream(Calls calls, bool (*good)(int stream)) const;
   int64_t add_file(Call& call, int stream, uint64_t lowest);
-  /// Gives `use` the path that an argument of each call points to; other calls fail as Linux fails them.
+  /// Calls `use` with the path that an argument of each call points to. A call without a valid path fails as on Linux.
   void with_paths(Calls calls, unsigned argument, const std::function<void(Call&, const std::string& path)>& use);
   int64_t status_of_file(Call& call, int stream, uint64_t address);
   uint64_t nanoseconds(const Call& call) const;
@@ -175,16 +175,16 @@ class SyscallServer {
   void emit(Call& call, std::span<const uint8_t> bytes);
 
   // Guest memory.
-  /// Reads x3 to x5, which few calls have.
+  /// Reads the arguments in x3 to x5, which few calls have.
   void gather_more_arguments(Calls calls) const;
-  /// Gives `use` the structure that an argument of each call points to. Calls for which it cannot be read fail with
-  /// EFAULT; returns the others.
+  /// Calls `use` with the structure that an argument of each call points to. A call whose structure cannot be read
+  /// fails with EFAULT; returns the other calls.
   std::vector<Call*> fetch_structures(Calls calls, unsigned argument, uint32_t size,
                                       const std::function<void(Call&, std::span<const uint8_t>)>& use);
   uint64_t accessible(uint32_t lane, uint64_t address, uint64_t size, uint32_t permission) const;
   void fetch(std::vector<Transfer>& transfers,
              const std::function<void(size_t index, std::span<const uint8_t> bytes)>& use) const;
-  /// False if the guest may not write all of it there; then nothing is stored.
+  /// Returns false, and stores nothing, if the guest may not write all of these bytes at `address`.
   bool store_all(Call& call, uint64_t address, std::span<const uint8_t> bytes);
   void queue_store(uint32_t lane, uint64_t address, std::span<const uint8_t> bytes);
   void flush_stores();
@@ -205,8 +205,8 @@ class SyscallServer {
   std::map<std::string, uint64_t> unimplemented_;
   std::vector<Transfer> store_transfers_;
   std::vector<uint8_t> store_bytes_;
-  uint64_t stored_begin_ = 0, stored_end_ = 0;      // of the lane of the last of these: all of its stores lie between
-  std::map<uint32_t, std::vector<Store>> pending_;  // lanes that wait for a larger pool
+  uint64_t stored_begin_ = 0, stored_end_ = 0;      // bounds of the queued stores of the last store's lane
+  std::map<uint32_t, std::vector<Store>> pending_;  // by lane: stores that wait for a larger pool
 };
 
 }  // namespace myriarm::linux_process

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals that a process sends itself: they are ignored, kept while blocked, or end it, as raise() and abort() need.
-// A handler is remembered but never run: a call that would run one is unimplemented, and reported.
+// Signals that a process sends to itself: a signal is ignored, stays pending while it is blocked, or ends the process,
+// as raise() and abort() need. Handlers are remembered but never run: a call that would run one is reported as
+// unimplemented.
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -43,7 +44,7 @@ SyscallServer::Signals& SyscallServer::signals_of(const Call& call) {
   return *signals;
 }
 
-/// What a signal does to its process; the call's result is set.
+/// Delivers a signal to the process of the call, and sets the call's result.
 void SyscallServer::raise(Call& call, uint64_t number) {
   call.result = 0;
   Signals& signals = signals_of(call);
@@ -54,7 +55,7 @@ void SyscallServer::raise(Call& call, uint64_t number) {
   auto action = signals.actions.find(number);
   const uint64_t handler = action == signals.actions.end() ? kDefault : action->second[0];
   if (handler == kIgnore || (handler == kDefault && is_ignored_by_default(number))) return;
-  if (handler != kDefault || stops_by_default(number)) {  // nobody could continue a process that stops
+  if (handler != kDefault || stops_by_default(number)) {  // no other process could continue it
     Call* one = &call;
     unimplemented(Calls(&one, 1));
     return;
@@ -65,7 +66,7 @@ void SyscallServer::raise(Call& call, uint64_t number) {
 
 void SyscallServer::kill(Calls calls) {
   for (Call* call : calls) {
-    // Itself or its group, which is itself. To all (-1) is to all others on Linux, and there are none.
+    // A process can signal itself, also as its group (0). On Linux -1 means all other processes, and there are none.
     const auto process = static_cast<int32_t>(call->arguments[0]);
     const uint64_t number = static_cast<uint32_t>(call->arguments[1]);
     const bool self = process == static_cast<int32_t>(kProcessId) || process == 0;
@@ -121,7 +122,7 @@ void SyscallServer::rt_sigaction(Calls calls) {
     const uint64_t number = static_cast<uint32_t>(call->arguments[0]);
     const std::array<uint64_t, 4> old = known.count(number) ? known[number] : std::array<uint64_t, 4>{};
     call->result = 0;
-    // As Linux: what was is stored after the new action is in force, so that a bad address undoes nothing.
+    // As on Linux, the new action takes effect before the old one is stored, so a bad address does not undo it.
     if (auto action = actions.find(call); action != actions.end()) {
       known[number] = action->second;
       if (action->second[0] == kIgnore) signals_of(*call).pending &= ~bit_of(number);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guest time: clocks, sleeping, and futex, whose waits end by time alone. A retired instruction is a nanosecond and the
-// calendar starts at 2024-01-01 00:00:00 UTC. Sleeping takes no time of the host's: the lane's clocks are put forward
-// (CNTVCT_EL0, which counts instructions, is not).
+// Guest time: clocks, sleeping, and futex, whose waits only a timeout ends. A retired instruction takes one nanosecond,
+// and the calendar starts at 2024-01-01 00:00:00 UTC. A sleep takes no host time: it moves the lane's clocks forward,
+// but not CNTVCT_EL0, which counts instructions.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kEpochSeconds = 1'704'067'200;
 constexpr uint64_t kNanoseconds = 1'000'000'000;
-// Where a lane's clocks stop: a sleep of centuries must not overflow them.
+// The highest value of a lane's clocks, so that a sleep of centuries does not overflow them.
 constexpr uint64_t kEndOfTime = uint64_t{1} << 62;
 
 // clang-format off
@@ -30,13 +30,13 @@ bool clock_has_date(uint64_t clock) {
   auto id = static_cast<uint32_t>(clock);
   return id == kRealtime || id == kRealtimeCoarse || id == kRealtimeAlarm || id == kTai;
 }
-/// Time that passes while the process sleeps is not its own.
+/// Whether a clock counts only the time that the process runs, not its sleep.
 bool clock_counts_work(uint64_t clock) {
   auto id = static_cast<uint32_t>(clock);
   return id == kProcessTime || id == kThreadTime;
 }
 
-/// Two words as they lie in memory: struct timespec, timeval, timezone.
+/// Two words as they lie in memory, for struct timespec, timeval and timezone.
 std::array<uint8_t, 16> word_pair(uint64_t first, uint64_t second) {
   std::array<uint8_t, 16> bytes;
   std::memcpy(bytes.data(), &first, 8);
@@ -44,7 +44,7 @@ std::array<uint8_t, 16> word_pair(uint64_t first, uint64_t second) {
   return bytes;
 }
 
-/// A struct timespec in nanoseconds, at most kEndOfTime; -1 if it is none.
+/// The nanoseconds of a struct timespec, at most kEndOfTime; -1 if its fields are not valid.
 int64_t duration(std::span<const uint8_t> bytes) {
   int64_t seconds, rest;
   std::memcpy(&seconds, bytes.data(), 8);
@@ -94,7 +94,7 @@ void SyscallServer::gettimeofday(Calls calls) {
 
 void SyscallServer::getrusage(Calls calls) {
   constexpr uint64_t kSelf = 0, kThread = 1, kChildren = 0xffffffff;
-  constexpr size_t kBytes = 144;  // struct rusage: user time first; nothing else is counted
+  constexpr size_t kBytes = 144;  // struct rusage: it begins with the user time, the only field that is counted
   for (Call* call : calls) {
     const uint64_t who = call->arguments[0] & 0xffffffff;
     std::array<uint8_t, kBytes> usage = {};
@@ -109,7 +109,7 @@ void SyscallServer::getrusage(Calls calls) {
   }
 }
 
-/// `request`: which argument points to how long; with `absolute_allowed` the first two are a clock and flags.
+/// Argument number `request` points to the duration. With `absolute_allowed`, arguments 0 and 1 are a clock and flags.
 void SyscallServer::sleep(Calls calls, unsigned request, bool absolute_allowed) {
   constexpr uint64_t kAbsolute = 1;
   fetch_structures(calls, request, 16, [&](Call& call, std::span<const uint8_t> bytes) {
@@ -170,7 +170,7 @@ void SyscallServer::futex(Calls calls) {
     uint32_t value;
     std::memcpy(&value, bytes.data(), 4);
     if (value != static_cast<uint32_t>(call.arguments[2])) call.result = -EAGAIN;
-    else if (call.arguments[3] == 0) call.result = -EDEADLK;  // Linux would wait for ever
+    else if (call.arguments[3] == 0) call.result = -EDEADLK;  // Linux would wait forever
     else timed.push_back(&call);
   });
   fetch_structures(timed, 3, 16, [&](Call& call, std::span<const uint8_t> bytes) {
@@ -179,7 +179,7 @@ void SyscallServer::futex(Calls calls) {
     if (wanted < 0) return;
     auto time = static_cast<uint64_t>(wanted);
     const auto operation = static_cast<uint32_t>(call.arguments[1]);
-    if ((operation & ~uint32_t{kOptions}) == kWaitBits) {  // this one gives the end, not the length
+    if ((operation & ~uint32_t{kOptions}) == kWaitBits) {  // its time is when the wait ends, not how long it lasts
       const uint64_t now = nanoseconds(call) + (operation & kRealtimeClock ? kEpochSeconds * kNanoseconds : 0);
       time = time > now ? time - now : 0;
     }
