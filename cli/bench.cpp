@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `myriarm bench`: the benchmark is part of the Python package; this hands over to it with the same arguments.
+// `myriarm bench`: starts the benchmark, which is part of the Python package, with the same arguments.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -15,9 +15,9 @@ extern char** environ;
 namespace myriarm::cli {
 namespace {
 
-/// Whether this interpreter is on the PATH and can load the benchmark of the package.
+/// Whether this Python is on the PATH and can import the benchmark.
 bool has_package(const char* python) {
-  // find_spec() of a submodule imports its parent: a package whose extension cannot be loaded counts as none.
+  // find_spec() of a submodule imports its parent, so a package whose extension cannot be loaded counts as missing.
   const char* probe = "import sys, importlib.util as u; sys.exit(u.find_spec('myriarm.bench.__main__') is None)";
   std::array<const char*, 4> arguments = {python, "-c", probe, nullptr};
   posix_spawn_file_actions_t silent;
@@ -33,7 +33,7 @@ bool has_package(const char* python) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/// Does not come back, or throws what to install.
+/// Replaces this process by the benchmark. Throws Error if no Python has the package.
 void hand_over(const std::vector<std::string>& arguments) {
   for (const char* python : {"python3", "python"}) {
     if (!has_package(python)) continue;
@@ -44,7 +44,7 @@ void hand_over(const std::vector<std::string>& arguments) {
     execvp(python, command.data());
   }
   throw Error(
-      "bench is part of the Python package myriarm, which no python3 on the PATH has; install it with 'pip install .' "
+      "bench is part of the Python package myriarm, and no python3 on the PATH has it; install it with 'pip install .' "
       "in the folder of its source");
 }
 
@@ -52,8 +52,8 @@ void hand_over(const std::vector<std::string>& arguments) {
 
 void add_bench(CLI::App& app, int& status, const std::vector<std::string>& after_separator, bool separated) {
   CLI::App* bench = app.add_subcommand("bench", "Measures every mode and many lanes, beside other engines");
-  bench->prefix_command();   // all that follows is for the package,
-  bench->set_help_flag("");  // --help as well
+  bench->prefix_command();   // all arguments that follow go to the package,
+  bench->set_help_flag("");  // --help too
   bench->callback([bench, &status, &after_separator, separated] {
     std::vector<std::string> arguments = bench->remaining();
     if (separated) arguments.emplace_back("--");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of `myriarm`. Each adds itself to the parser; the one that is called leaves its exit status.
+// The commands of `myriarm`. Each add_ function adds its command to the parser; the command that runs sets `status`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,7 @@
 
 namespace myriarm::cli {
 
-/// A mistake in the arguments or input: exit status 2.
+/// Exit status after a mistake in the arguments or the input.
 constexpr int kUsageStatus = 2;
 
 void add_info(CLI::App& app, int& status);
@@ -17,7 +17,7 @@ void add_disasm(CLI::App& app, int& status);
 
 /// `after_separator` is what followed the first "--" on the command line.
 void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_separator, bool separated);
-/// The same; all arguments go to the Python package as they are.
+/// As add_run(). All arguments go to the Python package unchanged.
 void add_bench(CLI::App& app, int& status, const std::vector<std::string>& after_separator, bool separated);
 
 }  // namespace myriarm::cli

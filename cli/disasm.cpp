@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `myriarm disasm`: the executable segments of an ELF file, or a file of raw instruction words, as text.
+// `myriarm disasm`: prints the instructions of an ELF file's executable segments, or of a file of raw words.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -44,7 +44,7 @@ int execute(const std::string& path, const std::string& address) {
   for (const Segment& segment : parse_elf(file, path).program.segments) {
     if (!(segment.permissions & kExecute)) continue;
     fmt::print("segment {}, {} bytes\n", hex(segment.address), grouped(segment.size));
-    // A segment may begin within a word; instructions never do.
+    // A segment may begin within a word; instructions are aligned to words.
     size_t skip = std::min<size_t>(-segment.address % 4, segment.bytes.size());
     print_words(segment.address + skip, std::span(segment.bytes).subspan(skip));
   }
@@ -58,7 +58,7 @@ void add_disasm(CLI::App& app, int& status) {
   auto file = std::make_shared<std::string>();
   auto address = std::make_shared<std::string>();
   disasm->add_option("FILE", *file, "An ELF file, or raw little-endian words")->required();
-  disasm->add_option("--address", *address, "Where raw words lie")->type_name("ADDRESS");
+  disasm->add_option("--address", *address, "Address of the first raw word")->type_name("ADDRESS");
   disasm->callback([file, address, &status] { status = execute(*file, *address); });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `myriarm info`: the devices of this machine, and which architecture features are there.
+// `myriarm info`: lists the devices of this machine, and which architecture features are implemented.
 #include <fmt/core.h>
 
 #include <map>
@@ -12,7 +12,7 @@
 namespace myriarm::cli {
 namespace {
 
-/// Features by whether every instruction of theirs is implemented.
+/// By feature: whether all of its instructions are implemented.
 std::map<std::string, bool> features() {
   std::map<std::string, bool> complete;
   for (const IsaRow& row : isa_rows()) {
@@ -52,9 +52,9 @@ void print_json() {
 }  // namespace
 
 void add_info(CLI::App& app, int& status) {
-  CLI::App* info = app.add_subcommand("info", "Shows the devices of this machine and the features there are");
+  CLI::App* info = app.add_subcommand("info", "Shows the devices of this machine and the implemented features");
   auto json = std::make_shared<bool>(false);
-  info->add_flag("--json", *json, "As JSON");
+  info->add_flag("--json", *json, "Prints JSON");
   info->callback([json, &status] {
     *json ? print_json() : print_text();
     status = 0;

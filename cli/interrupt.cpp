@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C: the handler posts a semaphore, which POSIX allows it to, and a thread waits for that.
+// The signal handler posts a semaphore, which POSIX allows in a handler; a thread waits for the semaphore.
 #include "interrupt.h"
 
 #include <semaphore.h>

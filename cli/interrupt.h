@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C while a fleet runs: calls `cancel` from a thread of its own, since next to nothing may be called from a
-// signal handler. A second Ctrl-C ends the process at once.
+// Ctrl-C while a fleet runs: a thread of its own calls `cancel`, because a signal handler may call very few functions.
+// A second Ctrl-C ends the process at once.
 #pragma once
 
 #include <atomic>

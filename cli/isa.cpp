@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `myriarm isa`: how much of the instruction set is there, group by group, from the table itself.
+// `myriarm isa`: shows how much of the instruction set is implemented, by group, counted in the instruction table.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ void print_json() {
 void add_isa(CLI::App& app, int& status) {
   CLI::App* isa = app.add_subcommand("isa", "Shows which instructions are implemented");
   auto json = std::make_shared<bool>(false);
-  isa->add_flag("--json", *json, "As JSON");
+  isa->add_flag("--json", *json, "Prints JSON");
   isa->callback([json, &status] {
     *json ? print_json() : print_text();
     status = 0;

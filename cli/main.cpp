@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `myriarm`: parses the command line and calls the command. Every mistake becomes one sentence on standard error
-// and exit status 2.
+// `myriarm`: parses the command line and runs the command. Every mistake of the user becomes one sentence on standard
+// error and exit status 2.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ int run_command_line(std::vector<std::string> arguments, std::vector<std::string
   myriarm::cli::add_isa(app, status);
   myriarm::cli::add_disasm(app, status);
   myriarm::cli::add_bench(app, status, after_separator, separated);
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 expects the last argument first
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
@@ -50,7 +50,7 @@ int run_command_line(std::vector<std::string> arguments, std::vector<std::string
 
 int main(int argc, char** argv) {
   try {
-    // CLI11 gives "--" a meaning of its own; here it ends our options, and what follows is taken as it is.
+    // CLI11 gives "--" another meaning. Here it ends the options, and what follows goes to the program unchanged.
     std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
     auto separator = std::find(arguments.begin(), arguments.end(), "--");
     bool separated = separator != arguments.end();
@@ -61,7 +61,8 @@ int main(int argc, char** argv) {
   } catch (const myriarm::Error& error) {
     fmt::print(stderr, "myriarm: {}\n", error.what());
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "myriarm: this machine has not enough memory for that; use fewer lanes or a smaller --memory\n");
+    fmt::print(stderr,
+               "myriarm: this machine has too little memory for this run; use fewer lanes or a smaller --memory\n");
   } catch (const std::exception& error) {
     fmt::print(stderr, "myriarm: {}\n", error.what());
   }

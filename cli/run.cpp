@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `myriarm run`: one program in N lanes. Reads and checks everything before anything runs.
+// `myriarm run`: runs one program in N lanes. It reads and checks all input before the program starts.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -23,9 +23,9 @@ constexpr uint64_t kRawMemory = uint64_t{4} << 20;
 
 constexpr char kExitStatusHelp[] =
     "Options come before PROGRAM; what follows it belongs to the program.\n"
-    "Exit status of a lane: that of the program; 128 + signal if a fault killed it; 0 after HLT of a bare program\n"
-    "and 1 after its SVC; 124 at --max-instructions; 130 after Ctrl-C; 137 if memory for its pages ran out. With\n"
-    "many lanes: 0 if all have 0, else the highest. 2 for a mistake in the arguments.";
+    "The exit status of a lane is that of its program; 128 + signal if a fault killed it; 0 after HLT of a bare\n"
+    "program, 1 after its SVC; 124 at --max-instructions; 130 after Ctrl-C; 137 if memory for its pages ran out.\n"
+    "The exit status of many lanes is the highest of theirs. After a mistake in the arguments it is 2.";
 
 struct RunCommand {
   FleetOptions fleet;
@@ -51,7 +51,7 @@ struct RunCommand {
   std::unique_ptr<std::FILE, Close> json_file_;
 };
 
-/// CLI11's usage line names only what it parses itself.
+/// Writes a usage line with PROGRAM and its arguments, which CLI11 does not parse and would not name.
 class RunFormatter : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App*, std::string) const override {
@@ -76,7 +76,7 @@ int RunCommand::execute() {
   if (!lanes.empty()) fleet.lanes = parse_number(lanes, "--lanes");
   for (const std::string& variable : process.environment) {
     if (variable.find('=') == std::string::npos || variable[0] == '=') {
-      throw ArgumentError("--env: '" + variable + "' names no variable; give it as NAME=VALUE");
+      throw ArgumentError("--env: '" + variable + "' does not name a variable; write it as NAME=VALUE");
     }
   }
   if (!seed.empty()) process.seed = parse_number(seed, "--seed");
@@ -108,7 +108,7 @@ int RunCommand::execute_linux(std::vector<uint8_t> file) {
   open_json();
   Interrupt interrupt([&] { machine.cancel(); });
   std::function<void(const LinuxProgress&)> progress;
-  // One lane's output passes through, and a bar would run into it.
+  // A single lane writes its output directly, and a progress bar would mix with it.
   bool bar = !quiet && fleet.lanes > 1 && isatty(STDERR_FILENO);
   if (bar) progress = [this](const LinuxProgress& p) { show_progress(p, fleet.lanes); };
   RunResult result = machine.run(progress);
@@ -146,7 +146,7 @@ int RunCommand::report(Run run, const Interrupt& interrupt) {
   if (json_file_) {
     write_json(run, registers, json_file_.get());
     if (std::fflush(json_file_.get()) != 0) {
-      throw ArgumentError("--json: " + json + " could not be written to its end; free some space there");
+      throw ArgumentError("--json: " + json + " could not be written completely; free some space there");
     }
   }
   return interrupt.pressed() ? 128 + SIGINT : exit_status(run);
@@ -159,7 +159,7 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
   CLI::App* run = app.add_subcommand("run", "Runs a program: a static AArch64 Linux executable, or raw instructions");
   run->formatter(std::make_shared<RunFormatter>());
   run->footer(kExitStatusHelp);
-  run->prefix_command();  // the program's arguments are not ours to look at
+  run->prefix_command();  // the parser leaves the program's arguments alone
   run->add_option("--device", command->fleet.device, "auto, cpu, cuda or cuda:N")->type_name("DEVICE");
   run->add_option("--lanes", command->lanes, "Copies of the program; each finds its number in MYRIARM_LANE")
       ->type_name("N");
@@ -168,19 +168,20 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
       ->type_name("SIZE");
   run->add_option("--raw", command->raw, "PROGRAM is raw bytes for this address; a lane finds its number in x0")
       ->type_name("ADDRESS");
-  run->add_option("--entry", command->entry, "Starts here, not at the entry point")->type_name("ADDRESS");
-  run->add_option("--stdin", command->standard_input, "What every lane reads as standard input; - is ours")
+  run->add_option("--entry", command->entry, "Starts at this address instead of the entry point")->type_name("ADDRESS");
+  run->add_option("--stdin", command->standard_input, "The standard input of every lane; - is that of the command")
       ->type_name("FILE");
   run->add_option_function<std::string>(
          "--env", [command](const std::string& text) { command->process.environment.push_back(text); },
          "Adds an environment variable; may be repeated")
       ->type_name("NAME=VALUE")
       ->trigger_on_parse();
-  run->add_option("--seed", command->seed, "For the guests' random numbers")->type_name("N");
-  run->add_option("--json", command->json, "Writes the result as JSON; - is standard output, with nothing else on it")
+  run->add_option("--seed", command->seed, "Seed of the guests' random numbers")->type_name("N");
+  run->add_option("--json", command->json,
+                  "Writes the result as JSON; - is standard output, and then nothing else goes there")
       ->type_name("FILE");
-  run->add_flag("--registers", command->registers, "Registers too");
-  run->add_flag("--quiet", command->quiet, "No summary and no progress bar");
+  run->add_flag("--registers", command->registers, "Prints the registers too");
+  run->add_flag("--quiet", command->quiet, "Prints no summary and no progress bar");
   run->callback([run, command, &status, &after_separator, separated] {
     std::vector<std::string> rest = run->remaining();
     if (!rest.empty() && rest[0].size() > 1 && rest[0][0] == '-') {

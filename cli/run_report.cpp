@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `myriarm run` tells about a run that has ended. Lanes may be hundreds of thousands: fields are fetched once
-// for all of them, and JSON is written lane by lane.
+// What `myriarm run` prints about a run that has ended. There may be hundreds of thousands of lanes: each field is
+// fetched once for all of them, and JSON is written lane by lane.
 #include "run_report.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace myriarm::cli {
 namespace {
 
-// As the shell and coreutils' timeout have them.
+// The numbers that shells and coreutils' timeout use.
 constexpr int kSignalStatus = 128;
 constexpr int kBudgetStatus = 124;
 constexpr int kCancelledStatus = kSignalStatus + SIGINT;
@@ -43,7 +43,7 @@ std::string_view text_of(const std::vector<uint8_t>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// How a lane ended, without what differs between lanes that ended alike.
+/// How a lane ended, in words that are the same for lanes that ended alike.
 std::string verdict(const LaneOutcome& outcome) {
   std::string text = name(outcome.stop.reason);
   if (outcome.stop.reason == StopReason::exited) {
@@ -55,7 +55,7 @@ std::string verdict(const LaneOutcome& outcome) {
   return text;
 }
 
-/// "0-3, 7, 9-12" out of rising numbers; long lists are cut.
+/// Numbers in rising order as text: "0-3, 7, 9-12". Long lists are cut short.
 std::string lane_list(const std::vector<uint32_t>& lanes) {
   constexpr int kMostRanges = 8;
   std::string text;
@@ -104,7 +104,7 @@ LaneOutcome Run::outcome(uint32_t lane) const {
   if (process) return process->outcome(lane);
   LaneOutcome outcome;
   outcome.stop = fleet.stops()[lane];
-  // HLT and SVC are how a bare program ends.
+  // A bare program ends with HLT or SVC, so HLT is no fault.
   if (outcome.stop.reason != StopReason::halt) outcome.signal = linux_signal(outcome.stop);
   return outcome;
 }
@@ -147,7 +147,7 @@ void write_json(const Run& run, bool registers, std::FILE* to) {
       {"seconds", run.result.seconds}, {"ips", ips(run.result)},
   };
   std::string opening = text(head);
-  opening.pop_back();  // the brace: lane_results follow
+  opening.pop_back();  // the closing brace, because lane_results follow
   fmt::print(to, "{},\"lane_results\":[", opening);
   std::vector<uint64_t> pcs(fleet.lanes()), counts(fleet.lanes());
   fleet.get_all(Field::pc, pcs);

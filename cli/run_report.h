@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `myriarm run` tells about a run that has ended: what the programs printed, the summary, the JSON.
+// What `myriarm run` prints about a run that has ended: the output of the programs, the summary, the JSON.
 #pragma once
 
 #include <cstdio>
@@ -9,7 +9,7 @@
 
 namespace myriarm::cli {
 
-/// A run of a Linux program, or of a bare program (process is null).
+/// A run of a Linux program, or of a bare program (`process` is null).
 struct Run {
   Fleet& fleet;
   LinuxFleet* process = nullptr;
@@ -17,20 +17,20 @@ struct Run {
 
   LaneOutcome outcome(uint32_t lane) const;
   const std::vector<uint8_t>& output(uint32_t lane, bool error_stream) const;
-  /// What a shell would see of this lane; see the help of `run`.
+  /// Exit status of one lane, as the help of `run` explains it.
   int exit_status(uint32_t lane) const;
 };
 
-/// Exit status of the whole: 0 if each lane's is 0, else the highest.
+/// Exit status of the command: the highest of the lanes' exit statuses.
 int exit_status(const Run& run);
 
-/// The JSON object of the run, streamed lane by lane.
+/// Writes the JSON object of the run, lane by lane.
 void write_json(const Run& run, bool registers, std::FILE* to);
-/// What many lanes printed, equal lanes together, to standard output and standard error.
+/// Prints the outputs of many lanes to standard output and standard error, lanes with equal outputs together.
 void print_outputs(const Run& run);
-/// The summary table on standard error.
+/// Prints the summary table to standard error.
 void print_summary(const Run& run);
-/// Registers of lane 0 on standard error.
+/// Prints the registers of lane 0 to standard error.
 void print_registers(const Run& run);
 
 }  // namespace myriarm::cli

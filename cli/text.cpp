@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as people write and read them.
+// Reads numbers from the command line and writes them for people.
 #include "text.h"
 
 #include <fmt/format.h>

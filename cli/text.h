@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as people write and read them.
+// Reads numbers from the command line and writes them for people.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace myriarm::cli {
 
-/// "4096", "64K", "4MiB", "1g": powers of 1024. Throws ArgumentError naming the option.
+/// Parses a size: "4096", "64K", "4MiB" or "1g"; units are powers of 1024. Throws ArgumentError that names `option`.
 uint64_t parse_size(const std::string& text, const char* option);
-/// Decimal, or hexadecimal with 0x. Throws ArgumentError naming the option.
+/// Parses a decimal number, or a hexadecimal one with 0x. Throws ArgumentError that names `option`.
 uint64_t parse_number(const std::string& text, const char* option);
 
 std::string hex(uint64_t value);         ///< 0x1f
