@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# The flags that every target of ours is compiled with. Contraction is off everywhere: a fused multiply-add would
-# change guest results. So would what -ffast-math of a project around this one allows. A square root is an instruction, and no
-# call that could set errno.
+# The flags that every target of this project is compiled with. Contraction is off everywhere, because a fused
+# multiply-add would change guest results. -fno-fast-math overrides -ffast-math of a surrounding project, which would
+# change them too. -fno-math-errno lets a square root be an instruction, because no call has to set errno.
 add_library(myriarm_options INTERFACE)
 target_compile_options(myriarm_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -fno-fast-math -fno-math-errno -ffp-contract=off>)
-# gcc 12 warns of overlapping copies inside its own std::string.
+# gcc 12 warns, wrongly, of overlapping copies inside std::string.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12
    AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(myriarm_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Looks for a CUDA toolkit that works: nvcc 12 or later and a host compiler that it accepts. Sets MYRIARM_CUDA to ON
-# or OFF and says once, in one line, what was found. A toolkit that does not work is like none.
+# Looks for a CUDA toolkit that works: nvcc 12 or later, and a host compiler that nvcc accepts. Sets MYRIARM_CUDA to ON
+# or OFF and prints one line about what it found. A toolkit that does not work is ignored, and the build goes on without
+# CUDA.
 #
-# MYRIARM_CUDA_ARCHITECTURES: compiling the interpreter for one architecture takes minutes, so the default is what
-# this machine has, and where it has no GPU, Hopper and a PTX text that any GPU from Turing on translates when first
-# used. A binary for everybody: -DMYRIARM_CUDA_ARCHITECTURES="75-virtual;80-real;86-real;89-real;90-real;100-real;120-real".
+# MYRIARM_CUDA_ARCHITECTURES: compiling the interpreter for one architecture takes minutes, so by default it is compiled
+# for the GPUs of this machine. On a machine without a GPU the default is Hopper, and PTX that the driver of any GPU
+# from Turing on compiles on first use. For a binary that runs everywhere:
+# -DMYRIARM_CUDA_ARCHITECTURES="75-virtual;80-real;86-real;89-real;90-real;100-real;120-real".
 set(MYRIARM_CUDA OFF)
 set(cuda_reason "MYRIARM_WITH_CUDA is OFF")
 
@@ -35,7 +37,7 @@ if(MYRIARM_WITH_CUDA)
     endif()
     set(CMAKE_CUDA_ARCHITECTURES ${MYRIARM_CUDA_ARCHITECTURES})
 
-    # check_language tries the compiler in a folder of its own, so that a broken one does not end the configuration.
+    # check_language tries the compiler in a separate folder, so a broken compiler does not end the configuration.
     if(MYRIARM_NVCC AND NOT DEFINED ENV{CUDACXX})
       set(ENV{CUDACXX} ${MYRIARM_NVCC})
     endif()
@@ -46,7 +48,7 @@ if(MYRIARM_WITH_CUDA)
     else()
       enable_language(CUDA)
       if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12)
-        set(cuda_reason "CUDA ${CMAKE_CUDA_COMPILER_VERSION} is too old, 12.0 is the first that knows C++20")
+        set(cuda_reason "CUDA ${CMAKE_CUDA_COMPILER_VERSION} is too old; C++20 needs CUDA 12.0")
       else()
         set(MYRIARM_CUDA ON)
       endif()
@@ -55,7 +57,7 @@ if(MYRIARM_WITH_CUDA)
 endif()
 
 if(MYRIARM_CUDA)
-  # CMake before 3.26 does not know how nvcc is told C++20.
+  # CMake before 3.26 does not know which option makes nvcc compile C++20.
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finding other people's libraries: what is missing is one sentence that names the Debian package.
+# Finds libraries and tools. Where one is missing, the error is one sentence that names the Debian package.
 
-# myriarm_package(fmt libfmt-dev [version]): a library that brings its own CMake files.
+# myriarm_package(fmt libfmt-dev [version]): finds a library that has CMake files.
 macro(myriarm_package name debian)
   find_package(${name} ${ARGN} QUIET)
   if(NOT ${name}_FOUND)
@@ -10,8 +10,8 @@ macro(myriarm_package name debian)
   endif()
 endmacro()
 
-# myriarm_packages_or(OPTION "without it" fmt nlohmann_json ...): switches the option off, and says so, where one of the
-# libraries is missing.
+# myriarm_packages_or(OPTION "without it" fmt nlohmann_json ...): switches the option off, and prints that, if one of
+# the libraries is missing.
 macro(myriarm_packages_or option without)
   foreach(package ${ARGN})
     find_package(${package} QUIET)
@@ -22,8 +22,8 @@ macro(myriarm_packages_or option without)
   endforeach()
 endmacro()
 
-# myriarm_library(unicorn unicorn/unicorn.h libunicorn-dev): one that does not, used only where MYRIARM_WITH_UNICORN
-# is on; makes the target oracle::unicorn.
+# myriarm_library(unicorn unicorn/unicorn.h libunicorn-dev): finds a library without CMake files, and makes the target
+# oracle::unicorn. To be called only if MYRIARM_WITH_UNICORN is on.
 function(myriarm_library name header debian)
   if(TARGET oracle::${name})
     return()
@@ -34,14 +34,14 @@ function(myriarm_library name header debian)
   if(NOT ${name}_INCLUDE_DIR OR NOT ${name}_LIBRARY)
     string(TOUPPER ${name} option)
     message(FATAL_ERROR "${name} was not found: install the package ${debian} (tools/setup.sh does), or configure "
-                        "with -DMYRIARM_WITH_${option}=OFF to leave out what compares with it.")
+                        "with -DMYRIARM_WITH_${option}=OFF to build without the tests and benchmarks that use it.")
   endif()
   add_library(oracle::${name} UNKNOWN IMPORTED GLOBAL)
   set_target_properties(oracle::${name} PROPERTIES IMPORTED_LOCATION ${${name}_LIBRARY}
                         INTERFACE_INCLUDE_DIRECTORIES ${${name}_INCLUDE_DIR})
 endfunction()
 
-# myriarm_tool(qemu-aarch64 QEMU_AARCH64 qemu-user): a program that tests run; sets the variable to its path.
+# myriarm_tool(qemu-aarch64 QEMU_AARCH64 qemu-user): finds a program that tests run, and sets the variable to its path.
 function(myriarm_tool name variable debian)
   find_program(${variable} ${name})
   mark_as_advanced(${variable})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The longest Collatz walk among the 500 (or argv[2]) numbers of each lane's own range.
+// Finds the longest Collatz walk in the lane's range of 500 (or argv[2]) numbers.
 #include "guest.h"
 
 int main(int argc, char** argv) {

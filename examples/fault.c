@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `fault KIND`: ends by a null pointer (the default), a store to constant data, or an undefined instruction, so that
-// one can see how a guest that goes wrong is reported. With KIND "some", every eighth lane fails.
+// `fault KIND` shows how a guest that fails is reported: it dereferences a null pointer (the default), stores to
+// constant data, or executes an undefined instruction. With KIND "some", every eighth lane fails.
 #include "guest.h"
 
 static const uint64_t constant = 7;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says hello from its lane.
+// Prints a greeting with the number of its lane.
 #include "guest.h"
 
 int main(void) {

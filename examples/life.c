@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conway's Life on a torus of 64 x 32: the lane number (or argv[1]) seeds the soup; after 120 generations (or argv[2])
-// the program prints the field and how many cells live.
+// Conway's Life on a torus of 64 x 32 cells. The lane number (or argv[1]) seeds the random start; after 120 (or
+// argv[2]) generations the program prints the field and how many cells live.
 #include "guest.h"
 
 enum { kRows = 32 };
@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   uint64_t generation = 0, population = 0;
   for (; generation < generations; generation++) {
     for (int i = 0; i < kRows; i++) {
-      // Neighbours are added as columns of bits: ones, twos, and "four or more".
+      // For 64 cells at once: bits 0 and 1 of each count of neighbours, and whether the count is four or more.
       uint64_t ones = 0, twos = 0, fours = 0;
       for (int k = 0; k < 9; k++) {
         if (k == 4) continue;

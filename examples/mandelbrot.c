@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Mandelbrot set in integers: a picture of 72 x 24 characters. The lane number (or argv[1]) chooses the centre, so
-// that a fleet flies along the edge of the set.
+// The Mandelbrot set in integer arithmetic, as a picture of 72 x 24 characters. The lane number (or argv[1]) chooses
+// how far it zooms in at the edge of the set.
 #include "guest.h"
 
 static const int64_t one = 1 << 24;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pi by throwing darts: each lane (or argv[1]) throws its own 20,000 (or argv[2]) and prints its estimate. The average
-// over many lanes is better than any of them.
+// Estimates pi by random points in a square: each lane draws 20,000 (or argv[2]) points, seeded by its number (or
+// argv[1]). The average over many lanes is more precise than one estimate.
 #include "guest.h"
 
 int main(int argc, char** argv) {
@@ -8,7 +8,7 @@ int main(int argc, char** argv) {
   Random random = {lane << 32};
   for (uint64_t i = 0; i < darts; i++) {
     uint64_t r = next_random(&random), x = r >> 32, y = (uint32_t)r;
-    // x^2 + y^2 < 2^64 is the quarter circle; the sum must not wrap.
+    // The point is in the quarter circle if x^2 + y^2 < 2^64. This form of the test does not wrap.
     inside += x * x < 0 - (y * y);
   }
   uint64_t pi = darts ? inside * 4000000 / darts : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proof of work: each lane looks in its own range of 64 (or argv[2]) numbers for one whose SHA-256, after a fixed text,
-// begins with most zero bits, and prints it. A fleet of thousands finds what one lane would take long for.
+// Proof of work: each lane has a range of 64 (or argv[2]) numbers. It prints the number whose SHA-256, together with a
+// fixed text, begins with the most zero bits.
 #include "sha256.h"
 
 int main(int argc, char** argv) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// N queens: `queens [LANE [SIZE]]` counts all solutions on a board of SIZE. Without SIZE each lane searches a part:
-// the first two queens of a 12 x 12 board stand where the lane number says, and the parts of 144 lanes add up to 14200.
+// N queens: `queens LANE SIZE` counts all solutions on a board of SIZE. Without SIZE each lane does one part of a 12 x
+// 12 board: the lane number places the first two queens. The counts of lanes 0 to 143 add up to 14200.
 #include "guest.h"
 
 static uint32_t count(uint32_t full, uint32_t columns, uint32_t left, uint32_t right) {

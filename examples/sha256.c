@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 of standard input, printed as sha256sum does.
+// Prints the SHA-256 of standard input, as sha256sum does.
 #include "sha256.h"
 
 int main(void) {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Builds one bare program for `myriarm run --raw 0`: build_bare.sh OUTPUT [--fp] [FLAG or SOURCE]...
-# Code starts at address 0 with _start; zeroed data is at 64 KiB and up, away from the code, and takes no room in the file.
-# --fp: floating point and vector registers are allowed; nothing is contracted, so that other machines give the same bits.
+# The code starts with _start at address 0. Zeroed data lies from 64 KiB on and takes no space in the file.
+# --fp allows floating point and vector registers. Contraction stays off, so that results are the same on every machine.
 set -eu
 cd "$(dirname "$0")/.."
 compiler=${MYRIARM_GUEST_COMPILER:-aarch64-linux-gnu-gcc}

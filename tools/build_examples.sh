@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Rebuilds examples/prebuilt/ from its sources, bit for bit with the compiler that examples/prebuilt/COMPILER names.
+# Rebuilds examples/prebuilt/ from its sources. The bytes are the same with the compiler that examples/prebuilt/COMPILER
+# names.
 #   build_examples.sh           rebuilds in place
-#   build_examples.sh --check   compares: 0 the same, 1 different, 3 no compiler, 77 another compiler (nothing compared)
+#   build_examples.sh --check   compares; exit status 0: same, 1: different, 3: no compiler, 77: other compiler
 set -eu
 cd "$(dirname "$0")/.."
 compiler=${MYRIARM_GUEST_COMPILER:-aarch64-linux-gnu-gcc}
@@ -36,7 +37,7 @@ case "${1:-}" in
   --check)
     recorded=$(cat "$prebuilt/COMPILER")
     if [ "$recorded" != "$version" ]; then
-      echo "build_examples.sh: skipped: the prebuilt examples are of \"$recorded\", here is \"$version\"; only the same" \
+      echo "build_examples.sh: skipped: \"$recorded\" built the examples, this machine has \"$version\"; only the same" \
         "compiler gives the same bytes." >&2
       exit 77
     fi
@@ -44,13 +45,13 @@ case "${1:-}" in
     trap 'rm -rf "$fresh"' EXIT
     build_all "$fresh"
     if ! diff -rq "$fresh" "$prebuilt"; then
-      echo "build_examples.sh: $prebuilt is not what its sources give: run tools/build_examples.sh and commit the result." >&2
+      echo "build_examples.sh: $prebuilt differs from what its sources give: run tools/build_examples.sh and commit the result." >&2
       exit 1
     fi
     echo "build_examples.sh: $prebuilt is what its sources give with $version"
     ;;
   *)
-    echo "build_examples.sh: unknown option \"$1\": give nothing, or --check." >&2
+    echo "build_examples.sh: unknown option \"$1\": use --check, or no option." >&2
     exit 2
     ;;
 esac

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Builds one static Linux guest with glibc: build_glibc_guest.sh OUTPUT [FLAG or SOURCE]...
-# -O3, and so vectorised, and not a static-pie, unless a flag says otherwise. Its bytes are those of the compiler's own C library.
+# Unless a flag says otherwise, it is compiled with -O3, which vectorises, and is not position-independent. It contains
+# the static C library of the cross compiler's packages.
 set -eu
 cd "$(dirname "$0")/.."
 compiler=${MYRIARM_GUEST_COMPILER:-aarch64-linux-gnu-gcc}

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Builds one freestanding Linux guest: build_guest.sh OUTPUT [--fp] [FLAG or SOURCE]...
-# The one place that knows the flags of guests: general registers only, no C library, one small static ELF whose bytes
-# depend on nothing but sources and compiler. Later flags win, so that a test can ask for another optimisation level.
-# --fp: floating point and vector registers are allowed; nothing is contracted, so that other machines give the same bits.
+# Only this script has the compiler flags of guests: general registers only, no C library, one small static ELF file
+# whose bytes depend only on the sources and the compiler. Later flags win, so a test can choose another optimisation.
+# --fp allows floating point and vector registers. Contraction stays off, so that results are the same on every machine.
 set -eu
 cd "$(dirname "$0")/.."
 compiler=${MYRIARM_GUEST_COMPILER:-aarch64-linux-gnu-gcc}
@@ -18,7 +18,7 @@ if [ "${1:-}" = --fp ]; then
   registers="-ffp-contract=off -fno-math-errno"
   shift
 fi
-# Linkers before 2.39 neither warn of such segments nor know the option.
+# Linkers before 2.39 do not warn of such segments and do not know the option.
 quiet=
 if "$("$compiler" -print-prog-name=ld)" --help | grep -q -e --no-warn-rwx-segments; then
   quiet=-Wl,--no-warn-rwx-segments

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Holds the source tree to docs/architecture.md: which layer may include which, that core/ is freestanding, that every
-# source file has its SPDX line and a decent length, and that no path of a build machine got in.
-#   check_layers.py [ROOT]     prints one line a mistake; status 1 if there is any
+# Checks the rules of docs/architecture.md: which layer may include which, that core/ is freestanding, that
+# every source file has its SPDX line and is not too long, and that no file contains a path of the machine
+# that it was made on.
+#   check_layers.py [ROOT]     prints one line for each mistake; exit status 1 if there is one
 import pathlib
 import re
 import sys
 
-# A layer is a folder; the longest folder that holds a file is its layer. What it may include: other layers, or files.
+# By folder, what the files of a layer may include: folders or files. A file belongs to the deepest folder
+# listed.
 HEADERS = "include/myriarm"
 DATA_TYPES = [f"{HEADERS}/{name}.h" for name in ("error", "fleet", "program", "stop")]
 # What each backend may include of src/backends, besides its own folder.
@@ -26,13 +28,14 @@ LAYERS = {
     "cli": [HEADERS, "cli"],
     "python": [HEADERS, "python"],
     "examples": [HEADERS, "examples"],
-    "tests": None,  # free
+    "tests": None,  # may include everything
     "bench": None,
     "tools": None,
 }
-# Where #include looks, after the file's own folder: the include paths of the builds.
+# The folders in which the builds look for included files, after the including file's own folder.
 INCLUDE_FOLDERS = ["src", "include", "examples/guest/runtime", "."]
-# What engines and both compilers share: no library, none of these words, no question which compiler this is.
+# Code that every engine and compiler shares: it uses no library and none of the FORBIDDEN words, and does not
+# ask which compiler this is.
 FREESTANDING = ["src/core", "src/isa/forms", "src/isa/rows.h", "src/isa/decoder.h", "src/backends/common"]
 PORTABLE = "src/core/portable.h"
 FORBIDDEN = {
@@ -43,15 +46,16 @@ FORBIDDEN = {
     r"\bgoto\b": "goto",
 }
 COMPILER_QUESTION = re.compile(r"\b(?:__CUDACC\w*|__CUDA_ARCH__|__NVCC__|__METAL\w*|_MSC_VER|__GNUC__|__clang__)\b")
-# Libraries by the start of their <include>, and the folders that may use them. The library proper needs none but CUDA.
+# Libraries, by the beginning of their <include>, and the folders that may use them. src/ itself needs only
+# CUDA.
 LIBRARIES = {
     r"(?:cuda|nvrtc|cooperative_groups|cub/|thrust/|nvJitLink)": ["src/backends/cuda", "tests", "bench"],
     r"(?:fmt/|nlohmann/|CLI/)": ["cli", "tests", "bench", "examples"],
     r"(?:Python\.h|nanobind/|pybind11/)": ["python"],
 }
-# Host headers that the build makes, by the name they are included with. An entry that nothing includes is a mistake.
+# Headers that the build generates, by the name in the #include. An entry that nothing includes is a mistake.
 GENERATED = {}
-# Files longer than the limit, each with its reason. An entry that is not needed is a mistake.
+# Files that may be longer than MOST_LINES, each with the reason. An entry that is not needed is a mistake.
 MOST_LINES = 600
 LONG_FILES = {}
 
@@ -67,7 +71,7 @@ SPDX = "SPDX-License-Identifier: Apache-2.0"
 
 def walk(folder):
     for path in sorted(folder.iterdir()):
-        if path.is_symlink() or path.name == ".git":  # a file, in a linked worktree
+        if path.is_symlink() or path.name == ".git":  # a linked worktree has a file of this name
             continue
         if path.is_dir():
             if not SKIPPED_FOLDERS.match(path.name):
@@ -86,7 +90,7 @@ def layer_of(name):
 
 
 def without_comments(text, strings=False):
-    """The text without comments, and without string and character literals unless `strings`; lines stay lines."""
+    """The text without comments and, unless `strings`, without literals. Line numbers stay."""
     def keep_lines(match):
         token = match.group(0)
         if token[0] in "\"'" and strings:

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Configures a build folder once, and again only when it is asked for something that the folder does not have:
+# Configures a build folder if it is new, or if an option is asked for that the folder does not have:
 #   tools/configure.sh PRESET FOLDER [-DNAME=VALUE ...]
-# A fresh folder has no tests and no benchmarks, so that building needs none of their packages; once they are
-# switched on they stay on. CMake itself configures again when a CMakeLists.txt changes.
+# A new folder has no tests and no benchmarks, so that a build needs none of their packages. Once switched on, they stay
+# on. When a CMakeLists.txt changes, the build itself configures again.
 set -eu
 preset=$1
 folder=$2

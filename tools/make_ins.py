@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fills in tests/insn/*.ins: assembles, disassembles, and runs each case under Unicorn for its outputs.
+"""Completes tests/insn/*.ins: assembles and disassembles the cases, and runs them under Unicorn for outputs.
 
-The format is described in tests/insn/README.md. Expected results must come from somewhere else than myriarm;
-that is what this file is for, and it must never call it.
+tests/insn/README.md describes the format. Expected results must not come from myriarm, so this script never
+calls it.
 """
 import ctypes
 import ctypes.util
@@ -22,11 +22,11 @@ CTL_WRITE_CPU_MODEL = 1 << 30 | 1 << 26 | 7
 CPU_MODEL_MAX = 3
 WINDOW = 4 << 20
 DATA = (0x8000, 0x20000)
-PROBES = (0x180000, 0x1C0040)  # where a case without a pc is run
+PROBES = (0x180000, 0x1C0040)  # the addresses at which a case without a pc is run
 
 
 class Unicorn:
-    """The few calls of libunicorn that are needed."""
+    """The functions of libunicorn that this script needs."""
 
     def __init__(self):
         path = ctypes.util.find_library("unicorn") or "libunicorn.so.2"
@@ -40,7 +40,7 @@ class Unicorn:
         """Runs one word at pc. Returns registers, pc and the changed pieces of the data area."""
         lib, uc = self.lib, ctypes.c_void_p()
         self.check(lib.uc_open(ARCH_ARM64, MODE_ARM, ctypes.byref(uc)), "start")
-        # Its default model has no LSE. The call is variadic: model and value.
+        # The default model has no LSE. uc_ctl() is variadic: a control and its value.
         self.check(lib.uc_ctl(uc, CTL_WRITE_CPU_MODEL, ctypes.c_int(CPU_MODEL_MAX)), "change its model")
         self.check(lib.uc_mem_map(uc, ctypes.c_uint64(0), ctypes.c_size_t(WINDOW), PROT_ALL), "map memory")
 
@@ -69,7 +69,7 @@ class Unicorn:
             value = int.from_bytes(buffer.raw, "little")
             result[name] = value >> (28 if name == "nzcv" else 0)
         lib.uc_close(uc)
-        # A branch out of the mapped window has happened once the pc is there.
+        # A branch out of the mapped memory is complete when the pc has changed; only the next fetch fails.
         if error and result["pc"] in (pc, pc + 4):
             raise SystemExit(f"{word:08x} at {pc:#x}: Unicorn stops with error {error}; write this case by hand")
         changed = {}
@@ -123,7 +123,7 @@ def outputs(unicorn, word, inputs, memory):
 
 
 def assemble(texts):
-    """Machine words of assembly lines. Targets are written relative to the instruction: b .+8"""
+    """The machine words of assembly lines. Branch targets are relative to the instruction: b .+8"""
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/a.s", "w") as file:
             file.write("\n".join([".arch armv8.2-a+crc+lse+fp16+crypto+rdma+dotprod", *texts, ""]))

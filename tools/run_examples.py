@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the example programs over some thousand lanes, shows what they printed, and closes with a table.
+"""Runs each example program in some thousand lanes, shows what it printed, and ends with a table.
 
     tools/run_examples.py build/bin/myriarm [--device auto|cpu|cuda[:N]] [--lanes N] [PROGRAM ...]
 
@@ -16,13 +16,13 @@ import sys
 import tempfile
 
 PREBUILT = pathlib.Path(__file__).resolve().parent.parent / "examples" / "prebuilt"
-# What is worth watching, in this order; sha256 and fault are for single lanes (examples/README.md).
+# In the order in which they run. sha256 and fault are for single lanes (examples/README.md).
 PROGRAMS = ["hello", "mandelbrot", "life", "queens", "collatz", "pi", "proof_of_work"]
-LINES_SHOWN = 3  # of programs that print one line a lane
+LINES_SHOWN = 3  # of a program that prints one line in each lane
 
 
 def run(myriarm, program, options):
-    """The JSON of one run; progress and summary of the command line go to the terminal as they come."""
+    """Runs a program and returns the JSON of the run. Progress and summary go to the terminal directly."""
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         command = [myriarm, "run", "--device", options.device, "--lanes", str(options.lanes), "--json", report.name,
                    str(PREBUILT / program)]
@@ -34,7 +34,7 @@ def run(myriarm, program, options):
 
 
 def show(result):
-    """Prints what the program printed: a picture once, one-line answers of the first lanes, and how they vary."""
+    """Prints a picture once, or the first lanes' lines, and how many different texts the lanes printed."""
     lanes = result["lane_results"]
     outputs = [lane["stdout"] for lane in lanes]
     shown = 1 if outputs[0].count("\n") > 1 else min(LINES_SHOWN, len(lanes))
@@ -44,7 +44,7 @@ def show(result):
 
 
 def failures(result):
-    """How the lanes that went wrong ended, each kind once."""
+    """Counts the lanes that did not exit with status 0, by how they ended."""
     kinds = collections.Counter()
     for lane in result["lane_results"]:
         if lane["stop"] != "exited" or lane["exit_status"] != 0:

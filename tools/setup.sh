@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian or Ubuntu packages that a set of make targets needs, and only those that are missing:
 #   tools/setup.sh build|run|test|bench|wheel|format|tidy
-#   tools/setup.sh flags      prints what CMake must be told about packages that this release does not have
-# Does nothing, and asks for nothing, where all are there. With MYRIARM_SETUP=check it only says what is missing
-# (exit status 1); with MYRIARM_SETUP=skip it trusts that you have everything by other means.
+#   tools/setup.sh flags      prints the CMake options that leave out packages which this release does not have
+# Where all packages are installed it does nothing and needs no root. With MYRIARM_SETUP=check it only prints the
+# missing packages (exit status 1); with MYRIARM_SETUP=skip it checks nothing.
 set -eu
 
 build="g++ make cmake ninja-build libfmt-dev nlohmann-json3-dev libcli11-dev"
 run="$build python3"
 python="python3-venv python3-dev"
 oracles="libunicorn-dev libcapstone-dev qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross binutils-aarch64-linux-gnu"
-# Ubuntu 22.04 has no Unicorn: there the tests that compare with it are left out, and CMake says so.
+# Ubuntu 22.04 has no package of Unicorn. There CMake leaves out the tests that compare with it, and says so.
 # shellcheck source=/dev/null
 release=$(if [ -r /etc/os-release ]; then . /etc/os-release; fi; echo "${VERSION_CODENAME:-}")
 flags=
@@ -20,7 +20,7 @@ if [ "$release" = jammy ]; then
   flags=-DMYRIARM_WITH_UNICORN=OFF
 fi
 
-# Another Python than the distribution's, first on the PATH, brings its own.
+# A Python first on the PATH that has venv and its headers needs no packages of the distribution.
 if python3 -c 'import ensurepip, os, sys, sysconfig, venv
 sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))' 2>/dev/null; then
   python=
@@ -40,8 +40,8 @@ esac
 [ "${MYRIARM_SETUP:-install}" != skip ] || exit 0
 
 if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
-  echo "tools/setup.sh: this is neither Debian nor Ubuntu: install the like of \"$wanted\" yourself, then run" \
-       "make with MYRIARM_SETUP=skip." >&2
+  echo "tools/setup.sh: this is neither Debian nor Ubuntu: install what these packages contain: \"$wanted\", then" \
+       "run make with MYRIARM_SETUP=skip." >&2
   exit 1
 fi
 
@@ -62,7 +62,7 @@ if [ "$(id -u)" -eq 0 ]; then
 elif command -v sudo >/dev/null 2>&1; then
   as_root=sudo
 else
-  echo "tools/setup.sh: become root and run \"apt-get install$missing\": you are not root and there is no sudo." >&2
+  echo "tools/setup.sh: you are not root and there is no sudo: become root and run \"apt-get install$missing\"." >&2
   exit 1
 fi
 

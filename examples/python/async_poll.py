@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches a run while it is in progress, and cancels it. start() returns at once; Python is free meanwhile.
+"""Watches a run in progress and cancels it. start() returns at once, so Python can do other work meanwhile.
 
 python examples/python/async_poll.py [DEVICE]
 """
@@ -15,7 +15,7 @@ DEVICE = sys.argv[1] if len(sys.argv) > 1 else "auto"
 CODE = struct.pack(
     "<2I",
     0x91000400,  # again: add x0, x0, #1
-    0x17FFFFFF,  #        b   again         for ever
+    0x17FFFFFF,  #        b   again         forever
 )
 
 
@@ -32,12 +32,12 @@ def main() -> None:
         fleet.cancel()
         result = fleet.wait()
 
-        # Every lane stopped between two instructions: x0 counts the turns, two instructions each.
+        # Every lane stopped between two instructions. x0 counts turns of two instructions each.
         exact = (fleet.x[:, 0] == (fleet.instructions + 1) // 2).all()
         print(f"{result.signal_name}: {result.lanes_left} lanes can go on, counts exact: {exact}")
 
         before = fleet.instructions.copy()
-        fleet.run(1000)  # takes the cancelled lanes up where they stopped
+        fleet.run(1000)  # the cancelled lanes go on where they stopped
         print(f"each went on for {set((fleet.instructions - before).tolist())} instructions")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registers and memory of all lanes without a copy, in NumPy, PyTorch and CuPy.
+"""NumPy, PyTorch and CuPy use the registers and the memory of all lanes without a copy.
 
 python examples/python/dlpack.py [DEVICE]
 """
@@ -24,22 +24,22 @@ CODE = struct.pack(
 
 
 def on_the_host() -> None:
-    """On the CPU, and for memory under "shared" on a GPU too, NumPy sees what the guest sees."""
+    """NumPy uses the guest's own memory: on the CPU always, on a GPU with memory policy shared."""
     program = myriarm.Program.raw(CODE, memory=0x2000)
     with myriarm.Fleet(program, lanes=LANES, device=DEVICE, memory_policy="shared") as fleet:
-        memory = np.asarray(fleet.memory)  # (lanes, 8192) uint8: the guests' memory itself
+        memory = np.asarray(fleet.memory)  # (lanes, 8192) uint8: the guests' own memory
         memory[:, DATA] = np.arange(LANES)
         fleet.x[:, 0], fleet.x[:, 1] = 1, DATA
         fleet.run()
         print(f"NumPy: memory of shape {memory.shape}, lane 41 has {memory[41, DATA]}")
         if fleet.device.id == "cpu":
-            registers = np.from_dlpack(fleet.x)  # (lanes, 31) uint64, where the registers are
+            registers = np.from_dlpack(fleet.x)  # (lanes, 31) uint64, the registers themselves
             registers[7, 0] = 1000
             print(f"NumPy: registers of shape {registers.shape}, the fleet says {fleet.x[7, 0]}")
 
 
 def on_the_device(library: str) -> None:
-    """On a GPU these arrays are CUDA arrays, and nothing goes over the bus."""
+    """On a GPU these arrays are CUDA arrays; no data is copied to the host."""
     try:
         arrays = importlib.import_module(library)
     except ImportError:
@@ -51,12 +51,12 @@ def on_the_device(library: str) -> None:
             print("cupy: takes arrays of a GPU, and this fleet is on the CPU")
             return
         memory = arrays.from_dlpack(fleet.memory)
-        registers = arrays.from_dlpack(fleet.x).view(arrays.int64)  # int64: PyTorch does little with uint64
+        registers = arrays.from_dlpack(fleet.x).view(arrays.int64)  # PyTorch has few operations on uint64
         memory[:, DATA] = 5
         registers[:, 0] = 1
         registers[:, 1] = DATA
         if library == "torch" and memory.is_cuda:
-            arrays.cuda.synchronize()  # our own stream is done before the guest runs
+            arrays.cuda.synchronize()  # the library's stream must be done before the guest runs
         elif library == "cupy":
             arrays.cuda.get_current_stream().synchronize()
         fleet.run()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API of the earlier systems: their scripts need another import and nothing more.
+"""The API of the systems that myriarm grew out of: their scripts need only another import.
 
 python examples/python/kvrm.py [DEVICE]
 """
@@ -44,7 +44,7 @@ def main() -> None:
     cpu = prepared(AsyncMetalCPU(device=DEVICE))
     cpu.start(3_000_000)
     while cpu.is_running():
-        time.sleep(0.001)  # whatever else there is to do
+        time.sleep(0.001)  # other work
     print(f"async: {cpu.poll().cycles_executed} cycles seen, {cpu.wait().cycles_executed} done")
 
 

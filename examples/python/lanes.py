@@ -32,7 +32,7 @@ CODE = struct.pack(
 def main() -> None:
     program = myriarm.Program.raw(CODE, memory=4096)
     with myriarm.Fleet(program, lanes=LANES, device=DEVICE) as fleet:
-        fleet.x[:, 0] = np.arange(1, LANES + 1)  # each lane its own input: x0
+        fleet.x[:, 0] = np.arange(1, LANES + 1)  # the input of each lane, in x0
         result = fleet.run()
         steps = fleet.x[:, 1]  # a NumPy array of uint64
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small fuzzer: the program's set-up runs once, and every input starts from a snapshot behind it.
+"""A small fuzzer: the program's set-up runs once, and every input starts from a snapshot taken after it.
 
 The program reads a length, a check byte and that many bytes, and copies them into a buffer of 64 bytes at the
 end of its memory. It never compares the length with 64.

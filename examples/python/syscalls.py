@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tiny operating system in Python: it serves the system calls of all lanes together, one call a batch.
+"""A tiny operating system in Python: one call of it serves the system calls of all lanes of a batch.
 
 python examples/python/syscalls.py [DEVICE]
 """
@@ -13,7 +13,7 @@ from myriarm import SyscallAction
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else "auto"
 LANES = 1000
-ASK, TELL, WRITE, EXIT = 1, 2, 3, 4  # numbers of our system calls, in x8
+ASK, TELL, WRITE, EXIT = 1, 2, 3, 4  # the numbers of its system calls, in x8
 
 CODE = (
     struct.pack(
@@ -42,7 +42,7 @@ class System:
         self.output = [b""] * LANES
 
     def serve(self, batch: myriarm.SyscallBatch) -> None:
-        """Element i of every array is the same lane. What is not said: x0 stays, and the lane goes on."""
+        """Element i of each array belongs to the same lane. By default a lane keeps x0 and goes on."""
         self.calls += 1
         ask, tell, write, leave = (batch.numbers == call for call in (ASK, TELL, WRITE, EXIT))
         batch.results[ask] = batch.lanes[ask] + 1
@@ -50,7 +50,7 @@ class System:
         for i in np.flatnonzero(write):
             address, size = (int(word) for word in batch.arguments[i, :2])
             lane = int(batch.lanes[i])
-            # A guest may ask for anything: what is not mapped read() refuses, and the guest gets -14, EFAULT.
+            # If the guest's address is not mapped, read() raises, and the guest gets -14 (EFAULT).
             try:
                 self.output[lane] += batch.fleet.read(address, size, lane)[0].tobytes()
                 batch.results[i] = size

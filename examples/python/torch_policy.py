@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ARM64 programs as environments of a small PyTorch model: a system call observes, its result acts.
+"""ARM64 programs as environments of a PyTorch model: a system call observes, and its result is the action.
 
-Each lane is at x0 of a line, wants to be at x1, asks, and goes by the answer less one. All lanes that ask are
-one batch of the model. Without PyTorch a rule takes its place.
+Each lane is at place x0 of a line and has to reach x1. It asks with a system call, and moves by the answer
+minus one. All lanes that ask at once are one batch of the model. Without PyTorch a rule replaces the model.
 
 python examples/python/torch_policy.py [DEVICE]
 """
@@ -30,7 +30,7 @@ CODE = struct.pack(
     0xAA1303E0,  #       mov  x0, x19
     0xAA1403E1,  #       mov  x1, x20
     0xD2800028,  #       mov  x8, #1
-    0xD4000001,  #       svc  #0              what now?
+    0xD4000001,  #       svc  #0              asks for the next move
     0x8B000273,  #       add  x19, x19, x0
     0xD1000673,  #       sub  x19, x19, #1
     0x910006B5,  #       add  x21, x21, #1
@@ -43,13 +43,13 @@ def rule(seen: np.ndarray) -> np.ndarray:
     return 1 + np.sign(seen[:, 1] - seen[:, 0]).astype(np.int64)
 
 
-def trained_model():  # (place, goal) to 0, 1 or 2, learnt from examples
+def trained_model():  # maps (place, goal) to 0, 1 or 2; trained on examples
     torch.manual_seed(1)
     model = torch.nn.Linear(2, 3)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     for _ in range(300):
         places = torch.randint(-REACH, REACH + 1, (256, 2)).float()
-        places = places[places[:, 0] != places[:, 1]]  # who has arrived does not ask
+        places = places[places[:, 0] != places[:, 1]]  # a lane that has arrived does not ask
         wanted = torch.from_numpy(rule(places.numpy()))
         loss = torch.nn.functional.cross_entropy(model(places / REACH), wanted)
         optimizer.zero_grad()

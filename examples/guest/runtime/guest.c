@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runtime of guest.h. Compile it with -ffreestanding and -fno-tree-loop-distribute-patterns, or the compiler
-// turns memcpy into a call of memcpy.
+// turns the loop in memcpy into a call of memcpy.
 #include "guest.h"
 
 int main(int argc, char** argv);
@@ -201,7 +201,7 @@ int strcmp(const char* a, const char* b) {
   return (uint8_t)*a - (uint8_t)*b;
 }
 
-// The heap. Free blocks are a list by rising address; size counts the header.
+// The heap. Free blocks are a list in rising order of address; `size` includes the header.
 typedef struct Block {
   size_t size;
   struct Block* next;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tiny runtime for static Linux guests built with -mgeneral-regs-only: system calls, output, memory and strings.
-// It stands in for a C library, because glibc uses vector registers from its first instruction on. A program has a
-// usual main(); its standard output is buffered until it is full, flush() is called, or the program ends.
+// It replaces a C library, because glibc uses vector registers from its start-up on. A program has an ordinary main().
+// Its standard output is buffered until the buffer is full, flush() is called, or the program ends.
 #pragma once
 
 #include <stdarg.h>
@@ -9,16 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Start-up: what the kernel gave. All are valid from main() on.
+// What the kernel passed to the program. Valid from main() on.
 extern char** environ;
 /// Value of an environment variable, or NULL.
 const char* getenv(const char* name);
 /// Value of an entry of the auxiliary vector, or 0.
 uint64_t auxiliary(uint64_t type);
-/// argv[index] as a number if it is there; else, for index 1, MYRIARM_LANE; else `otherwise`.
+/// argv[index] as a number; if it is missing, MYRIARM_LANE for index 1, and `otherwise` for other indices.
 uint64_t argument(int argc, char** argv, int index, uint64_t otherwise);
 
-// System calls: the kernel's result, negative errno included.
+// System calls return the kernel's result, which is -errno after an error.
 // clang-format off
 enum {
   kSysRead = 63, kSysWrite = 64, kSysWritev = 66, kSysExit = 93, kSysExitGroup = 94, kSysClockGettime = 113,
@@ -28,7 +28,7 @@ enum {
 long system_call(long number, long a, long b, long c);
 long write(int file, const void* bytes, size_t size);
 long read(int file, void* bytes, size_t size);
-/// Ends the program after a flush.
+/// Flushes the output and ends the program.
 void __attribute__((noreturn)) exit(int status);
 /// Nanoseconds of CLOCK_MONOTONIC.
 uint64_t nanoseconds(void);
@@ -49,12 +49,12 @@ int strcmp(const char* a, const char* b);
 /// A decimal number at the start of text; 0 if there is none.
 uint64_t parse_number(const char* text);
 
-// A heap over brk: first fit, free neighbours are joined. malloc returns NULL when brk refuses.
+// A first-fit heap on brk that joins free neighbours. malloc returns NULL when brk fails.
 void* malloc(size_t size);
 void* realloc(void* block, size_t size);
 void free(void* block);
 
-/// Reads standard input to its end into a heap block that is closed with a zero byte.
+/// Reads standard input to its end into a heap block, and appends a zero byte.
 char* read_all(size_t* size);
 
 /// A small generator of random numbers: the same seed gives the same numbers everywhere.
@@ -68,7 +68,7 @@ static inline uint64_t next_random(Random* random) {
   return z ^ z >> 31;
 }
 
-/// Bits that are set. (__builtin_popcountl would call libgcc, because the processor counts in a vector register.)
+/// The number of set bits. (__builtin_popcountl would call libgcc, because AArch64 counts bits in vector registers.)
 static inline uint32_t count_ones(uint64_t bits) {
   uint32_t count = 0;
   for (; bits; bits &= bits - 1) count++;

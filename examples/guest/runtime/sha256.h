@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 in plain C, for guests. The constants are computed (roots of the first primes), which makes a good test of
-// wide multiplication too.
+// SHA-256 in plain C, for guests. The constants, which come from roots of the first primes, are computed, because that
+// also tests wide multiplication.
 #pragma once
 
 #include "guest.h"
@@ -13,7 +13,7 @@ typedef struct {
 
 static uint32_t sha256_start[8], sha256_round[64];
 
-/// floor(fractional part of the square (power 2) or cube (power 3) root of n, times 2^32).
+/// The first 32 bits of the fractional part of the square root (power 2) or cube root (power 3) of n.
 static inline uint32_t fractional_root(uint32_t n, int power) {
   uint64_t root = 0;
   for (int bit = 34; bit >= 0; bit--) {
@@ -29,7 +29,7 @@ static inline uint32_t fractional_root(uint32_t n, int power) {
   return (uint32_t)root;
 }
 
-/// Must be called once before the others.
+/// Computes the constants; to be called once, before the other functions.
 static inline void sha256_tables(void) {
   int count = 0;
   for (uint32_t n = 2; count < 64; n++) {

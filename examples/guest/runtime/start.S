@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entry of a freestanding Linux guest: the kernel's first stack (argc, argv, envp, auxv) goes to guest_start.
+// Entry point of a freestanding Linux guest: passes the initial stack (argc, argv, envp, auxv) to guest_start.
     .text
     .globl _start
     .type _start, %function
