@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoded instruction: what the decoder leaves and the semantics read. 16 bytes, so that one
-// vector load fetches it on a GPU and four fit a cache line on a CPU.
+// A decoded instruction: the decoder writes it, the semantics read it. It has 16 bytes, so that a GPU fetches it with
+// one vector load and a cache line of a CPU holds four.
 #pragma once
 
 #include "core/portable.h"
 
 namespace myriarm {
 
-/// Register slots. The decoder turns the architecture's number 31 into the slot that the instruction
-/// means by it, so that no engine asks again: SP, the zero register as a source, or a discarded result.
+/// Register slots. Register number 31 means different things in different instructions; the decoder replaces it by the
+/// slot that is meant, so that engines need no test: SP, the zero register as a source, or a discarded result.
 enum Slot : u8 {
   kSlotLR = 30,
   kSlotSP = 31,
-  kSlotZero = 32,     // reads as 0, is never written
-  kSlotDiscard = 33,  // is written, is never read
+  kSlotZero = 32,     // reads as 0; never written
+  kSlotDiscard = 33,  // written; never read
   kSlotCount = 34,
 };
 
@@ -22,8 +22,8 @@ enum Slot : u8 {
 /// `imm` is the immediate as the operation uses it: scaled, sign-extended, a bitmask expanded. An instruction
 /// that needs two numbers uses `offset` and `aux` in its place; its decode form says what they hold.
 struct Operands {
-  u16 kind;  // what the engine dispatches on: a row, or what the engine made of one
-  u16 row;   // row of the instruction table; kRowUndefined for no instruction
+  u16 kind;  // what the engine dispatches on: a row, or a specialisation that the engine has chosen
+  u16 row;   // row of the instruction table; kRowUndefined for a word that is no instruction
   u8 rd, rn, rm, ra;
   union {
     u64 imm;
@@ -35,11 +35,11 @@ struct Operands {
 };
 static_assert(sizeof(Operands) == 16, "one vector load");
 
-/// What an instruction asks of the engine that ran it.
+/// What the engine has to do after an instruction.
 enum class Outcome : u8 {
   next,    // retired; continue at pc + 4
-  branch,  // retired; continue where the engine's branch function was told
-  stop,    // not continuing: a stop was recorded, or memory was not accessible (the instruction has not retired)
+  branch,  // retired; continue at the address that was passed to the engine's branch function
+  stop,    // a stop was recorded, or an access was refused and the instruction has not retired
 };
 
 }  // namespace myriarm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All semantics, for the files that make an engine from the instruction table.
+// Includes all semantics, for files that build an engine from the instruction table.
 #pragma once
 
 #include "core/crypto/aes.h"
@@ -44,7 +44,7 @@
 
 namespace myriarm {
 
-/// The semantics of a row that is known and not written yet.
+/// The semantics of a row that is in the table but not implemented.
 template <class Cpu>
 MYR_FN Outcome todo(Cpu& cpu, const Operands&) {
   return cpu.undefined();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AES: a round of encryption or decryption in two instructions, AESE and AESMC or AESD and AESIMC. FIPS 197 has the
-// names; the state is 16 bytes, column by column.
+// AES: a round of encryption takes two instructions, AESE and AESMC, and a round of decryption AESD and AESIMC. The
+// names are those of FIPS 197; the state is 16 bytes, column by column.
 #pragma once
 
 #include "core/cpu.h"
@@ -46,7 +46,7 @@ MYR_TABLE u8 kAesInverseSubstitution[256] = {
 };
 // clang-format on
 
-/// A column of ShiftRows and SubBytes, or of their inverses. Row r comes from the column that is r further (before).
+/// One column after ShiftRows and SubBytes, or their inverses. Row r comes from the column r places after (before) it.
 template <bool kInverse>
 MYR_FN u32 aes_column(u64 low, u64 high, u32 column) {
   u32 result = 0;
@@ -67,15 +67,15 @@ MYR_FN Outcome aes_round(Cpu& cpu, const Operands& o) {
   return Outcome::next;
 }
 
-/// Each byte times x in the field of AES.
+/// Multiplies each byte by x in the field of AES.
 MYR_FN u64 aes_double(u64 bytes) {
   return (bytes & 0x7F7F7F7F7F7F7F7Fu) << 1 ^ (bytes >> 7 & 0x0101010101010101u) * 0x1B;
 }
-/// Each column with row r + 1 in place of row r.
+/// Moves row r + 1 of each column to row r.
 MYR_FN u64 aes_next_row(u64 columns) {
   return (columns >> 8 & 0x00FFFFFF00FFFFFFu) | (columns << 24 & 0xFF000000FF000000u);
 }
-/// Two columns of MixColumns, or of its inverse, which is MixColumns after a multiplication with 4x^2 + 5.
+/// MixColumns of two columns, or its inverse, which is MixColumns after a multiplication by 4x^2 + 5.
 template <bool kInverse>
 MYR_FN u64 aes_mix(u64 columns) {
   if (kInverse) columns ^= aes_double(aes_double(columns ^ aes_next_row(aes_next_row(columns))));

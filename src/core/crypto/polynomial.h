@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PMULL and PMULL2: products of two polynomials over {0, 1} of 64 bits each. Those of bytes are
-// with the other widening multiplications, in core/simd/three_different.h.
+// PMULL and PMULL2 of doublewords: products of two 64-bit polynomials over {0, 1}. Products of bytes are with the other
+// widening multiplications, in core/simd/three_different.h.
 #pragma once
 
 #include "core/simd/vector.h"

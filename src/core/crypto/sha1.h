@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-1: four rounds an instruction, and the message schedule.
+// SHA-1: instructions for four rounds, and for the message schedule.
 #pragma once
 
 #include "core/crypto/words.h"

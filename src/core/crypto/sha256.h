@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256: four rounds an instruction, and the message schedule.
+// SHA-256: instructions for four rounds, and for the message schedule.
 #pragma once
 
 #include "core/crypto/words.h"
 
 namespace myriarm {
 
-/// SHA256H, which gives a to d of the standard, and with kSecond SHA256H2, which gives e to h.
+/// SHA256H, which computes a to d of the standard, and with kSecond SHA256H2, which computes e to h.
 template <bool kSecond, class Cpu>
 MYR_FN Outcome sha256_rounds(Cpu& cpu, const Operands& o) {
   Words d = read_words(cpu, o.rd), n = read_words(cpu, o.rn), schedule = read_words(cpu, o.rm);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-3: EOR3, BCAX, RAX1 and XAR, each on both doublewords alike.
+// SHA-3: EOR3, BCAX, RAX1 and XAR, which treat both doublewords alike.
 #pragma once
 
 #include "core/crypto/words.h"

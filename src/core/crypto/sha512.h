@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-512: two rounds in two instructions, and the message schedule.
+// SHA-512: two instructions for two rounds, and two for the message schedule.
 #pragma once
 
 #include "core/crypto/words.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SM3: rounds and the message expansion.
+// SM3: instructions for the rounds and the message expansion.
 #pragma once
 
 #include "core/crypto/words.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SM4: four rounds of the cipher, and of its key schedule.
+// SM4: instructions for four rounds of the cipher and of its key schedule.
 #pragma once
 
 #include "core/crypto/words.h"
@@ -32,7 +32,7 @@ MYR_FN u32 sm4_substitute(u32 x) {
          (u32)kSm4Substitution[x >> 16 & 0xFF] << 16 | (u32)kSm4Substitution[x >> 24] << 24;
 }
 
-/// SM4E: rd is the state, rn has the round keys. With kKey SM4EKEY: rn is the state, rm has the constants.
+/// SM4E: rd is the state, rn has the round keys. With kKey, SM4EKEY: rn is the state, rm has the constants.
 template <bool kKey, class Cpu>
 MYR_FN Outcome sm4_rounds(Cpu& cpu, const Operands& o) {
   Words x = read_words(cpu, kKey ? o.rn : o.rd), keys = read_words(cpu, kKey ? o.rm : o.rn);

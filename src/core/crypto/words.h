@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 128-bit registers as four words, and rotations: what the hash functions and SM4 are made of.
+// 128-bit registers as four words, and rotations, for the hash functions and SM4.
 #pragma once
 
 #include "core/cpu.h"
@@ -28,7 +28,7 @@ MYR_FN u32 rotate_right32(u32 x, u32 amount) { return x >> amount | x << (32 - a
 /// 0 <= amount < 64.
 MYR_FN u64 rotate_right64(u64 x, u32 amount) { return x >> amount | x << ((64 - amount) & 63); }
 
-// Of the manual, for words and doublewords.
+// Functions of the manual, for words and doublewords.
 template <class T>
 MYR_FN T sha_choose(T x, T y, T z) {
   return ((y ^ z) & x) ^ z;

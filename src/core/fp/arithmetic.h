@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sign operations, addition, multiplication, and the larger and the smaller of two numbers.
+// Sign operations, addition, multiplication, maximum and minimum.
 #pragma once
 
 #include "core/fp/round.h"
@@ -15,7 +15,7 @@ MYR_FN u64 FPAbs(u64 op) {
   return op & ~FpFormat<N>::kSign;
 }
 
-/// op1 + op2, or op1 - op2: a NaN is never negated.
+/// op1 + op2, or op1 - op2. The sign of a NaN operand is not changed.
 template <int N, bool kSubtract>
 MYR_OUTLINE u64 add_or_subtract(u64 op1, u64 op2, FpContext& ctx) {
   FPRounding rounding = FPRoundingMode(ctx);
@@ -37,8 +37,9 @@ MYR_OUTLINE u64 add_or_subtract(u64 op1, u64 op2, FpContext& ctx) {
     a = b;
     b = other;
   }
-  // One bit is left free for the carry. At least ten bits lie below the 53 of the larger one: if the smaller one
-  // loses more than that, the difference has at most one leading zero, and the sticky bit stays below the rest.
+  // One bit is left free for the carry. The larger fraction has at least ten zero bits below its 53 bits. If the
+  // smaller one is shifted by more than that, the difference has at most one leading zero, and the sticky bit stays
+  // below the bits that are kept.
   u64 larger = a.fraction >> 1, smaller = shift_right_sticky(b.fraction >> 1, (u32)(a.exponent - b.exponent));
   u64 sum = a.sign == b.sign ? larger + smaller : larger - smaller;
   if (sum == 0) return zero_sum<N>(rounding);
@@ -53,7 +54,7 @@ MYR_FN u64 FPSub(u64 op1, u64 op2, FpContext& ctx) {
   return add_or_subtract<N, true>(op1, op2, ctx);
 }
 
-/// FPMul(), and FPMulX(), which takes zero times infinity as 2.
+/// FPMul(), and with kExtended FPMulX(), where zero times infinity is 2.
 template <int N, bool kExtended>
 MYR_OUTLINE u64 multiply_numbers(u64 op1, u64 op2, FpContext& ctx) {
   FpNumber a = FPUnpack<N>(op1, ctx), b = FPUnpack<N>(op2, ctx);
@@ -81,11 +82,11 @@ MYR_FN u64 FPMulX(u64 op1, u64 op2, FpContext& ctx) {
   return multiply_numbers<N, true>(op1, op2, ctx);
 }
 
-/// -1, 0 or 1 as a is less than, equal to or greater than b; neither is a NaN.
+/// -1, 0 or 1 if a is less than, equal to or greater than b. Neither is a NaN.
 MYR_FN int compare_numbers(const FpNumber& a, const FpNumber& b) {
   bool zero1 = a.type == FPType::zero, zero2 = b.type == FPType::zero;
   if (zero1 && zero2) return 0;
-  // A zero has the sign of neither.
+  // If one is zero, the sign of the other decides.
   if (zero1) return b.sign ? 1 : -1;
   if (zero2 || a.sign != b.sign) return a.sign ? -1 : 1;
   bool infinite1 = a.type == FPType::infinity, infinite2 = b.type == FPType::infinity;
@@ -100,7 +101,7 @@ MYR_FN int compare_numbers(const FpNumber& a, const FpNumber& b) {
   return a.sign ? -magnitude : magnitude;
 }
 
-/// FPMax(), FPMin(); and FPMaxNum(), FPMinNum(), which give the number if the other operand is a quiet NaN.
+/// FPMax(), FPMin(); with kNumber FPMaxNum(), FPMinNum(), which return the number if the other operand is a quiet NaN.
 template <int N, bool kMin, bool kNumber>
 MYR_OUTLINE u64 larger_or_smaller(u64 op1, u64 op2, FpContext& ctx) {
   FpNumber a = FPUnpack<N>(op1, ctx), b = FPUnpack<N>(op2, ctx);

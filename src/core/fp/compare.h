@@ -6,7 +6,7 @@
 
 namespace myriarm {
 
-/// The flags of FCMP, and with signal_nans those of FCMPE.
+/// The flags that FCMP sets, or with signal_nans FCMPE.
 template <int N>
 MYR_OUTLINE Flags FPCompare(u64 op1, u64 op2, bool signal_nans, FpContext& ctx) {
   FpNumber a = FPUnpack<N>(op1, ctx), b = FPUnpack<N>(op2, ctx);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a floating-point operation is told and what it leaves behind: FPCR, and the cumulative exception bits of
-// FPSR. All of core/fp but native.h is integer arithmetic on the bits of numbers; no floating point of the machine
-// underneath is used. Functions carry the names of the manual's pseudocode; N is the number's width: 16, 32 or 64 bits.
+// The input and output of floating-point operations besides numbers: FPCR, and the cumulative exception bits of FPSR.
+// Except for native.h, core/fp computes with integer arithmetic on the bits of numbers and uses no floating point of
+// the host. Functions have the names of the manual's pseudocode; N is the width of a number: 16, 32 or 64 bits.
 #pragma once
 
 #include "core/cpu.h"
@@ -16,7 +16,7 @@ enum FPExc : u32 {
   FPExc_Underflow = 8,
   FPExc_Inexact = 16,
   FPExc_InputDenorm = 128,
-  FPExc_Saturation = 1u << 27,  // QC, of AdvSIMD
+  FPExc_Saturation = 1u << 27,  // QC, set by saturating AdvSIMD instructions
 };
 
 /// Bits of FPCR. RMode is bits 23:22.
@@ -30,8 +30,8 @@ enum FpcrBit : u32 {
 /// The first four are the values of FPCR.RMode.
 enum class FPRounding : u8 { tie_even, pos_inf, neg_inf, zero, tie_away, odd };
 
-/// Made once an instruction. exceptions: the bits of FPSR that were raised so far. Functions called with this are the
-/// reference; core/fp/native.h has overrides for a context of its own.
+/// Made once for each instruction. exceptions: the FPSR bits raised so far. Functions called with this type are the
+/// reference; core/fp/native.h has overrides for another type of context.
 struct FpContext {
   u32 fpcr;
   u32 exceptions;
@@ -39,7 +39,7 @@ struct FpContext {
 
 MYR_FN FPRounding FPRoundingMode(const FpContext& ctx) { return (FPRounding)(ctx.fpcr >> 22 & 3); }
 
-/// Traps are not implemented, so that an exception is a bit in FPSR.
+/// Traps are not implemented, so an exception only sets a bit of FPSR.
 MYR_FN void FPProcessException(FpContext& ctx, u32 exception) { ctx.exceptions |= exception; }
 
 MYR_FN void fp_begin(FpContext& ctx, u64 fpcr, u64) {
@@ -59,7 +59,7 @@ struct FpOf<Cpu> {
 };
 }  // namespace detail
 
-/// The context that the engine has chosen: with overrides, or the reference.
+/// A context of the type that the engine has chosen: with overrides, or the reference.
 template <class Cpu>
 MYR_FN typename detail::FpOf<Cpu>::type fp_context(Cpu& cpu) {
   typename detail::FpOf<Cpu>::type ctx;
@@ -67,8 +67,8 @@ MYR_FN typename detail::FpOf<Cpu>::type fp_context(Cpu& cpu) {
   return ctx;
 }
 
-/// Leaves the exceptions in FPSR, before any result is written. False: the instruction is to change nothing, and the
-/// engine runs it again without overrides.
+/// Adds the exceptions to FPSR, before any result is written. Returns false if an override did not apply: then the
+/// instruction changes nothing, and the engine runs it again without overrides.
 template <class Cpu>
 MYR_FN bool fp_finish(Cpu& cpu, const FpContext& ctx) {
   if (ctx.exceptions != 0) cpu.set_system(SystemField::fpsr, cpu.system(SystemField::fpsr) | ctx.exceptions);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounding to integers, and conversions: between formats, to and from integers and fixed-point numbers.
+// Rounding to integers, and conversions between formats and to and from integers and fixed-point numbers.
 #pragma once
 
 #include "core/fp/convert_nan.h"
@@ -7,8 +7,8 @@
 
 namespace myriarm {
 
-/// The magnitude fraction * 2^(exponent - 63), exponent at most 63, as an integer. error: what was rounded, in units of
-/// 2^-64, and not 0 if anything was.
+/// Rounds the magnitude fraction * 2^(exponent - 63), exponent at most 63, to an integer. error: the part that was
+/// dropped, in units of 2^-64; never 0 if something was.
 MYR_FN u64 round_to_integer(bool sign, i32 exponent, u64 fraction, FPRounding rounding, u64& error) {
   u64 integer;
   if (exponent < 0) {
@@ -21,7 +21,7 @@ MYR_FN u64 round_to_integer(bool sign, i32 exponent, u64 fraction, FPRounding ro
   return integer + rounds_up(rounding, sign, (integer & 1) != 0, error);
 }
 
-/// exact: raise Inexact where the value changes.
+/// exact: raises Inexact if the value changes.
 template <int N>
 MYR_OUTLINE u64 FPRoundInt(u64 op, FPRounding rounding, bool exact, FpContext& ctx) {
   FpNumber a = FPUnpack<N>(op, ctx);
@@ -35,7 +35,7 @@ MYR_OUTLINE u64 FPRoundInt(u64 op, FPRounding rounding, bool exact, FpContext& c
   return FPRound<N>(a.sign, 63, integer, ctx, FPRounding::zero);
 }
 
-/// op * 2^fbits as an integer of M bits, saturated.
+/// Converts op * 2^fbits to an integer of M bits, with saturation.
 template <int N, int M>
 MYR_OUTLINE u64 FPToFixed(u64 op, u32 fbits, bool is_unsigned, FPRounding rounding, FpContext& ctx) {
   constexpr u64 kMax = ~(u64)0 >> (64 - M);
@@ -62,7 +62,7 @@ MYR_OUTLINE u64 FPToFixed(u64 op, u32 fbits, bool is_unsigned, FPRounding roundi
   return (a.sign ? 0 - integer : integer) & kMax;
 }
 
-/// An integer of M bits, divided by 2^fbits.
+/// Converts an integer of M bits, divided by 2^fbits, to a number.
 template <int M, int N>
 MYR_OUTLINE u64 FixedToFP(u64 op, u32 fbits, bool is_unsigned, FPRounding rounding, FpContext& ctx) {
   u64 integer = M == 64 ? op : is_unsigned ? op & (~(u64)0 >> (64 - M)) : (u64)((i64)(op << (64 - M)) >> (64 - M));
@@ -71,7 +71,7 @@ MYR_OUTLINE u64 FixedToFP(u64 op, u32 fbits, bool is_unsigned, FPRounding roundi
   return FPRound<N>(sign, 63 - (i32)fbits, sign ? 0 - integer : integer, ctx, rounding);
 }
 
-/// An N-bit number in M bits.
+/// Converts an N-bit number to M bits.
 template <int N, int M>
 MYR_OUTLINE u64 FPConvert(u64 op, FPRounding rounding, FpContext& ctx) {
   FpNumber a = FPUnpackCV<N>(op, ctx);
@@ -90,7 +90,7 @@ MYR_OUTLINE u64 FPConvert(u64 op, FPRounding rounding, FpContext& ctx) {
   return FPRoundCV<M>(a.sign, a.exponent, a.fraction, ctx, rounding);
 }
 
-/// JavaScript's conversion to a 32-bit integer: modulo 2^32. z: whether the value was such an integer, and not -0.
+/// JavaScript's conversion to a 32-bit integer, modulo 2^32. z: whether op was exactly a 32-bit integer, and not -0.
 MYR_OUTLINE u32 FPToFixedJS(u64 op, FpContext& ctx, bool& z) {
   FpNumber a = FPUnpack<64>(op, ctx);
   z = false;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// NaNs in another format.
+// Conversion of NaNs between formats.
 #pragma once
 
 #include "core/fp/unpack.h"
 
 namespace myriarm {
 
-/// An N-bit NaN as a quiet M-bit one: what fits of its payload, from the top.
+/// Converts an N-bit NaN to a quiet M-bit NaN with as many upper bits of its payload as fit.
 template <int N, int M>
 MYR_FN u64 FPConvertNaN(u64 op) {
   u64 fraction = (op & FpFormat<N>::kFractionMask) << (63 - FpFormat<N>::kFractionBits);

@@ -6,8 +6,8 @@
 
 namespace myriarm {
 
-/// Quotient of high:low by divisor, and its remainder. high is less than divisor, whose bit 63 is set. Schoolbook
-/// division in digits of 32 bits: a digit estimated from the divisor's upper half is at most two too large.
+/// Divides high:low by divisor. high is less than divisor, and bit 63 of divisor is set. Schoolbook division with
+/// 32-bit digits: a digit that is estimated from the divisor's upper half is at most two too large.
 MYR_FN u64 divide_wide(u64 high, u64 low, u64 divisor, u64& remainder) {
   u64 upper = divisor >> 32, lower = (u32)divisor;
   u64 quotient = 0;
@@ -64,7 +64,7 @@ MYR_OUTLINE u64 FPSqrt(u64 op, FpContext& ctx) {
     return FPDefaultNaN<N>();
   }
   if (a.type == FPType::infinity) return FPInfinity<N>(false);
-  // Digit by digit: the radicand is at least 1 and less than 4, with two bits before the point.
+  // Bit by bit. The radicand is at least 1 and less than 4, with two bits before the binary point.
   constexpr int kRootBits = FpFormat<N>::kFractionBits + 3;
   u64 radicand = (a.exponent & 1) ? a.fraction : a.fraction >> 1;
   u64 root = 0, rest = 0;

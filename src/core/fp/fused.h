@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiplication and addition with one rounding.
+// Multiply-add with a single rounding.
 #pragma once
 
 #include "core/fp/arithmetic.h"
@@ -7,7 +7,7 @@
 
 namespace myriarm {
 
-/// 128 bits: high:low * 2^(exponent - 127), bit 127 set, but for zero.
+/// A number with a 128-bit fraction: high:low * 2^(exponent - 127). Bit 127 is set unless the number is zero.
 struct WideNumber {
   bool sign;
   i32 exponent;
@@ -27,7 +27,7 @@ MYR_FN WideNumber multiply_exactly(const FpNumber& a, const FpNumber& b) {
   return p;
 }
 
-/// Shifts right, with what is shifted out gathered in the lowest bit.
+/// Shifts right; bits that are shifted out are ORed into the lowest bit.
 MYR_FN void shift_right_sticky(WideNumber& a, u32 count) {
   if (count > 63) {
     a.low = a.high | (a.low != 0);
@@ -40,7 +40,7 @@ MYR_FN void shift_right_sticky(WideNumber& a, u32 count) {
   }
 }
 
-/// a + b, rounded to N bits. halve: half of that.
+/// a + b rounded to N bits; with halve, (a + b) / 2.
 template <int N>
 MYR_FN u64 add_wide(WideNumber a, WideNumber b, bool halve, FpContext& ctx) {
   FPRounding rounding = FPRoundingMode(ctx);
@@ -50,7 +50,7 @@ MYR_FN u64 add_wide(WideNumber a, WideNumber b, bool halve, FpContext& ctx) {
     a = b;
     b = other;
   }
-  // The lowest 22 bits of both are zero, one of which makes room for the carry.
+  // The lowest 22 bits of both are zero, so shifting by one for the carry loses nothing.
   shift_right_sticky(b, (u32)(a.exponent - b.exponent) + 1);
   shift_right_sticky(a, 1);
   u64 low, high;
@@ -76,8 +76,8 @@ MYR_FN u64 add_wide(WideNumber a, WideNumber b, bool halve, FpContext& ctx) {
   return FPRound<N>(a.sign, exponent - (i32)shift, high | (low != 0), ctx, rounding);
 }
 
-/// If an operand is a NaN, sets the result and returns true: signalling ones come first, then the first of the quiet.
-/// N bits in the first operand and the result, M in the others.
+/// If an operand is a NaN, sets the result and returns true. The first signalling NaN wins, else the first quiet one.
+/// The first operand and the result have N bits, the others M.
 template <int N, int M>
 MYR_FN bool FPProcessNaNs3(FPType type1, FPType type2, FPType type3, u64 op1, u64 op2, u64 op3, FpContext& ctx,
                            u64& result) {
@@ -94,7 +94,7 @@ MYR_FN bool FPProcessNaNs3(FPType type1, FPType type2, FPType type3, u64 op1, u6
   return true;
 }
 
-/// addend + op1 * op2. M is the width of op1 and op2: less than N is FPMulAddH().
+/// addend + op1 * op2. M is the width of op1 and op2; if it is less than N, this is FPMulAddH().
 template <int N, int M = N>
 MYR_OUTLINE u64 FPMulAdd(u64 addend, u64 op1, u64 op2, FpContext& ctx) {
   FpNumber a = FPUnpack<N>(addend, ctx), x = FPUnpack<M>(op1, ctx), y = FPUnpack<M>(op2, ctx);
@@ -121,10 +121,10 @@ MYR_OUTLINE u64 FPMulAdd(u64 addend, u64 op1, u64 op2, FpContext& ctx) {
   return add_wide<N>(widen(a), multiply_exactly(x, y), false, ctx);
 }
 
-/// FMLAL and its like: half-precision factors, a single-precision sum.
+/// FMLAL and similar: half-precision factors, a single-precision sum.
 MYR_FN u64 FPMulAddH(u64 addend, u64 op1, u64 op2, FpContext& ctx) { return FPMulAdd<32, 16>(addend, op1, op2, ctx); }
 
-/// The steps of Newton's iteration: 2 - op1 * op2, and (3 - op1 * op2) / 2.
+/// A step of Newton's iteration: 2 - op1 * op2, or with kSqrt (3 - op1 * op2) / 2.
 template <int N, bool kSqrt>
 MYR_OUTLINE u64 step_fused(u64 op1, u64 op2, FpContext& ctx) {
   op1 = FPNeg<N>(op1);

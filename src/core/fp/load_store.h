@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What loads and stores of SIMD&FP registers move: the transfer types for the addressing modes of
+// Loads and stores of SIMD&FP registers: the transfer types for the addressing modes of
 // core/integer/load_store.h. B, H, S, D and Q registers are 8 to 128 bits; loads clear the rest of the register.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace myriarm {
 
-/// The low kBits of a SIMD&FP register to memory.
+/// Stores the low kBits of a SIMD&FP register.
 template <int kBits>
 struct StoreFp {
   static constexpr u32 bytes = kBits / 8;
@@ -18,7 +18,7 @@ struct StoreFp {
   }
 };
 
-/// kBits of memory to a SIMD&FP register.
+/// Loads kBits into a SIMD&FP register.
 template <int kBits>
 struct LoadFp {
   static constexpr u32 bytes = kBits / 8;
@@ -38,7 +38,7 @@ struct LoadFp {
   }
 };
 
-/// The low kBits of rd and of ra to adjacent memory.
+/// Stores the low kBits of rd and of ra next to each other.
 template <int kBits>
 struct StoreFpPair {
   static constexpr u32 bytes = kBits / 4;
@@ -53,8 +53,8 @@ struct StoreFpPair {
   }
 };
 
-/// Adjacent memory to rd and ra. Where both are one register, ra's value stays, unlike that of general registers
-/// (docs/design/unpredictable.md).
+/// Loads two adjacent values into rd and ra. If both are the same register, it gets ra's value, unlike a general
+/// register (docs/design/unpredictable.md).
 template <int kBits>
 struct LoadFpPair {
   static constexpr u32 bytes = kBits / 4;

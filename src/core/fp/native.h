@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overrides of functions of this folder by the arithmetic of the machine underneath, chosen by the type of the
-// context. They are used only where result and exceptions are sure to be the reference's: docs/design/native-arithmetic.md
-// has the argument, tests/fp holds both against each other. No half precision: not every machine has it.
+// Overrides of this folder's functions that use the floating point of the host or GPU; the type of the context chooses
+// them. They apply only where result and exceptions are certain to be those of the reference.
+// docs/design/native-arithmetic.md has the argument, and tests/fp compares both. There are none for half precision,
+// which not every machine has.
 #pragma once
 
 #include "core/fp/compare.h"
@@ -11,13 +12,14 @@
 
 namespace myriarm {
 
-/// kGivesUp: where an override does not apply it sets `missed`, and the engine runs the instruction again elsewhere;
-/// otherwise it calls the reference. Functions without an override are the reference's.
+/// kGivesUp says what an override does where it does not apply: it sets `missed`, and the engine runs the instruction
+/// again with the reference; or it calls the reference itself. Functions without an override are those of the
+/// reference.
 template <bool kGivesUp>
 struct NativeFpContext : FpContext {
-  bool inexact;  // FPSR.IXC is set: to raise Inexact changes nothing
+  bool inexact;  // FPSR.IXC is set, so raising Inexact changes nothing
   bool nearest;  // the machine rounds as FPCR.RMode says
-  bool rounds;   // both
+  bool rounds;   // inexact and nearest
   bool missed;
 };
 
@@ -63,43 +65,43 @@ template <int N>
 MYR_FN bool is_zero_or_normal(u64 x) {
   return MYR_LIKELY(is_normal<N>(x)) || is_zero<N>(x);
 }
-/// At least twice the smallest normal number: a result that was rounded to this was normal before, too.
+/// Whether a result is at least twice the smallest normal number; then it was normal before rounding, too.
 template <int N>
 MYR_FN bool is_safely_normal(u64 x) {
   return biased_exponent<N>(x) - 2 < FpFormat<N>::kExponentMask - 2;
 }
 
-/// Whether overrides of what rounds are worth a try: for as long as IXC is not set, with a proof that the result is
-/// exact. Contexts that give up have none, so that the code they are for stays short.
+/// Whether overrides of operations that round can apply. While IXC is not set, that needs a proof that the result is
+/// exact. Contexts with kGivesUp do not try such proofs, to keep their code short.
 template <bool kGivesUp>
 MYR_FN bool may_apply(const NativeFpContext<kGivesUp>& ctx) {
   return MYR_LIKELY(ctx.rounds) || (!kGivesUp && ctx.nearest);
 }
 
-// The proofs: what is left of the true result is computed without error, and is zero. They may say no of an exact one.
+// The proofs compute the rounding error exactly and test whether it is zero. They may reject a result that is exact.
 
-/// Knuth's sum: the two parts that rounding took away from the operands.
+/// Whether result is exactly op1 + op2, by Knuth's two-sum: the sum minus each operand gives back the other.
 template <int N>
 MYR_FN bool sum_is_exact(u64 op1, u64 op2, u64 result) {
   auto a = number<N>(op1), b = number<N>(op2), sum = number<N>(result);
   auto b_taken = machine_add(sum, -a), a_taken = machine_add(sum, -b_taken);
   return a == a_taken && b == b_taken;
 }
-/// Whether op1 * op2 is product, a number that is not too small for the lowest bit of their exact product.
+/// Whether product is exactly op1 * op2. Rejects small products, where the lowest bit of the exact one may underflow.
 template <int N>
 MYR_FN bool product_is_exact(u64 op1, u64 op2, u64 product) {
   return machine_has_fma() && biased_exponent<N>(product) > FpFormat<N>::kFractionBits + 2 &&
          machine_fma(number<N>(op1), number<N>(op2), -number<N>(product)) == 0;
 }
 
-/// Whether an integer of M bits fits into the fraction of a number of N.
+/// Whether an integer of M bits fits into the fraction of an N-bit number.
 template <int M, int N>
 MYR_FN bool is_exact_integer(u64 integer, bool is_unsigned) {
   if (M == 32) integer = is_unsigned ? (u64)(u32)integer : (u64)(i64)(i32)(u32)integer;
   if (!is_unsigned && (i64)integer < 0) integer = 0 - integer;
   return integer <= (u64)2 << FpFormat<N>::kFractionBits;
 }
-/// Where the product is exact alone, and then the sum.
+/// Whether the product is exact by itself, and then the sum.
 template <int N>
 MYR_FN bool fused_is_exact(u64 addend, u64 op1, u64 op2, u64 result) {
   u64 product = bits(machine_multiply(number<N>(op1), number<N>(op2)));
@@ -108,14 +110,14 @@ MYR_FN bool fused_is_exact(u64 addend, u64 op1, u64 op2, u64 result) {
          sum_is_exact<N>(product, addend, result);
 }
 
-/// What an override that does not apply returns, if it is not to call the reference.
+/// For an override that does not apply and must not call the reference.
 template <bool kGivesUp>
 MYR_FN u64 give_up(NativeFpContext<kGivesUp>& ctx) {
   ctx.missed = true;
   return 0;
 }
 
-/// op1 + op2. A sum below the smallest normal number is exact, so that this number itself is no danger.
+/// op1 + op2. A sum below the smallest normal number is exact, so a result of exactly that number is safe.
 template <int N, bool kGivesUp>
 MYR_FN bool add(u64 op1, u64 op2, const NativeFpContext<kGivesUp>& ctx, u64& result) {
   result = bits(machine_add(number<N>(op1), number<N>(op2)));
@@ -135,7 +137,7 @@ MYR_FN u64 FPAdd(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
   if (kGivesUp) return native::give_up(ctx);
   return FPAdd<N>(op1, op2, (FpContext&)ctx);
 }
-/// A NaN would be negated, and is not taken.
+/// The negation would change the sign of a NaN, so NaNs are left to the reference.
 template <int N, bool kGivesUp>
 MYR_FN u64 FPSub(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
   u64 result;
@@ -180,7 +182,7 @@ MYR_FN u64 FPDiv(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
   return FPDiv<N>(op1, op2, (FpContext&)ctx);
 }
 
-/// The root of a normal number is far from the smallest.
+/// The root of a normal number is far above the smallest normal number.
 template <int N, bool kGivesUp>
 MYR_FN u64 FPSqrt(u64 op, NativeFpContext<kGivesUp>& ctx) {
   if constexpr (N != 16) {
@@ -205,7 +207,7 @@ MYR_FN u64 FPMulAdd(u64 addend, u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx
       if (MYR_LIKELY(is_safely_normal<N>(result))) {
         if (MYR_LIKELY(ctx.rounds) || fused_is_exact<N>(addend, op1, op2, result)) return result;
       }
-      // Of zeros alone: what the machine makes of their signs is what IEEE 754 says.
+      // Only zeros: the machine gives the result the sign that IEEE 754 requires.
       if (is_zero<N>(addend) && (is_zero<N>(op1) || is_zero<N>(op2))) return result;
     }
   }
@@ -243,7 +245,7 @@ MYR_FN u64 larger_or_smaller(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
   return larger_or_smaller<N, kMin, kNumber>(op1, op2, (FpContext&)ctx);
 }
 
-/// Between single and double precision. To double it is exact.
+/// Converts between single and double precision. The conversion to double is exact.
 template <int N, int M, bool kGivesUp>
 MYR_FN u64 FPConvert(u64 op, FPRounding rounding, NativeFpContext<kGivesUp>& ctx) {
   using namespace native;
@@ -263,7 +265,7 @@ MYR_FN u64 FPConvert(u64 op, FPRounding rounding, NativeFpContext<kGivesUp>& ctx
   return FPConvert<N, M>(op, rounding, (FpContext&)ctx);
 }
 
-/// To an integer, toward zero, of what is in its range.
+/// Converts to an integer, toward zero, if the value is in its range.
 template <int N, int M, bool kGivesUp>
 MYR_FN u64 FPToFixed(u64 op, u32 fbits, bool is_unsigned, FPRounding rounding, NativeFpContext<kGivesUp>& ctx) {
   if constexpr (N != 16) {
@@ -282,7 +284,7 @@ MYR_FN u64 FPToFixed(u64 op, u32 fbits, bool is_unsigned, FPRounding rounding, N
   return FPToFixed<N, M>(op, fbits, is_unsigned, rounding, (FpContext&)ctx);
 }
 
-/// From an integer. 32 bits fit into double precision.
+/// Converts from an integer. 32 bits fit into double precision.
 template <int M, int N, bool kGivesUp>
 MYR_FN u64 FixedToFP(u64 op, u32 fbits, bool is_unsigned, FPRounding rounding, NativeFpContext<kGivesUp>& ctx) {
   if constexpr (N != 16 && M != 16) {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a value to the bits of a number. Bits of a value that do not fit into 64 are "sticky": whether any of them is
-// set is all that rounding asks, and the lowest bit kept says so.
+// Rounds a value to the bits of a number. Of the bits that do not fit into 64, rounding needs only to know whether any
+// is set; the lowest bit that is kept says so (it is "sticky").
 #pragma once
 
 #include "core/fp/unpack.h"
 
 namespace myriarm {
 
-/// value >> count, with what is shifted out gathered in the lowest bit.
+/// value >> count; bits that are shifted out are ORed into the lowest bit.
 MYR_FN u64 shift_right_sticky(u64 value, u32 count) {
   if (count == 0) return value;
   if (count > 63) return value != 0;
   return value >> count | (value << (64 - count) != 0);
 }
 
-/// True if a magnitude is rounded away from zero. error: what is left of it below its lowest bit, in units of 2^-64 of
-/// that bit; odd: that bit.
+/// Whether a magnitude is rounded away from zero. odd: its lowest bit; error: the part below that bit, in units of
+/// 2^-64 of it.
 MYR_FN bool rounds_up(FPRounding rounding, bool sign, bool odd, u64 error) {
   constexpr u64 kHalf = (u64)1 << 63;
   switch (rounding) {
@@ -28,7 +28,7 @@ MYR_FN bool rounds_up(FPRounding rounding, bool sign, bool odd, u64 error) {
   }
 }
 
-/// What a magnitude that is too large becomes.
+/// Whether a magnitude that is too large becomes infinity; else it becomes the largest number.
 MYR_FN bool overflows_to_infinity(FPRounding rounding, bool sign) {
   switch (rounding) {
     case FPRounding::tie_even:
@@ -58,7 +58,7 @@ MYR_FN u64 FPRoundBase(bool sign, i32 exponent, u64 fraction, FpContext& ctx, FP
   // Tininess is detected before rounding.
   if (biased == 0 && error != 0) FPProcessException(ctx, FPExc_Underflow);
   bool up = rounds_up(rounding, sign, (result & 1) != 0, error);
-  // The leading bit of a normal number counts up the exponent, and so does a carry out of the fraction.
+  // The leading bit of a normal number adds one to the exponent field, and so does a carry out of the fraction.
   if (biased != 0) result += (u64)(biased - 1) << Format::kFractionBits;
   result += up;
   u64 limit = alternative ? (u64)Format::kExponentMask + 1 : (u64)Format::kExponentMask;
@@ -74,7 +74,7 @@ MYR_FN u64 FPRoundBase(bool sign, i32 exponent, u64 fraction, FpContext& ctx, FP
   return FPZero<N>(sign) | result;
 }
 
-/// The result of arithmetic. fraction may have leading zeros, and is not 0.
+/// Rounds a result of arithmetic. fraction is not 0 and may have leading zeros.
 template <int N>
 MYR_FN u64 FPRound(bool sign, i32 exponent, u64 fraction, FpContext& ctx, FPRounding rounding) {
   u32 shift = count_leading_zeros64(fraction);
@@ -82,14 +82,14 @@ MYR_FN u64 FPRound(bool sign, i32 exponent, u64 fraction, FpContext& ctx, FPRoun
                         (ctx.fpcr & (N == 16 ? kFpcrFZ16 : kFpcrFZ)) != 0, false);
 }
 
-/// The result of a conversion between formats: FZ16 is not for these, AHP is.
+/// Rounds a result of a conversion between formats, where AHP applies and FZ16 does not.
 template <int N>
 MYR_FN u64 FPRoundCV(bool sign, i32 exponent, u64 fraction, FpContext& ctx, FPRounding rounding) {
   return FPRoundBase<N>(sign, exponent, fraction, ctx, rounding, N != 16 && (ctx.fpcr & kFpcrFZ) != 0,
                         N == 16 && (ctx.fpcr & kFpcrAHP) != 0);
 }
 
-/// A sum that is exactly zero, of values that are not zeros of one sign.
+/// The zero that is the exact sum of two values other than zeros of the same sign.
 template <int N>
 MYR_FN u64 zero_sum(FPRounding rounding) {
   return FPZero<N>(rounding == FPRounding::neg_inf);

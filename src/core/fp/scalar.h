@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scalar floating-point instructions. N is the width of the numbers, M of a second format or of an integer. A result
-// is written with zeros above it.
+// Scalar floating-point instructions. N is the width of the numbers, M that of a second format or an integer. A result
+// clears the rest of its register.
 #pragma once
 
 #include "core/fp/arithmetic.h"
@@ -23,7 +23,7 @@ MYR_FN void write_fp(Cpu& cpu, u32 n, u64 value) {
   cpu.set_v(n, 1, 0);
 }
 
-/// FMOV (register), FABS, FNEG: of the bits alone.
+/// FMOV (register), FABS, FNEG: they change only the sign bit.
 enum class FpSign : u8 { keep, clear, flip };
 
 template <int N, FpSign kOp, class Cpu>
@@ -91,7 +91,7 @@ MYR_FN Outcome fp_round_int(Cpu& cpu, const Operands& o) {
   write_fp(cpu, o.rd, result);
   return Outcome::next;
 }
-/// FRINTI, and FRINTX, which is exact about being inexact.
+/// FRINTI, and with kExact FRINTX, which raises Inexact.
 template <int N, bool kExact, class Cpu>
 MYR_FN Outcome fp_round_int_current(Cpu& cpu, const Operands& o) {
   auto ctx = fp_context(cpu);
@@ -101,7 +101,7 @@ MYR_FN Outcome fp_round_int_current(Cpu& cpu, const Operands& o) {
   return Outcome::next;
 }
 
-/// Two sources. nmul: the product with its sign flipped, be it a NaN.
+/// Operations with two sources. nmul: the product with its sign flipped, even if it is a NaN.
 enum class FpBinary : u8 { add, sub, mul, nmul, div, max, min, maxnm, minnm };
 
 template <int N, FpBinary kOp, class Ctx>
@@ -160,7 +160,7 @@ MYR_FN Outcome fp_compare_zero(Cpu& cpu, const Operands& o) {
   return Outcome::next;
 }
 
-/// FCCMP, FCCMPE. aux: cond, offset: nzcv where it fails.
+/// FCCMP, FCCMPE. aux: cond, offset: nzcv if the condition fails.
 template <int N, bool kSignalNans, class Cpu>
 MYR_FN Outcome fp_conditional_compare(Cpu& cpu, const Operands& o) {
   if (condition(cpu, o.aux)) return fp_compare<N, kSignalNans>(cpu, o);
@@ -193,7 +193,7 @@ MYR_FN Outcome fp_to_fixed(Cpu& cpu, const Operands& o) {
   cpu.set_r(o.rd, result);
   return Outcome::next;
 }
-/// FJCVTZS. Z: the result is the number's value.
+/// FJCVTZS. Sets Z if the result is exactly the number's value.
 template <class Cpu>
 MYR_FN Outcome fp_to_integer_js(Cpu& cpu, const Operands& o) {
   auto ctx = fp_context(cpu);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the bits of a number to its value, and the values that are not numbers: infinities and NaNs.
+// Unpacks the bits of a number into its value, and handles infinities and NaNs.
 #pragma once
 
 #include "core/fp/context.h"
@@ -24,8 +24,8 @@ enum class FPType : u8 { zero, denormal, nonzero, infinity, quiet_nan, signallin
 
 MYR_FN bool is_nan(FPType type) { return type >= FPType::quiet_nan; }
 
-/// A number taken apart. Its value is fraction * 2^(exponent - 63). The fraction's bit 63 is set, but for zero,
-/// whose exponent is less than any other. NaNs and infinities have no value here.
+/// An unpacked number. Its value is fraction * 2^(exponent - 63). Bit 63 of the fraction is set unless the number is
+/// zero; the exponent of zero is below all others. For NaNs and infinities there is no value.
 struct FpNumber {
   FPType type;
   bool sign;
@@ -50,13 +50,13 @@ template <int N>
 MYR_FN u64 FPDefaultNaN() {
   return FPInfinity<N>(false) | FpFormat<N>::kQuiet;
 }
-/// 2^exponent, for a normal result.
+/// The bits of 2^exponent, which must be a normal number.
 template <int N>
 MYR_FN u64 FPPowerOfTwo(bool sign, i32 exponent) {
   return FPZero<N>(sign) | (u64)(exponent + 1 - FpFormat<N>::kMinimumExponent) << FpFormat<N>::kFractionBits;
 }
 
-/// FPUnpackBase(): flush says whether denormals are taken as zero, alternative that there are no infinities and NaNs.
+/// FPUnpackBase(). flush: denormals count as zero; alternative: the format without infinities and NaNs.
 template <int N>
 MYR_FN FpNumber FPUnpackBase(u64 value, FpContext& ctx, bool flush, bool alternative) {
   using Format = FpFormat<N>;
@@ -68,7 +68,7 @@ MYR_FN FpNumber FPUnpackBase(u64 value, FpContext& ctx, bool flush, bool alterna
   number.fraction = fraction << (63 - Format::kFractionBits);
   if (exponent == 0) {
     if (fraction == 0 || flush) {
-      // Half precision has no such exception.
+      // Half precision does not raise this exception.
       if (N != 16 && fraction != 0) FPProcessException(ctx, FPExc_InputDenorm);
       number.type = FPType::zero;
       number.fraction = 0;
@@ -90,26 +90,26 @@ MYR_FN FpNumber FPUnpackBase(u64 value, FpContext& ctx, bool flush, bool alterna
   return number;
 }
 
-/// An operand of arithmetic. FZ16 is for half precision, FZ for the others.
+/// Unpacks an operand of arithmetic. FZ16 applies to half precision, FZ to the other formats.
 template <int N>
 MYR_FN FpNumber FPUnpack(u64 value, FpContext& ctx) {
   return FPUnpackBase<N>(value, ctx, (ctx.fpcr & (N == 16 ? kFpcrFZ16 : kFpcrFZ)) != 0, false);
 }
 
-/// An operand of a conversion between formats: FZ16 is not for these, AHP is.
+/// Unpacks an operand of a conversion between formats, where AHP applies and FZ16 does not.
 template <int N>
 MYR_FN FpNumber FPUnpackCV(u64 value, FpContext& ctx) {
   return FPUnpackBase<N>(value, ctx, N != 16 && (ctx.fpcr & kFpcrFZ) != 0, N == 16 && (ctx.fpcr & kFpcrAHP) != 0);
 }
 
-/// What a NaN operand becomes as a result.
+/// The result for a NaN operand.
 template <int N>
 MYR_FN u64 FPProcessNaN(FPType type, u64 value, FpContext& ctx) {
   if (type == FPType::signalling_nan) FPProcessException(ctx, FPExc_InvalidOp);
   return (ctx.fpcr & kFpcrDN) ? FPDefaultNaN<N>() : value | FpFormat<N>::kQuiet;
 }
 
-/// If an operand is a NaN, sets the result and returns true: signalling ones come first, then the first of the quiet.
+/// If an operand is a NaN, sets the result and returns true. The first signalling NaN wins, else the first quiet one.
 template <int N>
 MYR_FN bool FPProcessNaNs(FPType type1, FPType type2, u64 op1, u64 op2, FpContext& ctx, u64& result) {
   if (MYR_LIKELY(!is_nan(type1) && !is_nan(type2))) return false;

@@ -10,7 +10,7 @@ namespace myriarm {
 enum class AddSub : u8 { add, sub };
 enum class Setting : u8 { keep_flags, set_flags };
 
-/// AddWithCarry() of the manual at kWidth bits; `flags` is what the S variants write.
+/// AddWithCarry() of the manual for kWidth bits; `flags` gets the flags that the S variants write.
 template <int kWidth>
 MYR_FN u64 add_with_carry(u64 x, u64 y, bool carry_in, Flags& flags) {
   if (kWidth == 64) {
@@ -30,7 +30,7 @@ MYR_FN u64 add_with_carry(u64 x, u64 y, bool carry_in, Flags& flags) {
   return result;
 }
 
-/// The common end of the family: operands are ready.
+/// The last step of all forms, with the operands computed.
 template <int kWidth, AddSub kOp, Setting kSetting, class Cpu>
 MYR_FN Outcome add_sub(Cpu& cpu, u32 rd, u64 operand1, u64 operand2) {
   if (kSetting == Setting::keep_flags) {

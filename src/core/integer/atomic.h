@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Large System Extensions: read-modify-write in one instruction. Acquire and release variants are the same
-// function (see access_ordered). The store comes before any register is written, so that a refused one leaves
-// nothing behind. A location that cannot be read faults as a read, as the manual's WnR has it, otherwise as a write.
+// function (see access_ordered). The store comes before any register is written, so that a refused store changes
+// nothing. As the manual's WnR says, the fault of a location that cannot be read is a read fault, else a write fault.
 #pragma once
 
 #include "core/cpu.h"
@@ -11,7 +11,7 @@ namespace myriarm {
 
 enum class Atomic : u8 { add, clear, exclusive_or, set, signed_max, signed_min, unsigned_max, unsigned_min, swap };
 
-/// What memory holds afterwards.
+/// The value that an operation stores.
 template <Atomic kOp, int kBits>
 MYR_FN Unsigned<kBits> atomic_result(Unsigned<kBits> memory, Unsigned<kBits> operand) {
   bool less = (kOp == Atomic::signed_max || kOp == Atomic::signed_min) ? (Signed<kBits>)memory < (Signed<kBits>)operand
@@ -29,7 +29,7 @@ MYR_FN Unsigned<kBits> atomic_result(Unsigned<kBits> memory, Unsigned<kBits> ope
   }
 }
 
-/// LDADD and its kin, SWP. rm: Rs, rd: Rt, which gets what memory held.
+/// LDADD and the like, SWP. rm: Rs, rd: Rt, which gets the old value of memory.
 template <int kBits, Atomic kOp, class Cpu>
 MYR_FN Outcome atomic_update(Cpu& cpu, const Operands& o) {
   u64 address = cpu.r(o.rn);
@@ -41,8 +41,8 @@ MYR_FN Outcome atomic_update(Cpu& cpu, const Operands& o) {
   return Outcome::next;
 }
 
-/// CAS. rm: Rs as a source, ra: Rs as a destination, rd: Rt. Without a match the old value is stored again: the manual
-/// allows it, and so does a page that may not be written fault either way, as in QEMU.
+/// CAS. rm: Rs as a source, ra: Rs as a destination, rd: Rt. Without a match it stores the old value again: the manual
+/// allows that, and a read-only page then faults in both cases, as in QEMU.
 template <int kBits, class Cpu>
 MYR_FN Outcome compare_and_swap(Cpu& cpu, const Operands& o) {
   u64 address = cpu.r(o.rn);

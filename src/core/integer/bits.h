@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data processing with one source: bits and bytes in other orders, and counts of leading bits.
+// Data processing with one source: reversal of bits and bytes, and counts of leading bits.
 #pragma once
 
 #include "core/cpu.h"
@@ -32,7 +32,7 @@ MYR_FN Outcome count_leading_zeros(Cpu& cpu, const Operands& o) {
   return Outcome::next;
 }
 
-/// CLS: bits below the top one that equal it.
+/// CLS: the number of bits directly below the top bit that are equal to it.
 template <int kWidth, class Cpu>
 MYR_FN Outcome count_leading_sign_bits(Cpu& cpu, const Operands& o) {
   u64 value = cpu.r(o.rn);

@@ -7,7 +7,7 @@
 
 namespace myriarm {
 
-/// The common end of CCMN (add) and CCMP (sub). offset: cond; nzcv: what the flags become where it fails.
+/// The last step of CCMN (add) and CCMP (sub). offset: cond; nzcv: the flags if the condition fails.
 template <int kWidth, AddSub kOp, class Cpu>
 MYR_FN Outcome conditional_compare(Cpu& cpu, const Operands& o, u64 operand2, u32 nzcv) {
   Flags flags = cpu.flags();
@@ -33,7 +33,7 @@ MYR_FN Outcome conditional_compare_imm(Cpu& cpu, const Operands& o) {
   return conditional_compare<kWidth, kOp>(cpu, o, o.aux >> 4, o.aux & 15);
 }
 
-/// What becomes of Rm where the condition fails.
+/// What happens to Rm if the condition fails.
 enum class Select : u8 { as_is, increment, invert, negate };
 
 /// CSEL, CSINC, CSINV, CSNEG. imm: cond.

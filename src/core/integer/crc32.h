@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CRC32 and CRC32C of 8, 16, 32 and 64 bits. Four bits a step: the remainder of a nibble is the sum of
-// the remainders of its bits, which are constants, so no table is read and a step has no branch.
+// CRC32 and CRC32C of 8, 16, 32 and 64 bits. Each step takes four bits: their remainder is the sum of the remainders of
+// the single bits, which are constants, so that a step needs no table and no branch.
 #pragma once
 
 #include "core/cpu.h"
@@ -11,14 +11,14 @@ namespace myriarm {
 constexpr u32 kCrc32 = 0xEDB88320;   // 0x04C11DB7
 constexpr u32 kCrc32C = 0x82F63B78;  // 0x1EDC6F41
 
-/// What `count` shifts of a remainder whose lowest bit is set, and no other of its lowest `count`, add to it.
+/// The constant that `count` shifts add to a remainder of whose lowest `count` bits only bit 0 is set.
 constexpr u32 crc_of_bit(u32 polynomial, int count) {
   u32 value = 1;
   for (int i = 0; i < count; i++) value = value >> 1 ^ ((value & 1) ? polynomial : 0);
   return value;
 }
 
-/// Takes kBits of data, the lowest first, into a remainder.
+/// Continues a remainder with kBits of data, the lowest bit first.
 template <u32 kPolynomial, int kBits>
 MYR_FN u32 crc_update(u32 remainder, u32 data) {
   constexpr u32 kBit0 = crc_of_bit(kPolynomial, 4), kBit1 = crc_of_bit(kPolynomial, 3);
@@ -32,7 +32,7 @@ MYR_FN u32 crc_update(u32 remainder, u32 data) {
   return value;
 }
 
-/// CRC32B, CRC32H, CRC32W, CRC32X and the CRC32C ones.
+/// CRC32B, CRC32H, CRC32W, CRC32X and their CRC32C variants.
 template <u32 kPolynomial, int kBits, class Cpu>
 MYR_FN Outcome crc32(Cpu& cpu, const Operands& o) {
   constexpr int kFirst = kBits == 64 ? 32 : kBits;

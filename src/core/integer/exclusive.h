@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Load-exclusive and store-exclusive. The monitor remembers address, size and what was read; a store-exclusive
-// succeeds if it is to the same place and memory still holds those values. That is weaker than the manual's monitor
-// in one way (a value changed and changed back is not noticed), as in QEMU, and needs no work in plain stores.
+// Load-exclusive and store-exclusive. The monitor remembers the address, the size and the value that was read. A
+// store-exclusive succeeds if its address and size are the same and memory still holds that value. As in QEMU, this
+// does not notice a value that was changed and changed back, and it costs nothing in plain stores.
 //
-// The manual leaves open whether a store-exclusive looks at the monitor or for faults first. Here as in QEMU the
-// monitor is first: where it fails there is no access and no fault, and where it holds the address is aligned, since
-// the load-exclusive of the same size was.
+// The manual allows a store-exclusive to check the monitor first or for faults first. Here, as in QEMU, the monitor is
+// first: if that check fails, there is no access and no fault. If it succeeds, the address is aligned, because the
+// load-exclusive checked an address of the same size.
 #pragma once
 
 #include "core/cpu.h"
@@ -13,7 +13,7 @@
 
 namespace myriarm {
 
-/// What the monitor knows a place by: the address without its tag, so never kMonitorOpen.
+/// The address that the monitor keeps: without its tag, so it is never kMonitorOpen.
 MYR_FN u64 monitor_address(u64 address) { return (address << 8) >> 8; }
 
 template <class Cpu>
@@ -34,7 +34,7 @@ MYR_FN bool monitor_marks(Cpu& cpu, u64 address, u32 bytes) {
   return cpu.system(SystemField::monitor) == monitor_address(address) && cpu.system(SystemField::monitor_size) == bytes;
 }
 
-/// The common end of the store-exclusives: the monitor opens whatever it said. rm: status, 0 for success.
+/// The last step of store-exclusives: clears the monitor in both cases. rm: the status register, 0 for success.
 template <class Cpu>
 MYR_FN Outcome end_store_exclusive(Cpu& cpu, const Operands& o, bool stored) {
   open_monitor(cpu);
@@ -68,7 +68,7 @@ MYR_FN Outcome store_exclusive(Cpu& cpu, const Operands& o) {
   return end_store_exclusive(cpu, o, pass);
 }
 
-/// LDXP, LDAXP of two kBits registers. rd: Rt, ra: Rt2; where both are one register, Rt2's value stays.
+/// LDXP, LDAXP of two kBits registers. rd: Rt, ra: Rt2; if both are the same register, it gets Rt2's value.
 template <int kBits, class Cpu>
 MYR_FN Outcome load_exclusive_pair(Cpu& cpu, const Operands& o) {
   u64 address = cpu.r(o.rn);

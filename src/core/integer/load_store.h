@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores: one function an addressing mode, and a type for what is moved between registers and memory.
-// Here are the types for general registers; SIMD&FP registers bring their own and use the same addressing modes.
+// Loads and stores: a function for each addressing mode, with a type that says what is moved between registers and
+// memory. The types for general registers are here, those for SIMD&FP registers in core/fp and core/simd.
 // Exclusives are in exclusive.h, read-modify-write in atomic.h.
 //
 // A transfer is a type with
 //   static constexpr u32 bytes                                   the size of the whole access
 //   template <class Cpu> static bool run(Cpu&, const Operands&, u64 address)
-// run is false if the instruction is abandoned; it has changed no register then.
+// run returns false if an access was refused; then it has changed no register.
 #pragma once
 
 #include "core/cpu.h"
@@ -26,7 +26,7 @@ template <int kBits> using Unsigned = typename IntegerOf<kBits>::unsigned_type;
 template <int kBits> using Signed = typename IntegerOf<kBits>::signed_type;
 // clang-format on
 
-/// The low kBits of rd to memory.
+/// Stores the low kBits of rd.
 template <int kBits>
 struct Store {
   static constexpr u32 bytes = kBits / 8;
@@ -36,7 +36,7 @@ struct Store {
   }
 };
 
-/// kBits of memory to rd, zero-extended.
+/// Loads kBits into rd, zero-extended.
 template <int kBits>
 struct Load {
   static constexpr u32 bytes = kBits / 8;
@@ -49,7 +49,7 @@ struct Load {
   }
 };
 
-/// kBits of memory to rd, sign-extended to kWidth.
+/// Loads kBits into rd, sign-extended to kWidth.
 template <int kBits, int kWidth>
 struct LoadSigned {
   static constexpr u32 bytes = kBits / 8;
@@ -62,7 +62,7 @@ struct LoadSigned {
   }
 };
 
-/// The low kBits of rd and of ra to adjacent memory.
+/// Stores the low kBits of rd and of ra next to each other.
 template <int kBits>
 struct StorePair {
   static constexpr u32 bytes = kBits / 4;
@@ -72,7 +72,8 @@ struct StorePair {
   }
 };
 
-/// Adjacent memory to rd and ra. Where both are one register, rd's value stays (docs/design/unpredictable.md).
+/// Loads two adjacent values into rd and ra. If both are the same register, it gets rd's value
+/// (docs/design/unpredictable.md).
 template <int kBits>
 struct LoadPair {
   static constexpr u32 bytes = kBits / 4;
@@ -86,7 +87,7 @@ struct LoadPair {
   }
 };
 
-/// Two adjacent words to rd and ra, sign-extended to 64 bits: LDPSW.
+/// LDPSW: loads two adjacent words into rd and ra, sign-extended to 64 bits.
 struct LoadPairSigned {
   static constexpr u32 bytes = 8;
   template <class Cpu>
@@ -100,8 +101,8 @@ struct LoadPairSigned {
 };
 
 /// Base and immediate: unsigned offset, unscaled, unprivileged, pairs; pre- and post-indexed. imm: bytes.
-/// The base is written back once the access is known to have happened, and after a loaded register, so that the
-/// base wins where both are one (docs/design/unpredictable.md).
+/// The base is written back after the access has succeeded and after the loaded register, so that the base wins if both
+/// are the same register (docs/design/unpredictable.md).
 template <class Transfer, Indexing kIndexing, class Cpu>
 MYR_FN Outcome access_imm(Cpu& cpu, const Operands& o) {
   u64 base = cpu.r(o.rn);
@@ -110,9 +111,9 @@ MYR_FN Outcome access_imm(Cpu& cpu, const Operands& o) {
   return Outcome::next;
 }
 
-// aux of an access with a register offset: the shift amount, and these.
-constexpr u32 kIndexWord = 0x100;    // only the low word of the index counts, zero-extended,
-constexpr u32 kIndexSigned = 0x200;  // or with this sign-extended
+// aux of an access with a register offset: the shift amount and these flags.
+constexpr u32 kIndexWord = 0x100;    // the index is the low word of its register, zero-extended,
+constexpr u32 kIndexSigned = 0x200;  // or, with this flag too, sign-extended
 
 /// Base and index register, extended and shifted. aux: as above.
 template <class Transfer, class Cpu>
@@ -128,14 +129,14 @@ MYR_FN Outcome access_literal(Cpu& cpu, const Operands& o) {
   return Transfer::run(cpu, o, cpu.pc() + o.imm) ? Outcome::next : Outcome::stop;
 }
 
-/// True if an access that must be aligned is.
+/// Whether the address of an access that must be aligned is aligned.
 template <u32 kBytes>
 MYR_FN bool is_aligned(u64 address) {
   return (address & (kBytes - 1)) == 0;
 }
 
-/// LDAR, LDLAR, LDAPR, STLR, STLLR: base alone, and aligned (there is no FEAT_LSE2). A lane sees its own accesses in
-/// program order, and nothing else writes its memory while it runs, so the ordering itself asks for nothing.
+/// LDAR, LDLAR, LDAPR, STLR, STLLR: a base register without offset, aligned because there is no FEAT_LSE2. A lane sees
+/// its own accesses in program order, and nothing else writes its memory while it runs, so the ordering needs no code.
 template <class Transfer, class Cpu>
 MYR_FN Outcome access_ordered(Cpu& cpu, const Operands& o) {
   u64 address = cpu.r(o.rn);
@@ -143,7 +144,7 @@ MYR_FN Outcome access_ordered(Cpu& cpu, const Operands& o) {
   return Transfer::run(cpu, o, address) ? Outcome::next : Outcome::stop;
 }
 
-/// PRFM in all its forms: a hint, not taken, that never faults.
+/// PRFM in all its forms: a hint that is ignored and never faults.
 template <class Cpu>
 MYR_FN Outcome prefetch(Cpu&, const Operands&) {
   return Outcome::next;

@@ -11,7 +11,7 @@ namespace myriarm {
 enum class Logical : u8 { and_, orr, eor };
 enum class Invert : u8 { no, yes };
 
-/// The common end of the family. The S variants clear C and V.
+/// The last step of all forms. The S variants clear C and V.
 template <int kWidth, Logical kOp, Setting kSetting, class Cpu>
 MYR_FN Outcome logical(Cpu& cpu, u32 rd, u64 operand1, u64 operand2) {
   u64 result = kOp == Logical::and_  ? operand1 & operand2

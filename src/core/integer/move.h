@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data processing: constants and addresses into registers.
+// Data processing: moves of constants and addresses into registers.
 #pragma once
 
 #include "core/cpu.h"
@@ -28,7 +28,7 @@ MYR_FN Outcome address(Cpu& cpu, const Operands& o) {
   return Outcome::next;
 }
 
-/// ADRP. imm: bytes from the start of this instruction's 4 KiB.
+/// ADRP. imm: bytes from the start of this instruction's 4 KiB page.
 template <class Cpu>
 MYR_FN Outcome address_of_page(Cpu& cpu, const Operands& o) {
   cpu.set_r(o.rd, (cpu.pc() & ~(u64)0xFFF) + o.imm);

@@ -9,7 +9,7 @@ namespace myriarm {
 
 enum class Sign : u8 { signed_, unsigned_ };
 
-/// MADD, MSUB. ra: the addend, or what the product is taken from.
+/// MADD, MSUB. ra: the addend, or the number from which the product is subtracted.
 template <int kWidth, AddSub kOp, class Cpu>
 MYR_FN Outcome multiply_add(Cpu& cpu, const Operands& o) {
   u64 product = read<kWidth>(cpu, o.rn) * read<kWidth>(cpu, o.rm);
@@ -36,7 +36,7 @@ MYR_FN Outcome multiply_high(Cpu& cpu, const Operands& o) {
   return Outcome::next;
 }
 
-/// UDIV, SDIV: rounds toward zero; division by zero gives zero, and the one overflow gives its dividend.
+/// UDIV, SDIV: rounds toward zero. Division by zero gives 0; the only overflow, minimum / -1, gives the minimum.
 template <int kWidth, Sign kSign, class Cpu>
 MYR_FN Outcome divide(Cpu& cpu, const Operands& o) {
   u64 dividend = read<kWidth>(cpu, o.rn), divisor = read<kWidth>(cpu, o.rm);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data processing: shifts, by themselves and as the second operand of others.
+// Data processing: shift instructions, and shifts of the second operand of other instructions.
 #pragma once
 
 #include "core/cpu.h"
@@ -9,8 +9,8 @@ namespace myriarm {
 /// The architecture's two-bit kinds of shift.
 enum class Shift : u8 { lsl, lsr, asr, ror };
 
-/// ShiftReg() of the manual: `value` is zero-extended from kWidth bits, amount is below kWidth. Bits above
-/// kWidth of the result mean nothing.
+/// ShiftReg() of the manual: `value` is zero-extended from kWidth bits, amount is below kWidth. Bits
+/// of the result above kWidth are unspecified.
 template <int kWidth>
 MYR_FN u64 shift_value(u64 value, Shift shift, u32 amount) {
   if (kWidth == 64) {
@@ -36,9 +36,9 @@ MYR_FN u64 shifted_register(Cpu& cpu, const Operands& o) {
   return shift_value<kWidth>(read<kWidth>(cpu, o.rm), (Shift)o.offset, o.aux);
 }
 
-/// Rm of the extended-register forms, ExtendReg() of the manual: two shifts, so that no engine branches on the
+/// Rm of the extended-register forms, ExtendReg() of the manual, as two shifts, so that engines need no branch on the
 /// kind. aux: bits above the extended part; offset: the left shift, with bit 8 set if the extension is signed.
-/// Right for 32-bit instructions too, since nothing above bit 31 of Rm reaches the lower half of the result.
+/// This also serves 32-bit instructions, because bits of Rm above bit 31 do not reach the lower half of the result.
 template <class Cpu>
 MYR_FN u64 extended_register(Cpu& cpu, const Operands& o) {
   u64 top = cpu.r(o.rm) << o.aux;

@@ -6,7 +6,8 @@
 
 namespace myriarm {
 
-/// ADDV, SMAXV and their like: Op between all elements, in any order: the halves, then what is left of them.
+/// ADDV, SMAXV and similar: combines all elements with Op. The order does not matter: first the halves, then parts of
+/// the result.
 template <class Op, class Cpu>
 MYR_FN Outcome across_lanes(Cpu& cpu, const Operands& o) {
   u32 size = arrangement_size(o);
@@ -31,7 +32,7 @@ MYR_FN Outcome add_long_across(Cpu& cpu, const Operands& o) {
   return Outcome::next;
 }
 
-/// ADDP, SMAXP and their like: Op between the elements of each pair of Vn, then of Vm.
+/// ADDP, SMAXP and similar: Op on each pair of neighbours of Vn, then of Vm.
 template <class Op, class Cpu>
 MYR_FN Outcome vector_pairwise(Cpu& cpu, const Operands& o) {
   u32 size = arrangement_size(o);
@@ -54,7 +55,7 @@ MYR_FN Outcome vector_pairwise(Cpu& cpu, const Operands& o) {
   return Outcome::next;
 }
 
-/// ADDP of a scalar: the sum of the two doublewords.
+/// ADDP (scalar): the sum of the two doublewords.
 template <class Cpu>
 MYR_FN Outcome scalar_add_pair(Cpu& cpu, const Operands& o) {
   write_scalar(cpu, o.rd, cpu.v(o.rn, 0) + cpu.v(o.rn, 1), 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements copied between registers: DUP, INS, SMOV, UMOV. aux: the size or arrangement, offset: the index.
+// Copies of elements between registers: DUP, INS, SMOV, UMOV. aux: the size or arrangement, offset: the index.
 #pragma once
 
 #include "core/simd/vector.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdvSIMD floating point across lanes and pairwise: operations between elements of one register. Which of several NaNs
-// is the result depends on the order: neighbours first, then the neighbours among the results.
+// AdvSIMD floating point across lanes and pairwise: operations between elements of one register. If several elements
+// are NaNs, the result depends on the order of operations: first neighbours, then neighbours among the results.
 #pragma once
 
 #include "core/simd/fp_operations.h"
@@ -8,14 +8,14 @@
 
 namespace myriarm {
 
-/// Op between the elements of each pair of n, then of m; elements below 64 bits.
+/// Op on each pair of neighbours of n, then of m; for elements below 64 bits.
 template <class Op, class Ctx>
 MYR_FN u64 fp_map_pairs(u32 size, u64 n, u64 m, Ctx& ctx) {
   return fp_map_elements<Op>(size, even_elements(n, size) | even_elements(m, size) << 32,
                              odd_elements(n, size) | odd_elements(m, size) << 32, 0, ctx);
 }
 
-/// FADDP, FMAXP and their like.
+/// FADDP, FMAXP and similar.
 template <class Op, class Cpu>
 MYR_FN Outcome fp_vector_pairwise(Cpu& cpu, const Operands& o) {
   u32 size = arrangement_size(o);
@@ -36,7 +36,7 @@ MYR_FN Outcome fp_vector_pairwise(Cpu& cpu, const Operands& o) {
   cpu.set_v(o.rd, 1, high);
   return Outcome::next;
 }
-/// The same of the two elements of a scalar's source.
+/// FADDP, FMAXP and similar (scalar): Op on the two elements of Vn.
 template <class Op, class Cpu>
 MYR_FN Outcome fp_scalar_pairwise(Cpu& cpu, const Operands& o) {
   u32 size = fp_scalar_size(o);
@@ -47,8 +47,8 @@ MYR_FN Outcome fp_scalar_pairwise(Cpu& cpu, const Operands& o) {
   return Outcome::next;
 }
 
-/// FMAXV and its like, of four words, or of the halfwords that aux tells of. Two zeros next to the elements that are
-/// left make a zero and no exception.
+/// FMAXV and similar, of four words, or of as many halfwords as aux says. Unused elements are zeros: Op on two of them
+/// gives a zero and raises no exception.
 template <class Op, bool kWords, class Cpu>
 MYR_FN Outcome fp_across_lanes(Cpu& cpu, const Operands& o) {
   constexpr u32 kSize = kWords ? 2 : 1;

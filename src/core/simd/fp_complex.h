@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdvSIMD floating point, complex numbers: pairs of elements, the real part first. FCADD and FCMLA are additions and
-// multiplications of elements after those of Vm were turned, and those of Vn repeated, within their pairs. A pair of
-// doublewords is a whole register: then half 0 holds the real part.
+// AdvSIMD floating point, complex numbers: pairs of elements, the real part first. FCADD and FCMLA rotate the pairs of
+// Vm, FCMLA also copies one part of each pair of Vn to both places; then they add or multiply element by element. A
+// pair of doublewords fills a register, with the real part in half 0.
 #pragma once
 
 #include "core/simd/fp_operations.h"
 
 namespace myriarm {
 
-/// The other part of each number, in a half of halfwords or words.
+/// Swaps the parts of each number in a half of halfwords or words.
 MYR_FN u64 swap_complex_parts(u64 half, u32 size) {
   if (size == 2) return half >> 32 | half << 32;
   return (half >> 16 & 0x0000FFFF0000FFFFu) | (half & 0x0000FFFF0000FFFFu) << 16;
 }
-/// The real (0) or imaginary (1) part of each number in both places.
+/// Copies the real (0) or imaginary (1) part of each number to both places.
 MYR_FN u64 repeat_complex_part(u64 half, u32 size, u32 part) {
   if (size == 2) return (half >> (part * 32) & 0xFFFFFFFFu) * 0x0000000100000001u;
   return (half >> (part * 16) & 0x0000FFFF0000FFFFu) * 0x10001u;
 }
-/// The sign bits that a rotation by that many quarters flips: of the real parts at 1 and 2, the imaginary at 2 and 3.
+/// The sign bits that a rotation by `rotation` quarters flips: of real parts for 1 and 2, of imaginary ones for 2 and
+/// 3.
 MYR_FN u64 rotation_signs(u32 size, u32 rotation, u32 half) {
   bool real = rotation == 1 || rotation == 2, imaginary = rotation >= 2;
   if (size == 3) return (u64)(half == 0 ? real : imaginary) << 63;
@@ -26,7 +27,7 @@ MYR_FN u64 rotation_signs(u32 size, u32 rotation, u32 half) {
   return (real ? reals : 0) | (imaginary ? reals << element_bits(size) : 0);
 }
 
-/// What the parts of Vm become. offset: the rotation.
+/// Vm with its numbers rotated. offset: the rotation.
 template <class Cpu>
 MYR_FN u64 rotated_complex(Cpu& cpu, const Operands& o, u32 size, u32 half) {
   u32 rotation = (u32)o.offset, odd = rotation & 1;

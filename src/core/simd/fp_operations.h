@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdvSIMD floating point: what happens to elements, one structure an operation, as the families of fp_three_same.h and
-// its neighbours take them. apply<N>(): a, b and d are the elements of Vn, Vm and Vd, N-bit numbers with zeros above;
-// a family that has no Vm passes 0. Of a result the lowest N bits count.
+// AdvSIMD floating point: the operations on elements. Each is a structure that the families in fp_three_same.h and
+// similar files take as an argument. apply<N>(): a, b and d are the elements of Vn, Vm and Vd, N-bit numbers with zeros
+// above; a family without Vm passes 0. Only the lowest N bits of a result are used.
 #pragma once
 
 #include "core/fp/compare.h"
@@ -20,7 +20,7 @@ namespace fp {
 struct Plain {
   static constexpr bool kAccumulates = false;
 };
-/// Takes the element of Vd.
+/// Uses the element of Vd, too.
 struct Accumulating {
   static constexpr bool kAccumulates = true;
 };
@@ -110,7 +110,7 @@ struct MinNumber : Plain {
   }
 };
 
-// Comparison: all ones or zero.
+// Comparison: the result is all ones or zero.
 
 struct CompareEqual : Plain {
   template <int N, class Ctx>
@@ -143,7 +143,7 @@ struct CompareLess : Plain {
     return 0 - (u64)FPCompareGT<N>(b, a, ctx);
   }
 };
-/// FACGE, FACGT: of magnitudes.
+/// FACGE, FACGT: compare magnitudes.
 struct CompareAbsoluteGreaterEqual : Plain {
   template <int N, class Ctx>
   MYR_FN static u64 apply(u64 a, u64 b, u64, Ctx& ctx) {
@@ -191,7 +191,7 @@ struct RoundInt : Plain {
     return FPRoundInt<N>(a, kRounding, false, ctx);
   }
 };
-/// FRINTI, and FRINTX, which is exact about being inexact.
+/// FRINTI, and with kExact FRINTX, which raises Inexact.
 template <bool kExact>
 struct RoundIntCurrent : Plain {
   template <int N, class Ctx>
@@ -199,7 +199,7 @@ struct RoundIntCurrent : Plain {
     return FPRoundInt<N>(a, FPRoundingMode(ctx), kExact, ctx);
   }
 };
-/// FCVTNS to FCVTZU: to an integer, or fixed-point number of b fraction bits, of the same width.
+/// FCVTNS to FCVTZU: converts to an integer, or a fixed-point number with b fraction bits, of the same width.
 template <FPRounding kRounding, bool kUnsigned>
 struct ToFixed : Plain {
   template <int N, class Ctx>
@@ -207,7 +207,7 @@ struct ToFixed : Plain {
     return FPToFixed<N, N>(a, (u32)b, kUnsigned, kRounding, ctx);
   }
 };
-/// SCVTF, UCVTF: the other way.
+/// SCVTF, UCVTF: converts from an integer or a fixed-point number.
 template <bool kUnsigned>
 struct FromFixed : Plain {
   template <int N, class Ctx>
@@ -254,10 +254,10 @@ MYR_FN u64 fp_map_elements(u32 size, u64 n, u64 m, u64 d, NativeFpContext<kGives
   return fp_map_elements_inline<Op>(size, n, m, d, ctx);
 }
 
-/// Operands::aux of scalars: log2 of the size in bytes, or 0 in rows of half precision alone.
+/// Size of a scalar, from Operands::aux: log2 of its bytes, or 0 in rows that are for half precision only.
 MYR_FN u32 fp_scalar_size(const Operands& o) { return o.aux == 0 ? 1 : o.aux; }
 
-/// Op on vectors; half 0 and 1 of Vm are given. Vm may be Vd: what was read of it is not read again.
+/// Op on vectors. The caller passes halves 0 and 1 of Vm, because Vm may be Vd.
 template <class Op, class Cpu>
 MYR_FN Outcome fp_vector_operation(Cpu& cpu, const Operands& o, u64 m0, u64 m1) {
   u32 size = arrangement_size(o);
@@ -273,7 +273,7 @@ MYR_FN Outcome fp_vector_operation(Cpu& cpu, const Operands& o, u64 m0, u64 m1) 
   cpu.set_v(o.rd, 1, high);
   return Outcome::next;
 }
-/// Op on the lowest elements; that of Vm is given.
+/// Op on the lowest elements. The caller passes that of Vm.
 template <class Op, class Cpu>
 MYR_FN Outcome fp_scalar_operation(Cpu& cpu, const Operands& o, u64 m) {
   u32 size = fp_scalar_size(o);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdvSIMD floating point, three same, and what has the same shape: an operation on each element of two registers, or
-// of one register and an indexed element; scalars of these; products of half-precision numbers added to single ones.
+// AdvSIMD floating point, three same and similar: an operation on each element of two registers, or of one register and
+// an indexed element; the same on scalars; products of half-precision numbers added to single-precision ones.
 #pragma once
 
 #include "core/simd/fp_operations.h"
@@ -16,7 +16,7 @@ MYR_FN Outcome fp_scalar_three(Cpu& cpu, const Operands& o) {
   return fp_scalar_operation<Op>(cpu, o, cpu.v(o.rm, 0));
 }
 
-/// The same with one element of Vm for all of Vn. offset: its index.
+/// Op on each element of Vn with one element of Vm. offset: its index.
 template <class Op, class Cpu>
 MYR_FN Outcome fp_vector_by_element(Cpu& cpu, const Operands& o) {
   u32 size = arrangement_size(o);
@@ -38,7 +38,7 @@ MYR_OUTLINE u64 fp_multiply_long(u64 n, u64 m, u64 d, FpContext& ctx) {
   }
   return result;
 }
-/// n and m: halfwords, as many as Vd has words.
+/// n and m have as many halfwords as Vd has words.
 template <bool kSubtract, class Cpu>
 MYR_FN Outcome fp_multiply_long_operation(Cpu& cpu, const Operands& o, u64 n, u64 m) {
   auto ctx = fp_context(cpu);
@@ -55,13 +55,13 @@ MYR_FN u64 fp_half_of_vector(Cpu& cpu, const Operands& o, u32 n) {
   if (arrangement_q(o)) return cpu.v(n, kUpper);
   return kUpper ? cpu.v(n, 0) >> 32 : cpu.v(n, 0);
 }
-/// FMLAL, FMLSL, and from the upper halves FMLAL2, FMLSL2.
+/// FMLAL, FMLSL, and with kUpper FMLAL2, FMLSL2.
 template <bool kSubtract, bool kUpper, class Cpu>
 MYR_FN Outcome fp_vector_multiply_long(Cpu& cpu, const Operands& o) {
   return fp_multiply_long_operation<kSubtract>(cpu, o, fp_half_of_vector<kUpper>(cpu, o, o.rn),
                                                fp_half_of_vector<kUpper>(cpu, o, o.rm));
 }
-/// offset: the index of a halfword of Vm.
+/// The same by element. offset: the index of a halfword of Vm.
 template <bool kSubtract, bool kUpper, class Cpu>
 MYR_FN Outcome fp_vector_multiply_long_by_element(Cpu& cpu, const Operands& o) {
   return fp_multiply_long_operation<kSubtract>(cpu, o, fp_half_of_vector<kUpper>(cpu, o, o.rn),

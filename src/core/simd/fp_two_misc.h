@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdvSIMD floating point, two-register miscellaneous: an operation on each element of one register; scalars of these.
-// Comparisons with zero are those of registers with zeros, conversions to and from integers those of fixed-point
-// numbers without fraction bits.
+// AdvSIMD floating point, two-register miscellaneous: an operation on each element of one register, and the same on
+// scalars. A comparison with zero is one with a register of zeros; a conversion to or from integers is one of
+// fixed-point numbers without fraction bits.
 #pragma once
 
 #include "core/fp/scalar.h"
@@ -21,7 +21,7 @@ MYR_FN Outcome fp_scalar_two(Cpu& cpu, const Operands& o) {
 /// Conversions to and from fixed point. offset: fraction bits.
 template <class Op, class Cpu>
 MYR_FN Outcome fp_vector_fixed(Cpu& cpu, const Operands& o) {
-  u64 fbits = replicate_element((u64)(u32)o.offset, arrangement_size(o));  // up to 64: no element is too narrow for it
+  u64 fbits = replicate_element((u64)(u32)o.offset, arrangement_size(o));  // at most 64: fits into any element
   return fp_vector_operation<Op>(cpu, o, fbits, fbits);
 }
 template <class Op, class Cpu>
@@ -29,7 +29,7 @@ MYR_FN Outcome fp_scalar_fixed(Cpu& cpu, const Operands& o) {
   return fp_scalar_operation<Op>(cpu, o, (u64)(u32)o.offset);
 }
 
-/// FABS, FNEG: of the bits alone.
+/// FABS, FNEG: they change only the sign bit.
 template <FpSign kOp, class Cpu>
 MYR_FN Outcome fp_vector_sign(Cpu& cpu, const Operands& o) {
   u64 tops = element_of(arrangement_size(o)).tops;
@@ -39,7 +39,7 @@ MYR_FN Outcome fp_vector_sign(Cpu& cpu, const Operands& o) {
   return Outcome::next;
 }
 
-/// FCVTN, and FCVTXN, which rounds to odd: numbers of half the width.
+/// FCVTN, and FCVTXN, which rounds to odd: converts to half the width.
 template <bool kRoundToOdd, class Cpu>
 MYR_FN Outcome fp_vector_narrow(Cpu& cpu, const Operands& o) {
   auto ctx = fp_context(cpu);
@@ -58,7 +58,7 @@ MYR_FN Outcome fp_vector_narrow(Cpu& cpu, const Operands& o) {
   write_part(cpu, o.rd, arrangement_q(o), result);
   return Outcome::next;
 }
-/// FCVTXN of a scalar.
+/// FCVTXN (scalar).
 template <class Cpu>
 MYR_FN Outcome fp_scalar_narrow_to_odd(Cpu& cpu, const Operands& o) {
   auto ctx = fp_context(cpu);
@@ -67,7 +67,7 @@ MYR_FN Outcome fp_scalar_narrow_to_odd(Cpu& cpu, const Operands& o) {
   write_fp(cpu, o.rd, result);
   return Outcome::next;
 }
-/// FCVTL: numbers of twice the width, which is exact.
+/// FCVTL: converts to twice the width, which is exact.
 template <class Cpu>
 MYR_FN Outcome fp_vector_widen(Cpu& cpu, const Operands& o) {
   auto ctx = fp_context(cpu);

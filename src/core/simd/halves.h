@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdvSIMD: all elements of a half at once, in the arithmetic of 64 bits. What would cross from an element into the next
-// is kept out by treating the highest bits apart. A result that is true or false is in the highest bit of its element.
+// AdvSIMD: operations on all elements of a 64-bit half at once, with 64-bit arithmetic. The highest bit of each element
+// is handled separately, so that carries do not cross into the next element. A truth value is in the highest bit of its
+// element.
 #pragma once
 
 #include "core/simd/vector.h"
@@ -12,7 +13,7 @@ MYR_FN u64 half_sub(const Element& e, u64 a, u64 b) { return ((a | e.tops) - (b 
 
 /// The lowest bit of each element.
 MYR_FN u64 half_lowest(const Element& e) { return e.tops << 1 | 1; }
-/// Highest bits to whole elements of zeros or ones.
+/// Fills each element with its highest bit in `tops`.
 MYR_FN u64 half_spread(const Element& e, u64 tops) { return (tops - (tops >> (e.bits - 1))) | tops; }
 /// The highest bits of elements that are not zero.
 MYR_FN u64 half_nonzero(const Element& e, u64 a) { return (((a & ~e.tops) + ~e.tops) | a) & e.tops; }
@@ -23,7 +24,7 @@ MYR_FN u64 half_greater_equal(const Element& e, u64 a, u64 b) {
   u64 sure = kSigned ? ~a & b : a & ~b;
   return half_spread(e, (sure | (~(a ^ b) & difference)) & e.tops);
 }
-/// Elements of a where mask has ones, of b elsewhere.
+/// The elements of a where mask has ones, those of b elsewhere.
 MYR_FN u64 half_select(u64 mask, u64 a, u64 b) { return b ^ ((a ^ b) & mask); }
 /// Negates the elements where mask has ones.
 MYR_FN u64 half_negate(const Element& e, u64 mask, u64 a) { return half_sub(e, a ^ mask, mask); }
@@ -32,7 +33,7 @@ MYR_FN u64 half_difference(const Element& e, u64 a, u64 b) {
   return half_negate(e, ~half_greater_equal<kSigned>(e, a, b), half_sub(e, a, b));
 }
 
-/// Half of a sum that needs no bit more: what both have, and half of what one has.
+/// Half of a sum, without a carry bit: the bits that both have, plus half of the bits that one has.
 template <bool kSigned, bool kRound>
 MYR_FN u64 half_average(const Element& e, u64 a, u64 b) {
   u64 bias = kSigned ? e.tops : 0;
@@ -74,7 +75,7 @@ MYR_FN ShiftedHalf half_shift_right(const Element& e, u64 a, u32 amount) {
   u64 mask = (lowest << (e.bits - amount)) - lowest;
   return {a >> (amount - 1) >> 1 & mask, mask};
 }
-/// Elements shifted left by 0 to e.bits - 1.
+/// Shifts elements left by 0 to e.bits - 1.
 MYR_FN ShiftedHalf half_shift_left(const Element& e, u64 a, u32 amount) {
   u64 lowest = half_lowest(e);
   u64 mask = ~((lowest << amount) - lowest);
@@ -88,7 +89,7 @@ MYR_FN u64 half_shift_right_as(const Element& e, u64 a, u32 amount) {
   return half_add(e, shifted.value, a >> (amount - 1) & half_lowest(e));
 }
 
-/// Elements 0, 2, ... of a half, below 64 bits each, moved together into the lower 32 bits.
+/// Packs elements 0, 2, ... of a half, which have less than 64 bits, into the lower 32 bits.
 MYR_FN u64 even_elements(u64 half, u32 size) {
   if (size == 0) {
     half &= 0x00FF00FF00FF00FFu;
@@ -101,7 +102,7 @@ MYR_FN u64 even_elements(u64 half, u32 size) {
   return half & 0xFFFFFFFFu;
 }
 MYR_FN u64 odd_elements(u64 half, u32 size) { return even_elements(half >> element_bits(size), size); }
-/// The elements of the lower 32 bits, each extended to twice its width, which is that of `wide`.
+/// Extends the elements in the lower 32 bits to twice their width, the width of `wide`.
 template <bool kSigned>
 MYR_FN u64 widen_elements(const Element& wide, u64 half) {
   half &= 0xFFFFFFFFu;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdvSIMD: what happens to elements, one structure an operation, as the families of three_same.h and its neighbours
-// take them. apply(): a, b and d are the elements of Vn, Vm and Vd, extended to 64 bits as kSigned says; a family that
-// has no Vm passes 0. Of a result the lowest element.bits count. half(): the same for all elements of a half at once,
-// where that is quicker.
+// AdvSIMD: the operations on elements. Each is a structure that the families in three_same.h and similar files take as
+// an argument. apply(): a, b and d are the elements of Vn, Vm and Vd, extended to 64 bits as kSigned says; a family
+// without Vm passes 0. Only the lowest element.bits of a result are used. half(): the same for all elements of a half
+// at once, where that is faster.
 #pragma once
 
 #include "core/fp/estimate.h"
@@ -46,7 +46,7 @@ struct PolynomialMul : Unsigned {
   }
 };
 
-// Comparison: all ones or zero.
+// Comparison: the result is all ones or zero.
 
 struct CompareEqual : Unsigned {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return 0 - (u64)(a == b); }
@@ -76,7 +76,7 @@ struct CompareLessEqual : Signed {
   MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return half_greater_equal<true>(e, b, a); }
 };
 
-// Minimum, maximum, difference, halves: no element of 64 bits.
+// Minimum, maximum, difference, halving: these have no 64-bit elements.
 
 template <bool kSigned>
 struct Max : Signedness<kSigned> {
@@ -151,7 +151,8 @@ struct AddSignedToUnsigned : Unsigned {
   }
 };
 
-// Multiplication that keeps the upper half of twice the product: 16 and 32 bits. All is halved, so that it fits.
+// Multiplication that keeps the upper half of twice the product, for 16 and 32 bits. It computes with half the values,
+// so that they fit into 64 bits.
 
 template <bool kRound>
 struct DoublingMulHigh : Signed {
@@ -170,7 +171,7 @@ struct DoublingMulAddHigh : Signed {
   }
 };
 
-// Shifts by the signed lowest byte of b: to the left, or to the right where it is negative.
+// Shifts by the signed lowest byte of b: to the left, or to the right if it is negative.
 
 template <bool kSigned, bool kRound>
 struct ShiftVariable : Signedness<kSigned> {
@@ -188,7 +189,7 @@ struct ShiftVariableSaturated : Signedness<kSigned> {
   }
 };
 
-// Shifts by an immediate, in b.
+// Shifts by an immediate, which is in b.
 
 template <bool kSigned, bool kRound>
 struct ShiftRight : Signedness<kSigned> {
@@ -204,7 +205,7 @@ struct ShiftRightAdd : Signedness<kSigned> {
     return half_add(e, d, half_shift_right_as<kSigned, kRound>(e, a, (u32)(b & 0xFF)));
   }
 };
-/// SRI: bits shifted in come from Vd.
+/// SRI: the bits that are shifted in come from Vd.
 struct ShiftRightInsert : Unsigned {
   MYR_FN static u64 apply(Element& element, u64 a, u64 b, u64 d) {
     u64 kept = ~shift_right<false, false>(ones(element.bits), (u32)b);
@@ -219,7 +220,7 @@ struct ShiftLeft : Unsigned {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64) { return a << b; }
   MYR_FN static u64 half(Element& e, u64 a, u64 b, u64) { return half_shift_left(e, a, (u32)(b & 0xFF)).value; }
 };
-/// SLI: bits shifted in come from Vd.
+/// SLI: the bits that are shifted in come from Vd.
 struct ShiftLeftInsert : Unsigned {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64 d) { return (d & (((u64)1 << b) - 1)) | a << b; }
   MYR_FN static u64 half(Element& e, u64 a, u64 b, u64 d) {
@@ -233,7 +234,7 @@ struct ShiftLeftSaturated : Signedness<kSigned> {
     return shift_left_saturated<kSigned>(element, a, (u32)b);
   }
 };
-/// SQSHLU: a signed number becomes an unsigned one.
+/// SQSHLU: from a signed to an unsigned number.
 struct ShiftLeftSaturatedUnsigned : Signed {
   MYR_FN static u64 apply(Element& element, u64 a, u64 b, u64) {
     if ((i64)a >= 0) return shift_left_saturated<false>(element, a, (u32)b);
@@ -281,7 +282,7 @@ struct CountOnes : Unsigned {
     return (a + (a >> 4)) & 0x0F0F0F0F0F0F0F0Fu;
   }
 };
-/// RBIT, of bytes.
+/// RBIT: the elements are bytes.
 struct ReverseBits : Unsigned {
   MYR_FN static u64 half(Element&, u64 a, u64, u64) {
     a = ((a >> 1) & 0x5555555555555555u) | ((a & 0x5555555555555555u) << 1);
@@ -290,16 +291,16 @@ struct ReverseBits : Unsigned {
   }
 };
 
-// Estimates of fixed-point numbers, 32 bits.
+// Estimates for 32-bit fixed-point numbers.
 
-/// UnsignedRecipEstimate() of the manual. The number is between 0.5 and 1, or the result saturates.
+/// UnsignedRecipEstimate() of the manual. If the number is not between 0.5 and 1, the result saturates.
 struct ReciprocalEstimate : Unsigned {
   MYR_FN static u64 apply(Element&, u64 a, u64, u64) {
     if (a >> 31 == 0) return 0xFFFFFFFFu;
     return (u64)RecipEstimate((u32)(a >> 23)) << 23;
   }
 };
-/// UnsignedRSqrtEstimate() of the manual. The number is between 0.25 and 1, or the result saturates.
+/// UnsignedRSqrtEstimate() of the manual. If the number is not between 0.25 and 1, the result saturates.
 struct ReciprocalSqrtEstimate : Unsigned {
   MYR_FN static u64 apply(Element&, u64 a, u64, u64) {
     if (a >> 30 == 0) return 0xFFFFFFFFu;

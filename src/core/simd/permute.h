@@ -6,8 +6,8 @@
 
 namespace myriarm {
 
-// Each operation gives the 64-bit halves of the result: of ZIP1 if kPart is 0, of ZIP2 if it is 1, and so on.
-// n and m are the halves of the sources; a result of 64 bits looks at the lower ones alone, and has no high half.
+// Each operation returns the 64-bit halves of the result; kPart chooses between ZIP1 (0) and ZIP2 (1), and so on. n and
+// m are the halves of the sources. A 64-bit result depends only on the lower halves and has no high half.
 struct VectorHalves {
   u64 low, high;
   MYR_FN u64 half(u32 which) const { return which ? high : low; }
@@ -47,14 +47,14 @@ MYR_FN Outcome permute(Cpu& cpu, const Operands& o) {
   VectorHalves n = {cpu.v(o.rn, 0), cpu.v(o.rn, 1)}, m = {cpu.v(o.rm, 0), cpu.v(o.rm, 1)};
   u32 size = arrangement_size(o);
   bool full = arrangement_q(o);
-  // All six are one where a register holds two elements: both first ones, or both second ones.
+  // With two elements to a register all six are the same: both first elements, or both second elements.
   VectorHalves result = {n.half(kPart), m.half(kPart)};
   if (size != 3) result = Operation::run(size, full, kPart, n, m);
   write_vector(cpu, o.rd, full, result.low, result.high);
   return Outcome::next;
 }
 
-/// 64 bits from bit `shift` of high:low on; shift is below 64.
+/// The 64 bits of high:low from bit `shift` on; shift is below 64.
 MYR_FN u64 extract_bits(u64 low, u64 high, u32 shift) { return shift ? low >> shift | high << (64 - shift) : low; }
 
 /// EXT. offset: the first byte.
@@ -72,7 +72,7 @@ MYR_FN Outcome extract_vector(Cpu& cpu, const Operands& o) {
   return Outcome::next;
 }
 
-/// Eight bytes of TBL or TBX: `old` has the bytes for indices that are too large.
+/// Eight bytes of a result of TBL or TBX. `old`: the bytes for indices that are too large.
 template <u32 kRegisters, class Cpu>
 MYR_FN u64 look_up(Cpu& cpu, u32 first, u64 indices, u64 old) {
   u64 result = 0;

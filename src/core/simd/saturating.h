@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdvSIMD: saturation and shifts of single elements, for all families. Where an element is "at the top" its sign is in
-// bit 63 and zeros are below it, so that overflow of any element size is overflow of 64 bits.
+// AdvSIMD: saturation and shifts of single elements, for all families. An element "at the top" has its sign in bit 63
+// and zeros below its lowest bit, so that overflow of any element size is overflow of 64 bits.
 #pragma once
 
 #include "core/simd/vector.h"
@@ -17,7 +17,7 @@ MYR_FN u64 saturate_signed(Element& element, u64 value) {
   element.saturated = true;
   return (u64)(i < 0 ? -max - 1 : max);
 }
-/// UnsignedSatQ() of the manual, to element.bits below 64, of a signed or an unsigned number.
+/// UnsignedSatQ() of the manual, to element.bits below 64, for a signed or an unsigned number.
 template <bool kSigned>
 MYR_FN u64 saturate_unsigned(Element& element, u64 value) {
   u64 max = ones(element.bits);
@@ -26,7 +26,7 @@ MYR_FN u64 saturate_unsigned(Element& element, u64 value) {
   return kSigned && (i64)value < 0 ? 0 : max;
 }
 
-/// Shift right by 1 to any number of bits, the last bit shifted out rounds: no sum that could need 65 bits.
+/// Shifts right by 1 or more. With kRound the last bit shifted out is added, so no sum needs 65 bits.
 template <bool kSigned, bool kRound>
 MYR_FN u64 shift_right(u64 value, u32 amount) {
   u32 before = amount - 1;
@@ -37,7 +37,7 @@ MYR_FN u64 shift_right(u64 value, u32 amount) {
   u64 last = before < 64 ? value >> before : 0;
   return (last >> 1) + (kRound ? last & 1 : 0);
 }
-/// Shift left by 0 to any number of bits.
+/// Shifts left by 0 or more.
 MYR_FN u64 shift_left(u64 value, u32 amount) { return amount < 64 ? value << amount : 0; }
 
 /// Shift left by 0 to any number of bits, saturated to an element as signed as the value.
@@ -54,7 +54,7 @@ MYR_FN u64 shift_left_saturated(Element& element, u64 value, u32 amount) {
   return (i64)top < 0 ? (u64)1 << (element.bits - 1) : ones(element.bits - 1);
 }
 
-/// Sum or difference of two elements, saturated.
+/// The saturated sum or difference of two elements.
 template <bool kSigned, bool kSubtract>
 MYR_FN u64 add_saturated(Element& element, u64 a, u64 b) {
   u32 above = 64 - element.bits;

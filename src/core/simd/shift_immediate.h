@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdvSIMD shift by immediate, and the narrowing and widening moves XTN, SQXTN, SHLL that are shifts too. offset is the
-// amount. Where elements change their size the arrangement is of the narrower ones.
+// AdvSIMD shift by immediate, and the moves XTN, SQXTN and SHLL, which narrow or widen and are shifts too. offset: the
+// amount. If elements change their size, the arrangement is that of the narrower ones.
 #pragma once
 
 #include "core/simd/three_same.h"
@@ -11,7 +11,7 @@ template <class Op, class Cpu>
 MYR_FN Outcome vector_shift(Cpu& cpu, const Operands& o) {
   u32 size = arrangement_size(o), halves = arrangement_halves(o);
   Element element = element_of(size);
-  u64 amount = replicate_element((u64)(u32)o.offset, size);  // up to 64: no element is too narrow for it
+  u64 amount = replicate_element((u64)(u32)o.offset, size);  // at most 64: fits into any element
   for (u32 half = 0; half < halves; half++) {
     cpu.set_v(o.rd, half, map_elements<Op>(element, cpu.v(o.rn, half), amount, cpu.v(o.rd, half)));
   }
@@ -23,7 +23,7 @@ MYR_FN Outcome scalar_shift(Cpu& cpu, const Operands& o) {
   return scalar_operation<Op>(cpu, o, o.aux, (u64)(u32)o.offset);
 }
 
-/// How a wide element becomes a narrow one: its lower half, or saturated; from a signed or unsigned number to one.
+/// How a wide element becomes a narrow one: its lower half, or saturated; the names say the signedness of both.
 enum class Narrowing : u8 { truncate, signed_to_signed, unsigned_to_unsigned, signed_to_unsigned };
 
 /// Shifts an element of 2 * element.bits at the lower end of `value` right by 0 (with kRound, 1) to element.bits and
@@ -44,7 +44,7 @@ MYR_FN u64 narrow_element(Element& element, u64 value, u32 amount) {
     default: return saturate_unsigned<true>(element, wide);
   }
 }
-/// SHRN, SQSHRN and their like; with an amount of 0 XTN, SQXTN, UQXTN, SQXTUN.
+/// SHRN, SQSHRN and similar; with an amount of 0 XTN, SQXTN, UQXTN, SQXTUN.
 template <Narrowing kNarrowing, bool kRound, class Cpu>
 MYR_FN Outcome vector_shift_narrow(Cpu& cpu, const Operands& o) {
   u32 size = arrangement_size(o), amount = (u32)o.offset;
@@ -85,7 +85,7 @@ template <bool kSigned, class Cpu>
 MYR_FN Outcome vector_shift_long(Cpu& cpu, const Operands& o) {
   return shift_left_long<kSigned>(cpu, o, (u32)o.offset);
 }
-/// SHLL: by the width of the elements.
+/// SHLL: shifts by the width of the elements.
 template <class Cpu>
 MYR_FN Outcome vector_shift_long_by_size(Cpu& cpu, const Operands& o) {
   return shift_left_long<false>(cpu, o, element_bits(arrangement_size(o)));

@@ -71,7 +71,8 @@ MYR_FN Outcome store_contiguous(Cpu& cpu, const Operands& o) {
 }
 
 /// LD2, LD3, LD4 (multiple structures): element i of register r is element i * registers + r of memory.
-/// An engine that gives up in the middle starts again, and finds the same: no register that is read is loaded.
+/// If an access is refused in the middle, the engine runs the instruction again with the same effect, because no loaded
+/// register is an operand.
 template <bool kPost, class Cpu>
 MYR_FN Outcome load_interleaved(Cpu& cpu, const Operands& o) {
   u64 base = cpu.r(o.rn);
@@ -138,7 +139,7 @@ MYR_FN Outcome store_lane(Cpu& cpu, const Operands& o) {
   return structure_done<kPost>(cpu, o, base);
 }
 
-/// LD1R to LD4R: each element to all lanes of its register.
+/// LD1R to LD4R: copies each element to all lanes of its register.
 template <bool kPost, class Cpu>
 MYR_FN Outcome load_replicate(Cpu& cpu, const Operands& o) {
   u64 base = cpu.r(o.rn);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AdvSIMD three different: results of twice or half the element size, from two registers or a register and an indexed
-// element; scalars of these. The arrangement is of the narrower elements, its upper bit chooses the half of a register
-// that they are in.
+// element; the same on scalars. The arrangement is that of the narrower elements; its upper bit says which half of a
+// register they are in.
 #pragma once
 
 #include "core/simd/operations.h"
@@ -9,8 +9,8 @@
 namespace myriarm {
 namespace simd {
 
-// Operations of the long shape: a and b are narrow elements, d and the result are twice as wide. element.bits is the
-// width of the result; half() gets them all of that width.
+// Long operations: a and b are narrow elements, d and the result are twice as wide. element.bits is the width of the
+// result; half() gets all elements with that width.
 
 template <bool kSigned>
 struct AddLong : Signedness<kSigned> {
@@ -32,7 +32,7 @@ template <bool kSigned>
 struct MulSubLong : Signedness<kSigned> {
   MYR_FN static u64 apply(Element&, u64 a, u64 b, u64 d) { return d - a * b; }
 };
-/// SQDMULL: twice a product overflows where both are the least number.
+/// SQDMULL: twice the product overflows only if both factors are the smallest number.
 struct DoublingMulLong : Signed {
   MYR_FN static u64 apply(Element& element, u64 a, u64 b, u64) {
     u64 product = a * b;
@@ -71,7 +71,7 @@ MYR_FN Outcome long_elements(Cpu& cpu, const Operands& o, u64 n, u64 m) {
   }
   return finish(cpu, element);
 }
-/// SADDL, SMLAL and their like.
+/// SADDL, SMLAL and similar.
 template <class Op, class Cpu>
 MYR_FN Outcome vector_long(Cpu& cpu, const Operands& o) {
   u32 part = arrangement_q(o);
@@ -84,7 +84,7 @@ MYR_FN Outcome vector_long_by_element(Cpu& cpu, const Operands& o) {
   return long_elements<Op>(cpu, o, cpu.v(o.rn, arrangement_q(o)), m);
 }
 
-/// SADDW, SSUBW and their like: Vn has the wide elements.
+/// SADDW, SSUBW and similar: Vn has the wide elements.
 template <bool kSigned, bool kSubtract, class Cpu>
 MYR_FN Outcome vector_wide(Cpu& cpu, const Operands& o) {
   Element wide = element_of(arrangement_size(o) + 1);
@@ -113,7 +113,7 @@ MYR_FN Outcome vector_high_narrow(Cpu& cpu, const Operands& o) {
   return Outcome::next;
 }
 
-/// SQDMULL, SQDMLAL, SQDMLSL of scalars; m is the element of Vm.
+/// SQDMULL, SQDMLAL, SQDMLSL (scalar). m: the element of Vm.
 template <class Op, class Cpu>
 MYR_FN Outcome scalar_long_operation(Cpu& cpu, const Operands& o, u64 m) {
   u32 narrow = element_bits(o.aux);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdvSIMD three same, and what has the same shape: an operation on each element of two registers, or of one register
-// and an indexed element, or a dot product of four bytes for each word; scalars of these.
+// AdvSIMD three same and similar: an operation on each element of two registers, or of one register and an indexed
+// element, or a dot product of four bytes for each word; the same on scalars.
 #pragma once
 
 #include "core/simd/operations.h"
@@ -36,7 +36,7 @@ MYR_FN Outcome vector_three(Cpu& cpu, const Operands& o) {
   return finish(cpu, element);
 }
 
-/// The same with one element of Vm for all of Vn. offset: its index.
+/// Op on each element of Vn with one element of Vm. offset: its index.
 template <class Op, class Cpu>
 MYR_FN Outcome vector_by_element(Cpu& cpu, const Operands& o) {
   u32 size = arrangement_size(o);
@@ -50,7 +50,7 @@ MYR_FN Outcome vector_by_element(Cpu& cpu, const Operands& o) {
   return finish(cpu, element);
 }
 
-/// One element of `size`; m is that of Vm, or an immediate.
+/// Op on scalars of size `size`. m: the element of Vm, or an immediate.
 template <class Op, class Cpu>
 MYR_FN Outcome scalar_operation(Cpu& cpu, const Operands& o, u32 size, u64 m) {
   Element element = element_of(size);
@@ -71,7 +71,7 @@ MYR_FN Outcome scalar_by_element(Cpu& cpu, const Operands& o) {
 
 enum class Bitwise : u8 { and_, bic, orr, orn, eor, bsl, bit, bif };
 
-/// AND, BIC, ORR, ORN, EOR, BSL, BIT, BIF of registers.
+/// AND, BIC, ORR, ORN, EOR, BSL, BIT, BIF (register).
 template <Bitwise kOp, class Cpu>
 MYR_FN Outcome vector_bitwise(Cpu& cpu, const Operands& o) {
   u32 halves = arrangement_halves(o);
@@ -102,7 +102,7 @@ MYR_FN u64 dot_product(u64 n, u64 m, u64 d) {
   }
   return (sums[0] & 0xFFFFFFFFu) | sums[1] << 32;
 }
-/// SDOT, UDOT of vectors.
+/// SDOT, UDOT (vector).
 template <bool kSigned, class Cpu>
 MYR_FN Outcome vector_dot(Cpu& cpu, const Operands& o) {
   u32 halves = arrangement_halves(o);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdvSIMD two-register miscellaneous: an operation on each element of one register, orders of bytes, sums of adjacent
-// elements into wider ones; scalars of these. Comparisons with zero are those of registers with zeros.
+// AdvSIMD two-register miscellaneous: an operation on each element of one register, reversal of elements, sums of
+// adjacent elements into wider ones; the same on scalars. A comparison with zero is one with a register of zeros.
 #pragma once
 
 #include "core/simd/three_same.h"
@@ -31,7 +31,7 @@ MYR_FN Outcome vector_not(Cpu& cpu, const Operands& o) {
   return Outcome::next;
 }
 
-/// The elements of 8 << size bits in reverse order within each kContainer bits.
+/// Reverses the elements of 8 << size bits within each kContainer bits.
 template <int kContainer>
 MYR_FN u64 reverse_elements(u64 value, u32 size) {
   if (size == 0) value = ((value >> 8) & 0x00FF00FF00FF00FFu) | ((value & 0x00FF00FF00FF00FFu) << 8);

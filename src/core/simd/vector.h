@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdvSIMD: what all families share. Elements of the vector registers, arrangements, and the QC flag. A register is two
-// 64-bit halves and no element crosses them, so families work on a half at a time and take elements out by shifts:
-// one function serves all element sizes. Sizes are log2 of bytes, as the size field of the encodings.
+// AdvSIMD: the parts that all families share: elements of the vector registers, arrangements, and the QC flag. A
+// register is two 64-bit halves, and no element crosses them. So families process one half at a time and extract
+// elements by shifts, and one function serves all element sizes. A size is log2 of the bytes, as in the size field of
+// encodings.
 #pragma once
 
 #include "core/cpu.h"
@@ -11,16 +12,16 @@ namespace myriarm {
 /// FPSR.QC: an instruction has saturated.
 constexpr u32 kFpsrQC = 1u << 27;
 
-/// Operands::aux of vector instructions: log2 of the element size in bytes, plus 4 for 128 bits (or, where elements
-/// change their size, for the "2" of the mnemonic).
+/// Operands::aux of vector instructions has log2 of the element size in bytes, plus 4 for 128 bits (or, if elements
+/// change their size, for a mnemonic with "2"). This is the size.
 MYR_FN u32 arrangement_size(const Operands& o) { return o.aux & 3; }
 MYR_FN bool arrangement_q(const Operands& o) { return (o.aux & 4) != 0; }
-/// 64-bit halves of a vector.
+/// The number of 64-bit halves of a vector.
 MYR_FN u32 arrangement_halves(const Operands& o) { return arrangement_q(o) ? 2 : 1; }
 
-/// Bits of an element.
+/// The bits of an element.
 MYR_FN u32 element_bits(u32 size) { return 8u << size; }
-/// Ones in the lowest `bits`, 1 to 64.
+/// A mask of the lowest `bits`, 1 to 64.
 MYR_FN u64 ones(u32 bits) { return ~(u64)0 >> (64 - bits); }
 /// The lowest `bits`, 1 to 64, extended to 64.
 MYR_FN u64 zero_extend(u64 value, u32 bits) { return value << (64 - bits) >> (64 - bits); }
@@ -29,13 +30,13 @@ template <bool kSigned>
 MYR_FN u64 extend(u64 value, u32 bits) {
   return kSigned ? sign_extend(value, bits) : zero_extend(value, bits);
 }
-/// The element of a half that begins at bit `shift`, extended to 64 bits.
+/// The element at bit `shift` of a half, extended to 64 bits.
 template <bool kSigned>
 MYR_FN u64 element_at(u64 half, u32 shift, u32 bits) {
   u64 top = half << (64 - bits - shift);
   return kSigned ? (u64)((i64)top >> (64 - bits)) : top >> (64 - bits);
 }
-/// All elements of a half equal to the lowest one of `value`.
+/// A half with the lowest element of `value` in all elements.
 MYR_FN u64 replicate_element(u64 value, u32 size) {
   u64 half = zero_extend(value, element_bits(size));
   if (size == 0) half |= half << 8;
@@ -70,15 +71,15 @@ MYR_FN void write_part(Cpu& cpu, u32 n, u32 part, u64 value) {
   cpu.set_v(n, part, value);
   if (part == 0) cpu.set_v(n, 1, 0);
 }
-/// A result of 64 bits, or of 128 if `q`.
+/// Writes a result of 64 bits, or of 128 if `q`.
 template <class Cpu>
 MYR_FN void write_vector(Cpu& cpu, u32 n, bool q, u64 low, u64 high) {
   cpu.set_v(n, 0, low);
   cpu.set_v(n, 1, q ? high : 0);
 }
 
-/// What an operation on elements knows besides their values. Values are extended to 64 bits; of a result the lowest
-/// `bits` count.
+/// What an operation on elements gets besides their values. Values are extended to 64 bits; only the lowest `bits` of a
+/// result are used.
 struct Element {
   u32 bits;
   bool saturated;  // set by operations that saturate; becomes FPSR.QC

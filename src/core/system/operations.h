@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hints, barriers and SYS operations. A lane is a machine of its own that runs in program order, with caches that
-// always agree: nothing here has an effect but CLREX and DC ZVA.
+// Hints, barriers and SYS operations. A lane runs alone, in program order, and its caches are always coherent, so only
+// CLREX and DC ZVA have an effect.
 #pragma once
 
 #include "core/cpu.h"
@@ -8,7 +8,7 @@
 
 namespace myriarm {
 
-/// HINT (NOP, YIELD, WFE, SEV, ESB, CSDB, and, as without the extensions, PAC and BTI), DSB, DMB, ISB.
+/// HINT (NOP, YIELD, WFE, SEV, ESB, CSDB; also PAC and BTI, which do nothing without their extensions), DSB, DMB, ISB.
 template <class Cpu>
 MYR_FN Outcome no_operation(Cpu&, const Operands&) {
   return Outcome::next;
@@ -21,8 +21,8 @@ MYR_FN Outcome clear_exclusive(Cpu& cpu, const Operands&) {
   return Outcome::next;
 }
 
-/// DC ZVA: zeroes the aligned block that holds the address. A block lies within one page, so that only its first
-/// store can fail, and one that did can be run again.
+/// DC ZVA: zeroes the aligned block that contains the address. A block lies within one page, so only the first store
+/// can be refused, and then the instruction can be run again.
 template <class Cpu>
 MYR_FN Outcome zero_block(Cpu& cpu, u64 address) {
   constexpr u64 kBlock = (u64)4 << kDczid;
@@ -33,7 +33,7 @@ MYR_FN Outcome zero_block(Cpu& cpu, u64 address) {
   return Outcome::next;
 }
 
-/// SYS. aux: the operation's key; rn: Rt. EL0 may run DC ZVA and, as Linux lets it, the cache maintenance by address.
+/// SYS. aux: the operation's key; rn: Rt. EL0 may run DC ZVA and, as Linux permits, cache maintenance by address.
 template <class Cpu>
 MYR_FN Outcome system_operation(Cpu& cpu, const Operands& o) {
   switch (o.aux) {
@@ -48,7 +48,7 @@ MYR_FN Outcome system_operation(Cpu& cpu, const Operands& o) {
   }
 }
 
-/// SYSL: Armv8.2 has none that EL0 may run.
+/// SYSL: EL0 may run none of those in Armv8.2.
 template <class Cpu>
 MYR_FN Outcome system_operation_with_result(Cpu& cpu, const Operands&) {
   return cpu.undefined();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MRS and MSR (register): the system registers of EL0. What is not listed is undefined there.
+// MRS and MSR (register): the system registers that EL0 can access. Access to any other is undefined.
 #pragma once
 
 #include "core/cpu.h"
@@ -7,7 +7,7 @@
 
 namespace myriarm {
 
-/// The bits that can be written: AHP, DN, FZ, RMode, FZ16; and QC, IDC, IXC, UFC, OFC, DZC, IOC.
+/// The writable bits of FPCR (AHP, DN, FZ, RMode, FZ16) and of FPSR (QC, IDC, IXC, UFC, OFC, DZC, IOC).
 constexpr u64 kFpcrMask = 0x07C80000;
 constexpr u64 kFpsrMask = 0x0800009F;
 
