@@ -170,9 +170,8 @@ int run(int argc, char** argv) {
   if (options.device == "auto") options.device = devices().back().id;
   if (options.device == "cuda") options.device = "cuda:0";
   const bool gpu = options.device.starts_with("cuda");
-  if (gpu && !cuda_unavailable_reason().empty()) {
-    std::fprintf(stderr, "fleet_bench: nothing was measured on %s: %s\n", options.device.c_str(),
-                 cuda_unavailable_reason().c_str());
+  if (const std::string why = myriarm::why_unusable(options.device); gpu && !why.empty()) {
+    std::fprintf(stderr, "fleet_bench: nothing was measured: %s\n", why.c_str());
     return 2;
   }
   check_native();

@@ -27,7 +27,7 @@ void print_text() {
   for (const Device& device : devices()) {
     fmt::print("{:<10}{}, {} units, {}\n", device.id, device.name, device.units, bytes_text(device.memory_bytes));
   }
-  if (std::string reason = cuda_unavailable_reason(); !reason.empty()) fmt::print("no CUDA: {}\n", reason);
+  if (std::string reason = why_unusable("cuda"); !reason.empty()) fmt::print("{}\n", reason);
   std::string there, missing;
   for (const auto& [feature, complete] : features()) (complete ? there : missing) += " " + feature;
   fmt::print("\nfeatures complete:{}\nfeatures not complete:{}\n", there, missing);
@@ -42,7 +42,7 @@ void print_json() {
     info["devices"].push_back(
         {{"id", device.id}, {"name", device.name}, {"memory_bytes", device.memory_bytes}, {"units", device.units}});
   }
-  if (std::string reason = cuda_unavailable_reason(); !reason.empty()) info["cuda_unavailable"] = reason;
+  if (std::string reason = why_unusable("cuda"); !reason.empty()) info["cuda_unavailable"] = reason;
   for (const auto& [feature, complete] : features()) {
     info["features"].push_back({{"name", feature}, {"complete", complete}});
   }

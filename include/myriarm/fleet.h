@@ -41,17 +41,32 @@ constexpr Field x(unsigned n) { return static_cast<Field>(n); }
 constexpr Field v_low(unsigned n) { return static_cast<Field>(static_cast<unsigned>(Field::v0_low) + n); }
 constexpr Field v_high(unsigned n) { return static_cast<Field>(static_cast<unsigned>(Field::v0_high) + n); }
 
+/// What runs a fleet, and whose memory an array is in.
+enum class DeviceKind : uint8_t {
+  cpu,   ///< the host's processor and memory
+  cuda,  ///< a GPU under CUDA
+};
+/// Lower-case name, as in Device::id: "cpu", "cuda".
+const char* name(DeviceKind kind);
+
 /// One device that programs can run on.
 struct Device {
-  std::string id;             ///< "cpu", "cuda:0", ...
+  std::string id;             ///< "cpu", "cuda:0", ...: what FleetOptions::device takes
   std::string name;           ///< as its maker calls it
   uint64_t memory_bytes = 0;  ///< what a fleet could use, now
   uint32_t units = 0;         ///< CPU threads, or streaming multiprocessors
+  DeviceKind kind = DeviceKind::cpu;
+  uint32_t ordinal = 0;  ///< its number among the devices of its kind, from 0
+  /// Lanes that run in step and share frames of memory: 1 on the CPU, 32 on a CUDA device. See Placement::lanes.
+  uint32_t team_lanes = 1;
 };
 /// The devices of this machine, the CPU first. Never fails: a driver that cannot be used leaves its devices out.
 std::vector<Device> devices();
-/// Why there is no CUDA device: empty if there is one.
-std::string cuda_unavailable_reason();
+/// The device that a fleet with this FleetOptions::device gets. Throws ArgumentError for a name that no device can have,
+/// DeviceError for a device that cannot be used.
+Device find_device(const std::string& device);
+/// Why find_device() throws for this name, as one sentence; empty if the device can be used.
+std::string why_unusable(const std::string& device);
 
 /// What a lane's memory is.
 enum class MemoryPolicy : uint8_t {
@@ -79,16 +94,19 @@ struct FleetOptions {
 /// Lanes of a program in a fleet of several.
 struct Placement {
   Program program;
-  uint64_t lanes = 1;  ///< a multiple of kTeamLanes, except in the last placement
+  /// A multiple of the team_lanes of the fleet's device (find_device() knows it before there is a fleet), except in the
+  /// last placement: all lanes of a team run one program. A multiple of 32 suits every device.
+  uint64_t lanes = 1;
 };
-/// Lanes of one program are in teams of this many, on every device.
-constexpr uint64_t kTeamLanes = 32;
 
 /// Where one value of each lane lies. Valid as long as the fleet; not to be touched while it runs.
 struct ArrayView {
   void* data = nullptr;     ///< of lane 0
   int64_t lane_stride = 0;  ///< bytes from lane to lane
-  int cuda_device = -1;     ///< of device memory; -1: the host can use it
+  /// The device that the memory belongs to, as DLPack asks for it: cpu is memory that the host can use, also where a GPU
+  /// sees it too.
+  DeviceKind device = DeviceKind::cpu;
+  uint32_t ordinal = 0;  ///< its number among the devices of its kind
 };
 
 /// One piece of a batched memory access: `size` bytes at `address` of `lane`, at `offset` of the buffer.
@@ -112,6 +130,8 @@ class Fleet {
 
   uint64_t lanes() const;
   const Device& device() const;
+  /// Lanes that run in step: lanes i * team_lanes() and up are one team. device().team_lanes.
+  uint64_t team_lanes() const;
   /// What executes: "interpreter".
   const char* engine() const;
   uint64_t memory_begin() const;  ///< first address of the guest's window
@@ -169,11 +189,18 @@ class Fleet {
   std::vector<uint8_t> read(uint32_t lane, uint64_t address, uint64_t size) const;
   void write(uint32_t lane, uint64_t address, std::span<const uint8_t> bytes);
 
-  /// Maps pages of these lanes as zero with these permissions, whatever was there; permissions 0 unmaps. Address
-  /// and size are multiples of 4 KiB inside the window.
+  /// Maps pages of these lanes as zero with these permissions, whatever was there. With permissions 0 the pages are
+  /// mapped and the guest may do nothing with them, as PROT_NONE of Linux; see unmap(). Address and size are multiples
+  /// of 4 KiB inside the window.
   void map(std::span<const uint32_t> lanes, uint64_t address, uint64_t size, uint32_t permissions);
+  /// Removes pages of these lanes, whatever was there: an access of the guest is FaultKind::unmapped.
+  void unmap(std::span<const uint32_t> lanes, uint64_t address, uint64_t size);
   /// Changes the permissions of mapped pages; what they hold stays.
   void protect(std::span<const uint32_t> lanes, uint64_t address, uint64_t size, uint32_t permissions);
+  /// What the pages of these lanes allow the guest, a byte a page: kMapped | permissions, or 0 if it is not mapped. The
+  /// pages of lanes[i] begin at pages[i * size / kPageBytes]; pages.size() == lanes.size() * size / kPageBytes. Under
+  /// MemoryPolicy::read_only no page has kWrite.
+  void permissions(std::span<const uint32_t> lanes, uint64_t address, uint64_t size, std::span<uint8_t> pages) const;
   /// Bytes of the pool in use, and what it can grow to.
   uint64_t pool_used() const;
   uint64_t pool_size() const;

@@ -10,6 +10,8 @@ namespace myriarm {
 
 /// Page permissions; combine with |.
 enum Permission : uint32_t { kRead = 1, kWrite = 2, kExecute = 4 };
+/// Beside the permissions in what Fleet::permissions() gives: the page is mapped.
+constexpr uint8_t kMapped = 8;
 
 constexpr uint64_t kPageBytes = 4096;
 

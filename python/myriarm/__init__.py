@@ -11,9 +11,9 @@ from __future__ import annotations
 from . import _core
 from .arguments import integer as _integer
 from .arrays import LaneArray, MemoryArray
-from .enums import FaultKind, Mode, Signal, StopReason, SyscallAction
+from .enums import FaultKind, Mode, Permission, Signal, StopReason, SyscallAction
 from .errors import ArgumentError, DeviceError, Error, LaneIndexError, StateError
-from .fleet import Device, Fleet, Snapshot, devices
+from .fleet import Device, Fleet, Snapshot, devices, find_device, why_unusable
 from .linux import LinuxFleet
 from .machine import Machine
 from .program import Program
@@ -26,11 +26,6 @@ __version__: str = _core.__version__
 # Where users find them, in tracebacks too.
 for _error in (Error, ArgumentError, LaneIndexError, DeviceError, StateError):
     _error.__module__ = __name__
-
-
-def cuda_unavailable_reason() -> str:
-    """Why there is no CUDA device, in one sentence; "" if there is one."""
-    return _core.cuda_unavailable_reason()
 
 
 def disassemble(word: int, pc: int = 0) -> str:
@@ -55,6 +50,7 @@ __all__ = [
     "MemoryArray",
     "Mode",
     "Outcome",
+    "Permission",
     "Poll",
     "Program",
     "RunResult",
@@ -66,7 +62,8 @@ __all__ = [
     "SyscallAction",
     "SyscallBatch",
     "__version__",
-    "cuda_unavailable_reason",
     "devices",
     "disassemble",
+    "find_device",
+    "why_unusable",
 ]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 
 
 class StopReason(IntEnum):
@@ -88,3 +88,13 @@ class SyscallAction(IntEnum):
     """x0 becomes the result, and the lane keeps its stop"""
     exit = 2
     """the lane's stop becomes StopReason.exited with the result as its status"""
+
+
+class Permission(IntFlag):
+    """What Fleet.permissions() says of a page, as a sum; 0: it is not mapped."""
+
+    read = 1
+    write = 2
+    execute = 4
+    mapped = 8
+    """the page is there, be it without permissions"""

@@ -44,12 +44,35 @@ class Device:
     """what a fleet could use, now"""
     units: int
     """CPU threads, or streaming multiprocessors"""
+    kind: str
+    """"cpu" or "cuda\""""
+    ordinal: int
+    """its number among the devices of its kind, from 0"""
+    team_lanes: int
+    """lanes that run in step: 1 on the CPU, 32 on a CUDA device"""
 
 
 def devices() -> List[Device]:
     """The devices of this machine, the CPU first. Never fails: a driver that cannot be used leaves its
     devices out."""
     return [Device(*values) for values in _core.devices()]
+
+
+def find_device(device: str) -> Device:
+    """The device that Fleet(..., device=device) gets. ArgumentError for a name that no device can have,
+    DeviceError for a device that cannot be used."""
+    return Device(*_core.find_device(_device_name(device)))
+
+
+def why_unusable(device: str) -> str:
+    """Why find_device() raises for this name, in one sentence; "" if the device can be used."""
+    return _core.why_unusable(_device_name(device))
+
+
+def _device_name(device: Any) -> str:
+    if not isinstance(device, str):
+        raise ArgumentError(f'device must be "auto", "cpu", "cuda" or "cuda:N", not {kind(device)}')
+    return device
 
 
 class Snapshot:
@@ -72,12 +95,10 @@ def fleet_options(
     lanes: int, device: Any, memory: int, pool: Any, threads: Any, memory_policy: Any
 ) -> Dict[str, Any]:
     """FleetOptions of the C++ API."""
-    if not isinstance(device, str):
-        raise ArgumentError(f'device must be "auto", "cpu", "cuda" or "cuda:N", not {kind(device)}')
     if memory_policy not in MEMORY_POLICIES:
         raise ArgumentError(f"memory_policy is {memory_policy!r}; it is one of {', '.join(MEMORY_POLICIES)}")
     return {
-        "device": device,
+        "device": _device_name(device),
         "lanes": lanes,
         "memory": memory,
         "pool": integer(pool, "pool"),
@@ -121,7 +142,7 @@ class Fleet(Runner):
     """N isolated copies ("lanes") of one program, or of several, on one device.
 
     program: a Program, bytes (machine code at address 0), or a list of (Program, lanes) in which all lanes
-    but those of the last are multiples of 32. device: "auto" (a GPU if there is one), "cpu", "cuda",
+    but those of the last are multiples of the device's team_lanes; multiples of 32 suit every device. device: "auto" (a GPU if there is one), "cpu", "cuda",
     "cuda:N". memory: bytes of guest address space from the lowest page of the programs up; by default what a
     raw program was made for, else 64 MiB. pool: bytes for pages that lanes write, over all lanes; 0: what the
     device has. threads: of the CPU; 0: all. memory_policy: "private" (lanes copy a page when they first write
@@ -192,6 +213,11 @@ class Fleet(Runner):
     def device(self) -> Device:
         """The device that it runs on."""
         return Device(*self._core.device)
+
+    @property
+    def team_lanes(self) -> int:
+        """Lanes that run in step on its device: lanes i * team_lanes and up are one team."""
+        return self._core.team_lanes
 
     @property
     def engine(self) -> str:
@@ -321,13 +347,27 @@ class Fleet(Runner):
             )
 
     def map(self, address: int, size: int, permissions: str = "rw", lanes: Any = None) -> None:
-        """Maps pages of these lanes as zero, whatever was there; "" unmaps. address and size are multiples of
-        4096 inside the window."""
-        self._core.map(*self._pages(address, size, permissions, lanes))
+        """Maps pages of these lanes as zero, whatever was there; with "" the guest may do nothing with them.
+        address and size are multiples of 4096 inside the window."""
+        self._core.map(*self._pages(address, size, lanes), permission_bits(permissions))
+
+    def unmap(self, address: int, size: int, lanes: Any = None) -> None:
+        """Removes pages of these lanes, whatever was there."""
+        self._core.unmap(*self._pages(address, size, lanes))
 
     def protect(self, address: int, size: int, permissions: str, lanes: Any = None) -> None:
         """Changes the permissions of mapped pages; what they hold stays."""
-        self._core.protect(*self._pages(address, size, permissions, lanes))
+        self._core.protect(*self._pages(address, size, lanes), permission_bits(permissions))
+
+    def permissions(self, address: int, size: int, lanes: Any = None) -> U8:
+        """What pages of these lanes allow the guest: (n, size // 4096) uint8, a row for each of the lanes and
+        in it a Permission for each page; 0 is a page that is not mapped."""
+        chosen, first, length = self._pages(address, size, lanes)
+        n = self._lanes if chosen is None else chosen.size
+        pages = np.empty((n, length // 4096), np.uint8)
+        if n:
+            self._core.permissions(chosen, first, length, pages)
+        return pages
 
     @property
     def memory(self) -> MemoryArray:
@@ -403,7 +443,7 @@ class Fleet(Runner):
         why = "is not mapped" if begin <= where < end else f"is outside the window of {self._window()}"
         raise ArgumentError(f"cannot {verb} {size} bytes at {address:#x} of lane {lane}: {where:#x} {why}")
 
-    def _pages(self, address: int, size: int, permissions: str, lanes: Any) -> Any:
+    def _pages(self, address: int, size: int, lanes: Any) -> Any:
         chosen = lane_numbers(lanes, self._lanes)
         first, length = integer(address, "address"), integer(size, "size")
         if first % 4096 or length % 4096 or not length:
@@ -414,4 +454,4 @@ class Fleet(Runner):
             raise ArgumentError(
                 f"{length} bytes at {first:#x} are not all inside the window of {self._window()}"
             )
-        return chosen, first, length, permission_bits(permissions)
+        return chosen, first, length

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Optional, overload
 
-from .arguments import integer, octets
+from .arguments import U8, integer, octets
 from .arrays import LaneArray, MemoryArray
 from .enums import Signal
 from .errors import ArgumentError
@@ -140,6 +140,15 @@ class Machine(Runner):
     def map(self, address: int, size: int, permissions: str = "rw") -> None:
         """As Fleet.map()."""
         self._fleet.map(address, size, permissions)
+
+    def unmap(self, address: int, size: int) -> None:
+        """As Fleet.unmap()."""
+        self._fleet.unmap(address, size)
+
+    def permissions(self, address: int, size: int) -> U8:
+        """What the pages allow the guest: (size // 4096,) uint8, a Permission for each; 0 is a page that is
+        not mapped."""
+        return self._fleet.permissions(address, size)[0]
 
     def protect(self, address: int, size: int, permissions: str) -> None:
         """As Fleet.protect()."""

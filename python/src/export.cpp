@@ -7,6 +7,15 @@
 namespace myriarm::python {
 namespace {
 
+/// DLPack's number for a kind of device.
+int dlpack_kind(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::cpu: return nb::device::cpu::value;
+    case DeviceKind::cuda: return nb::device::cuda::value;
+  }
+  throw StateError("DLPack has no number for this kind of device; copy the array instead, with [...]");
+}
+
 template <class T>
 nb::object array_of(const ArrayView& view, const std::vector<size_t>& shape, const std::vector<int64_t>& bytes,
                     const nb::capsule& owner) {
@@ -17,9 +26,8 @@ nb::object array_of(const ArrayView& view, const std::vector<size_t>& shape, con
     }
     strides[i] = bytes[i] / static_cast<int64_t>(sizeof(T));
   }
-  int device = view.cuda_device < 0 ? nb::device::cpu::value : nb::device::cuda::value;
   nb::ndarray<T, nb::array_api> array(view.data, shape.size(), shape.data(), owner, strides.data(), nb::dtype<T>(),
-                                      device, view.cuda_device < 0 ? 0 : view.cuda_device);
+                                      dlpack_kind(view.device), static_cast<int>(view.ordinal));
   return nb::cast(array);
 }
 

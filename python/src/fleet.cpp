@@ -167,10 +167,23 @@ void map(FleetHandle& handle, MaybeLanes given, uint64_t address, uint64_t size,
   handle->map(lanes_or_all(given, handle.fleet(), every), address, size, permissions);
 }
 
+void unmap(FleetHandle& handle, MaybeLanes given, uint64_t address, uint64_t size) {
+  nb::gil_scoped_release free;
+  std::vector<uint32_t> every;
+  handle->unmap(lanes_or_all(given, handle.fleet(), every), address, size);
+}
+
 void protect(FleetHandle& handle, MaybeLanes given, uint64_t address, uint64_t size, uint32_t permissions) {
   nb::gil_scoped_release free;
   std::vector<uint32_t> every;
   handle->protect(lanes_or_all(given, handle.fleet(), every), address, size, permissions);
+}
+
+/// Row i of `pages` is the pages of the lane at i.
+void permissions(FleetHandle& handle, MaybeLanes given, uint64_t address, uint64_t size, Table<uint8_t> pages) {
+  nb::gil_scoped_release free;
+  std::vector<uint32_t> every;
+  handle->permissions(lanes_or_all(given, handle.fleet(), every), address, size, {pages.data(), pages.size()});
 }
 
 Snapshot snapshot(FleetHandle& handle, MaybeLanes lanes) {
@@ -201,10 +214,7 @@ auto constant(FleetHandle& handle) {
   return (handle.fleet().*kMethod)();
 }
 
-nb::object device_of(FleetHandle& handle) {
-  const Device& device = handle->device();
-  return nb::make_tuple(device.id, device.name, device.memory_bytes, device.units);
-}
+nb::object device_of(FleetHandle& handle) { return tuple_of(handle->device()); }
 
 nb::object outcomes(FleetHandle& handle) {
   LinuxFleet& process = handle.process();
@@ -232,6 +242,11 @@ nb::object unimplemented(FleetHandle& handle) {
 
 }  // namespace
 
+nb::object tuple_of(const Device& device) {
+  return nb::make_tuple(device.id, device.name, device.memory_bytes, device.units, name(device.kind), device.ordinal,
+                        device.team_lanes);
+}
+
 void bind_fleet(nb::module_& module) {
   nb::class_<Snapshot>(module, "Snapshot").def_prop_ro("lanes", [](const Snapshot& s) {
     nb::list list;
@@ -245,6 +260,7 @@ void bind_fleet(nb::module_& module) {
   nb::class_<FleetHandle>(module, "Fleet", nb::is_weak_referenceable(), nb::type_slots(slots))
       .def_prop_ro("lanes", constant<&Fleet::lanes>)
       .def_prop_ro("device", device_of)
+      .def_prop_ro("team_lanes", constant<&Fleet::team_lanes>)
       .def_prop_ro("engine", constant<&Fleet::engine>)
       .def_prop_ro("memory_begin", constant<&Fleet::memory_begin>)
       .def_prop_ro("memory_end", constant<&Fleet::memory_end>)
@@ -273,6 +289,9 @@ void bind_fleet(nb::module_& module) {
       .def("write", write, nb::arg("addresses").noconvert(), nb::arg("lanes").noconvert().none(),
            nb::arg("data").noconvert())
       .def("map", map, nb::arg("lanes").noconvert().none(), nb::arg("address"), nb::arg("size"), nb::arg("permissions"))
+      .def("unmap", unmap, nb::arg("lanes").noconvert().none(), nb::arg("address"), nb::arg("size"))
+      .def("permissions", permissions, nb::arg("lanes").noconvert().none(), nb::arg("address"), nb::arg("size"),
+           nb::arg("pages").noconvert())
       .def("protect", protect, nb::arg("lanes").noconvert().none(), nb::arg("address"), nb::arg("size"),
            nb::arg("permissions"))
       .def("pool_used", plain<&Fleet::pool_used>)

@@ -104,6 +104,8 @@ class FleetHandle {
   Failure failure_;
 };
 
+/// In the order of the fields of Device of python/myriarm/fleet.py.
+nb::object tuple_of(const Device& device);
 /// A tuple in the order of the fields of the class of python/myriarm/results.py.
 nb::object tuple_of(const RunResult& result);
 nb::object tuple_of(const Poll& poll);

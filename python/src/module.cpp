@@ -142,7 +142,6 @@ NB_MODULE(_core, module) {
   register_errors();
   module.attr("__version__") = MYRIARM_VERSION;
   module.attr("ENDLESS") = kEndless;
-  module.attr("TEAM_LANES") = kTeamLanes;
   module.attr("PAGE_BYTES") = kPageBytes;
   module.attr("FIELDS") = field_numbers();
   module.attr("STOP_REASONS") = names_of<StopReason>(kStopReasons);
@@ -159,10 +158,18 @@ NB_MODULE(_core, module) {
       found = devices();
     }
     nb::list list;
-    for (const Device& d : found) list.append(nb::make_tuple(d.id, d.name, d.memory_bytes, d.units));
+    for (const Device& device : found) list.append(tuple_of(device));
     return list;
   });
-  module.def("cuda_unavailable_reason", &cuda_unavailable_reason, nb::call_guard<nb::gil_scoped_release>());
+  module.def("find_device", [](const std::string& device) {
+    Device found;
+    {
+      nb::gil_scoped_release free;
+      found = find_device(device);
+    }
+    return tuple_of(found);
+  });
+  module.def("why_unusable", &why_unusable, nb::arg("device"), nb::call_guard<nb::gil_scoped_release>());
   module.def("disassemble", &disassemble, nb::arg("word"), nb::arg("pc"));
   module.def("read_file", [](const std::string& path) {
     std::vector<uint8_t> bytes;

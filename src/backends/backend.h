@@ -27,7 +27,7 @@ struct ImageProgram {
   std::vector<ImagePage> pages;  // by rising page
   u64 entry;
   u64 stack_pointer;
-  u64 lanes;  // a multiple of kTeamLanes, but in the last program
+  u64 lanes;  // a multiple of the device's team_lanes, but in the last program
 };
 /// The programs in their window.
 struct Image {
@@ -38,10 +38,16 @@ struct Image {
 
 static_assert(kStopCodes == kStopReasons, "the same list");
 
+/// What Fleet::permissions() says of a page with this entry, as one lane has it.
+MYR_FN u8 page_value(u32 entry) {
+  const u32 flags = entry & (kPageReadable | kPageWritable | kPageExecutable);
+  return entry == 0 ? 0 : static_cast<u8>(flags | kMapped);
+}
+
 /// What one call of run() is to do. A run is one or more calls: the first says how far it may go.
 struct RunOrder {
-  bool first = true;    // a run begins: every lane may retire `budget` from here on, or less if its limit comes first
-  bool go_on = true;    // with `first`: lanes with StopCode::budget or cancelled run too
+  bool first = true;     // a run begins: every lane may retire `budget` from here on, or less if its limit comes first
+  bool go_on = true;     // with `first`: lanes with StopCode::budget or cancelled run too
   u64 budget = ~u64{0};  // with `first`
   u64 batch = ~u64{0};   // most instructions of a lane in one batch
   u64 batches = 1;       // batches to run in this call, without the host where the device can
@@ -81,9 +87,12 @@ class Backend {
   virtual void read(std::span<const Transfer> transfers, std::span<u8> buffer, std::span<u32> done) = 0;
   /// Returns false if the pool was spent on the way.
   virtual bool write(std::span<const Transfer> transfers, std::span<const u8> buffer, std::span<u32> done) = 0;
-  /// Pages are window indices. An empty `lanes` means all.
+  /// Pages are window indices. An empty `lanes` means all. With permissions 0 a page is mapped all the same.
   virtual void map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) = 0;
+  virtual void unmap(std::span<const u32> lanes, u64 page, u64 count) = 0;
   virtual void protect(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) = 0;
+  /// A byte a page, `count` for each lane: see page_value().
+  virtual void permissions(std::span<const u32> lanes, u64 page, u64 count, std::span<u8> values) = 0;
 
   virtual u64 pool_used() = 0;
   virtual u64 pool_size() = 0;
@@ -107,9 +116,8 @@ Device cpu_device();
 /// A backend with `options.lanes` lanes of the image. Throws DeviceError.
 std::unique_ptr<Backend> make_cpu_backend(const Image& image, const FleetOptions& options);
 #if MYRIARM_CUDA
-std::vector<Device> cuda_devices();
-/// Why cuda_devices() is empty, as part of a sentence; empty if it is not.
-std::string cuda_problem();
+/// Where there are none, `why_none` becomes the reason, as part of a sentence.
+std::vector<Device> cuda_devices(std::string& why_none);
 std::unique_ptr<Backend> make_cuda_backend(const Image& image, const FleetOptions& options, int device);
 #endif
 

@@ -6,49 +6,74 @@
 
 namespace myriarm {
 
-std::vector<Device> devices() {
+namespace {
+
+/// Every device. `why_no_cuda`: the reason, as part of a sentence, where there is no CUDA device.
+std::vector<Device> all_devices(std::string& why_no_cuda) {
   std::vector<Device> all{cpu_device()};
 #if MYRIARM_CUDA
-  std::vector<Device> cuda = cuda_devices();
+  std::vector<Device> cuda = cuda_devices(why_no_cuda);
   all.insert(all.end(), cuda.begin(), cuda.end());
+#else
+  why_no_cuda = "this build has no CUDA backend (no CUDA toolkit was found when it was built)";
 #endif
   return all;
 }
 
-std::string cuda_unavailable_reason() {
-#if MYRIARM_CUDA
-  return cuda_problem();
-#else
-  return "this build has no CUDA backend (no CUDA toolkit was found when it was built)";
-#endif
+/// The id of the CUDA device that "cuda" or "cuda:N" means; empty for other text.
+std::string cuda_id(const std::string& device) {
+  if (device == "cuda") return "cuda:0";
+  return device.starts_with("cuda:") ? device : "";
 }
 
-std::unique_ptr<Backend> make_backend(const Image& image, const FleetOptions& options, Device& chosen) {
-  const std::string& id = options.device;
-  if (id == "cpu") {  // without a look at other devices: starting a driver takes longer than all the rest
-    chosen = cpu_device();
-    return make_cpu_backend(image, options);
+}  // namespace
+
+const char* name(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::cpu: return "cpu";
+    case DeviceKind::cuda: return "cuda";
   }
-  std::vector<Device> all = devices();
-  if (id == "auto") {
-    chosen = all.size() > 1 ? all[1] : all[0];
-  } else if (id == "cuda" || id.starts_with("cuda:")) {
-    std::string wanted = id == "cuda" ? "cuda:0" : id;
-    auto found = std::find_if(all.begin(), all.end(), [&](const Device& device) { return device.id == wanted; });
-    if (found == all.end()) {
-      std::string reason = cuda_unavailable_reason();
-      throw DeviceError(
-          "device " + id + " is not there: " +
-          (reason.empty() ? "this machine has " + std::to_string(all.size() - 1) + " CUDA device(s)" : reason) +
-          "; use --device cpu or auto");
-    }
-    chosen = *found;
-  } else {
-    throw ArgumentError("device \"" + id + "\" is unknown; use auto, cpu, cuda or cuda:N");
+  return "unknown";
+}
+
+std::vector<Device> devices() {
+  std::string why_no_cuda;
+  return all_devices(why_no_cuda);
+}
+
+Device find_device(const std::string& device) {
+  if (device == "cpu")
+    return cpu_device();  // without a look at other devices: starting a driver takes longer than all the rest
+  const std::string wanted = cuda_id(device);
+  if (wanted.empty() && device != "auto") {
+    throw ArgumentError("device \"" + device + "\" is unknown; use auto, cpu, cuda or cuda:N");
   }
+  std::string why_no_cuda;
+  std::vector<Device> all = all_devices(why_no_cuda);
+  if (device == "auto") return all.size() > 1 ? all[1] : all[0];
+  auto found = std::find_if(all.begin(), all.end(), [&](const Device& each) { return each.id == wanted; });
+  if (found != all.end()) return *found;
+  const size_t count = all.size() - 1;
+  throw DeviceError(
+      "device " + device + " is not there: " +
+      (count == 0 ? why_no_cuda : "this machine has " + std::to_string(count) + " CUDA device(s), numbered from 0") +
+      "; use cpu or auto");
+}
+
+std::string why_unusable(const std::string& device) {
+  try {
+    (void)find_device(device);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+std::unique_ptr<Backend> make_backend(const Image& image, const FleetOptions& options, const Device& device) {
 #if MYRIARM_CUDA
-  if (chosen.id != "cpu") return make_cuda_backend(image, options, std::stoi(chosen.id.substr(5)));
+  if (device.kind == DeviceKind::cuda) return make_cuda_backend(image, options, static_cast<int>(device.ordinal));
 #endif
+  (void)device;
   return make_cpu_backend(image, options);
 }
 

@@ -35,14 +35,19 @@ u64 count_lanes(std::span<const PlacedProgram> programs) {
       throw ArgumentError(std::to_string(more > kMostLanes ? more : lanes + more) +
                           " lanes are too many; ask for at most " + std::to_string(kMostLanes));
     }
-    if (i + 1 < programs.size() && more % kTeamLanes != 0) {
-      throw ArgumentError("program " + std::to_string(i) + " of " + std::to_string(programs.size()) + " has " +
-                          std::to_string(more) + " lanes; every program but the last must have a multiple of " +
-                          std::to_string(kTeamLanes));
-    }
     lanes += more;
   }
   return lanes;
+}
+
+/// Each team must run one program.
+void check_teams(std::span<const PlacedProgram> programs, const Device& device) {
+  for (size_t i = 0; i + 1 < programs.size(); i++) {
+    if (programs[i].lanes % device.team_lanes == 0) continue;
+    throw ArgumentError("program " + std::to_string(i) + " of " + std::to_string(programs.size()) + " has " +
+                        std::to_string(programs[i].lanes) + " lanes; on device " + device.id +
+                        " all programs but the last need a multiple of " + std::to_string(device.team_lanes));
+  }
 }
 
 }  // namespace
@@ -137,6 +142,8 @@ void Fleet::Impl::make(Fleet* fleet, std::span<const PlacedProgram> programs, co
   const Image image = make_image(programs, options.memory, options.memory_policy == MemoryPolicy::read_only);
   window_begin = image.window_begin;
   window_pages = image.window_pages;
+  device = find_device(options.device);
+  check_teams(programs, device);
   core->backend = make_backend(image, options, device);
   engine = core->backend->engine();
 }
@@ -153,6 +160,7 @@ Fleet::Fleet(std::span<const Placement> programs, const FleetOptions& options) :
 
 uint64_t Fleet::lanes() const { return Impl::open(impl_.get()).options.lanes; }
 const Device& Fleet::device() const { return Impl::open(impl_.get()).device; }
+uint64_t Fleet::team_lanes() const { return device().team_lanes; }
 const char* Fleet::engine() const { return Impl::open(impl_.get()).engine; }
 uint64_t Fleet::memory_begin() const { return Impl::open(impl_.get()).window_begin; }
 uint64_t Fleet::memory_end() const {
@@ -279,11 +287,29 @@ void Fleet::map(std::span<const uint32_t> lanes, uint64_t address, uint64_t size
   auto [page, count] = use->pages(address, size, "map");
   if (!lanes.empty()) use.backend().map(lanes, page, count, use->allowed(permissions));
 }
+void Fleet::unmap(std::span<const uint32_t> lanes, uint64_t address, uint64_t size) {
+  Impl::Use use(impl_.get());
+  use->check_lanes(lanes, "unmap");
+  auto [page, count] = use->pages(address, size, "unmap");
+  if (!lanes.empty()) use.backend().unmap(lanes, page, count);
+}
 void Fleet::protect(std::span<const uint32_t> lanes, uint64_t address, uint64_t size, uint32_t permissions) {
   Impl::Use use(impl_.get());
   use->check_lanes(lanes, "protect");
   auto [page, count] = use->pages(address, size, "protect");
   if (!lanes.empty()) use.backend().protect(lanes, page, count, use->allowed(permissions));
+}
+
+void Fleet::permissions(std::span<const uint32_t> lanes, uint64_t address, uint64_t size,
+                        std::span<uint8_t> pages) const {
+  Impl::Use use(impl_.get());
+  use->check_lanes(lanes, "permissions");
+  auto [page, count] = use->pages(address, size, "permissions");
+  if (pages.size() != lanes.size() * count) {
+    throw ArgumentError("permissions: room for " + std::to_string(pages.size()) + " pages, for " +
+                        std::to_string(lanes.size()) + " lanes with " + std::to_string(count) + " pages each");
+  }
+  if (!lanes.empty()) use.backend().permissions(lanes, page, count, pages);
 }
 
 uint64_t Fleet::pool_used() const { return Impl::Use(impl_.get()).backend().pool_used(); }

@@ -173,7 +173,7 @@ struct Snapshot::Impl {
 void check_options(const RunOptions& options);
 /// The most urgent of these stops.
 Signal signal_of(const std::array<uint64_t, kStopReasons>& stops);
-/// Makes the backend for `options.device`, and sets `chosen` to that device.
-std::unique_ptr<Backend> make_backend(const Image& image, const FleetOptions& options, Device& chosen);
+/// The backend of a device that find_device() gave.
+std::unique_ptr<Backend> make_backend(const Image& image, const FleetOptions& options, const Device& device);
 
 }  // namespace myriarm

@@ -91,9 +91,7 @@ void SyscallServer::change_memory(Calls calls, size_t count, const std::function
 void SyscallServer::place_pages(MemoryChange& change, uint64_t begin, uint64_t end, uint32_t permissions) {
   change.space.map(begin, end, permissions);  // first, so that remove_pages() can undo what the fleet has mapped
   try {
-    // fleet_.map() without permissions would unmap: map with a permission, then take it away.
-    fleet_.map(change.lanes, begin, end - begin, permissions ? permissions : uint32_t{kRead});
-    if (!permissions) fleet_.protect(change.lanes, begin, end - begin, 0);
+    fleet_.map(change.lanes, begin, end - begin, permissions);
   } catch (const DeviceError&) {
     remove_pages(change, begin, end);
     throw;
@@ -105,8 +103,8 @@ void SyscallServer::remove_pages(MemoryChange& change, uint64_t begin, uint64_t 
   for (const AddressSpace::Range& range : ranges) {
     const uint64_t from = std::max(begin, range.begin), to = std::min(end, range.end);
     if (from >= to) continue;
-    fleet_.map(change.lanes, from, to - from, 0);
-    change.space.unmap(from, to);  // after the fleet, so that both agree if the pool is spent half-way
+    fleet_.unmap(change.lanes, from, to - from);
+    change.space.unmap(from, to);  // after it, so that both agree if the pool is spent half-way
   }
 }
 

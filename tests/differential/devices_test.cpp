@@ -215,9 +215,8 @@ int main(int argc, char** argv) {
     std::printf("The comparison does not find one changed bit in two equal fleets: it cannot be trusted\n");
     return 1;
   }
-  if (options.device.starts_with("cuda") && !cuda_unavailable_reason().empty()) {
-    std::printf("Skipped: CPU and GPU were not compared, because there is no CUDA device here: %s\n",
-                cuda_unavailable_reason().c_str());
+  if (const std::string why = myriarm::why_unusable("cuda"); options.device.starts_with("cuda") && !why.empty()) {
+    std::printf("Skipped: CPU and GPU were not compared: %s\n", why.c_str());
     return differential::kSkipped;
   }
   try {

@@ -201,6 +201,8 @@ TEST_P(Async, NothingElseFitsAFleetThatRuns) {
       {"write", [&] { fleet.write(0, kData, bytes); }},
       {"write of transfers", [&] { fleet.write(std::span(&transfer, 1), bytes); }},
       {"map", [&] { fleet.map(one, kData, kPageBytes, kRead); }},
+      {"unmap", [&] { fleet.unmap(one, kData, kPageBytes); }},
+      {"permissions", [&] { fleet.permissions(one, kData, kPageBytes, std::span(bytes).first(1)); }},
       {"protect", [&] { fleet.protect(one, kData, kPageBytes, kRead); }},
       {"pool_used", [&] { (void)fleet.pool_used(); }},
       {"grow_pool", [&] { fleet.grow_pool(1); }},

@@ -353,7 +353,7 @@ TEST_P(FleetCode, ZerosAreMappedOverCode) {
     expect_stop(fleet, lane, plain(writes(lane) ? StopReason::undefined : StopReason::syscall));
     EXPECT_EQ(fleet.get(x(0), lane), writes(lane) ? 1u : 2u);
   }
-  fleet.map(writers(fleet), kCode, kPageBytes, 0);
+  fleet.unmap(writers(fleet), kCode, kPageBytes);
   fleet.resume_all();
   run(fleet, pace());
   for (uint32_t lane = 0; lane < lanes(); lane++) {

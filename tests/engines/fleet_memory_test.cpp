@@ -271,7 +271,7 @@ TEST(FleetMemory, MapsDifferBetweenLanes) {
 
     // A page of the program, unmapped in some lanes: the others keep what they wrote.
     again(kData);
-    fleet.map(even, kData, kPageBytes, 0);
+    fleet.unmap(even, kData, kPageBytes);
     again(kData);
     expect_each([](uint32_t lane) { return lane % 2 == 0 ? fault(FaultKind::unmapped, kData) : halt(); });
     for (uint32_t lane = 1; lane < lanes; lane += 2) EXPECT_EQ(fleet.get(x(2), lane), 1000u + lane);
@@ -298,7 +298,7 @@ TEST(FleetMemory, UnmappingGivesPagesBack) {
   fleet.set(x(1), 0, kData);
   fleet.run();
   EXPECT_GT(fleet.pool_used(), before);
-  fleet.map(lanes_up_to(1), kData, kPageBytes, 0);
+  fleet.unmap(lanes_up_to(1), kData, kPageBytes);
   EXPECT_EQ(fleet.pool_used(), before);
   // A page that is used again holds zeros.
   fleet.map(lanes_up_to(1), kData, kPageBytes, kRead | kWrite);

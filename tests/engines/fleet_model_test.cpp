@@ -165,7 +165,7 @@ class Model : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_t>> 
       const int there = model[lane].permissions[(address + 7 - kBegin) / kPageBytes];
       if (here < 0 || there < 0) continue;
       std::memcpy(in_model, bytes, 8);
-      if (view.data != nullptr && view.cuda_device < 0 && below(2)) {
+      if (view.data != nullptr && view.device == myriarm::DeviceKind::cpu && below(2)) {
         std::memcpy(static_cast<uint8_t*>(view.data) + lane * view.lane_stride + (address - kBegin), bytes, 8);
       } else {
         fleet.write(lane, address, bytes);
@@ -176,17 +176,19 @@ class Model : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_t>> 
     const std::vector<uint32_t> lanes = some_lanes();
     const uint64_t page = kFirstData + 3 + below(5), count = 1 + below(2);
     const int wanted = std::array{3, 1, 7, 0, 3}[below(5)];
-    const bool map = below(2) != 0;
-    if (map) {
-      fleet.map(lanes, kBegin + page * kPageBytes, count * kPageBytes, static_cast<uint32_t>(wanted));
-    } else {
-      fleet.protect(lanes, kBegin + page * kPageBytes, count * kPageBytes, static_cast<uint32_t>(wanted));
+    enum { map, unmap, protect } const change = std::array{map, unmap, protect, protect}[below(4)];
+    const uint64_t address = kBegin + page * kPageBytes, size = count * kPageBytes;
+    switch (change) {
+      case map: fleet.map(lanes, address, size, static_cast<uint32_t>(wanted)); break;
+      case unmap: fleet.unmap(lanes, address, size); break;
+      case protect: fleet.protect(lanes, address, size, static_cast<uint32_t>(wanted)); break;
     }
     for (uint32_t lane : lanes) {
       for (uint64_t p = page; p < page + count; p++) {
-        if (map) std::fill_n(model[lane].bytes.begin() + static_cast<long>(p * kPageBytes), kPageBytes, uint8_t{0});
-        if (map) model[lane].permissions[p] = wanted == 0 ? -1 : wanted;
-        if (!map && model[lane].permissions[p] >= 0) model[lane].permissions[p] = wanted;
+        int& permissions = model[lane].permissions[p];
+        if (change != protect || permissions >= 0) permissions = change == unmap ? -1 : wanted;
+        if (change == protect) continue;
+        std::fill_n(model[lane].bytes.begin() + static_cast<long>(p * kPageBytes), kPageBytes, uint8_t{0});
       }
     }
   }
@@ -223,6 +225,8 @@ class Model : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_t>> 
     for (uint32_t lane : targets) model[lane] = model[from];
   }
   void compare(int step) {
+    std::vector<uint8_t> pages(kLanes * kPages);
+    fleet.permissions(all_lanes(fleet), kBegin, kPages * kPageBytes, pages);
     for (uint32_t lane = 0; lane < kLanes; lane++) {
       const ModelLane& wanted = model[lane];
       EXPECT_EQ(fleet.get(x(6), lane), wanted.x6);
@@ -235,6 +239,8 @@ class Model : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_t>> 
         uint32_t done = 0;
         fleet.read({&transfer, 1}, page, {&done, 1});
         ASSERT_EQ(done, wanted.permissions[p] < 0 ? 0 : kPageBytes) << "page " << p;
+        ASSERT_EQ(pages[lane * kPages + p], wanted.permissions[p] < 0 ? 0 : wanted.permissions[p] | myriarm::kMapped)
+            << "page " << p << " of lane " << lane;
         if (done == 0) continue;
         const auto* from = wanted.bytes.data() + p * kPageBytes;
         ASSERT_TRUE(std::equal(page.begin(), page.end(), from)) << "page " << p << " of lane " << lane;

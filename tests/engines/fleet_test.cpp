@@ -473,7 +473,7 @@ TEST(FleetArguments, OfCallsAreChecked) {
   fleet.get(x(0), none, {});
   fleet.set(x(0), none, {});
   fleet.set_stops(none, {});
-  fleet.map(none, kData, kPageBytes, 0);
+  fleet.unmap(none, kData, kPageBytes);
   fleet.protect(none, kData, kPageBytes, 0);
   EXPECT_EQ(fleet.read(0, kData, 16), initial_bytes(kData, 16));
   EXPECT_TRUE(fleet.read(0, kUnmapped, 0).empty());

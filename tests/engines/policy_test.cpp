@@ -113,7 +113,7 @@ TEST_P(Policies, MapAndProtectWorkUnderEach) {
     fleet.map(even, kUnmapped + kPageBytes, kPageBytes, kRead | kWrite);
     run(at);
     for (uint32_t lane : even) EXPECT_EQ(fleet.get(x(2), lane), 0u) << "map gives zeros";
-    fleet.map(even, kData, kPageBytes, 0);
+    fleet.unmap(even, kData, kPageBytes);
     run(kData);
     expect_each(fault(FaultKind::unmapped, kData), halt());
     fleet.map(all_lanes(fleet), kData, kPageBytes, kRead | kWrite);
@@ -263,7 +263,7 @@ TEST_P(Transactions, ChangesOfTheHostBeforeTheRunStay) {
     expect_all_stopped(fleet, halt());
     EXPECT_EQ(fleet.get(x(3), last()), value + 1);
     EXPECT_EQ(number_of(fleet.read(last(), kData, 8)), 0xEEu);
-    fleet.map(all_lanes(fleet), kUnmapped, kPageBytes, 0);
+    fleet.unmap(all_lanes(fleet), kUnmapped, kPageBytes);
     fleet.set(x(2), 0, 1);
     fleet.rollback();
     expect_all_stopped(fleet, Stop{});
@@ -350,7 +350,7 @@ struct Window {
   }
   uint64_t word(uint64_t lane, uint64_t address) const { return number_of(std::span(at(lane, address), 8)); }
   void set_word(uint64_t lane, uint64_t address, uint64_t value) const { std::memcpy(at(lane, address), &value, 8); }
-  bool usable() const { return view.cuda_device < 0; }
+  bool usable() const { return view.device == myriarm::DeviceKind::cpu; }
   myriarm::ArrayView view;
   uint64_t begin;
 };
@@ -489,9 +489,10 @@ TEST_P(Policies, ViewsOfFieldsAreTheFields) {
   ASSERT_NE(view.data, nullptr);
   ASSERT_NE(pc.data, nullptr);
   EXPECT_NE(view.lane_stride, 0);
-  EXPECT_EQ(view.cuda_device < 0, fleet.device().id == "cpu");
+  EXPECT_EQ(view.device, fleet.device().kind);
+  EXPECT_EQ(view.ordinal, fleet.device().ordinal);
   EXPECT_THROW(fleet.view(Field::count), myriarm::ArgumentError);
-  if (view.cuda_device >= 0) return;
+  if (view.device != myriarm::DeviceKind::cpu) return;
   auto at = [&](uint64_t lane) {
     return reinterpret_cast<uint64_t*>(static_cast<uint8_t*>(view.data) +
                                        static_cast<int64_t>(lane) * view.lane_stride);

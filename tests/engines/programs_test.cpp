@@ -7,7 +7,6 @@ namespace fleet_test {
 namespace {
 
 using myriarm::ArgumentError;
-using myriarm::kTeamLanes;
 using myriarm::Placement;
 
 constexpr uint32_t kAll = kRead | kWrite | kExecute;
@@ -170,8 +169,9 @@ TEST_P(Programs, TheHostChangesTheCodeOfOneLane) {
 
 TEST(ProgramsOfMany, ManyProgramsAndManyLanes) {
   // 40 programs of a team each, and one of a thousand teams.
+  constexpr uint64_t kEach = 32;
   std::vector<Placement> placements;
-  for (uint32_t i = 0; i < 40; i++) placements.push_back({adder(i + 1, static_cast<uint8_t>(i)), kTeamLanes});
+  for (uint32_t i = 0; i < 40; i++) placements.push_back({adder(i + 1, static_cast<uint8_t>(i)), kEach});
   placements.push_back({adder(1000, 200), 32'000});
   FleetOptions options = options_of(0);
   Fleet fleet(placements, options);
@@ -182,7 +182,7 @@ TEST(ProgramsOfMany, ManyProgramsAndManyLanes) {
   fleet.get_all(x(2), loaded);
   uint64_t wrong = 0;
   for (uint64_t lane = 0; lane < fleet.lanes(); lane++) {
-    const uint64_t program = std::min<uint64_t>(lane / kTeamLanes, 40);
+    const uint64_t program = std::min<uint64_t>(lane / kEach, 40);
     wrong += sums[lane] != (program < 40 ? program + 1 : 1000) ||
              loaded[lane] != (program < 40 ? program : 200) * 0x0101010101010101;
   }
@@ -204,9 +204,12 @@ TEST(ProgramsArguments, PlacementsAreChecked) {
   refused({{good, 0}});
   refused({{good, 32}, {good, 0}});
   refused({{good, 0}, {good, 32}});
-  refused({{good, 31}, {good, 1}});
-  refused({{good, 33}, {good, 1}});
-  refused({{good, 32}, {good, 40}, {good, 1}});
+  const uint64_t team = Fleet(adder(1, 1), options_of(1)).team_lanes();
+  if (team > 1) {
+    refused({{good, team - 1}, {good, 1}});
+    refused({{good, team + 1}, {good, 1}});
+    refused({{good, team}, {good, team + team / 4}, {good, 1}});
+  }
   refused({{good, uint64_t{1} << 40}});
   refused({{good, uint64_t{1} << 62}, {good, uint64_t{1} << 62}, {good, uint64_t{1} << 63}});
   // Each fits alone, but not both in one window.
@@ -219,6 +222,7 @@ TEST(ProgramsArguments, PlacementsAreChecked) {
   overlapping.segments.push_back(overlapping.segments[0]);
   refused({{overlapping, 32}, {good, 1}});
   refused({{good, 32}, {good, 1}}, 100);
+  EXPECT_EQ(Fleet(std::vector<Placement>{{good, 3 * team}, {good, 1}}, options_of(0)).lanes(), 3 * team + 1);
   // The number of lanes in the options is not looked at.
   FleetOptions options = options_of(77);
   EXPECT_EQ(Fleet(std::vector<Placement>{{good, 32}, {good, 2}}, options).lanes(), 34u);

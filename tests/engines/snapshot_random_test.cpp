@@ -149,7 +149,7 @@ class RandomSequence {
       for (size_t i = 0; i < to.size(); i++) {
         (models[i]->permissions[page] == kUnmappedPage ? unmapped : mapped).push_back(to[i]);
       }
-      plain_.map(unmapped, kCode + page * kPageBytes, kPageBytes, 0);
+      plain_.unmap(unmapped, kCode + page * kPageBytes, kPageBytes);
       plain_.map(mapped, kCode + page * kPageBytes, kPageBytes, kRead | kWrite);
     }
     for (size_t i = 0; i < to.size(); i++) {
@@ -231,11 +231,15 @@ class RandomSequence {
     what_ = "map";
     const std::vector<uint32_t> chosen = some_lanes();
     auto [first, count] = some_pages();
-    const auto permissions = static_cast<uint32_t>(below(4) == 0 ? 0 : below(3) == 0 ? below(8) : kRead | kWrite);
-    both([&](Fleet& fleet) { fleet.map(chosen, kCode + first * kPageBytes, count * kPageBytes, permissions); });
+    const bool mapped = below(4) != 0;
+    const auto permissions = static_cast<uint32_t>(below(3) == 0 ? below(8) : kRead | kWrite);
+    both([&](Fleet& fleet) {
+      if (mapped) fleet.map(chosen, kCode + first * kPageBytes, count * kPageBytes, permissions);
+      else fleet.unmap(chosen, kCode + first * kPageBytes, count * kPageBytes);
+    });
     for (uint32_t lane : chosen) {
       for (uint64_t page = first; page < first + count; page++) {
-        permissions_[lane][page] = permissions == 0 ? kUnmappedPage : static_cast<int>(permissions);
+        permissions_[lane][page] = mapped ? static_cast<int>(permissions) : kUnmappedPage;
       }
     }
   }

@@ -153,7 +153,7 @@ TEST_P(Snapshots, BringBackMapsAndPermissions) {
   fleet.map(even, kUnmapped, 2 * kPageBytes, kRead | kWrite);
   fleet.protect(even, kData, kPageBytes, kRead);
   fleet.protect(even, kData + kPageBytes, kPageBytes, kRead);
-  fleet.map(even, kData + 3 * kPageBytes, kPageBytes, 0);
+  fleet.unmap(even, kData + 3 * kPageBytes, kPageBytes);
   const uint64_t probes[] = {kData + 8, kData + kPageBytes + 8, kData + 3 * kPageBytes,
                              kUnmapped, kUnmapped + kPageBytes, kConstant};
   Snapshot snapshot = fleet.snapshot();
@@ -167,7 +167,7 @@ TEST_P(Snapshots, BringBackMapsAndPermissions) {
   expect_same(all_of(fleet), before, "after the probes");
   const std::function<void()> changes[] = {
       [&] { fleet.map(all, kUnmapped, 4 * kPageBytes, kRead | kWrite); },
-      [&] { fleet.map(all, kData, 4 * kPageBytes, 0); },
+      [&] { fleet.unmap(all, kData, 4 * kPageBytes); },
       [&] { fleet.protect(all, kData, 4 * kPageBytes, kRead | kWrite); },
       [&] { fleet.protect(all, kData, 4 * kPageBytes, 0); },
       [&] { fleet.protect(even, kConstant, kPageBytes, kRead | kWrite); },
@@ -175,7 +175,7 @@ TEST_P(Snapshots, BringBackMapsAndPermissions) {
       [&] { fleet.write(last(), kConstant, std::vector<uint8_t>(kPageBytes, 3)); },
       [&] { fleet.write(0, kCode, bytes_of({guest::hlt(0x66)})); },
       [&] { fleet.map(all, kCode, kPageBytes, kAll); },
-      [&] { fleet.map(Lanes{last()}, kCode, kPageBytes, 0); },
+      [&] { fleet.unmap(Lanes{last()}, kCode, kPageBytes); },
       [&] { fleet.protect(all, kCode, kPageBytes, kRead); },
   };
   for (size_t change = 0; change < std::size(changes); change++) {
@@ -409,7 +409,7 @@ TEST_P(Snapshots, GiveBackWhatTheyHeld) {
     EXPECT_GT(fleet.pool_used(), dirty);
   }
   EXPECT_EQ(fleet.pool_used(), dirty) << "a snapshot that was dropped";
-  fleet.map(all_lanes(fleet), kData, 4 * kPageBytes, 0);
+  fleet.unmap(all_lanes(fleet), kData, 4 * kPageBytes);
   EXPECT_EQ(fleet.pool_used(), empty);
 }
 

@@ -150,7 +150,7 @@ void FakeBackend::restore(u64 number, std::span<const u32> from, std::span<const
 }  // namespace fleet_test
 
 // What src/fleet finds in place of the CPU.
-myriarm::Device myriarm::cpu_device() { return {"cpu", "fake", 0, 1}; }
+myriarm::Device myriarm::cpu_device() { return {"cpu", "fake", 0, 1, DeviceKind::cpu, 0, 4}; }
 std::unique_ptr<myriarm::Backend> myriarm::make_cpu_backend(const Image& image, const FleetOptions& options) {
   return std::make_unique<fleet_test::FakeBackend>(image, options);
 }

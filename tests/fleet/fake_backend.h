@@ -3,6 +3,7 @@
 // It keeps to the contract of backends/backend.h in the plainest way, and can block, and fail.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>
@@ -47,7 +48,11 @@ class FakeBackend final : public Backend {
   void read(std::span<const Transfer>, std::span<u8>, std::span<u32>) override {}
   bool write(std::span<const Transfer>, std::span<const u8>, std::span<u32>) override { return true; }
   void map(std::span<const u32>, u64, u64, u32 permissions) override { mapped.push_back(permissions); }
+  void unmap(std::span<const u32>, u64, u64) override {}
   void protect(std::span<const u32>, u64, u64, u32 permissions) override { mapped.push_back(permissions); }
+  void permissions(std::span<const u32>, u64, u64, std::span<u8> values) override {
+    std::fill(values.begin(), values.end(), u8{kMapped});
+  }
   u64 pool_used() override { return 0; }
   u64 pool_size() override { return 0; }
   void grow_pool(u64) override {}

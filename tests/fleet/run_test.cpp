@@ -391,6 +391,9 @@ TEST(Programs, HaveTheirLanesInTeams) {
   EXPECT_EQ(image.programs[1].pages[0].page, 0u);
   expect_error<ArgumentError>([&] { fleet_with({}); });
   expect_error<ArgumentError>([&] { fleet_with({{low, 31}, {high, 32}}); });
+  // The fake's teams have 4 lanes: the device decides, and not a number for all.
+  EXPECT_EQ(fleet_with({{low, 36}, {high, 3}}).team_lanes(), 4u);
+  expect_error<ArgumentError>([&] { fleet_with({{low, 38}, {high, 3}}); });
   expect_error<ArgumentError>([&] { fleet_with({{low, 32}, {high, 0}}); });
   expect_error<ArgumentError>([&] { fleet_with({{low, 32}, {high, ~uint64_t{0} - 31}}); });
   expect_error<ArgumentError>([&] { fleet_with({{low, 1 << 24}, {high, 32}}); });

@@ -85,6 +85,7 @@ TEST(Start, EverythingElseWaitsForTheEnd) {
   const std::span<const uint32_t> lanes(&lane, 1);
   std::vector<uint64_t> values(40);
   std::vector<Stop> stops(1);
+  std::vector<uint8_t> pages(1);
   fleet.start();
   auto refused = [](auto call) {
     try {
@@ -108,7 +109,9 @@ TEST(Start, EverythingElseWaitsForTheEnd) {
   refused([&] { (void)fleet.read(0, 0, 4); });
   refused([&] { fleet.write(0, 0, std::vector<uint8_t>(4)); });
   refused([&] { fleet.map(lanes, 0, kPageBytes, kRead); });
+  refused([&] { fleet.unmap(lanes, 0, kPageBytes); });
   refused([&] { fleet.protect(lanes, 0, kPageBytes, kRead); });
+  refused([&] { fleet.permissions(lanes, 0, kPageBytes, pages); });
   refused([&] { (void)fleet.pool_used(); });
   refused([&] { (void)fleet.pool_size(); });
   refused([&] { fleet.grow_pool(1); });

@@ -183,6 +183,8 @@ BUSY = {
     "read": lambda fleet: fleet.read(0, 4),
     "write": lambda fleet: fleet.write(0, b"1234"),
     "map": lambda fleet: fleet.map(0, 4096),
+    "unmap": lambda fleet: fleet.unmap(0, 4096),
+    "permissions": lambda fleet: fleet.permissions(0, 4096),
     "protect": lambda fleet: fleet.protect(0, 4096, "r"),
     "snapshot": lambda fleet: fleet.snapshot(),
     "fork": lambda fleet: fleet.fork(0, 1),

@@ -9,7 +9,7 @@ import myriarm
 import myriarm.kvrm
 import numpy as np
 import pytest
-from myriarm import ArgumentError, DeviceError, Error, Program, StateError, StopReason
+from myriarm import ArgumentError, DeviceError, Error, Permission, Program, StateError, StopReason
 
 LANES = 3
 MEMORY = 64 << 10
@@ -66,6 +66,12 @@ ON_A_FLEET = {
     "text address": (lambda f: f.write("0", b"a"), "U1"),
     "addresses of too few lanes": (lambda f: f.read([0, 1], 8), r"\(2,\) for 3 lanes"),
     "table of addresses": (lambda f: f.read([[0, 1, 2]], 8), r"\(1, 3\)"),
+    "unmap": (lambda f: f.unmap(0, 4096, [LANES]), "lane 3"),
+    "unmap past the end": (lambda f: f.unmap(MEMORY, 4096), "0x10000"),
+    "unmap of half a page": (lambda f: f.unmap(0, 2048), "2048"),
+    "permissions of a lane": (lambda f: f.permissions(0, 4096, [LANES]), "lane 3"),
+    "permissions over the end": (lambda f: f.permissions(4096, MEMORY), "65536 bytes at 0x1000"),
+    "permissions of half a page": (lambda f: f.permissions(0, 100), "100"),
     "map of a tag": (lambda f: f.map(BIG, 4096), "0x8000000000000000"),
     "map past the end": (lambda f: f.map(MEMORY, 4096), "0x10000"),
     "map over the end": (lambda f: f.map(4096, MEMORY), "65536 bytes at 0x1000"),
@@ -175,7 +181,6 @@ MAKING = {
         lambda d: myriarm.Fleet([(raw(), 32), (raw(), 0)], device=d),
         r"program\[1\] is 0",
     ),
-    "teams": (lambda d: myriarm.Fleet([(raw(), 3), (raw(), 3)], device=d), "3 lanes.*32"),
     "lanes of programs": (lambda d: myriarm.Fleet([(raw(), 32)], lanes=5, device=d), "5.*32"),
     "machine of 32": (lambda d: myriarm.Machine([(raw(), 32)], device=d), "one lane"),
     "empty program": (lambda d: myriarm.Fleet(b"", device=d), "empty"),
@@ -257,9 +262,31 @@ def test_policies_and_their_calls(fleet, make_fleet):
             call()
 
 
+def test_a_program_has_whole_teams(make_fleet):
+    program = Program.raw(a64.COUNT, memory=MEMORY)
+    team = myriarm.find_device(make_fleet(a64.COUNT).device.id).team_lanes
+    if team > 1:
+        with pytest.raises(ArgumentError, match=f"{team + 1} lanes.*{team}"):
+            make_fleet([(program, team + 1), (program, 3)])
+    assert make_fleet([(program, 2 * team), (program, 3)]).team_lanes == team
+
+
+def test_pages_and_their_permissions(make_fleet):
+    fleet = make_fleet(a64.COUNT, lanes=LANES, memory=MEMORY)
+    every = Permission.mapped | Permission.read | Permission.write | Permission.execute
+    assert (fleet.permissions(0, MEMORY) == every).all()
+    fleet.map(0x3000, 8192, "", [0, 2])
+    fleet.unmap(0x4000, 4096, 2)
+    pages = fleet.permissions(0x3000, 8192)
+    assert (pages.dtype, pages.tolist()) == (np.uint8, [[8, 8], [every, every], [8, 0]])
+    assert fleet.permissions(0x3000, 4096, [2, 1]).tolist() == [[8], [every]]
+    assert fleet.permissions(0x3000, 4096, []).shape == (0, 1)
+    assert fleet.read(0x3000, 4, 2).tobytes() == bytes(4), "mapped without permissions, and the host may read it"
+
+
 def test_holes_in_memory(make_fleet):
     fleet = make_fleet(a64.COUNT, lanes=LANES, memory=MEMORY)
-    fleet.map(0x3000, 4096, "", 1)
+    fleet.unmap(0x3000, 4096, 1)
     fleet.write(0x2FFE, b"abcd", [0, 2])
     with pytest.raises(ArgumentError, match="4 bytes at 0x2ffe of lane 1: 0x3000 is not mapped"):
         fleet.read(0x2FFE, 4)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
-from myriarm import FaultKind, StopReason
+from myriarm import FaultKind, Permission, StopReason
 
 DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
 LANES = 5
@@ -26,10 +26,16 @@ PROGRAM = a64.code(a64.ldr(1, 0), a64.add(1, 1, 2), a64.str_(1, 0), a64.b(-12))
 lane_masks = st.integers(1, 2**LANES - 1)
 values = st.integers(0, 2**64 - 1)
 addresses = st.integers(PAGE, SIZE - 1)
+kinds = st.sampled_from(["rw", "r", "w", "rwx", ""])
 
 
 def lanes_of(mask):
     return np.array([lane for lane in range(LANES) if mask >> lane & 1])
+
+
+def bits_of(permissions):
+    letters = {"r": Permission.read, "w": Permission.write, "x": Permission.execute}
+    return int(Permission.mapped | sum(letters[letter] for letter in permissions))
 
 
 class Model:
@@ -47,8 +53,7 @@ class Model:
         self.address = np.zeros(LANES, np.uint64)
         self.memory = np.zeros((LANES, SIZE), np.uint8)
         self.memory[:, : len(PROGRAM)] = np.frombuffer(PROGRAM, np.uint8)
-        self.mapped = np.ones((LANES, PAGES), bool)
-        self.writable = np.ones((LANES, PAGES), bool)
+        self.pages = np.full((LANES, PAGES), bits_of("rwx"), np.uint8)  # sums of Permission; 0: not mapped
 
     def arrays(self):
         return vars(self)
@@ -120,7 +125,7 @@ class HostOperations(RuleBasedStateMachine):
     def whole(self, address, size, lanes):
         """Whether each of the lanes has all of it mapped."""
         pages = slice(address // PAGE, (address + size - 1) // PAGE + 1)
-        return address + size <= SIZE and self.model.mapped[lanes, pages].all()
+        return address + size <= SIZE and self.model.pages[lanes, pages].all()
 
     @rule(mask=lane_masks, address=addresses, data=st.binary(min_size=1, max_size=300), row=st.booleans())
     def write(self, mask, address, data, row):
@@ -157,21 +162,26 @@ class HostOperations(RuleBasedStateMachine):
             with pytest.raises(myriarm.ArgumentError, match="is outside the window|is not mapped"):
                 self.fleet.read(address, size, lanes)
 
-    @rule(mask=lane_masks, page=st.integers(1, PAGES - 1), kind=st.sampled_from(["rw", "r", ""]))
+    @rule(mask=lane_masks, page=st.integers(1, PAGES - 1), kind=kinds)
     def map(self, mask, page, kind):
         lanes = lanes_of(mask)
         self.fleet.map(page * PAGE, PAGE, kind, lanes)
         self.model.memory[lanes, page * PAGE : (page + 1) * PAGE] = 0
-        self.model.mapped[lanes, page] = kind != ""
-        self.model.writable[lanes, page] = kind == "rw"
+        self.model.pages[lanes, page] = bits_of(kind)
 
-    @rule(mask=lane_masks, page=st.integers(1, PAGES - 1), writable=st.booleans())
-    def protect(self, mask, page, writable):
+    @rule(mask=lane_masks, page=st.integers(1, PAGES - 1))
+    def unmap(self, mask, page):
         lanes = lanes_of(mask)
-        if not self.model.mapped[lanes, page].all():
-            return
-        self.fleet.protect(page * PAGE, PAGE, "rw" if writable else "r", lanes)
-        self.model.writable[lanes, page] = writable
+        self.fleet.unmap(page * PAGE, PAGE, lanes)
+        self.model.memory[lanes, page * PAGE : (page + 1) * PAGE] = 0
+        self.model.pages[lanes, page] = 0
+
+    @rule(mask=lane_masks, page=st.integers(1, PAGES - 1), kind=kinds)
+    def protect(self, mask, page, kind):
+        lanes = lanes_of(mask)
+        self.fleet.protect(page * PAGE, PAGE, kind, lanes)
+        lanes = lanes[self.model.pages[lanes, page] != 0]
+        self.model.pages[lanes, page] = bits_of(kind)
 
     # Stops.
     @rule(
@@ -220,6 +230,17 @@ class HostOperations(RuleBasedStateMachine):
             for reason in np.unique(self.model.reason[runs])
         }
 
+    def allowed(self, pages):
+        """What the guest may do: under read-only no page can be written to."""
+        return pages & ~np.uint8(Permission.write) if self.policy == "read-only" else pages
+
+    def fault_of(self, lane, address, wanted):
+        page = self.allowed(self.model.pages[lane, address // PAGE])
+        if page & wanted:
+            return FaultKind.none
+        kinds = {Permission.read: FaultKind.read, Permission.write: FaultKind.write}
+        return kinds[wanted] if page else FaultKind.unmapped
+
     def four_steps(self, lane):
         """The program in one lane of the model; gives how many instructions retired."""
         model = self.model
@@ -229,17 +250,14 @@ class HostOperations(RuleBasedStateMachine):
         for step in range(4):
             fault = FaultKind.none
             if model.pc[lane] == 0:
-                fault = FaultKind.none if model.mapped[lane, at // PAGE] else FaultKind.unmapped
+                fault = self.fault_of(lane, at, Permission.read)
                 if not fault:
                     model.x[lane, 1] = word[0]
             elif model.pc[lane] == 4:
                 model.x[lane, 1:2] += model.x[lane, 2]  # an array, whose numbers may overflow
             elif model.pc[lane] == 8:
-                if not model.mapped[lane, at // PAGE]:
-                    fault = FaultKind.unmapped
-                elif not model.writable[lane, at // PAGE] or self.policy == "read-only":
-                    fault = FaultKind.write
-                else:
+                fault = self.fault_of(lane, at, Permission.write)
+                if not fault:
                     word[0] = model.x[lane, 1]
             if fault:
                 model.reason[lane], model.fault[lane], model.address[lane] = StopReason.fault, fault, at
@@ -300,8 +318,9 @@ class HostOperations(RuleBasedStateMachine):
         stops = self.fleet.stops
         for name in STOP:
             np.testing.assert_array_equal(stops[name], getattr(self.model, name), err_msg=name)
+        np.testing.assert_array_equal(self.fleet.permissions(0, SIZE), self.allowed(self.model.pages))
         for page in range(PAGES):
-            lanes = np.flatnonzero(self.model.mapped[:, page])
+            lanes = np.flatnonzero(self.model.pages[:, page])
             here = slice(page * PAGE, (page + 1) * PAGE)
             np.testing.assert_array_equal(
                 self.fleet.read(page * PAGE, PAGE, lanes),

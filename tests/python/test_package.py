@@ -50,7 +50,16 @@ def test_stub_has_every_name_of_the_module():
 def test_devices_begin_with_the_cpu():
     first = myriarm.devices()[0]
     assert (first.id, first.units > 0, first.memory_bytes > 0) == ("cpu", True, True)
-    assert isinstance(myriarm.cuda_unavailable_reason(), str)
+    assert (first.kind, first.ordinal, first.team_lanes) == ("cpu", 0, 1)
+    assert myriarm.find_device("cpu").id == "cpu"
+    assert myriarm.why_unusable("cpu") == myriarm.why_unusable("auto") == ""
+    assert "unknown" in myriarm.why_unusable("nonsense")
+    assert "cuda:7654 is not there" in myriarm.why_unusable("cuda:7654")
+    with pytest.raises(myriarm.DeviceError, match="cuda:7654 is not there"):
+        myriarm.find_device("cuda:7654")
+    for call in (myriarm.find_device, myriarm.why_unusable):
+        with pytest.raises(myriarm.ArgumentError, match="not int"):
+            call(0)
 
 
 def test_disassemble():

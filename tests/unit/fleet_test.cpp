@@ -100,7 +100,7 @@ TEST(FleetMemory, LanesThatUnmapOneByOneGiveTheirFramesBack) {
     EXPECT_GT(fleet.pool_used(), before);
     for (uint32_t lane : lanes) {
       EXPECT_EQ(fleet.read(lane, kPage, 1)[0], lane);
-      fleet.map(std::span(&lane, 1), kPage, kPageBytes, 0);
+      fleet.unmap(std::span(&lane, 1), kPage, kPageBytes);
       EXPECT_THROW(fleet.read(lane, kPage, 1), ArgumentError);
     }
     EXPECT_EQ(fleet.pool_used(), before) << "round " << round;

@@ -132,7 +132,7 @@ def _settings(options: argparse.Namespace) -> Settings:
 def _find_devices(wanted: str) -> List[myriarm.Device]:
     """The devices to measure. UsageError if there is none of that name."""
     devices = list(myriarm.devices())
-    gpus = [device for device in devices if device.id.startswith("cuda")]
+    gpus = [device for device in devices if device.kind != "cpu"]
     if wanted == "all":
         return devices
     if wanted == "auto":
@@ -142,11 +142,8 @@ def _find_devices(wanted: str) -> List[myriarm.Device]:
     found = [device for device in devices if device.id == wanted]
     if not found:
         names = ", ".join(device.id for device in devices)
-        reason = myriarm.cuda_unavailable_reason() if wanted.startswith("cuda") else ""
-        because = f" ({reason.rstrip('.')})" if reason else ""
-        raise UsageError(
-            f"there is no device '{wanted}' here{because}; there is {names}, or take auto or all"
-        )
+        why = f" ({myriarm.why_unusable(wanted)})" if wanted.startswith("cuda") else ""
+        raise UsageError(f"there is no device '{wanted}' here{why}; there is {names}, or take auto or all")
     return found
 
 

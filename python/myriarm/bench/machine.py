@@ -61,7 +61,7 @@ def git_commit() -> Optional[str]:
 def describe(commit: Optional[str]) -> Dict[str, Any]:
     """For the JSON. `commit` is what the user said it is, if they did."""
     driver = output_of(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"])
-    reason = myriarm.cuda_unavailable_reason()
+    reason = myriarm.why_unusable("cuda")
     return {
         "cpu": cpu_model(),
         "cpu_threads": usable_threads(),

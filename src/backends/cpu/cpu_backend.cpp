@@ -146,12 +146,12 @@ void CpuBackend::fill(Field f, u64 value) {
 
 ArrayView CpuBackend::view(Field f) {
   const Plane at = plane(f);
-  return {at.first, static_cast<i64>(at.stride * sizeof(u64)), -1};
+  return {at.first, static_cast<i64>(at.stride * sizeof(u64))};
 }
 
 ArrayView CpuBackend::memory_view() {
   if (!flat_) return {};
-  return {flat_.lane(0), static_cast<i64>(flat_.stride()), -1};
+  return {flat_.lane(0), static_cast<i64>(flat_.stride())};
 }
 
 }  // namespace myriarm::cpu

@@ -34,7 +34,9 @@ class CpuBackend final : public Backend {
   void read(std::span<const Transfer> transfers, std::span<u8> buffer, std::span<u32> done) override;
   bool write(std::span<const Transfer> transfers, std::span<const u8> buffer, std::span<u32> done) override;
   void map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) override;
+  void unmap(std::span<const u32> lanes, u64 page, u64 count) override;
   void protect(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) override;
+  void permissions(std::span<const u32> lanes, u64 page, u64 count, std::span<u8> values) override;
   u64 pool_used() override { return pool_.used_bytes(); }
   u64 pool_size() override { return pool_.size_bytes(); }
   void grow_pool(u64 bytes) override;
@@ -90,6 +92,8 @@ class CpuBackend final : public Backend {
 
   // Memory: guest_memory.cpp.
   void release_page(u32& entry);
+  /// Every page becomes one of zeros with these permissions, or is not mapped any more.
+  void replace_pages(std::span<const u32> lanes, u64 page, u64 count, bool mapped, u32 permissions);
   void touch(u64 lane, u64 page, u64 count);
   void forget_code(u64 lane);
   void renew_code(u64 lane);

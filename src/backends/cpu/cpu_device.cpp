@@ -25,7 +25,7 @@ std::string cpu_name() {
 Device cpu_device() {
   static const std::string name = cpu_name();
   const u64 page = static_cast<u64>(sysconf(_SC_PAGESIZE));
-  return {"cpu", name, static_cast<u64>(sysconf(_SC_AVPHYS_PAGES)) * page, cpu::host_threads()};
+  return {"cpu", name, static_cast<u64>(sysconf(_SC_AVPHYS_PAGES)) * page, cpu::host_threads(), DeviceKind::cpu, 0, 1};
 }
 
 }  // namespace myriarm

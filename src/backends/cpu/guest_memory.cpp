@@ -74,7 +74,7 @@ void CpuBackend::forget_code(u64 lane) {
   own->drop_all();
 }
 
-void CpuBackend::map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {
+void CpuBackend::replace_pages(std::span<const u32> lanes, u64 page, u64 count, bool mapped, u32 permissions) {
   const u32 shared = FramePool::kZeroFrame << kPageFlagBits | flags_of(permissions) | kPageShared;
   for_lanes(lanes, [&](u64 lane) {
     bool code = (permissions & kExecute) != 0;
@@ -82,13 +82,17 @@ void CpuBackend::map(std::span<const u32> lanes, u64 page, u64 count, u32 permis
       u32& entry = table(lane)[p];
       code |= (entry & kPageExecutable) != 0;
       release_page(entry);
-      if (permissions != 0) entry = flat_ ? FlatMemory::frame_of(p) << kPageFlagBits | flags_of(permissions) : shared;
+      if (mapped) entry = flat_ ? FlatMemory::frame_of(p) << kPageFlagBits | flags_of(permissions) : shared;
     }
     if (flat_) clear_pages(flat_.lane(lane) + (page << kPageBits), count << kPageBits);
     touch(lane, page, count);
     if (code) forget_code(lane);
   });
 }
+void CpuBackend::map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {
+  replace_pages(lanes, page, count, true, permissions);
+}
+void CpuBackend::unmap(std::span<const u32> lanes, u64 page, u64 count) { replace_pages(lanes, page, count, false, 0); }
 
 void CpuBackend::protect(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {
   for_lanes(lanes, [&](u64 lane) {
@@ -101,6 +105,13 @@ void CpuBackend::protect(std::span<const u32> lanes, u64 page, u64 count, u32 pe
     }
     touch(lane, page, count);
     if (code) forget_code(lane);
+  });
+}
+
+void CpuBackend::permissions(std::span<const u32> lanes, u64 page, u64 count, std::span<u8> values) {
+  size_t i = 0;
+  for_lanes(lanes, [&](u64 lane) {
+    for (u64 p = page; p < page + count; p++) values[i++] = page_value(table(lane)[p]);
   });
 }
 

@@ -246,14 +246,18 @@ ArrayView CudaBackend::view(Field field) {
   u64* data = plane(field);
   synchronize("clearing vector registers");
   exported_ = true;
-  return {data, sizeof(u64), device_};
+  return {data, sizeof(u64), DeviceKind::cuda, static_cast<u32>(device_)};
 }
 
 ArrayView CudaBackend::memory_view() {
   if (!is_flat(view_)) return {};
   exported_ = true;
-  const bool pinned = policy_ == MemoryPolicy::shared;
-  return {view_.frames + kPageSize, static_cast<i64>(view_.lane_step), pinned ? -1 : device_};
+  ArrayView memory{view_.frames + kPageSize, static_cast<i64>(view_.lane_step)};
+  if (policy_ != MemoryPolicy::shared) {  // else it is pinned memory of the host
+    memory.device = DeviceKind::cuda;
+    memory.ordinal = static_cast<u32>(device_);
+  }
+  return memory;
 }
 
 void CudaBackend::read(std::span<const Transfer> transfers, std::span<u8> buffer, std::span<u32> done) {
@@ -325,8 +329,20 @@ void CudaBackend::change_pages(std::span<const u32> lanes, u64 page, u64 count, 
 void CudaBackend::map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {
   change_pages(lanes, page, count, permissions, MapAction::map);
 }
+void CudaBackend::unmap(std::span<const u32> lanes, u64 page, u64 count) {
+  change_pages(lanes, page, count, 0, MapAction::unmap);
+}
 void CudaBackend::protect(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {
   change_pages(lanes, page, count, permissions, MapAction::protect);
+}
+
+void CudaBackend::permissions(std::span<const u32> lanes, u64 page, u64 count, std::span<u8> values) {
+  use();
+  buffer_.resize(values.size(), "allocating call results");
+  launch_permissions(view_, upload_lanes(lanes), values.size() / count, page, count, buffer_.data(), stream_);
+  check(cudaMemcpyAsync(values.data(), buffer_.data(), values.size(), cudaMemcpyDeviceToHost, stream_),
+        "asking for permissions");
+  synchronize("asking for permissions");
 }
 
 Pool CudaBackend::pool() {

@@ -31,7 +31,9 @@ class CudaBackend final : public Backend {
   void read(std::span<const Transfer> transfers, std::span<u8> buffer, std::span<u32> done) override;
   bool write(std::span<const Transfer> transfers, std::span<const u8> buffer, std::span<u32> done) override;
   void map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) override;
+  void unmap(std::span<const u32> lanes, u64 page, u64 count) override;
   void protect(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) override;
+  void permissions(std::span<const u32> lanes, u64 page, u64 count, std::span<u8> values) override;
   u64 pool_used() override;
   u64 pool_size() override;
   void grow_pool(u64 bytes) override;

@@ -3,15 +3,18 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/backend.h"
+#include "backends/cuda/view.h"
 
 namespace myriarm {
 
-std::vector<Device> cuda_devices() {
+std::vector<Device> cuda_devices(std::string& why_none) {
   int count = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
     cudaGetLastError();
+    why_none = std::string("CUDA says \"") + cudaGetErrorString(error) + "\"";
     return {};
   }
+  why_none = "no CUDA device was found";
   std::vector<Device> all;
   for (int i = 0; i < count; i++) {
     cudaDeviceProp properties;
@@ -21,19 +24,10 @@ std::vector<Device> cuda_devices() {
       cudaGetLastError();
       continue;
     }
-    all.push_back(
-        {"cuda:" + std::to_string(i), properties.name, free, static_cast<u32>(properties.multiProcessorCount)});
+    all.push_back({"cuda:" + std::to_string(i), properties.name, free, static_cast<u32>(properties.multiProcessorCount),
+                   DeviceKind::cuda, static_cast<u32>(i), cuda::kTeam});
   }
   return all;
-}
-
-std::string cuda_problem() {
-  int count = 0;
-  cudaError_t error = cudaGetDeviceCount(&count);
-  if (error == cudaSuccess && count != 0) return "";
-  cudaGetLastError();
-  return error == cudaSuccess ? "no CUDA device was found"
-                              : std::string("CUDA says \"") + cudaGetErrorString(error) + "\"";
 }
 
 }  // namespace myriarm

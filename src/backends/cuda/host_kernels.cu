@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels behind the host's batched calls: state planes, stops, guest memory and page tables.
+#include "backends/backend.h"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/team_memory.cuh"
 
@@ -117,7 +118,7 @@ __global__ void prepare_write_kernel(const __grid_constant__ View view, const Tr
 /// The stack of free frames is pushed to and popped from without a lock, so never in one launch.
 enum class MapPhase : u8 { give, take };
 
-/// One warp a page of one team: map or protect for some of its lanes. `give` frees the frames of pages that end up
+/// One warp a page of one team: map, unmap or protect for some of its lanes. `give` frees the frames of pages that end up
 /// the same for all lanes, `take` does the rest. What was done already is found done when a launch is repeated.
 __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* teams, u64 count, u64 first_page,
                            u64 pages, u32 permissions, MapAction action, MapPhase phase, u32* spent) {
@@ -133,17 +134,16 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
   u64 present64 = view.lanes - (u64)which.team * kTeam;
   const u32 present = present64 >= 32 ? 0xFFFFFFFFu : (1u << present64) - 1;
 
-  // What each lane has after this: permissions, with bit 3 set if the page is mapped at all.
-  u32 old = entry_of_lane(view, which.team, page, entry, thread);
-  u32 wanted = old == 0 ? 0 : (old & 7) | 8;
-  if (mine)
-    wanted = action == MapAction::map ? (permissions == 0 ? 0 : permissions | 8) : old == 0 ? 0 : permissions | 8;
+  // What each lane has after this, as page_value() has it.
+  u32 wanted = page_value(entry_of_lane(view, which.team, page, entry, thread));
+  if (mine && (action == MapAction::map || wanted != 0)) wanted = permissions | kMapped;
+  if (mine && action == MapAction::unmap) wanted = 0;
   bool absent = !(present >> thread & 1);
   u32 leader = __shfl_sync(0xFFFFFFFFu, wanted, __ffs(present) - 1);
   bool agree = __all_sync(0xFFFFFFFFu, absent || wanted == leader);
   bool all_mine = (present & ~which.mask) == 0;
   // Zero for all, or nobody has it any more: the shared page of zeros or none, and the team's frame is free.
-  bool gives = !is_flat(view) && action == MapAction::map && (all_mine || (agree && leader == 0));
+  bool gives = !is_flat(view) && action != MapAction::protect && (all_mine || (agree && leader == 0));
   if (gives != (phase == MapPhase::give)) return;
 
   if (thread == 0) {
@@ -152,10 +152,10 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
   }
   u32 next;
   if (gives) {
-    next = leader == 0 ? 0 : shared_zero | permissions;
+    next = leader == 0 ? 0 : shared_zero | (leader & 7);
     if (thread == 0 && has_frame(view, entry)) release_frame(view, entry >> kPageFlagBits);
   } else if (is_flat(view)) {
-    if (mine && action == MapAction::map && !absent) {
+    if (mine && action != MapAction::protect && !absent) {
       u64* to = (u64*)memory.locate(flat_unit(view, which.team, page) << kPageFlagBits, 0);
       for (u32 granule = 0; granule < kPageSize / 8; granule++) to[granule] = 0;
     }
@@ -181,12 +181,22 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
       if (frame != 0 && thread == 0) atomicSub(&holders_of(view, frame), 1);
       frame = fresh;
     }
-    if (mine && action == MapAction::map) copy_column(memory, shared_zero, frame);
+    if (mine && action != MapAction::protect) copy_column(memory, shared_zero, frame);
     lane_permissions(view, which.team, page, frame << kPageFlagBits)[thread] = (u8)wanted;
     next = frame << kPageFlagBits | (agree ? leader & 7 : (u32)kPageDiffer);
   }
   __syncwarp();
   if (thread == 0) memory.table[page] = next;
+}
+
+__global__ void permissions_kernel(const __grid_constant__ View view, const u32* lanes, u64 count, u64 first_page,
+                                   u64 pages, u8* values) {
+  const u64 i = thread_index();
+  if (i >= count * pages) return;
+  const u64 lane = lanes ? lanes[i / pages] : i / pages, page = first_page + i % pages;
+  const u32 team = (u32)(lane / kTeam), in_team = (u32)(lane % kTeam);
+  const u32 entry = memory_of(view, team, in_team).table[page];
+  values[i] = page_value(entry_of_lane(view, team, page, entry, in_team));
 }
 
 /// One block a team.
@@ -271,6 +281,10 @@ void launch_map(const View& view, const TeamMask* teams, u64 count, u64 page, u6
     map_kernel<<<blocks_for(count * pages * 32), kBlock, 0, stream>>>(view, teams, count, page, pages, permissions,
                                                                       action, phase, spent);
   }
+}
+void launch_permissions(const View& view, const u32* lanes, u64 count, u64 page, u64 pages, u8* values,
+                        cudaStream_t stream) {
+  permissions_kernel<<<blocks_for(count * pages), kBlock, 0, stream>>>(view, lanes, count, page, pages, values);
 }
 void launch_fill_tables(const View& view, const u8* image, cudaStream_t stream) {
   fill_tables_kernel<<<view.teams, kBlock, 0, stream>>>(view, image);

@@ -50,14 +50,17 @@ void launch_prepare_write(const View& view, const Transfer* transfers, u64 count
 void launch_write(const View& view, const Transfer* transfers, u64 count, const u8* buffer, u32* done,
                   cudaStream_t stream);
 
-/// Lanes of one team, a bit each, as map and protect take them.
+/// Lanes of one team, a bit each, as map, unmap and protect take them.
 struct TeamMask {
   u32 team;
   u32 mask;
 };
-enum class MapAction : u8 { map, protect };
+enum class MapAction : u8 { map, unmap, protect };
 void launch_map(const View& view, const TeamMask* teams, u64 count, u64 page, u64 pages, u32 permissions,
                 MapAction action, u32* spent, cudaStream_t stream);
+/// values[i * pages + p] = page_value() of page `page` + p of lanes[i], or of lane i with lanes null.
+void launch_permissions(const View& view, const u32* lanes, u64 count, u64 page, u64 pages, u8* values,
+                        cudaStream_t stream);
 /// Entries of the tables of each team from its program's base table. Where memory is flat, the lanes' pages are filled
 /// from the image too, whose units are at `image`.
 void launch_fill_tables(const View& view, const u8* image, cudaStream_t stream);
