@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The commands of README.md. Each sets up what it needs (tools/setup.sh) and hands over to CMake; `make help` lists
-# them. What they take: PRESET (a preset of CMakePresets.json), CMAKE_FLAGS, JOBS, and for tests TESTS (a regular
-# expression of test names), for run RUN_FLAGS (tools/run_examples.py --help).
+# The commands of README.md. Each installs missing packages (tools/setup.sh) and calls CMake; `make help` lists them. Variables:
+# PRESET (a preset of CMakePresets.json), CMAKE_FLAGS and JOBS; for tests TESTS (a regular expression of test names); for run
+# RUN_FLAGS (tools/run_examples.py --help).
 PRESET ?= release
 CMAKE_FLAGS ?=
 JOBS ?= $(shell nproc)
@@ -30,7 +30,7 @@ test: ## build and pass all tests
 	@$(COMPILE)
 	@$(CTEST)
 
-test-gpu: ## the same tests on an NVIDIA GPU; without one it says so and fails, as nothing was tested
+test-gpu: ## the same tests on an NVIDIA GPU; fails with a message if there is none
 	@tools/setup.sh test
 	@tools/configure.sh $(PRESET) $(BUILD) -DMYRIARM_BUILD_TESTS=ON $$(tools/setup.sh flags) $(CMAKE_FLAGS)
 	@$(COMPILE) --target myriarm_cli
@@ -38,13 +38,13 @@ test-gpu: ## the same tests on an NVIDIA GPU; without one it says so and fails, 
 	@$(COMPILE)
 	@MYRIARM_TEST_DEVICE=cuda $(CTEST)
 
-bench: ## build and run the benchmarks, beside Unicorn and QEMU
+bench: ## build and run the benchmarks, compared with Unicorn and QEMU
 	@tools/setup.sh bench
 	@tools/configure.sh $(PRESET) $(BUILD) -DMYRIARM_BUILD_BENCHMARKS=ON $$(tools/setup.sh flags) $(CMAKE_FLAGS)
 	@$(COMPILE)
 	@bench/run.sh $(BUILD)
 
-wheel: ## build the Python wheel, with CUDA where a toolkit is found, into dist/
+wheel: ## build the Python wheel, with CUDA if a toolkit is found, in dist/
 	@tools/setup.sh wheel
 	@python3 -m venv build/wheel
 	@SKBUILD_BUILD_DIR=build/wheel/objects CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) CMAKE_ARGS="$(CMAKE_FLAGS)" \
@@ -60,7 +60,7 @@ tidy: ## run clang-tidy over the host sources
 	@tools/configure.sh $(PRESET) $(BUILD) $(CMAKE_FLAGS)
 	@git ls-files 'src/*.cpp' 'cli/*.cpp' | xargs -r -n 1 -P $(JOBS) clang-tidy --quiet -p $(BUILD)
 
-clean: ## remove all that was built
+clean: ## remove everything that was built
 	@rm -rf build build-* dist
 
 help: ## this list

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One ELF, in turns, on the CPU interpreter (through the library), Unicorn, QEMU user mode and, as its source compiled
-// for this machine, natively; then what a lane costs to start, and how lanes scale over threads.
+// Runs one ELF file in turns on the CPU interpreter (through the library), on Unicorn, in QEMU user mode, and natively,
+// compiled from its source for this machine. Then measures the start of lanes, and how lanes scale over threads.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/resource.h>
@@ -32,12 +32,11 @@ constexpr const char* kUsage =
     "compare [--workload mixed|nbody] [--iterations N] [--rounds N] [--qemu PROGRAM] [--cpu-time] [--json FILE|-] "
     "[--commit TEXT]\n"
     "Runs the prebuilt programs mixed (integer) and nbody (double) with N iterations on each engine, in turns, and\n"
-    "prints seconds and instructions per second; with --workload one of them and nothing else. The count is the\n"
-    "interpreter's, which is exact, for all of them. QEMU's time includes its start-up, the others' does not: a\n"
-    "uc_emu_start call, a run() call. --cpu-time compares the engines by processor time in place of\n"
-    "wall time, for a machine that others use as well.\n";
+    "prints seconds and instructions per second; with --workload only one of them. All rates use the interpreter's\n"
+    "count, which is exact. QEMU's time includes its start-up; the others are the time of one uc_emu_start or run()\n"
+    "call. --cpu-time compares the engines by processor time instead of wall time, for a machine that is not idle.\n";
 
-/// Wall time, or processor time of this process and its children.
+/// Measure processor time of this process and its children instead of wall time.
 bool use_cpu_time = false;
 double engine_clock() {
   if (!use_cpu_time) return now_seconds();
@@ -52,7 +51,7 @@ double engine_clock() {
   return seconds;
 }
 
-/// What one run gave: its seconds and what the guest printed.
+/// The result of one run: its seconds and what the guest printed.
 struct Sample {
   double seconds;
   std::string output;
@@ -76,7 +75,7 @@ void check(uc_err error, const char* what) {
   if (error != UC_ERR_OK) throw Error(std::string("Unicorn cannot ") + what + ": " + uc_strerror(error));
 }
 
-/// The least that runs a static program: its segments, a stack with its arguments, write and exit.
+/// A minimal process for a static program in Unicorn: its segments, a stack with arguments, write and exit.
 class UnicornProcess {
  public:
   UnicornProcess(const ElfImage& image, const std::vector<std::string>& arguments) {
@@ -91,7 +90,7 @@ class UnicornProcess {
         if (segment.permissions & kExecute) protection |= UC_PROT_EXEC;
       }
     }
-    for (auto it = pages.begin(); it != pages.end();) {  // one mapping a run of pages alike
+    for (auto it = pages.begin(); it != pages.end();) {  // one mapping for consecutive pages with the same permissions
       auto end = it;
       uint64_t size = 0;
       for (; end != pages.end() && end->first == it->first + size && end->second == it->second; ++end)
@@ -112,7 +111,7 @@ class UnicornProcess {
       check(uc_mem_write(uc_, strings, argument.c_str(), argument.size() + 1), "write an argument");
       strings += argument.size() + 1;
     }
-    words.insert(words.end(), {0, 0, 0, 0});  // the ends of argv, envp and auxv
+    words.insert(words.end(), {0, 0, 0, 0});  // the terminators of argv, envp and auxv
     uint64_t sp = kStack + kStackBytes - 8192;
     check(uc_mem_write(uc_, sp, words.data(), words.size() * 8), "write the stack");
     check(uc_reg_write(uc_, UC_ARM64_REG_SP, &sp), "set SP");
@@ -157,7 +156,7 @@ class UnicornProcess {
   std::string output_;
 };
 
-/// A program as a child process, its standard output caught. Seconds below 0: it could not be started.
+/// Runs a program as a child process and captures its standard output. Negative seconds: it could not be started.
 Sample run_child(std::vector<std::string> words) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return {-1, {}};
@@ -198,8 +197,7 @@ void compare_engines(Report& report, const Options& options, const Guest& guest)
                 static_cast<unsigned long long>(guest.native(options.seed, options.iterations)));
   auto take = [&](Times& times, const Sample& sample, const char* engine) {
     if (sample.output != expected) {
-      throw Error(std::string(engine) + " printed \"" + sample.output + "\" where the native program gives " +
-                  expected);
+      throw Error(std::string(engine) + " printed \"" + sample.output + "\" but the native program gives " + expected);
     }
     times.seconds.push_back(sample.seconds);
   };
@@ -227,7 +225,7 @@ void compare_engines(Report& report, const Options& options, const Guest& guest)
              unicorn);
   if (have_qemu) report.add("qemu-aarch64 (JIT), start included", "peer", 1, instructions, qemu);
   else report.note(options.qemu + " could not be run: no QEMU row (install qemu-user, or give --qemu)");
-  report.add("native, A64 count it stands for", "peer", 1, instructions, native);
+  report.add("native, rate by the A64 count", "peer", 1, instructions, native);
   char text[96];
   std::snprintf(text, sizeof text, "myriarm is %.2f times Unicorn's rate", unicorn.median() / interpreter.median());
   report.note(text);
@@ -251,7 +249,7 @@ void measure_start_up(Report& report, const Options& options) {
       double seconds = now_seconds() - start;
       const uint64_t after = resident_bytes();
       if (repeat) times.seconds.push_back(seconds);
-      if (repeat == 0) bytes = after > before ? after - before : 0;  // later ones reuse what the allocator kept
+      if (repeat == 0) bytes = after > before ? after - before : 0;  // later runs reuse memory
     }
     report.add("create a process in each lane", "cpu", lanes, 0, times,
                {{"seconds_per_lane", times.median() / static_cast<double>(lanes)}, {"bytes_per_lane", bytes / lanes}});

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fleets of bare programs on one device: mixed and nbody in lockstep and divergent, and the tight loops. Needs
-// nothing but the C library, so that it can be carried to a GPU machine; its guests are in the program.
+// Measures fleets of bare programs on one device: mixed and nbody in lockstep and divergent, and the tight loops. It
+// needs only the C library and contains its guests, so that it can be copied to a GPU machine.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "measure.h"
 
-// The prebuilt guests, as bytes of this program.
+// The prebuilt guests, included as bytes.
 #define GUEST(symbol, file)                                                                                \
   asm(".section .rodata\n.balign 8\n.global " #symbol "\n" #symbol ":\n.incbin \"" MYRIARM_GUESTS "/" file \
       "\"\n.global " #symbol "_end\n" #symbol "_end:\n.byte 0\n.previous\n");                              \
@@ -32,15 +32,11 @@ struct Options {
 
 constexpr const char* kUsage =
     "fleet_bench [--device auto|cpu|cuda|cuda:N] [--threads N] [--repeats N] [--json FILE|-] [--commit TEXT]\n"
-    "            [--workload mixed|nbody|add|store] [--program FILE] [--lanes N] [--lockstep|--divergent] "
-    "[--iterations "
-    "1|4|10]\n"
-    "            [--instructions N] [--memory BYTES]\n"
-    "Without --workload: the whole list for the device. mixed and nbody run to their end and are checked; add (ADD, B) "
-    "and store\n"
-    "(ADD, STR, B) run N instructions a lane. --program runs a bare program of yours, checked only to stop by itself "
-    "or\n"
-    "at N instructions. One warm-up, then the median of the repeats.\n";
+    "            [--workload mixed|nbody|add|store] [--program FILE] [--lanes N] [--lockstep|--divergent]\n"
+    "            [--iterations 1|4|10] [--instructions N] [--memory BYTES]\n"
+    "Without --workload: the whole list for the device. mixed and nbody run to their end, and their results are\n"
+    "checked; add (ADD, B) and store (ADD, STR, B) run N instructions in each lane. --program runs a bare program of\n"
+    "yours, which must stop by itself or at N instructions. One warm-up, then the median of the repeats.\n";
 
 std::vector<uint8_t> bytes_of(const unsigned char* begin, const unsigned char* end) { return {begin, end}; }
 
@@ -49,7 +45,7 @@ std::vector<uint8_t> guest(const Options& options) {
   if (options.workload == "add") return bytes_of(guest_loop_add, guest_loop_add_end);
   if (options.workload == "store") return bytes_of(guest_loop_store, guest_loop_store_end);
   if (options.workload == "nbody") {
-    if (options.iterations != 1) throw ArgumentError("--iterations: the nbody program is built for 1 alone");
+    if (options.iterations != 1) throw ArgumentError("--iterations: the nbody program is built only for 1");
     return bytes_of(guest_nbody_1, guest_nbody_1_end);
   }
   if (options.iterations == 1) return bytes_of(guest_mixed_1, guest_mixed_1_end);
@@ -62,7 +58,7 @@ std::vector<uint8_t> guest(const Options& options) {
 void measure(Report& report, const Options& options) {
   const bool ends = options.program.empty() && (options.workload == "mixed" || options.workload == "nbody");
   FleetRun run;
-  // The loop with a store writes at 64 KiB; the mixed program has 50 KiB of data, and its stack at the end.
+  // The loop with a store writes at 64 KiB. The mixed program has 50 KiB of data, and its stack at the end of memory.
   const uint64_t memory = options.memory ? options.memory : 128 << 10;
   run.program = raw_program(options.workload, guest(options), 0, memory);
   run.options.device = options.device;
@@ -89,7 +85,7 @@ void measure(Report& report, const Options& options) {
               {"inputs", options.divergent ? "divergent" : "lockstep"}});
 }
 
-/// False if one of them failed; the others are still measured.
+/// Measures the whole list. Returns false if a measurement failed; the others are still made.
 bool measure_all(Report& report, const Options& base, bool gpu) {
   bool good = true;
   auto one = [&](const char* workload, uint64_t lanes, bool divergent, int iterations, uint64_t instructions) {

@@ -29,7 +29,7 @@ struct CheckValue {
   int iterations;
   uint64_t result;
 };
-// Native and under QEMU user mode.
+// From a native build and from QEMU user mode.
 constexpr CheckValue kCheckValues[] = {
     {guests[0], 0, 1, 0x0000001647233d8f},      {guests[0], 0, 10, 0xcc0884efa9414ef2},
     {guests[0], 1, 1, 0x000000127e5c108d},      {guests[0], 7, 1, 0x00000014dceb8467},

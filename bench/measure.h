@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the benchmark programs share: repeated timing, the table, the JSON lines, and the record of machine, commit
-// and command. An own harness rather than Google Benchmark: engines must take turns within one run, their rate is
-// of an instruction count that only one of them knows, and the program must run where no library is installed.
+// Shared by the benchmark programs: repeated timing, the table, the JSON lines, and the record of machine, commit and
+// command. This is not Google Benchmark, because engines must take turns within one run, their rates use an instruction
+// count that only one of them knows, and the program must run where no library is installed.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace myriarm::bench {
 
 double now_seconds();
 
-/// Seconds of the repetitions of one measurement.
+/// The seconds of each repetition of a measurement.
 struct Times {
   std::vector<double> seconds;
   double min() const;
@@ -31,11 +31,12 @@ class Report {
   Report(int argc, char** argv, std::string commit);
   /// Prints a heading and the column names.
   void begin(const std::string& title);
-  /// One row. instructions 0: a time without a rate. `more` is added to the JSON object.
+  /// Adds a row. With 0 instructions it has no rate. `more` is added to the JSON object.
   void add(const std::string& what, const std::string& device, uint64_t lanes, uint64_t instructions,
            const Times& times, nlohmann::json more = nlohmann::json::object());
   void note(const std::string& text);
-  /// One object a line, appended to the file, or to stdout for "-". Nothing if the name is empty.
+  /// Appends the rows to the file, or to stdout for "-", one JSON object on each line. Does nothing if the name is
+  /// empty.
   void write(const std::string& file) const;
 
  private:
@@ -43,44 +44,45 @@ class Report {
   std::vector<nlohmann::json> rows_;
 };
 
-/// The processor as its maker calls it, and how many threads it runs.
+/// The name of the processor, and its number of threads.
 std::string cpu_name();
-/// Bytes of this process in memory.
+/// The resident memory of this process in bytes.
 uint64_t resident_bytes();
-/// A file's bytes; throws ArgumentError.
+/// The bytes of a file. Throws ArgumentError.
 std::vector<uint8_t> read_file(const std::string& path);
 
-/// A bare program whose lanes are run again and again.
+/// Repeated runs of a bare program.
 struct FleetRun {
   Program program;
   FleetOptions options;
-  bool lane_in_x0 = false;  ///< x0 is the lane number at entry, else 0
-  uint64_t limit = ~0ull;   ///< instructions a lane
+  bool lane_in_x0 = false;  ///< x0 is the lane number at the start, else 0
+  uint64_t limit = ~0ull;   ///< instructions of each lane
   int repeats = 3;          ///< after one warm-up
 };
 struct FleetResult {
   Times times;
-  uint64_t instructions = 0;  ///< of one run, all lanes
+  uint64_t instructions = 0;  ///< of one run, over all lanes
   double create_seconds = 0;
   uint64_t pool_bytes = 0;
-  std::vector<uint64_t> x0;  ///< of every lane at the end
+  std::vector<uint64_t> x0;  ///< of each lane, at the end
   std::vector<Stop> stops;
 };
 FleetResult run_fleet(const FleetRun& run);
 
-/// A program of bench/guests that is run as a guest and compiled for this machine: name and function.
+/// A program of bench/guests, which runs as a guest and is also compiled for this machine: name and function.
 struct Guest {
   const char* name;
   uint64_t (*native)(uint32_t seed, int iterations);
 };
 inline constexpr size_t kGuests = 2;
 extern const Guest guests[kGuests];  // mixed (integer), nbody (double precision)
-/// Throws ArgumentError if there is none of this name.
+/// The guest with this name. Throws ArgumentError if there is none.
 const Guest& guest_named(const std::string& name);
 
-/// Throws if a lane has not halted, or if one of some lanes has another result than the guest's function here.
+/// Throws if a lane has not halted, or if the result of a sampled lane differs from that of the guest's native
+/// function.
 void check_guest(const Guest& guest, const FleetResult& result, bool lane_in_x0, int iterations);
-/// Throws if a guest compiled for this machine does not give the check values of bench/guests.
+/// Throws if a guest compiled for this machine does not return the check values.
 void check_native();
 
 }  // namespace myriarm::bench

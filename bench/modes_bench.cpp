@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modes and memory policies side by side: one lane in every mode on the two loops, how soon start() returns and
-// cancel() takes effect, and what snapshots, restores and forks cost. `myriarm bench` draws the modes; this program
-// needs no Python, so that it can be carried to a GPU machine.
+// Compares modes and memory policies: one lane in every mode on the two loops, how soon start() returns and cancel()
+// takes effect, and the cost of snapshots, restores and forks. `myriarm bench` also measures modes; this program needs
+// no Python, so that it can be copied to a GPU machine.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +16,7 @@ namespace {
 // add x0, x0, #1; b .-4, and the same with str x0, [x1] in between.
 constexpr uint32_t kLoopAdd[] = {0x91000400, 0x17FFFFFF};
 constexpr uint32_t kLoopStore[] = {0x91000400, 0xF9000020, 0x17FFFFFE};
-// ldr x2, [x1] in between: what a load costs where memory is the host's.
+// The same with ldr x2, [x1]: the cost of a load if memory is the host's.
 constexpr uint32_t kLoopLoad[] = {0x91000400, 0xF9400022, 0x17FFFFFE};
 constexpr uint64_t kMemory = 1 << 20, kDataAddress = 1 << 16;
 
@@ -60,7 +60,7 @@ std::vector<Case> cases(uint64_t instructions) {
           {"run, device-shared memory", run, MemoryPolicy::device_shared}};
 }
 
-/// The modes take turns, so that what the machine does besides is the same for all.
+/// The modes take turns, so that other load on the machine affects all of them equally.
 void measure_modes(Report& report, const std::string& device, const char* loop, const Program& program,
                    uint64_t instructions, int repeats) {
   report.begin(std::string("One lane, ") + loop);
@@ -121,10 +121,10 @@ void measure_control(Report& report, const std::string& device, const Program& p
   report.add("cancel() to the last lane's stop", device, lanes, 0, cancel);
 }
 
-/// Lanes dirty some pages; then a snapshot, the same again, and back.
+/// Lanes write some pages; then a snapshot, a run that writes the pages again, and a restore.
 void measure_snapshots(Report& report, const std::string& device, uint64_t lanes, int repeats) {
-  report.begin("Snapshots: 8 pages of each lane dirtied");
-  // loop: str x0, [x1], #4096-ish steps by add; x2 counts.
+  report.begin("Snapshots: 8 written pages in each lane");
+  // A store to each of x2 pages from x1 on.
   constexpr uint32_t kDirty[] = {0xF9000020,   // str x0, [x1]
                                  0x91400421,   // add x1, x1, #1, lsl #12
                                  0xF1000442,   // subs x2, x2, #1

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs the benchmarks of a build and appends JSON lines to bench/results/: run.sh BUILD_FOLDER. The machine should be
-# idle; the figures of a busy one are not worth keeping.
+# Runs the benchmarks of a build and appends JSON lines to bench/results/: run.sh BUILD_FOLDER. The machine must be idle:
+# figures of a busy machine are not comparable.
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:?run.sh BUILD_FOLDER: give the folder that make bench builds in}

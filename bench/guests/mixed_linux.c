@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mixed.c as a Linux program: `mixed SEED ITERATIONS` prints the result in hexadecimal. Without SEED (or with
-// "lane") the seed is the lane number; ITERATIONS is 1 unless given.
+// mixed.c as a Linux program: `mixed SEED ITERATIONS` prints the result in hexadecimal. Without SEED, or with "lane",
+// the seed is the lane number. ITERATIONS is 1 by default.
 #include "guest.h"
 
 uint64_t mixed(uint32_t seed, int iterations);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The n-body guest: the sun and the four large planets in double precision, by symplectic Euler steps. Nearly all of it
-// is floating point: additions, multiplications, one square root and one division a pair of bodies.
-// Built without contraction (-ffp-contract=off), so that every machine gives the same bits. The seed moves one planet
-// by a hair: lanes follow the same path with other numbers. No library.
+// is floating point: additions, multiplications, and one square root and one division for each pair of bodies. It is
+// built without contraction (-ffp-contract=off), so that the result is the same on every machine. The seed moves one
+// planet slightly: lanes follow the same path with different numbers. It uses no library.
 #include <stdint.h>
 
 enum { kBodies = 5, kSteps = 2000 };
@@ -14,7 +14,7 @@ typedef struct {
 #define SOLAR_MASS (4 * 3.141592653589793 * 3.141592653589793)
 #define DAYS 365.24
 
-// Jupiter, Saturn, Uranus, Neptune: astronomical units, and such a day; masses in suns.
+// The sun, Jupiter, Saturn, Uranus, Neptune: astronomical units, astronomical units per day, solar masses.
 static const Body start[kBodies] = {
     {0, 0, 0, 0, 0, 0, 1},
     {4.84143144246472090, -1.16032004402742839, -0.103622044471123109, 0.00166007664274403694, 0.00769901118419740425,
@@ -32,7 +32,7 @@ static void __attribute__((noinline)) place(uint32_t seed) {
   double px = 0, py = 0, pz = 0;
   for (int i = 0; i < kBodies; i++) {
     Body* b = &bodies[i];
-    // Member by member: no C library is there to copy a structure.
+    // Member by member, because there is no C library that copies a structure.
     b->x = start[i].x;
     b->y = start[i].y;
     b->z = start[i].z;
@@ -45,7 +45,7 @@ static void __attribute__((noinline)) place(uint32_t seed) {
     py += b->vy * b->mass;
     pz += b->vz * b->mass;
   }
-  bodies[0].vx = -px / SOLAR_MASS;  // the centre of mass rests
+  bodies[0].vx = -px / SOLAR_MASS;  // so that the centre of mass does not move
   bodies[0].vy = -py / SOLAR_MASS;
   bodies[0].vz = -pz / SOLAR_MASS;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // nbody.c as a Linux program: `nbody SEED ITERATIONS` prints the bits of the energy in hexadecimal. Without SEED the
-// seed is the lane number; ITERATIONS is 1 unless given.
+// seed is the lane number. ITERATIONS is 1 by default.
 #include "guest.h"
 
 uint64_t nbody(uint32_t seed, int iterations);

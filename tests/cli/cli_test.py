@@ -50,7 +50,7 @@ class CliTest(unittest.TestCase):
         self.assertTrue(message.startswith("myriarm: "), message)
         self.assertEqual(message.count("\n"), 1, message)
         self.assertIn(says, message)
-        self.assertIn(";", message, "says not what to do")
+        self.assertIn(";", message, "does not say what to do")
 
 
 class OneLane(CliTest):
@@ -89,7 +89,7 @@ class OneLane(CliTest):
         self.assertNotIn(b"instructions", done.stdout)
         for part in ("device", "lanes", "instructions", "seconds", "IPS", "exited 1", "statx 1"):
             self.assertIn(part, done.stderr.decode())
-        self.assertNotIn(b"\r", done.stderr, "a progress bar where there is no terminal")
+        self.assertNotIn(b"\r", done.stderr, "a progress bar without a terminal")
 
     def test_exit_statuses(self):
         for code, status in ((guest.EXIT_7, 7), (guest.LOAD_FAULT, 128 + signal.SIGSEGV),

@@ -45,8 +45,8 @@ int each_line(const std::string& command, Line line) {
   return pclose(pipe);
 }
 
-/// From version 2.41 on, objdump prints lists of two registers, and lists that go on at v0 after v31, as ranges:
-/// {v31.2d-v1.2d}. These are printed here as before, as {v31.2d, v0.2d, v1.2d}; any other text is left as it is.
+/// From version 2.41 on, objdump prints lists of two registers, and lists that continue at v0 after v31, as ranges:
+/// {v31.2d-v1.2d}. Changes these to the older form {v31.2d, v0.2d, v1.2d}, and leaves other text unchanged.
 std::string with_older_lists(const std::string& text) {
   unsigned first, last;
   char suffix[8], other[8];
@@ -75,8 +75,8 @@ std::string plain(std::string_view text) {
 
 bool is_system_register_move(uint32_t word) { return (word & 0xFFD00000) == 0xD5100000; }
 
-/// What the assembler is asked. A pc-relative target becomes ".", which is always in range, and a system register
-/// becomes one that every architecture version has: which registers exist is not a question of decoding.
+/// The line for the assembler. A pc-relative target becomes ".", which is always in range. A system register becomes
+/// one that every architecture version has, because decoding does not depend on which registers exist.
 std::string question(const Verdict& verdict, uint32_t word) {
   if (is_system_register_move(word)) return "mrs x0, tpidr_el0";
   size_t target = verdict.text.rfind(' ');
@@ -122,7 +122,7 @@ std::vector<Verdict> ask_binutils(const std::vector<uint32_t>& words) {
     if (index >= words.size()) return;
     lines++;
     std::string text = plain(line.substr(colon + 2));
-    // Where MSR and MRS have op0 = 0, which is no system register, objdump prints one all the same.
+    // objdump prints MSR and MRS with op0 = 0 as instructions, although there is no such system register.
     bool no_instruction = text.compare(0, 5, ".inst") == 0 || text.find(" s0_") != std::string::npos;
     if (!no_instruction) verdicts[index].text = std::move(text);
   });
@@ -140,7 +140,7 @@ std::vector<Verdict> ask_binutils(const std::vector<uint32_t>& words) {
       asked.push_back(i);
       file << question(verdicts[i], words[i]) << '\n';
     }
-    // The last line is wrong on purpose: an assembler that does not run complains about nothing.
+    // The last line is wrong on purpose: if the assembler does not complain about it, it did not run.
     file << "no_such_instruction\n";
     if (!file.flush()) throw std::runtime_error("cannot write " + source);
   }

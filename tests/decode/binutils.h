@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GNU binutils as an oracle for A64 encodings. objdump knows every architecture version at once, so what it prints
-// is handed to the assembler, which is told to accept Armv8.2-A and the extensions that myriarm has rows for.
+// GNU binutils as an oracle for A64 encodings. objdump knows all architecture versions at once, so its output goes to
+// the assembler, which accepts only Armv8.2-A and the extensions that myriarm has rows for.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace myriarm::test {
 
 struct Verdict {
   std::string text;       // mnemonic, one space, operands; comments removed; empty if there is no such instruction
-  bool in_scope = false;  // the assembler takes the text for Armv8.2-A with our extensions
-  std::string complaint;  // what the assembler said if not
+  bool in_scope = false;  // the assembler accepts the text for Armv8.2-A and these extensions
+  std::string complaint;  // the assembler's message if not
 };
 
 /// N of binutils 2.N. Throws std::runtime_error if objdump cannot be run.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decoder and the disassembler against binutils, over a sweep of the encoding space: every word that binutils
-// takes for Armv8.2-A is a row, every other word is undefined, and both print the same text. Differences that are
-// meant are listed in divergences.inc, and the list must stay true.
+// Compares the decoder and the disassembler with binutils, over a sweep of the encoding space: every word that binutils
+// accepts for Armv8.2-A has a row, every other word is undefined, and both print the same text. divergences.inc lists
+// intended differences, and each entry must be needed.
 // MYRIARM_SWEEP_SCALE=N multiplies the random parts by N and adds low-bit patterns to the exhaustive part.
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ namespace {
 enum class Direction { accepted, refused, text };
 
 struct Divergence {
-  unsigned since;  // of binutils 2.since and later
+  unsigned since;  // applies to binutils 2.since and later
   uint32_t mask, value;
   Direction direction;
   const char* reason;
@@ -45,7 +45,7 @@ unsigned version() {
   return minor;
 }
 
-/// True if objdump of this version would end at the word.
+/// Whether this version of objdump aborts on the word.
 bool is_unasked(uint32_t word) {
 #define DIVERGENCE(mask, value, direction, reason)
 #define SINCE(minor, mask, value, direction, reason)
@@ -63,7 +63,7 @@ uint32_t scale() {
   return text == nullptr ? 1 : static_cast<uint32_t>(std::max(1, std::atoi(text)));
 }
 
-/// A word that exists and never will be implemented here is known, though nothing decodes it.
+/// Whether the word is an instruction that myriarm will never implement. The table knows it, but does not decode it.
 bool is_undefined_row(uint32_t word) {
   static const std::vector<RowPattern> patterns = [] {
     std::vector<RowPattern> found;
@@ -78,14 +78,14 @@ bool is_undefined_row(uint32_t word) {
                      [word](const RowPattern& p) { return (word & p.mask) == p.value; });
 }
 
-/// S3_3_C13_C0_2: what a system register is called that has no name.
+/// The generic name of a system register, as in S3_3_C13_C0_2.
 std::string generic_system_register(uint32_t word) {
   auto bits = [word](int low, int width) { return std::to_string((word >> low) & ((1u << width) - 1)); };
   std::string name(1, 's');  // not "s" + ...: GCC 12 warns about that
   return name + bits(19, 2) + "_" + bits(16, 3) + "_c" + bits(12, 4) + "_c" + bits(8, 4) + "_" + bits(5, 3);
 }
 
-/// The text with which ours must agree. A system register may be printed by its number instead of its name.
+/// The text that the disassembler must print. It may print a system register's number instead of its name.
 std::string expected_text(uint32_t word, const std::string& theirs, const std::string& ours) {
   std::string generic = generic_system_register(word);
   if ((word & 0xFFD00000) != 0xD5100000 || ours.find(generic) == std::string::npos) return theirs;
@@ -94,7 +94,7 @@ std::string expected_text(uint32_t word, const std::string& theirs, const std::s
   return "msr " + generic + theirs.substr(theirs.find(','));
 }
 
-/// Compares batches of words and keeps the differences, grouped so that one mistake is one line of the report.
+/// Compares batches of words and groups the differences, so that one mistake is one line of the report.
 class Sweep {
  public:
   void add(uint32_t word) {
@@ -168,7 +168,7 @@ class Sweep {
 
   struct Group {
     uint64_t count = 0;
-    uint32_t ones = ~0u, zeros = ~0u;  // bits that all words of the group have
+    uint32_t ones = ~0u, zeros = ~0u;  // bits that are set, or clear, in all words of the group
     std::string examples;
 
     std::string pattern() const {
@@ -182,14 +182,14 @@ class Sweep {
   uint64_t total_ = 0, instructions_ = 0;
 
  public:
-  /// How often each divergence was needed, over all sweeps of this process.
+  /// How often each divergence applied, over all sweeps of this process.
   static std::vector<uint64_t>& hits() {
     static std::vector<uint64_t> counts(std::size(kDivergences));
     return counts;
   }
 };
 
-/// Words of every row, and each of them with one fixed bit flipped.
+/// Sweeps words of every row, and the same words with one fixed bit flipped.
 void sweep_rows(Sweep& sweep) {
   std::mt19937 random(1);
   for (const RowInfo& row : kRowInfos) {
@@ -210,7 +210,7 @@ void sweep_random(Sweep& sweep) {
   for (uint32_t i = 0; i < (1u << 21) * scale(); i++) sweep.add(static_cast<uint32_t>(random()));
 }
 
-/// All values of bits 31:10, each with low bits that say something: SP or the zero register, others, random ones.
+/// Sweeps all values of bits 31:10, each with interesting low bits: SP or the zero register, other registers, random.
 void sweep_opcodes(Sweep& sweep) {
   std::mt19937 random(3);
   std::vector<uint32_t> patterns = {0x3ff};
@@ -222,7 +222,7 @@ void sweep_opcodes(Sweep& sweep) {
   }
 }
 
-/// The branch, exception and system space, where bits 20:0 are opcode: all of them for MSR, MRS, SYS and hints with
+/// Sweeps the branch, exception and system space, where bits 20:0 are opcode: all words of MSR, MRS, SYS and hints with
 /// Rt 31 and 0, and all words near SVC, BRK and RET.
 void sweep_system(Sweep& sweep) {
   for (uint32_t op = 0; op < 1u << 17; op++) {

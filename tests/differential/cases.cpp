@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes batches of random cases, runs them as a fleet, and prints what became of one lane.
+// Makes batches of random cases, runs them as a fleet, and prints the listing and states of a lane.
 #include "cases.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::string field_name(Field field) {
   return std::string("v").append(std::to_string(n >= high ? n - high : n - low)).append(n >= high ? ".high" : ".low");
 }
 
-/// An address in or near the data window: inside, at the seams of its pages, or aligned.
+/// An address in or near the data window: anywhere, near the boundary of two pages, or aligned.
 uint64_t data_address(Random& random, bool tags) {
   uint64_t address;
   switch (random.below(8)) {
@@ -69,8 +69,8 @@ uint64_t initial_value(Random& random, const BatchOptions& options, const Regist
   return n >= high ? vectors.v[n - high][1] : vectors.v[n - low][0];
 }
 
-/// Replaces two neighbours of a block, its last instruction not among them: a constant that has no bits but those of
-/// modes or flags goes to FPCR or FPSR, or one of the two or NZCV to a register, or a register to NZCV.
+/// Replaces two neighbouring instructions of a block, but not its last. The new ones move a constant with only mode or
+/// flag bits to FPCR or FPSR, or one of FPCR, FPSR and NZCV to a register, or a register to NZCV.
 void move_fpcr(Random& random, std::span<uint32_t> block) {
   if (block.size() < 4) return;
   const std::span<uint32_t> at = block.subspan(random.below(block.size() - 2), 2);
@@ -131,7 +131,7 @@ Batch make_batch(const BlockGenerator& generator, const BatchOptions& options) {
   block.even = options.length != 0;
   block.memory_in_100 = options.memory_in_100;
   block.exclusive =
-      generator.draw_exclusive(random);  // of one size in the whole batch: branches lead into other blocks
+      generator.draw_exclusive(random);  // one size for the whole batch, because branches lead into other blocks
   const uint32_t max_words = static_cast<uint32_t>(Layout::code_bytes / 4) - 64;
   for (uint32_t lane = 0; lane < options.lanes; lane++) {
     if (lane % options.inputs_per_block == 0 && batch.code.size() < max_words) {
@@ -144,7 +144,7 @@ Batch make_batch(const BlockGenerator& generator, const BatchOptions& options) {
       }
       batch.block_begin.push_back(Layout::code_begin + 4 * before);
       batch.block_words.push_back(static_cast<uint32_t>(batch.code.size() - before));
-    } else if (lane % options.inputs_per_block == 0) {  // no room for more code: run a block again
+    } else if (lane % options.inputs_per_block == 0) {  // no space for more code: use a block again
       size_t again = (lane / options.inputs_per_block * options.inputs_per_block) % batch.block_begin.size();
       batch.block_begin.push_back(batch.block_begin[again]);
       batch.block_words.push_back(batch.block_words[again]);

@@ -10,7 +10,7 @@
 namespace myriarm::differential {
 namespace {
 
-/// Accesses of these groups fault where they are not aligned.
+/// Whether unaligned accesses of this row fault.
 bool must_be_aligned(u16 row) {
   for (std::string_view group :
        {"ldstexclr", "ldstexclp", "ldstord", "ldapr", "ldapstl_unscaled", "memop", "comswap", "comswappr"}) {
@@ -19,14 +19,14 @@ bool must_be_aligned(u16 row) {
   return false;
 }
 
-/// True if the stops are the same, or differ in a way that is known of Unicorn.
+/// Whether the stops are the same, or differ in a known way.
 bool stops_agree(const Batch& batch, const State& ours, const State& unicorn, uint64_t pc) {
   const Stop &a = ours.stop, &b = unicorn.stop;
   if (a.reason == StopReason::fault && a.fault == FaultKind::alignment) {
-    // QEMU 5, which Unicorn 2.0 is made from, fetches from addresses that are not multiples of 4.
+    // QEMU 5, from which Unicorn 2.0 is made, fetches from addresses that are not multiples of 4.
     if (pc & 3) return true;
-    // It checks the alignment of exclusives, atomics and ordered accesses late or never: before the access is made
-    // it has seen that the page is not there, and a store exclusive without a monitor accesses nothing.
+    // It checks the alignment of exclusives, atomics and ordered accesses late or never: the check for a missing page
+    // comes first, and a store exclusive without a monitor makes no access.
     uint64_t index = (pc - Layout::code_begin) / 4;
     return index < batch.code.size() && must_be_aligned(decode(decode_table(), batch.code[index]).row) &&
            (a.address & 15) != 0;
@@ -37,7 +37,7 @@ bool stops_agree(const Batch& batch, const State& ours, const State& unicorn, ui
   return a.fault == b.fault;
 }
 
-/// Where the monitor is open, an unaligned store exclusive fails here without a fault; Unicorn 2.1 looks at the
+/// If the monitor is clear, an unaligned store exclusive fails in myriarm without a fault; Unicorn 2.1 checks the
 /// alignment first, as the manual allows (docs/design/unpredictable.md).
 bool refused_store_exclusive(const Batch& batch, const State& unicorn, uint64_t pc) {
   if (unicorn.stop.reason != StopReason::fault || unicorn.stop.fault != FaultKind::alignment) return false;
@@ -61,7 +61,7 @@ bool same_registers_and_memory(const UnicornEngine& unicorn, const State& expect
          std::memcmp(unicorn.memory(), ours.memory.data(), ours.memory.size()) == 0;
 }
 
-/// After exactly ours.instructions instructions.
+/// Compares the states after exactly ours.instructions instructions.
 bool states_agree(UnicornEngine& unicorn, const Batch& batch, uint32_t lane, const State& ours, State& expected) {
   expected = unicorn.run(batch, lane, ours.instructions);
   return same_registers_and_memory(unicorn, expected, ours);
@@ -81,7 +81,7 @@ Verdict compare(UnicornEngine& unicorn, const Batch& batch, uint32_t lane, const
   if (!stops_agree(batch, ours, theirs, ours.values[index_of(batch, Field::pc)])) {
     return in_top_byte && ours.instructions == theirs.instructions ? Verdict::not_comparable : Verdict::different;
   }
-  // A fault may leave Unicorn with half of a store done, and a tolerated stop with more instructions.
+  // After a fault Unicorn may have stored a part, and after a tolerated difference it may have executed more.
   if (ours.stop.reason != StopReason::fault) return verdict(same_registers_and_memory(unicorn, theirs, ours));
   State expected;
   return verdict(states_agree(unicorn, batch, lane, ours, expected));
@@ -95,7 +95,7 @@ void tell(UnicornEngine& unicorn, const Batch& batch, uint32_t lane, const std::
   bool same = true;
   for (uint64_t count = 1; same && count <= batch.options.limit; count++) {
     State next = run_on(batch, device, lane, 1, count).state(0);
-    if (next.instructions < count) {  // ours stops here
+    if (next.instructions < count) {  // myriarm's lane stops here
       before = ours;
       ours = next;
       break;
@@ -105,7 +105,7 @@ void tell(UnicornEngine& unicorn, const Batch& batch, uint32_t lane, const std::
     ours = next;
   }
   std::printf("\nDIFFERENT: case %u of batch seed %llu\n", lane, static_cast<unsigned long long>(batch.options.seed));
-  if (same) {  // the states agree up to our stop: the stops, or the state at the stop, do not
+  if (same) {  // the states agree up to the stop of myriarm; the stops, or the states at the stop, differ
     before = ours;
     expected = unicorn.run(batch, lane, batch.options.limit);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds lanes of a batch against Unicorn, and tells the story of one that differs.
+// Compares lanes of a batch with Unicorn, and reports a lane that differs.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ namespace myriarm::differential {
 enum class Verdict {
   same,
   different,
-  /// The case came to an address with a top byte, which this oracle does not ignore, or to an unaligned store
-  /// exclusive that it refuses.
+  /// The case used an address with a top byte, which this oracle does not ignore, or an unaligned store exclusive,
+  /// which it refuses.
   not_comparable,
 };
-/// Same: the same registers, memory and count after the instructions that we retired, and the same stop. The
-/// expected state of an instruction that stops without retiring is the one before it.
+/// `same`: registers, memory and count are the same after the instructions that myriarm retired, and so is the stop.
+/// The expected state of an instruction that stops without retiring is the state before it.
 Verdict compare(UnicornEngine& unicorn, const Batch& batch, uint32_t lane, const State& ours);
 
 /// Finds the first instruction after which the case differs, and prints listing, states and `reproduce`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same random code on the CPU and on another device: every field, stop, count and byte of memory is the same, at
-// lane counts around the size of a team and at 100,000. Lanes differ in code, in registers, or in nothing.
+// Runs the same random code on the CPU and on another device: every field, stop, count and byte of memory must be the
+// same, with lane counts around the size of a team and with 100,000. Lanes differ in code, in registers, or not at all.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -25,7 +25,7 @@ constexpr const char* kUsage =
     "devices_test [--device cuda|cuda:N|cpu] [--seed N] [--lanes N]\n"
     "Compares random code on the CPU with the same on a device, bit for bit.\n";
 
-/// How lanes are given their code: every lane a block of its own, a team a block, all lanes the same.
+/// How blocks of code are assigned to lanes: one to each lane, to each few lanes, or to all.
 struct Shape {
   const char* name;
   uint32_t inputs_per_block;
@@ -33,7 +33,7 @@ struct Shape {
 constexpr Shape kShapes[] = {
     {"each lane its own block", 1}, {"a block every 5 lanes", 5}, {"all lanes one block", 1u << 30}};
 
-/// Lanes whose memory is held at one time: 100,000 windows of 20 KiB do not fit everywhere.
+/// Lanes whose memory is compared at a time, because 100,000 windows of 20 KiB do not fit on every machine.
 constexpr uint32_t kMemoryLanes = 8192;
 
 bool parse(int argc, char** argv, Options& options) {
@@ -47,7 +47,7 @@ bool parse(int argc, char** argv, Options& options) {
   return argc % 2 == 1;
 }
 
-/// The lanes of a batch as a fleet that stays, so that its memory can be read in pieces.
+/// A fleet of the lanes of a batch that is kept, so that its memory can be read in pieces.
 struct Run {
   Fleet fleet;
   RunResult result;
@@ -60,7 +60,7 @@ Run start(const Batch& batch, const std::string& device) {
   options.memory = Layout::memory;
   Run run{Fleet(batch.program, options), {}};
   for (size_t i = 0; i < batch.fields.size(); i++) run.fleet.set_all(batch.fields[i], batch.initial[i]);
-  // A quarter of the budget first: a run that goes on must go on from the same state.
+  // First a quarter of the budget, to test that a second run continues from the same state.
   run.fleet.fill(Field::limit, batch.options.limit / 4);
   run.result = run.fleet.run();
   run.fleet.fill(Field::limit, batch.options.limit);
@@ -101,7 +101,7 @@ bool same_stop(const Stop& a, const Stop& b) {
   return a.reason == b.reason && a.fault == b.fault && a.detail == b.detail && a.address == b.address;
 }
 
-/// Lanes that differ, at most `most` of them.
+/// The lanes that differ, at most `most` of them.
 std::vector<uint32_t> differences(const Batch& batch, const Run& a, const Run& b, size_t most) {
   const uint32_t lanes = batch.options.lanes;
   std::vector<uint8_t> differs(lanes);
@@ -138,7 +138,7 @@ State initial_state(const Batch& batch, uint32_t lane) {
   return state;
 }
 
-/// The comparison must be able to fail: one bit of one lane's TPIDR_EL0 or data is found, and nothing else.
+/// Tests the comparison itself: it must find one changed bit in one lane's TPIDR_EL0 or data, and nothing else.
 bool finds_a_difference() {
   BatchOptions b;
   b.lanes = 40;
@@ -161,7 +161,7 @@ int run(const Options& options) {
   for (uint64_t lanes : lane_counts) {
     uint64_t instructions = 0, batches = 0;
     for (const Shape& shape : kShapes) {
-      // As many batches as make the small fleets worth while.
+      // More batches for small fleets, so that these run enough code.
       const uint64_t repeats = std::max<uint64_t>(1, std::min<uint64_t>(16, 4000 / lanes));
       for (uint64_t repeat = 0; repeat < repeats; repeat++) {
         BatchOptions b;

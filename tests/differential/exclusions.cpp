@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the lists of exclusions and holds them against the table and an oracle.
+// Reads the lists of exclusions and checks them with the table and an oracle.
 #include "exclusions.h"
 
 #include <fnmatch.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kFz = 1 << 24;
 
-// Each list is a function of its oracle's version; entries that are not for it are left out.
+// Each list depends on the version of its oracle; entries for other versions are left out.
 #define EXCLUDE_ROW(row, when, check, reason) \
   if (when) list.push_back({row, false, (check) == differs, 0, reason});
 #define EXCLUDE_GROUP(group, when, check, reason) \
@@ -74,12 +74,12 @@ int check_exclusions(const Exclusions& exclusions, const char* file, const char*
       if (!matches(exclusion, row)) continue;
       is_row = true;
       if (!exclusion.must_differ || differs_alone(row)) continue;
-      std::printf("%s: %s agrees with %s in some thousand cases, against the entry %s: take it out\n", file,
+      std::printf("%s: %s agrees with %s in some thousand cases, contrary to the entry %s: remove the entry\n", file,
                   std::string(kRowInfos[row].name).c_str(), oracle, exclusion.name.c_str());
       wrong++;
     }
     if (is_row) continue;
-    std::printf("%s: %s is no implemented row or group: remove the entry\n", file, exclusion.name.c_str());
+    std::printf("%s: %s is not an implemented row or group: remove the entry\n", file, exclusion.name.c_str());
     wrong++;
   }
   return wrong;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is not compared with an oracle, and why: exclusions.inc for Unicorn, exclusions_qemu.inc for QEMU. The lists
-// must stay true for the version that is asked.
+// What is not compared with an oracle, and why: exclusions.inc for Unicorn, exclusions_qemu.inc for QEMU. Each entry
+// must be needed for the version of the oracle in use.
 #pragma once
 
 #include <compare>
@@ -20,10 +20,10 @@ struct OracleVersion {
 
 /// One entry of a list.
 struct Exclusion {
-  std::string name;  ///< with * for any text
+  std::string name;  ///< * stands for any text
   bool is_group;
   bool must_differ;
-  /// Bits of FPCR under which the row is not compared; with these 0 it is, alone. 0: it is never compared.
+  /// The row is compared only in single instructions with these bits of FPCR 0. If `fpcr` is 0, it is never compared.
   uint64_t fpcr;
   std::string reason;
 };
@@ -32,13 +32,13 @@ Exclusions unicorn_exclusions(OracleVersion version);
 Exclusions qemu_exclusions(OracleVersion version);
 
 bool matches(const Exclusion& exclusion, u16 row);
-/// True if the row is not compared, under any mode.
+/// Whether the row is not compared in any mode.
 bool is_excluded(const Exclusions& exclusions, u16 row);
-/// Rows of `rows` that are compared with some bits of FPCR 0 only, and those bits.
+/// The rows of `rows` that are compared only with some bits of FPCR 0, and those bits.
 std::map<u16, uint64_t> fpcr_exclusions(const Exclusions& exclusions, const std::vector<u16>& rows);
 
-/// Prints entries of the file that no longer hold, and counts them: names that are no rows of `rows`, and rows that
-/// agree with the oracle after all. differs_alone(row): one of some thousand random cases of that row alone differs.
+/// Prints and counts the entries of the file that are wrong: names that match no row of `rows`, and rows that agree
+/// with the oracle. differs_alone(row): whether one of some thousand random cases of that row alone differs.
 int check_exclusions(const Exclusions& exclusions, const char* file, const char* oracle, const std::vector<u16>& rows,
                      const std::function<bool(u16)>& differs_alone);
 

@@ -41,7 +41,7 @@ std::string reproduce(const OracleOptions& options, const char* program, const s
 
 int oracle_main(int argc, char** argv, const char* program, const char* usage, OracleOptions& options,
                 const std::function<bool(std::string_view, const char*)>& own, const std::function<int()>& run) {
-  // The buffers of a batch are large: keep them from going back to the kernel, page by page, after each.
+  // The buffers of a batch are large. This keeps malloc from returning their pages to the kernel after each batch.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   if (const char* device = std::getenv("MYRIARM_TEST_DEVICE")) options.device = device;

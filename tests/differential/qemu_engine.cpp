@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts QEMU and reads what a batch left. Program, output and messages are files in memory.
+// Starts QEMU and reads the results of a batch. Program, output and messages are files in memory.
 #include "qemu_engine.h"
 
 #include <sys/mman.h>
@@ -15,12 +15,12 @@
 namespace myriarm::differential {
 namespace {
 
-/// A batch takes a second; a case that does not end must not hold the test for ever.
+/// A batch takes a second. This ends a case that would never end.
 constexpr unsigned kMostSeconds = 120;
-/// A row that QEMU does not have ends a process in each of its cases.
+/// Bounds the restarts: a row that QEMU does not have kills a process in each of its cases.
 constexpr int kMostKilled = 8;
 
-/// A file in memory, open in children too.
+/// A file in memory that child processes inherit.
 class MemoryFile {
  public:
   explicit MemoryFile(const char* name) : fd_(memfd_create(name, 0)) {
@@ -47,7 +47,7 @@ class MemoryFile {
   int fd_;
 };
 
-/// What a file in memory holds.
+/// The contents of a file in memory.
 class Mapping {
  public:
   Mapping(int fd, size_t size) : size_(size) {
@@ -66,12 +66,12 @@ class Mapping {
   size_t size_;
 };
 
-/// Runs a program to its end; its status as waitpid gives it, 127 as exit status if it does not start.
+/// Runs a program to its end and returns its status from waitpid; exit status 127 if it does not start.
 int spawn(const std::vector<std::string>& command, int output, int messages) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  // Not fork: the pages of a test that holds large batches would be shared, and copied when written, each time.
+  // vfork, because fork would make the large batches of this process copy-on-write each time.
   const rlimit no_core = {0, 0};
   const pid_t child = vfork();
   if (child < 0) throw std::runtime_error("no process could be started");
@@ -110,7 +110,7 @@ void QemuEngine::run(const Batch& batch, std::span<const uint32_t> lanes) {
   for (int killed = 0; first < lanes.size() && killed < kMostKilled; killed++) {
     run_once(batch, lanes, first);
     while (first < lanes.size() && cases_[first].done) first++;
-    first++;  // the case in which it ended
+    first++;  // the case in which QEMU ended
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the program. Its instructions are assembled from the rows of the instruction table.
+// Makes the program. It assembles instructions from the rows of the instruction table.
 #include "qemu_program.h"
 
 #include <algorithm>
@@ -15,10 +15,10 @@
 namespace myriarm::differential {
 namespace {
 
-// Where the program lies, beside the code and the data of Layout. ADR and literal loads reach 1 MiB.
-constexpr uint64_t kPristine = 0x480000;   // the data before any case
-constexpr uint64_t kProgram = 0x500000;    // what runs the cases
-constexpr uint64_t kVariables = 0x508000;  // the addresses of this case's record before and after it; the last one's
+// Addresses of the program, next to the code and data of Layout. ADR and literal loads reach 1 MiB.
+constexpr uint64_t kPristine = 0x480000;   // the initial data
+constexpr uint64_t kProgram = 0x500000;    // the code that runs the cases
+constexpr uint64_t kVariables = 0x508000;  // addresses of the records before and after this case, and of the last one
 constexpr uint64_t kEnds = 0x510000;       // 4 words for each HLT
 constexpr uint64_t kCells = 0x590000;      // 16 bytes for each HLT
 constexpr uint64_t kStarts = 0x620000;     // 2 words for each block
@@ -27,7 +27,7 @@ constexpr uint64_t kOutput = 0x10000000;
 constexpr uint64_t kEndStride = 16;
 constexpr size_t kMostEnds = (kCells - kEnds) / kEndStride;
 
-/// The row's word with these fields, the others 0.
+/// The word of a row with these fields; other fields are 0.
 uint32_t assemble(std::string_view name, std::initializer_list<std::pair<char, int64_t>> fields) {
   for (u16 row = 1; row < kRowCount; row++) {
     if (kRowInfos[row].name != name) continue;
@@ -81,7 +81,7 @@ uint32_t system(std::string_view row, Register which, int t) {
 uint32_t read(Register which, int t) { return system("MRS_RS_systemmove", which, t); }
 uint32_t write(Register which, int t) { return system("MSR_SR_systemmove", which, t); }
 
-/// Code at an address.
+/// Assembles code at an address.
 struct Assembler {
   uint64_t begin;
   std::vector<uint32_t> words;
@@ -103,7 +103,7 @@ struct Assembler {
 
 constexpr size_t kX = offsetof(QemuRecord, x), kV = offsetof(QemuRecord, v);
 
-/// What runs the cases; `finish` becomes the address to which the end of a block goes.
+/// The code that runs the cases. Sets `finish` to the address to which blocks branch at their end.
 std::vector<uint32_t> runner(uint64_t output_bytes, uint64_t& finish) {
   Assembler a{kProgram, {}};
   // mmap(kOutput, output_bytes, read and write, shared and fixed, standard output, 0), or exit(3).
@@ -141,7 +141,7 @@ std::vector<uint32_t> runner(uint64_t output_bytes, uint64_t& finish) {
   a(load(1, 0, offsetof(QemuRecord, place)));
   a(assemble("BR_64_branch_reg", {{'n', 1}}));  // to the block's start, which loads x0 and x1
 
-  // X0 is the cell of the end that was reached, TPIDR_EL0 what X0 was.
+  // X0 has the cell of the end that was reached, TPIDR_EL0 the block's X0.
   finish = a.here();
   a(store_pair(1, 2, 0, 0));
   a.load_variable(1, 1);
@@ -162,7 +162,7 @@ std::vector<uint32_t> runner(uint64_t output_bytes, uint64_t& finish) {
   a(store(2, 1, offsetof(QemuRecord, fpsr)));
   for (int t = 0; t < 32; t += 2) a(vector_pair("STP_Q_ldstpair_off", t, 1, kV + 16 * static_cast<size_t>(t)));
 
-  // The data: out, and back to what it was.
+  // Copies the data to the output and restores the initial data.
   a.load_variable(3, 0);
   a(load(2, 3, offsetof(QemuRecord, memory)));
   const size_t skip = a.words.size();
@@ -189,7 +189,7 @@ std::vector<uint32_t> runner(uint64_t output_bytes, uint64_t& finish) {
   return a.words;
 }
 
-/// Appends a segment. Its pages are its own.
+/// Appends a segment, in pages of its own.
 void add_segment(test::ElfFile& file, uint32_t flags, uint64_t address, const void* bytes, size_t size) {
   file.contents.resize((file.contents.size() + kPageBytes - 1) / kPageBytes * kPageBytes);
   const uint64_t offset = test::ElfFile::kContents + file.contents.size();
@@ -232,7 +232,7 @@ QemuProgram make_qemu_program(const Batch& batch, std::span<const uint32_t> lane
   uint64_t finish = 0;
   const std::vector<uint32_t> run = runner(program.output_bytes, finish);
 
-  // Every HLT becomes a branch to an end of its own, which keeps X0 and tells which it is.
+  // Every HLT becomes a branch to an end of its own, which saves X0 and records which end it is.
   std::vector<uint32_t> code = batch.code, ends;
   for (size_t i = 0; i < code.size(); i++) {
     if (batch.rows[i] != kRow_HLT_EX_exception) continue;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random instructions and random straight-line blocks on myriarm and in QEMU's user mode: the same registers, flags and
-// memory. Floating point, AdvSIMD and cryptography above all, in every mode of FPCR. Cases that fault here are not
-// given to QEMU, nor are branches, exclusives and system instructions generated: Unicorn has those.
+// Runs random instructions and random straight-line blocks on myriarm and in QEMU's user mode: registers, flags and
+// memory must be the same. Most are floating point, AdvSIMD and cryptography, in every mode of FPCR. QEMU does not get
+// cases that fault, and the test makes no branches, exclusives and system instructions: the test with Unicorn has
+// those.
 #include <algorithm>
 #include <cstdio>
 #include <stdexcept>
@@ -23,10 +24,10 @@ constexpr const char* kUsage =
     "qemu_test [--instructions N] [--seed N] [--device cpu|cuda|cuda:N] [--qemu PROGRAM] [--row NAME] [--batch N]\n"
     "          [--case N] [--keep-going]\n"
     "Compares N random instructions of floating point, AdvSIMD and cryptography, and others between them, with\n"
-    "qemu-aarch64. --row takes one row of the table (name or a part of it), --batch and --case repeat one of them,\n"
-    "--keep-going counts what differs row by row.\n";
+    "qemu-aarch64. --row selects rows of the table by a part of their name, --batch and --case repeat one of them,\n"
+    "--keep-going counts the differences of each row.\n";
 
-/// Rows that neither leave a block nor look at its code or its address.
+/// Rows that do not leave a block and do not depend on its code or its address.
 std::vector<u16> rows_for_qemu() {
   std::vector<u16> rows;
   for (u16 row : generatable_rows()) {
@@ -54,7 +55,7 @@ BatchOptions batch_options(const Options& options, uint64_t batch, const std::ma
   return b;
 }
 
-/// Cases that ended at a HLT here.
+/// Cases that ended at a HLT in myriarm.
 std::vector<uint32_t> comparable(const BatchResult& result, std::optional<uint32_t> only = {}) {
   std::vector<uint32_t> lanes;
   for (uint32_t lane = 0; lane < result.stops.size(); lane++) {
@@ -63,14 +64,14 @@ std::vector<uint32_t> comparable(const BatchResult& result, std::optional<uint32
   return lanes;
 }
 
-/// Case i of QEMU's last run and that lane here have the same registers and memory.
+/// Whether case i of QEMU's last run and the lane of myriarm have the same registers and memory.
 bool agrees(const QemuEngine& qemu, const Batch& batch, size_t i, const BatchResult& result, uint32_t lane) {
   const State ours = result.state(lane, false);
   const std::optional<State> theirs = qemu.state(batch, i, ours, false);
   return theirs && same_state(ours, *theirs) && qemu.memory_agrees(batch, i, &result.memory[lane * Layout::data_bytes]);
 }
 
-/// Lanes of a run that differ from QEMU's.
+/// The lanes of a run that differ from QEMU.
 std::vector<uint32_t> differences(const QemuEngine& qemu, const Batch& batch, const std::vector<uint32_t>& lanes,
                                   const BatchResult& result) {
   std::vector<uint32_t> found;
@@ -80,7 +81,7 @@ std::vector<uint32_t> differences(const QemuEngine& qemu, const Batch& batch, co
   return found;
 }
 
-/// True if one of 2,048 random cases of that row alone differs.
+/// Whether one of 2,048 random cases of the row alone differs.
 bool differs_alone(QemuEngine& qemu, u16 row) {
   BatchOptions options;
   options.inputs_per_block = 1;
@@ -94,7 +95,7 @@ bool differs_alone(QemuEngine& qemu, u16 row) {
   return !differences(qemu, batch, lanes, result).empty();
 }
 
-/// The comparison must be able to fail: one bit of a register or of memory after the run is found, and nothing else.
+/// Tests the comparison itself: it must find one changed bit of a register or of memory, and nothing else.
 bool finds_a_difference(QemuEngine& qemu) {
   const u16 rows[] = {kRow_AND_asimdsame_only, kRow_STUR_Q_ldst_unscaled};
   BatchOptions options;
@@ -110,7 +111,7 @@ bool finds_a_difference(QemuEngine& qemu) {
   qemu.run(batch, lanes);
   if (!differences(qemu, batch, lanes, result).empty()) return false;
   for (size_t i = 0; i < batch.fields.size(); i++) {
-    if (batch.fields[i] == Field::tpidr) continue;  // QEMU's is not kept
+    if (batch.fields[i] == Field::tpidr) continue;  // not kept by QemuEngine
     const uint32_t lane = lanes[i % lanes.size()];
     result.values[i][lane] ^= 1;
     if (differences(qemu, batch, lanes, result) != std::vector{lane}) return false;
@@ -190,7 +191,7 @@ int run(const Options& options) {
     const Batch batch = make_batch(n % 2 == 0 ? singles : blocks, batch_options(options, n, fpcr_off));
     result = run_on(batch, options.device, 0, batch.options.lanes, batch.options.limit, std::move(result));
     const std::vector<uint32_t> lanes = comparable(result, options.lane);
-    if (lanes.empty()) throw std::runtime_error("a batch has no case that comes to its end here");
+    if (lanes.empty()) throw std::runtime_error("a batch has no case that ends at a HLT in myriarm");
     qemu.run(batch, lanes);
     for (size_t i = 0; i < lanes.size(); i++) {
       const uint32_t lane = lanes[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle: cases in Unicorn.
+// Runs cases in Unicorn.
 #include "unicorn_engine.h"
 
 #include <cstdlib>
@@ -14,7 +14,7 @@ namespace {
 // QEMU's exception numbers, as UC_HOOK_INTR gives them.
 enum Interrupt { kUndefined = 1, kSupervisorCall = 2, kPrefetchAbort = 3, kDataAbort = 4, kBreakpoint = 7 };
 
-// No case has code here.
+// An address at which no case has code.
 constexpr uint64_t kNowhere = 0x0000'1234'5678'9AB0;
 
 int register_of(Field field) {
@@ -46,7 +46,7 @@ void UnicornEngine::check(uc_err error, const char* what) const {
 UnicornEngine::UnicornEngine(bool vectors) : fields_(compared_fields(vectors)) {
   code_.reset(static_cast<uint8_t*>(std::aligned_alloc(kPageBytes, Layout::code_bytes)));
   data_.reset(static_cast<uint8_t*>(std::aligned_alloc(kPageBytes, Layout::data_bytes)));
-  // The registers of one batched access; both halves of a vector register are one of them.
+  // The registers of one batched access; the two halves of a vector register are one register.
   values_.resize(2 * fields_.size());
   for (size_t i = 0; i < fields_.size(); i++) {
     if (is_high_half(fields_[i]) || fields_[i] == Field::pc) continue;
@@ -75,8 +75,8 @@ void UnicornEngine::open() {
                          data_.get() + page * kPageBytes),
           "map the data");
   }
-  // Unicorn runs in EL1 with the MMU off. Top byte ignore for fetches, as Linux has it for user space: TCR_EL1.TBI0,
-  // not TBI1. For data QEMU 5 ignores the top byte only with the MMU on: see in_top_byte().
+  // Unicorn runs in EL1 with the MMU off. This makes fetches ignore the top byte as for user space under Linux:
+  // TCR_EL1.TBI0, not TBI1. For data, QEMU 5 ignores the top byte only with the MMU on: see in_top_byte().
   const uint32_t set_tcr = 0xD5182040;  // msr tcr_el1, x0
   std::memcpy(code_.get(), &set_tcr, 4);
   uint64_t tcr = uint64_t{1} << 37;
@@ -93,8 +93,8 @@ UnicornEngine::~UnicornEngine() {
 }
 
 void UnicornEngine::load(const Batch& batch) {
-  // Unicorn 2.0.1 grows with every batch, and once crashed in its own lists of translations after some thousand: a new
-  // one keeps small. That it grew too large is a guess.
+  // Unicorn 2.0.1 uses more memory with every batch, and once crashed in its list of translations after some thousand
+  // batches, presumably because it had grown too large. A new instance is small again.
   if (++loaded_ % 256 == 0) open();
   std::memset(code_.get(), 0, Layout::code_bytes);
   std::memcpy(code_.get(), batch.code.data(), batch.code.size() * 4);
@@ -185,7 +185,7 @@ State UnicornEngine::run(const Batch& batch, uint32_t lane, uint64_t limit) {
     not_retired(StopReason::fault, FaultKind::alignment);
   } else if (interrupt_ == kPrefetchAbort) {
     fetch_fault(FaultKind::alignment);
-  } else {  // UNDEFINED; HLT is, without semihosting
+  } else {  // UNDEFINED, also HLT, because there is no semihosting
     not_retired(StopReason::undefined, FaultKind::none);
     uint32_t word = 0;
     uint64_t offset = last_pc_ - Layout::code_begin;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs cases of a batch in one Unicorn instance: the oracle. Unicorn 2.0.1 leaves a stale pc after a fault and
-// does not count, so that a code hook does both.
+// Runs cases of a batch in one Unicorn instance, the oracle. Unicorn 2.0.1 leaves a wrong pc after a fault and does not
+// count instructions, so a code hook does both.
 #pragma once
 
 #include <unicorn/unicorn.h>
@@ -18,11 +18,11 @@ class UnicornEngine {
   UnicornEngine(const UnicornEngine&) = delete;
   UnicornEngine& operator=(const UnicornEngine&) = delete;
 
-  /// Takes the code and data of a batch.
+  /// Loads the code and data of a batch.
   void load(const Batch& batch);
-  /// Runs one case for at most `limit` instructions. The memory of the result is left in memory().
+  /// Runs one case for at most `limit` instructions. Its memory is then in memory(), not in the result.
   State run(const Batch& batch, uint32_t lane, uint64_t limit);
-  /// True if the last run ended at an address that the oracle refused for its top byte, which Linux ignores.
+  /// Whether the last run ended because the oracle refused an address for its top byte, which Linux ignores.
   bool in_top_byte() const { return in_top_byte_; }
   /// Data memory after the last run, Layout::data_bytes.
   const uint8_t* memory() const { return data_.get(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random instructions and random blocks on myriarm and on Unicorn: the same registers, flags, memory, counts and
-// stops. Batches alternate between single instructions and blocks.
+// Runs random instructions and random blocks on myriarm and on Unicorn: registers, flags, memory, counts and stops must
+// be the same. Batches alternate between single instructions and blocks.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -24,8 +24,8 @@ constexpr const char* kUsage =
     "unicorn_test [--instructions N] [--vectors N] [--seed N] [--device cpu|cuda|cuda:N] [--row NAME] [--batch N]\n"
     "             [--case N] [--keep-going]\n"
     "Compares N random instructions with Unicorn, and goes on until N of them are of floating point, AdvSIMD or\n"
-    "cryptography. --row takes one row of the table (name or a part of it), --batch and --case repeat one of them,\n"
-    "--keep-going counts what differs row by row.\n";
+    "cryptography. --row selects rows of the table by a part of their name, --batch and --case repeat one of them,\n"
+    "--keep-going counts the differences of each row.\n";
 
 BatchOptions batch_options(const Options& options, uint64_t batch, const std::map<u16, uint64_t>& fpcr_off) {
   BatchOptions b;
@@ -37,7 +37,7 @@ BatchOptions batch_options(const Options& options, uint64_t batch, const std::ma
   return b;
 }
 
-/// True if one of 2,048 random cases of that row alone differs.
+/// Whether one of 2,048 random cases of the row alone differs.
 bool differs_alone(UnicornEngine& unicorn, u16 row) {
   BatchOptions options;
   options.lanes = 2048;
@@ -71,7 +71,7 @@ int run(const Options& options) {
                              [&](u16 row) { return differs_alone(unicorn, row); });
   }
 
-  // Blocks may branch into each other: what a row needs of FPCR holds for single instructions only.
+  // Blocks may branch into each other, so a row that needs bits of FPCR to be 0 is only in single instructions.
   const BlockGenerator singles(rows), blocks(block_rows);
   const uint64_t vectors_asked = std::any_of(rows.begin(), rows.end(), is_vector_row) ? options.vectors : 0;
   VectorCount vectors;
@@ -114,7 +114,7 @@ int run(const Options& options) {
               static_cast<unsigned long long>(instructions), static_cast<unsigned long long>(cases), rows.size(),
               exclusions.size(), static_cast<unsigned long long>(different));
   std::printf(
-      "seed %llu; %llu cases came to what cannot be compared (an address with a top byte, mostly); "
+      "seed %llu; %llu cases cannot be compared (mostly because of an address with a top byte); "
       "rows that began no case: %llu\nstops:",
       static_cast<unsigned long long>(options.seed), static_cast<unsigned long long>(not_comparable),
       static_cast<unsigned long long>(untried));

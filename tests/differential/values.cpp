@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws FPCR, FPSR and SIMD&FP registers.
+// Makes random values of FPCR, FPSR and SIMD&FP registers.
 #include "values.h"
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kSizes[] = {16, 32, 64};
 
-/// Hard numbers of one size, and integers for conversions to it.
+/// Hard numbers of one size, and integers for conversions to that size.
 struct Pool {
   FpCases cases;
   std::vector<uint64_t> numbers;
@@ -36,7 +36,7 @@ uint64_t random_fpcr(Random& random) { return random.one_in(4) ? 0 : random.next
 uint64_t random_fpsr(Random& random) {
   switch (random.below(4)) {
     case 0: return 0;
-    case 1: return 0x10;  // IXC alone, as after most arithmetic: the machine's own arithmetic is used then
+    case 1: return 0x10;  // IXC alone, as after most arithmetic; then native arithmetic is used
     default: return random.next() & 0x0800009F;
   }
 }
@@ -44,8 +44,8 @@ uint64_t random_fpsr(Random& random) {
 VectorValues random_vectors(Random& random) {
   Pool pools[] = {{random, 16}, {random, 32}, {random, 64}};
   VectorValues values;
-  // Sizes are drawn anew for a lane, a register or a half, so that both arithmetic on many elements of one size and
-  // what another instruction left there are met.
+  // The size of numbers changes with each lane, each register or each half, so that some cases have many elements of
+  // one size, and others registers as instructions for another size leave them.
   const uint64_t mixture = random.below(4);
   uint64_t size = random.below(3);
   for (auto& halves : values.v) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What registers hold when a case begins: FPCR in every mode, FPSR, and SIMD&FP registers full of numbers that are hard
-// for floating-point arithmetic (fp/cases.h), of one size or of all sizes.
+// The initial values of registers: FPCR in every mode, FPSR, and SIMD&FP registers with numbers that are hard for
+// floating-point arithmetic (fp/cases.h), of one size or of all sizes.
 #pragma once
 
 #include <array>
@@ -16,13 +16,13 @@ constexpr uint64_t kFpcrModes = 0x07C80000;
 constexpr uint32_t fpcr_mode(uint64_t fpcr) {
   return static_cast<uint32_t>(fpcr >> 22 & 31) | static_cast<uint32_t>(fpcr >> 19 & 1) << 5;
 }
-/// Zero once in four times, else any mode.
+/// Zero in a quarter of the cases, else any mode.
 uint64_t random_fpcr(Random& random);
 /// Zero, or IXC, or any of QC, IDC, IXC, UFC, OFC, DZC and IOC.
 uint64_t random_fpsr(Random& random);
 
-/// All SIMD&FP registers of a lane, low half first, and integers that are near the limits of conversions.
-/// The numbers come from a small pool, so that two registers often hold equal ones, or such whose sum cancels.
+/// All SIMD&FP registers of a lane, low half first, and integers near the limits of conversions.
+/// The numbers come from a small pool, so that two registers often have equal numbers, or numbers whose sum cancels.
 struct VectorValues {
   std::array<std::array<uint64_t, 2>, 32> v;
   std::array<uint64_t, 4> integers;

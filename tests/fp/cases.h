@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands that are hard for floating-point arithmetic: zeros, infinities, NaNs and denormals, fractions that are sparse
-// or full, exponents at both ends, and near those of the other operands, of their product and of the integers' limits.
-// The same seed makes the same cases everywhere; recorded results depend on it.
+// Random operands that are hard for floating-point arithmetic: zeros, infinities, NaNs and denormals; fractions with
+// few zeros or few ones; exponents at both ends, and near those of the other operands, of their product and of the
+// limits of integers. The same seed makes the same cases everywhere; recorded results depend on that.
 #pragma once
 
 #include "core/portable.h"
 
 namespace myriarm {
 
-/// One case: the lowest bits of a, b and c are numbers, x is an integer.
+/// One case. a, b and c have a number in their lowest bits; x is an integer.
 struct FpCase {
   u32 fpcr;
   u64 a, b, c, x;
@@ -16,7 +16,7 @@ struct FpCase {
 
 class FpCases {
  public:
-  /// For numbers of 16, 32 or 64 bits.
+  /// Makes cases for numbers of 16, 32 or 64 bits.
   FpCases(int width, u64 seed)
       : width_(width),
         fraction_bits_(width == 16   ? 10
@@ -27,7 +27,7 @@ class FpCases {
   FpCase next() {
     FpCase c;
     u32 mode = static_cast<u32>(random());
-    // RMode, and in half of the cases FZ, DN, AHP and FZ16.
+    // RMode varies; FZ, DN, AHP and FZ16 vary in half of the cases.
     c.fpcr = (mode & 3) << 22;
     if (mode & 4) c.fpcr |= (mode >> 3 & 7) << 24 | (mode >> 6 & 1) << 19;
     c.a = number(random());

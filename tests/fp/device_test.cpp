@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every scalar floating-point instruction on the device under test (MYRIARM_TEST_DEVICE) against the reference computed
-// here: hard operands in every mode, and operands where the device's own arithmetic begins and ends to be used.
+// Compares every scalar floating-point instruction on the device under test (MYRIARM_TEST_DEVICE) with the reference
+// computed on the host: hard operands in every mode, and operands near the limits of the device's native arithmetic.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -40,7 +40,7 @@ const Row kRows[] = {
 constexpr u32 kHlt = 0xD4400000;
 constexpr u64 kCode = 0x10000;
 
-/// For each row its word and HLT.
+/// A program with the word of each row, followed by HLT.
 Program program_of_rows() {
   std::vector<u32> words;
   for (const Row& row : kRows) words.insert(words.end(), {row.word, kHlt});
@@ -54,7 +54,7 @@ Program program_of_rows() {
   return program;
 }
 
-/// One of the edges of a width, rounding to nearest, half of the time with flushing on.
+/// A random case near the limits of native arithmetic: rounding to nearest, in half of the cases with flushing.
 FpCase edge_case(int width, fp::Random& random) {
   fp::Format f(width);
   fp::Operands o;
@@ -84,7 +84,7 @@ class Machine {
     set(Field::fpcr, [](const FpCase& c) { return c.fpcr; });
   }
 
-  /// fpsr: what is in FPSR before. False after a difference.
+  /// Runs a row with `fpsr` as the initial FPSR. Returns false if a result differs.
   bool run(const Row& row, u32 fpsr) {
     fleet_.fill(Field::pc, kCode + static_cast<u64>(&row - kRows) * 8);
     fleet_.fill(Field::fpsr, fpsr);
@@ -137,7 +137,7 @@ TEST(FpDevice, AsTheReference) {
       machine.load([&] { return edges ? edge_case(width, random) : cases.next(); });
       for (const Row& row : kRows) {
         if (row.width != width) continue;
-        // With Inexact raised before, native arithmetic may be used.
+        // If Inexact is set before, native arithmetic may be used.
         for (u32 fpsr : {0u, static_cast<u32>(FPExc_Inexact)}) {
           if (!machine.run(row, fpsr)) break;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three formats, and the bits of FPCR and FPSR, as the tests write them: from Arm's manual, not from src/.
+// The three formats and the bits of FPCR and FPSR, for the tests: taken from Arm's manual, not from src/.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct Format {
   constexpr uint64_t mask() const { return sign() | (sign() - 1); }
   constexpr uint64_t infinity() const { return top() << fraction_bits(); }
   constexpr uint64_t default_nan() const { return infinity() | quiet_bit(); }
-  // Exponents as MPFR counts them, of a fraction from 0.5 up to 1: the largest, and that of the smallest normal number.
+  // The largest exponent and that of the smallest normal number, as MPFR counts them: for a fraction from 0.5 to 1.
   constexpr int64_t largest() const { return static_cast<int64_t>(bias()) + 1; }
   constexpr int64_t smallest_normal() const { return 2 - static_cast<int64_t>(bias()); }
 };

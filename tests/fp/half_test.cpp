@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half precision, exhaustively, against definitions that are too slow for anything else; and what is said of single
-// instructions in words.
+// Compares half precision exhaustively with definitions that are too slow for other use, and tests what the manual says
+// in words about single instructions.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -49,7 +49,7 @@ TEST(FpHalf, AlternativeFormatHasNoInfinities) {
   }
 }
 
-// From the value itself, half way to the next, and a little to either side of that.
+// The value itself, the midpoint to the next value, and numbers slightly below and above the midpoint.
 TEST(FpHalf, NarrowsToTheRightNeighbour) {
   for (u64 half = 0; half < 0x7C00; half++) {
     double low = half_value(half), high = half == 0x7BFF ? 65536.0 : half_value(half + 1), middle = (low + high) / 2;
@@ -80,7 +80,7 @@ TEST(FpHalf, NarrowsToTheRightNeighbour) {
   }
 }
 
-// The double-precision root is precise enough for rounding it once more to be harmless.
+// The double-precision root is so precise that rounding it again gives the correctly rounded result.
 TEST(FpHalf, SquareRoots) {
   for (u64 half = 1; half < 0x7C00; half++) {
     for (u32 mode = 0; mode < 4; mode++) {
@@ -117,7 +117,7 @@ TEST(FpHalf, RoundsToIntegers) {
   }
 }
 
-// Factors of 2^105 + 1 and 2^105 - 1: next to half a unit in the last place of an addend, the 1 is all that decides.
+// Products 2^105 + 1 and 2^105 - 1. Near half a unit in the last place of an addend, the 1 alone decides the rounding.
 TEST(FpFused, TheLastBitOfAProductDecides) {
   struct {
     double op1, op2;
@@ -152,7 +152,7 @@ TEST(FpJavaScript, ModuloTwoToThe32) {
       {bits_of(HUGE_VAL), 0, 0, FPExc_InvalidOp, false},
       {0x7FF8000000000000, 0, 0, FPExc_InvalidOp, false},
       {1, 0, 0, FPExc_Inexact, false},
-      // Not zero, though taken as zero.
+      // The operand is not zero, but flushed to zero.
       {1, kFpcrFZ, 0, FPExc_InputDenorm, false},
   };
   for (const auto& c : kCases) {

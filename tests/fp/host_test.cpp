@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Soft-float against the arithmetic of the machine that runs the test, in all four rounding modes. NaNs are compared
-// as such only, and underflow not at all: machines differ in both.
+// Compares soft-float with the arithmetic of the machine that runs the test, in all four rounding modes. Of NaNs it
+// compares only that both are NaNs, and it does not compare underflow, because machines differ in both.
 #include <gtest/gtest.h>
 
 #include <cfenv>
@@ -30,7 +30,7 @@ struct Host<64> {
 
 enum class Operation { add, sub, mul, div, sqrt, fma, other_width, from_integer, count };
 
-// Operands are volatile, so that the compiler cannot compute with them before the rounding mode is set.
+// Operands are volatile, so that the compiler does not compute before the rounding mode is set.
 template <int N>
 u64 on_host(Operation op, const FpCase& fp_case) {
   using Number = typename Host<N>::Number;
@@ -99,7 +99,7 @@ void compare_with_host() {
       std::fesetround(FE_TONEAREST);
       bool other = op == Operation::other_width;
       bool nan = other ? is_nan_number<96 - N>(hard) : is_nan_number<N>(hard);
-      // Where zero times infinity meets a NaN, whether that is invalid is up to the machine.
+      // Machines differ in whether zero times infinity plus a NaN is invalid.
       bool open = op == Operation::fma && is_nan_number<N>(fp_case.c);
       if (nan) {
         EXPECT_TRUE(other ? is_nan_number<96 - N>(soft) : is_nan_number<N>(soft));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level tests: every operation of src/core/fp over enumerated hard operands, in every mode, against GNU MPFR; and the
-// overrides of core/fp/native.h against that. Results and exceptions must be the same to the bit.
+// Level tests: compare every operation of src/core/fp with GNU MPFR, for enumerated hard operands in every mode, and
+// the overrides of core/fp/native.h with the same results. Results and exceptions must be bit-identical.
 //   fp_levels GROUP [--level 1|2]      a group of operations
-//   fp_levels GROUP --edges COUNT      random operands where overrides begin and end, without MPFR
-//   fp_levels --list                   the operations, group by group
-// With --operation NAME ("FADD 64") it is one of them.
+//   fp_levels GROUP --edges COUNT      random operands near the limits of overrides, without MPFR
+//   fp_levels --list                   the operations, by group
+// --operation NAME ("FADD 64") selects one operation.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,8 +18,8 @@ constexpr uint64_t kMostShown = 10;
 
 struct Tally {
   uint64_t cases = 0, differences = 0;
-  uint64_t asked = 0, applied = 0;  // how often an override could have been, and was taken
-  uint32_t raised = 0;              // exceptions that some case had
+  uint64_t asked = 0, applied = 0;  // how often an override was tried, and how often it applied
+  uint32_t raised = 0;              // exceptions that occurred
 };
 
 struct Answer {
@@ -50,7 +50,7 @@ class Run {
     Random random(8);
     for (uint64_t i = 0; operation_.edges && i < count; i++) {
       Operands o = operation_.edges(random);
-      // Mostly a mode in which the override may be taken.
+      // Mostly a mode in which the override can apply.
       uint64_t choice = random.next();
       uint32_t fpcr = operation_.controls[choice % operation_.controls.size()];
       if (choice >> 60 != 0) fpcr &= ~(3u << 22);
@@ -68,7 +68,7 @@ class Run {
     return {result, ctx.exceptions};
   }
 
-  /// With and without Inexact in FPSR; an override that does not apply gives up, or calls the reference.
+  /// Runs the overrides with and without Inexact in FPSR. One that does not apply gives up, or calls the reference.
   void overrides(const Operands& o, uint32_t fpcr, Answer expected) {
     for (uint32_t fpsr : {0u, static_cast<uint32_t>(kInexact)}) {
       expected.exceptions |= fpsr;
@@ -98,7 +98,7 @@ class Run {
   Tally tally_;
 };
 
-/// An operation with an override takes it in some cases and not in others.
+/// Whether an override applied in some cases and not in others, as it should.
 bool overrides_as_said(const Operation& operation, const Tally& tally) {
   bool all = tally.applied == tally.asked, none = tally.applied == 0;
   return operation.edges ? !none : all || none;
@@ -156,7 +156,7 @@ int main(int count, char** arguments) {
     total.differences += tally.differences;
   }
   std::printf("%s: %llu cases, %llu differences\n", arguments[1], number(total.cases), number(total.differences));
-  // A group without cases is a mistake of the caller.
+  // A group without cases is an error: its name is wrong.
   return total.cases == 0 || total.differences != 0 || !as_said;
 }
 

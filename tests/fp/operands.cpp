@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of operands. Numbers are put together from an exponent field, which may be out of range, and a significand.
+// Sets of operands. Numbers are composed of an exponent field, which may be out of range, and a significand.
 #include "fp/operands.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ int length(Wide value) {
   return bits;
 }
 
-/// Zero, one bit, all but one, runs from either end; `step`: one in how many positions.
+/// Fractions with no bit, one bit, all bits but one, and runs of bits from either end, at every `step`-th position.
 std::vector<uint64_t> fractions(Format f, int step) {
   std::vector<uint64_t> list = {
       0, 1, f.quiet_bit(), f.quiet_bit() - 1, f.quiet_bit() + 1, f.fraction_mask(), f.fraction_mask() - 1};
@@ -26,7 +26,7 @@ std::vector<uint64_t> fractions(Format f, int step) {
   return list;
 }
 
-/// Exponent fields where something changes: both ends, about 1, and where a unit in the last place is 1.
+/// Exponent fields where something changes: both ends, around 1, and where a unit in the last place is 1.
 std::vector<uint64_t> exponents(Format f, int level) {
   uint64_t bias = f.bias(), top = f.top(), bits = static_cast<uint64_t>(f.fraction_bits());
   std::vector<uint64_t> list = {0, 1, 2, bias - 1, bias, bias + 1, bias + bits, top - 2, top - 1};
@@ -125,7 +125,8 @@ void each_sum(Format f, int level, const Sink& sink) {
   }
 }
 
-// Odd numbers of k and of precision + 1 - k or one bit more: of a product that is one bit too long that bit is half a unit.
+// Odd factors of k bits and of precision + 1 - k bits, or one more. If the product is one bit too long, that bit is
+// half a unit in the last place.
 void each_product(Format f, int level, const Sink& sink) {
   Random random(2);
   int64_t bias = static_cast<int64_t>(f.bias()), top = static_cast<int64_t>(f.top()), p = f.precision();
@@ -134,7 +135,7 @@ void each_product(Format f, int level, const Sink& sink) {
       for (int extra = 0; extra < 4; extra++) {
         int other = std::clamp(static_cast<int>(p) + extra - k, 1, static_cast<int>(p));
         uint64_t a = random.odd(k), b = random.odd(other);
-        // The product's exponent field: among the subnormal ones, about the largest, and anywhere.
+        // The product's exponent field: subnormal, around the largest, and anywhere.
         for (int64_t target : {-p - 1, -static_cast<int64_t>(random.below(static_cast<uint64_t>(p))), int64_t{-1},
                                int64_t{0}, int64_t{1}, bias, top - 2, top - 1, top}) {
           int64_t exponent = target / 2 + bias / 2 + static_cast<int64_t>(random.below(5)) - 2;
@@ -149,8 +150,8 @@ void each_product(Format f, int level, const Sink& sink) {
   }
 }
 
-// Dividends q * b: with q short the quotient is exact, and halfway where it is subnormal; with q of one bit more than the
-// precision it is as near halfway as there is a dividend.
+// Dividends q * b. With a short q the quotient is exact, or halfway if it is subnormal. If q has one bit more than the
+// precision, the quotient is as close to halfway as dividends allow.
 void each_quotient(Format f, int level, const Sink& sink) {
   Random random(3);
   int64_t bias = static_cast<int64_t>(f.bias()), top = static_cast<int64_t>(f.top()), p = f.precision();
@@ -189,8 +190,8 @@ void each_square(Format f, int level, const Sink& sink) {
   }
 }
 
-// Addends at the rounding and the negated rounding of a * b, and their neighbours; and at each distance from it, with the
-// given fractions, or where there are none with one of the hard ones.
+// Addends equal to the rounded product a * b or its negation, and their neighbours; and addends at each distance of
+// exponents from it, with the given fractions, or with one of the hard fractions if none are given.
 static void each_addend(Format f, Format factors, uint64_t a, uint64_t b, const std::vector<uint64_t>& fixed,
                         const std::vector<uint64_t>& hard, Random& random, const Sink& sink) {
   auto field = [&](uint64_t bits) { return static_cast<int64_t>(bits >> factors.fraction_bits() & factors.top()); };
@@ -198,7 +199,7 @@ static void each_addend(Format f, Format factors, uint64_t a, uint64_t b, const 
     return (bits & factors.fraction_mask()) | uint64_t{field(bits) != 0} << factors.fraction_bits();
   };
   Wide product = static_cast<Wide>(significand(a)) * significand(b);
-  // Exponent fields of subnormal factors are off by their leading zeros: then this is merely another distance.
+  // For subnormal factors the exponent field is off by their leading zeros, which only gives another distance.
   int64_t exponent = field(a) + field(b) - 2 * static_cast<int64_t>(factors.bias()) + static_cast<int64_t>(f.bias()) +
                      (length(product) > 2 * factors.fraction_bits() + 1);
   if (product != 0) {
@@ -233,13 +234,13 @@ void each_fused(Format f, Format factors, int level, const Sink& sink) {
     bool hard_pair = i % 2 == 0;
     uint64_t x = hard_pair ? factor_fractions[random.below(factor_fractions.size())] : random.next();
     uint64_t y = hard_pair ? factor_fractions[random.below(factor_fractions.size())] : random.next();
-    // Of half of the pairs the product is near 1.
+    // In half of the pairs the product is near 1.
     uint64_t first = random.below(factors.top()), second = random.below(factors.top());
     if (i % 4 < 2) second = 2 * factors.bias() - std::max<uint64_t>(first, 1) + random.below(3);
     each_addend(f, factors, number(factors, random.next() & 1, first, x), number(factors, random.next() & 1, second, y),
                 {}, list, random, sink);
   }
-  // Products 2^n + 1 and 2^n - 1: next to half a unit of an addend the last bit is all that decides.
+  // Products 2^n + 1 and 2^n - 1. Near half a unit of an addend, the last bit alone decides the rounding.
   std::vector<Operands> pairs;
   if (factors.width == 64) {
     pairs = {{0x1404B25A15C2BB, 0x19939800033273}, {0x157806FCA51601, 0x17D93736C115FF}};
@@ -273,7 +274,7 @@ void each_narrowing(Format from, Format to, int level, const Sink& sink) {
     for (uint64_t fraction : list) {
       uint64_t base = fraction << drop;
       for (uint64_t part : {uint64_t{0}, uint64_t{1}, half - 1, half, half + 1, 2 * half - 1, random.next()}) {
-        // Where bits of the fraction are lost too, the same at their place.
+        // The same where bits of the fraction are lost.
         uint64_t wide = lost < from.fraction_bits() ? (base >> lost << lost) | part << (lost - drop) : part;
         sink({number(from, random.next() & 1, field, wide)});
         sink({number(from, random.next() & 1, field, wide + 1)});
@@ -293,7 +294,7 @@ void each_integer(int level, const Sink& sink) {
     uint64_t bit = uint64_t{1} << i;
     for (int64_t near = -2; near <= 2; near++) both(bit + static_cast<uint64_t>(near));
     for (int width : {16, 32, 64}) {
-      // A number of that precision and half a unit, or next to that.
+      // A number of that precision plus half a unit, or next to it.
       int half = i - Format(width).precision();
       if (half < 0) continue;
       for (uint64_t last : {uint64_t{0}, uint64_t{2}}) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands that are hard for floating-point operations, enumerated, in levels as Berkeley TestFloat has them: level 1 for
-// every run of the tests, level 2 many times as large. Sets for one and two operands are every hard exponent with every
-// hard fraction; where operands matter together (alignment, cancellation, halfway results) they are made together.
+// Enumerated operands that are hard for floating-point operations, in levels like those of Berkeley TestFloat: level 1
+// for every run of the tests, level 2 many times as large. Sets for one and two operands combine every hard exponent
+// with every hard fraction; where the combination matters (alignment, cancellation, halfway results), operands are made
+// together.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,12 @@
 
 namespace myriarm::fp {
 
-/// The operands of one case; what is not needed is 0.
+/// The operands of one case; unused operands are 0.
 struct Operands {
   uint64_t a = 0, b = 0, c = 0;
 };
 
-/// Takes one case.
+/// Gets one case.
 using Sink = std::function<void(const Operands&)>;
 
 /// The same seed gives the same numbers everywhere.
@@ -38,7 +39,7 @@ class Random {
   uint64_t state_;
 };
 
-/// What is hard of one format, for pairs; some hundred, or some thousand numbers.
+/// The hard numbers of one format, for pairs: some hundred, or at level 2 some thousand.
 std::vector<uint64_t> hard_numbers(Format f, int level);
 
 /// For one operand: all of half precision; of the others hard exponents with fractions of one bit, all but one, and runs.
@@ -60,8 +61,9 @@ void each_narrowing(Format from, Format to, int level, const Sink& sink);
 /// Integers of 64 bits: sparse, full, halfway of each format, at the limits of narrower integers.
 void each_integer(int level, const Sink& sink);
 
-// Random operands about the limits of what the machine's own arithmetic is used for: results next to the smallest normal
-// number and to the largest, exact, cancelled to zero or to a subnormal number, integers at the limits of their width.
+// Random operands near the limits of the overrides that use the machine's arithmetic: results near the smallest and the
+// largest normal number, exact results, cancellation to zero or to a subnormal number, integers at the limits of their
+// width.
 
 Operands edge_sum(Format f, Random& random);
 Operands edge_product(Format f, Random& random);
@@ -72,16 +74,16 @@ Operands edge_narrowing(Format from, Format to, Random& random);
 Operands edge_near_integer(Format f, Random& random);
 Operands edge_integer(Random& random);
 
-// What both parts of these sets are made of.
+// Helpers of both files that make these sets.
 
 using Wide = unsigned __int128;
 
-/// Of the lowest bits of each field.
+/// The number with these fields, of which only the lowest bits are used.
 uint64_t number(Format f, bool negative, uint64_t exponent, uint64_t fraction);
-/// The number next to significand * 2^k toward zero, with k such that its exponent field is `exponent`; of one that is not
-/// positive the subnormal number, and of one that is too large the largest.
+/// significand * 2^k rounded toward zero, with k such that the exponent field is `exponent`. If that is not positive,
+/// the subnormal number; if it is too large, the largest number.
 uint64_t scaled(Format f, bool negative, int64_t exponent, Wide significand);
-/// A neighbour, `ulps` away from zero; stops at zero and at infinity.
+/// The number `ulps` units in the last place further from zero; stops at zero and at infinity.
 uint64_t neighbour(Format f, uint64_t bits, int ulps);
 
 }  // namespace myriarm::fp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random operands about the limits of what the machine's own arithmetic is used for.
+// Random operands near the limits of the overrides that use the machine's arithmetic.
 #include "fp/operands.h"
 
 namespace myriarm::fp {
@@ -32,7 +32,7 @@ int64_t exponent(Format f, Random& random) {
   }
 }
 
-/// Of a result: from subnormal to just normal, about the largest, or anywhere.
+/// The exponent of a result: from subnormal to just normal, around the largest, or anywhere.
 int64_t target(Format f, Random& random) {
   int64_t top = static_cast<int64_t>(f.top()), p = f.precision();
   switch (random.below(4)) {
@@ -49,7 +49,7 @@ uint64_t any(Format f, Random& random) {
 
 uint64_t significand(Format f, uint64_t fraction) { return fraction | uint64_t{1} << f.fraction_bits(); }
 
-/// Two exponent fields that differ from `middle` by opposite amounts, as far as there is room.
+/// Two exponent fields that differ from `middle` by opposite amounts, within the range of fields.
 struct Split {
   int64_t first, second;
 };
@@ -78,7 +78,7 @@ Operands edge_sum(Format f, Random& random) {
   return {b, a};
 }
 
-// Significands at random, or with a product next to a power of two.
+// Random significands, or significands with a product next to a power of two.
 Operands edge_product(Format f, Random& random) {
   int64_t at = target(f, random);
   uint64_t x = significand(f, fraction(f, random)), y = significand(f, fraction(f, random));
@@ -96,7 +96,7 @@ Operands edge_quotient(Format f, Random& random) {
   int64_t at = target(f, random);
   uint64_t x = significand(f, fraction(f, random)), y = significand(f, fraction(f, random));
   if (random.next() & 1) y = x + static_cast<uint64_t>(between(random, -3, 3));
-  // The dividend's field is that of the divisor, and the target's distance from 1.
+  // The dividend's exponent field is the divisor's plus the distance of the target from 1.
   int64_t top = static_cast<int64_t>(f.top()), distance = at - static_cast<int64_t>(f.bias());
   int64_t low = distance < 0 ? 1 - distance : 1, high = distance < 0 ? top - 1 : top - 1 - distance;
   int64_t divisor = low <= high ? between(random, low, high) : between(random, 1, top - 1);
@@ -106,7 +106,7 @@ Operands edge_quotient(Format f, Random& random) {
   return {a, b};
 }
 
-// A product as above; an addend that is hard by itself, or near the product or its negative.
+// A product as above, with an addend that is hard by itself, or near the product or its negation.
 Operands edge_fused(Format f, Random& random) {
   Operands o = edge_product(f, random);
   o.c = random.below(4) == 0 ? random.next() & f.sign() : any(f, random);
@@ -137,7 +137,7 @@ Operands edge_narrowing(Format from, Format to, Random& random) {
   return {number(from, random.next() & 1, static_cast<uint64_t>(at), bits)};
 }
 
-// Integers and halves, and their neighbours, most often of about 32 or 64 bits.
+// Integers and halves of integers, and their neighbours, mostly with about 32 or 64 bits.
 Operands edge_near_integer(Format f, Random& random) {
   int64_t bits = random.next() & 1 ? between(random, -2, 66) : (random.next() & 1 ? 32 : 64) - between(random, 0, 2);
   uint64_t part = fraction(f, random);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations whose operands and result are of one format, comparisons, and the widening multiply-add.
+// Operations with operands and result of one format, comparisons, and the widening multiply-add.
 #include "fp/operations.h"
 
 #include <type_traits>
@@ -10,7 +10,7 @@
 namespace myriarm::fp {
 namespace {
 
-/// A processor of four SIMD&FP registers, for rows whose operands are changed on the way to the arithmetic.
+/// A processor with four SIMD&FP registers, for rows that change operands before the arithmetic.
 template <class Ctx>
 struct SmallCpu {
   using Fp = Ctx;
@@ -28,7 +28,7 @@ struct SmallCpu {
   }
 };
 
-/// Runs a row with a, b and c in the registers 1, 2 and 3.
+/// Runs a row with a, b and c in registers 1, 2 and 3.
 template <class Row, class Ctx>
 uint64_t run_row(Row row, const Operands& o, Ctx& ctx) {
   SmallCpu<Ctx> cpu = {{0, o.a, o.b, o.c}, ctx.fpcr, 0};

@@ -5,7 +5,7 @@
 namespace myriarm::fp {
 namespace {
 
-// In both lists the name is the letter of the instruction.
+// In both lists the name is the letter in the mnemonic.
 constexpr struct {
   FPRounding ours;
   Rounding theirs;
@@ -74,7 +74,7 @@ void append_format(std::vector<Operation>& list) {
   }
 }
 
-/// A number of N bits as an integer of M; fixed-point ones with each number of fraction bits in turn.
+/// Conversions of N-bit numbers to M-bit integers, and to fixed-point numbers with each number of fraction bits.
 template <int N, int M>
 void append_to_integer(std::vector<Operation>& list) {
   auto numbers = [](int level, const Sink& sink) { each_number(Format(N), level, sink); };
@@ -159,7 +159,7 @@ void append_conversions(std::vector<Operation>& list) {
   append_width<16>(list);
   append_width<32>(list);
   append_width<64>(list);
-  // AdvSIMD has integers of 16 bits beside numbers of 16 bits.
+  // AdvSIMD also converts between numbers and integers of 16 bits.
   append_to_integer<16, 16>(list);
   append_from_integer<16, 16>(list);
   list.push_back({"to_integer",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle's arithmetic: unpacking, NaNs, rounding, and the operations whose result is a rounded number.
+// The oracle's arithmetic: unpacking, NaNs, rounding, and operations with a rounded result.
 #include "fp/oracle.h"
 
 #include <cstdio>
@@ -10,7 +10,7 @@
 namespace myriarm::fp {
 namespace {
 
-// Wider than any intermediate result of double precision, so that only round() limits exponents.
+// A larger range than any intermediate result of double precision needs, so that only round() limits exponents.
 constexpr mpfr_exp_t kWide = 1 << 20;
 
 /// The bits of a value that the format can represent.
@@ -45,7 +45,7 @@ mpfr_rnd_t mpfr_mode(Rounding rounding) {
     case Rounding::odd: return MPFR_RNDZ;
     default: break;
   }
-  std::fputs("oracle: no arithmetic rounds to nearest with ties away\n", stderr);
+  std::fputs("oracle: arithmetic cannot round to nearest with ties away\n", stderr);
   std::abort();
 }
 
@@ -100,7 +100,7 @@ bool Oracle::nan_of_two(Format f, const Operand& a, const Operand& b, uint64_t& 
   return false;
 }
 
-// FPRoundBase(). value: rounded to the format's precision, but with any exponent; ternary: to which side.
+// FPRoundBase(). value: rounded to the format's precision, with any exponent; ternary: the direction of that rounding.
 uint64_t Oracle::round(Format f, Real& value, int ternary, Rounding rounding, bool flush, bool alternative) {
   if (!mpfr_regular_p(value)) return exact_bits(f, value);
   // Before rounding: a value below the smallest normal number may have been rounded up to it.
@@ -133,8 +133,8 @@ uint64_t Oracle::round(Format f, Real& value, int ternary, Rounding rounding, bo
   return result;
 }
 
-// The part of FPAdd(), FPMul(), ... that follows NaN operands. What has no value is invalid; infinities and the signs of
-// zeros are as in IEEE 754, and so MPFR's.
+// The part of FPAdd(), FPMul(), ... after the handling of NaN operands. A result without a value is invalid; infinities
+// and signs of zeros are those of IEEE 754, which MPFR follows.
 template <class Compute>
 uint64_t Oracle::arithmetic(Format f, Compute compute) {
   Real& result = result_of(f);
@@ -200,8 +200,8 @@ uint64_t Oracle::square_root(int width, uint64_t a) {
   return arithmetic(f, [&](mpfr_ptr to, mpfr_rnd_t mode) { return mpfr_sqrt(to, a_.value, mode); });
 }
 
-// FPMulAdd(), and FPMulAddH() where the factors are narrower: then their NaNs are converted first. FPProcessNaNs3():
-// signalling ones come first, then the order is addend, a, b.
+// FPMulAdd(); with narrower factors FPMulAddH(), which converts their NaNs first. FPProcessNaNs3(): signalling NaNs
+// come first; otherwise the order is addend, a, b.
 uint64_t Oracle::multiply_add(int width, int factors, uint64_t addend, uint64_t a, uint64_t b) {
   Format f(width);
   unpack(c_, f, addend);
@@ -247,7 +247,7 @@ uint64_t Oracle::root_step(int width, uint64_t a, uint64_t b) {
   });
 }
 
-// FPMax(), FPMin(). Of two zeros the larger is negative if both are.
+// FPMax(), FPMin(). The maximum of two zeros is negative only if both are.
 uint64_t Oracle::larger(int width, uint64_t a, uint64_t b, bool maximum) {
   Format f(width);
   unpack(a_, f, a);
@@ -259,7 +259,7 @@ uint64_t Oracle::larger(int width, uint64_t a, uint64_t b, bool maximum) {
   return exact_bits(f, (maximum ? order > 0 : order < 0) ? a_.value : b_.value);
 }
 
-// FPMaxNum(), FPMinNum(): a single quiet NaN gives way to the other operand.
+// FPMaxNum(), FPMinNum(): if one operand is a quiet NaN, the result is the other.
 uint64_t Oracle::larger_number(int width, uint64_t a, uint64_t b, bool maximum) {
   Format f(width);
   uint64_t least = f.infinity() | (maximum ? f.sign() : 0);
@@ -283,7 +283,7 @@ uint32_t Oracle::compare(int width, uint64_t a, uint64_t b, bool signal_quiet_na
   return order < 0 ? 8 : order == 0 ? 6 : 2;
 }
 
-// FPCompareEQ(), FPCompareGE(), FPCompareGT(): only the first is quiet about quiet NaNs.
+// FPCompareEQ(), FPCompareGE(), FPCompareGT(): only the first does not signal quiet NaNs.
 bool Oracle::equal(int width, uint64_t a, uint64_t b) { return compare(width, a, b, false) == 6; }
 bool Oracle::greater_equal(int width, uint64_t a, uint64_t b) {
   uint32_t nzcv = compare(width, a, b, true);
@@ -291,8 +291,8 @@ bool Oracle::greater_equal(int width, uint64_t a, uint64_t b) {
 }
 bool Oracle::greater(int width, uint64_t a, uint64_t b) { return compare(width, a, b, true) == 2; }
 
-// FPRecipEstimate(), RecipEstimate(): the fraction's eight upper bits, in the middle of what they stand for, have a
-// reciprocal; its nearest nine bits are the estimate.
+// FPRecipEstimate(), RecipEstimate(): the upper eight bits of the fraction stand for an interval. The estimate is the
+// reciprocal of its midpoint, rounded to nine bits.
 uint64_t Oracle::reciprocal_estimate(int width, uint64_t a) {
   Format f(width);
   unpack(a_, f, a);
@@ -324,7 +324,7 @@ uint64_t Oracle::reciprocal_estimate(int width, uint64_t a) {
   return sign | exact_bits(f, integer_);
 }
 
-// FPRSqrtEstimate(), RecipSqrtEstimate(): the same with the reciprocal of the root of a number from 0.25 up to 1.
+// FPRSqrtEstimate(), RecipSqrtEstimate(): the same with the reciprocal square root of a number from 0.25 to 1.
 uint64_t Oracle::root_estimate(int width, uint64_t a) {
   Format f(width);
   unpack(a_, f, a);
@@ -339,7 +339,7 @@ uint64_t Oracle::root_estimate(int width, uint64_t a) {
     return f.default_nan();
   }
   if (a_.infinite()) return 0;
-  // The value is a number from 0.25 up to 1, of which eight bits count, times a power of 4.
+  // The value is a power of 4 times a number from 0.25 to 1, of which eight bits are used.
   mpfr_exp_t exponent = mpfr_get_exp(a_.value), half = exponent % 2 == 0 ? exponent / 2 : (exponent + 1) / 2;
   mpfr_mul_2si(integer_, a_.value, 8 - exponent, MPFR_RNDN);
   mpfr_floor(integer_, integer_);
@@ -353,7 +353,7 @@ uint64_t Oracle::root_estimate(int width, uint64_t a) {
   return exact_bits(f, integer_);
 }
 
-// FPRecpX(): the exponent's bits inverted; of a zero or subnormal number, the largest.
+// FPRecpX(): inverts the exponent's bits; for a zero or subnormal number, the largest exponent.
 uint64_t Oracle::reciprocal_exponent(int width, uint64_t a) {
   Format f(width);
   unpack(a_, f, a);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What floating-point operations of A64 give, computed by GNU MPFR: the value, correctly rounded, is the library's. What
-// Arm's manual adds to IEEE 754 is here, and nothing of src/ is used: which NaN, flushing to zero, tininess before
-// rounding, the bits of FPSR. Each function names the pseudocode (Arm ARM, shared/functions/float) that it stands for.
+// The results of A64's floating-point operations, computed with GNU MPFR, which gives the correctly rounded value. The
+// rules that Arm's manual adds to IEEE 754 are written here, without use of src/: which NaN, flushing to zero, tininess
+// before rounding, the bits of FPSR. Each function names its pseudocode (Arm ARM, shared/functions/float).
 #pragma once
 
 #include <mpfr.h>
@@ -10,10 +10,10 @@
 
 namespace myriarm::fp {
 
-/// MPFR's name for it; toward zero for odd, which round() completes. Not for nearest_away.
+/// MPFR's name of the mode. Odd becomes toward zero, which round() completes; nearest_away is an error.
 mpfr_rnd_t mpfr_mode(Rounding rounding);
 
-/// A number of MPFR that frees itself.
+/// An MPFR number that frees its memory.
 class Real {
  public:
   explicit Real(int precision) { mpfr_init2(value_, precision); }
@@ -22,7 +22,7 @@ class Real {
   Real& operator=(const Real&) = delete;
   operator mpfr_ptr() { return value_; }
   operator mpfr_srcptr() const { return value_; }
-  /// Some of MPFR's functions are macros that look inside.
+  /// Some functions of MPFR are macros that access members.
   mpfr_srcptr operator->() const { return value_; }
 
  private:
@@ -40,7 +40,7 @@ class Oracle {
     fpcr_ = fpcr;
     exceptions_ = 0;
   }
-  /// The bits of FPSR that were raised since then.
+  /// The bits of FPSR that were raised since begin().
   uint32_t exceptions() const { return exceptions_; }
   /// FPCR.RMode.
   Rounding rounding() const { return static_cast<Rounding>(fpcr_ >> 22 & 3); }
@@ -70,11 +70,11 @@ class Oracle {
 
   uint64_t round_to_integral(int width, uint64_t a, Rounding rounding, bool exact);
   uint64_t convert(int from, int to, uint64_t a, Rounding rounding);
-  /// a * 2^fraction_bits as an integer of `bits` bits: 16, 32 or 64.
+  /// Converts a * 2^fraction_bits to an integer of `bits` bits: 16, 32 or 64.
   uint64_t to_fixed(int width, int bits, uint64_t a, int fraction_bits, bool is_unsigned, Rounding rounding);
-  /// An integer of 16, 32 or 64 bits, over 2^fraction_bits.
+  /// Converts an integer of 16, 32 or 64 bits, divided by 2^fraction_bits.
   uint64_t from_fixed(int bits, int width, uint64_t integer, int fraction_bits, bool is_unsigned, Rounding rounding);
-  /// The integer modulo 2^32, and in bit 32 the Z flag.
+  /// Returns the integer modulo 2^32, and in bit 32 the Z flag.
   uint64_t to_javascript_integer(uint64_t a);
 
   uint64_t reciprocal_estimate(int width, uint64_t a);

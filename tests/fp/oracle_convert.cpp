@@ -5,7 +5,7 @@
 namespace myriarm::fp {
 namespace {
 
-/// The integer next to a value, and whether that was another: FPRoundInt() and FPToFixed() agree on this.
+/// Rounds a value to an integer, as both FPRoundInt() and FPToFixed() do. Returns whether it changed.
 bool round_to_integer(mpfr_ptr to, mpfr_srcptr value, Rounding rounding) {
   switch (rounding) {
     case Rounding::nearest_even: mpfr_roundeven(to, value); break;
@@ -29,7 +29,7 @@ uint64_t Oracle::round_to_integral(int width, uint64_t a, Rounding rounding, boo
   return round(f, result_of(f), 0, Rounding::zero, false, false);
 }
 
-// FPConvert(), with FPUnpackCV() and FPRoundCV(): FZ16 is not for conversions.
+// FPConvert(), with FPUnpackCV() and FPRoundCV(): FZ16 does not apply to conversions.
 uint64_t Oracle::convert(int from, int to, uint64_t a, Rounding rounding) {
   Format source(from), target(to);
   bool flush = (fpcr_ & kFlush) != 0, alternative = (fpcr_ & kAlternativeHalf) != 0;
@@ -40,7 +40,7 @@ uint64_t Oracle::convert(int from, int to, uint64_t a, Rounding rounding) {
     if (to_alternative || a_.signalling) raise(kInvalidOperation);
     if (to_alternative) return sign;
     if (fpcr_ & kDefaultNan) return target.default_nan();
-    // FPConvertNaN(): the upper bits of the payload.
+    // FPConvertNaN() keeps the upper bits of the payload.
     uint64_t payload = a & source.fraction_mask();
     int wider = target.fraction_bits() - source.fraction_bits();
     return sign | target.default_nan() | (wider > 0 ? payload << wider : payload >> -wider);
@@ -105,7 +105,7 @@ uint64_t Oracle::to_javascript_integer(uint64_t a) {
   }
   bool inexact = round_to_integer(integer_, a_.value, Rounding::zero);
   bool fits = mpfr_cmp_si_2exp(integer_, -1, 31) >= 0 && mpfr_cmp_ui_2exp(integer_, 1, 31) < 0;
-  // -0 is no such integer, and neither is what was taken as zero.
+  // -0 does not count as an integer, nor does a number that was flushed to zero.
   bool same = fits && !inexact && (!a_.zero() || a == 0);
   if (!fits) {
     raise(kInvalidOperation);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Soft-float against what QEMU computed: results and FPSR of 10,000 hard cases an instruction, as checksums.
+// Compares soft-float with recorded results of QEMU: checksums of result and FPSR for 10,000 hard cases of each
+// instruction.
 #include <gtest/gtest.h>
 
 #include "core/fp/arithmetic.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every row of floating-point arithmetic, with overrides and without: registers, flags and FPSR are the same, and where
-// an engine is to run an instruction again, nothing was changed. tests/fp holds the functions themselves to each other,
-// one by one and on many more operands.
+// Runs every row of floating-point arithmetic with overrides and without: registers, flags and FPSR must be the same,
+// and an instruction that the engine has to run again must have changed nothing. Other tests of this folder compare the
+// functions themselves, on many more operands.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -65,7 +65,8 @@ struct NativeOrNothing : Engine {
   using Fp = NativeFpContext<true>;
 };
 
-/// The semantics of each such row; null for all others. One function a row: a switch over them takes compilers minutes.
+/// The semantics of each such row; null for all others. These are single functions, because compilers take minutes for
+/// a switch over all rows.
 template <class Cpu>
 struct Semantics {
   Outcome (*run[kRowCount])(Cpu&, const Operands&) = {};
@@ -85,11 +86,11 @@ struct Semantics {
   }
 };
 
-/// Registers full of hard numbers of one width, those of one case side by side.
+/// Registers filled with hard numbers of one width; the numbers of one case are next to each other.
 Registers random_registers(FpCases& cases, int width) {
   Registers state;
   const FpCase first = cases.next();
-  // Half of the time as it is in most programs after their first rounded result.
+  // Half of the cases have FPCR 0 and IXC set, as most programs do after their first rounded result.
   const bool usual = first.x % 2 != 0;
   state.fpcr = usual ? 0 : first.fpcr;
   state.fpsr = usual ? 16 : cases.random() & 0x0800009F;
@@ -138,7 +139,7 @@ TEST(NativeRows, AreTheReference) {
       }
     }
   }
-  // Of operands that are hard by design, and of rows that are half of them half precision.
+  // The bound is low, because operands are hard by design and half of the rows are half precision.
   EXPECT_GT(native * 10, tried) << "the overrides are hardly ever used";
   EXPECT_LT(native, tried);
 }

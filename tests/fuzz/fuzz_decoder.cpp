@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer target: decoding and disassembly of any words. What must hold besides "no crash": a word is printed as
-// data exactly if it does not decode, and its row's fixed bits are those of the word.
+// libFuzzer target: decodes and disassembles arbitrary words. Besides "no crash" it checks that a word is printed as
+// data exactly if it does not decode, and that the fixed bits of its row match the word.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer target: the ELF loader and, for images that it accepts, the process layout. What must hold besides "no
-// crash": only ArgumentError is thrown, it says one sentence, nothing outgrows the file, and what is accepted keeps
-// the promises of ElfImage and ProcessLayout.
+// libFuzzer target: the ELF loader and, for images that it accepts, the process layout. Besides "no crash" it checks
+// that only ArgumentError is thrown, with one sentence; that no allocation is larger than the file; and that accepted
+// images keep the contracts of ElfImage and ProcessLayout.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

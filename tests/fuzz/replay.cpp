@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a fuzz target over every file of the folders and files given: what `make test` does with the corpus, with no
-// need of libFuzzer. Finding no file is an error.
+// Runs a fuzz target on every file in the given folders, and on the given files. `make test` does this with the corpus,
+// without libFuzzer. It is an error if there is no file.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
       std::exit(1);
     }
     std::vector<char> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    std::fprintf(stderr, "%s\n", path.c_str());  // the last line names what crashed
+    std::fprintf(stderr, "%s\n", path.c_str());  // the last line printed names the input that crashed
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
     count++;
   };

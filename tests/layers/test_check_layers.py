@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# The test of tools/check_layers.py: a small tree that keeps every rule passes, and each rule, broken once, is noticed.
+# Tests tools/check_layers.py: a small tree that keeps every rule passes, and a break of each rule is found.
 import pathlib
 import sys
 import tempfile
@@ -11,7 +11,7 @@ import check_layers  # noqa: E402
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 GOOD = {
     "src/core/portable.h": SPDX + "#include <stdint.h>\n#if defined(__CUDACC__)\n#endif\n",
-    "src/core/cpu.h": SPDX + '#include "core/portable.h"\n// std::vector, goto and virtual may be spoken of\n',
+    "src/core/cpu.h": SPDX + '#include "core/portable.h"\n// std::vector, goto, virtual: allowed here\n',
     "src/isa/rows.h": SPDX + '#include "core/cpu.h"\nconst char* kText = "throw";\n',
     "src/isa/a64.inc": SPDX + "ROW\n" * 2000,
     "src/isa/disassembler.cpp": SPDX + '#include "myriarm/isa.h"\n#include "isa/rows.h"\n#include <vector>\n',
@@ -38,7 +38,7 @@ GOOD = {
     "README.md": "Write to \"$HOME/{}/x\" or ../{}/y or https://example.org/home/page.\n".format("work", "root"),
     "build/bad.h": "not ours",
 }
-# Each rule, broken: the file, its text, and what must be said.
+# Breaks each rule: a file, its text, and what the message must contain.
 BROKEN = [
     ("src/core/x.h", SPDX + '#include "isa/rows.h"\n', "src/core must not include src/isa/rows.h"),
     ("src/core/x.h", SPDX + '#include "myriarm/fleet.h"\n',
@@ -145,7 +145,7 @@ def main():
     expect("a listed generated header passes", found == [], found)
     found = mistakes()
     expect("a listed header that nothing includes is a mistake", len(found) == 1 and "GENERATED lists" in found[0], found)
-    print("every rule is noticed when broken" if not wrong else f"{wrong} checks failed")
+    print("every broken rule is found" if not wrong else f"{wrong} checks failed")
     return 1 if wrong else 0
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is run of each guest program: arguments, standard input and, where an answer is known from elsewhere, the
-# expected output. Everything else is compared with QEMU user mode.
+# The cases of each guest program: arguments, standard input and, if it is known independently, the expected
+# output. All other results are compared with QEMU user mode.
 
 TEXT = b"""It was a bright cold day in April, and the clocks were striking thirteen lanes.
 the lane the warp the page, the lane the warp the frame
@@ -27,7 +27,7 @@ FAULTS = ["null", "null-store", "high", "kernel", "readonly", "code", "jump", "b
 
 
 def case(*arguments, stdin=b"", expect=None, oldest_qemu=0):
-    """`oldest_qemu`: major version from which on QEMU is right; an older one must give another exit status."""
+    """`oldest_qemu`: first major version of QEMU that is right; older ones must give another exit status."""
     return {"arguments": list(arguments), "stdin": stdin, "expect": expect, "oldest_qemu": oldest_qemu}
 
 
@@ -36,26 +36,26 @@ def seeds(*more):
 
 
 def program(cases, sources=None, flags=(), lanes=True, oldest_qemu=None):
-    """`lanes`: also run 100 lanes, each with its lane number as seed. `oldest_qemu`: variants, and the major version
-    from which on QEMU is right about them; an older one must differ in a case."""
+    """`lanes`: also run 100 lanes, each with its lane number as seed. `oldest_qemu`: by variant, the first
+    major version of QEMU that is right; older ones must differ in a case."""
     return {"cases": cases, "sources": sources, "flags": list(flags), "lanes": lanes, "oldest_qemu": oldest_qemu or {},
             "tool": "build_guest.sh", "variants": VARIANTS}
 
 
 def glibc(name, *more, **variants):
-    """A program of src/glibc, linked statically with glibc. Each keyword is a build: its name and flags; the 100 lanes
-    run the first, which is plain -O3 if there is no other."""
+    """A program of src/glibc, linked statically with glibc. Each keyword is the name of a build, with its
+    flags; the default is one build with -O3. The 100 lanes run the first build."""
     made = program([case("0"), case("12345"), *more], sources=[f"tests/programs/src/glibc/{name}.c"])
     return dict(made, tool="build_glibc_guest.sh", variants=variants or {"O3": []})
 
 
-# The builds of every program with a runtime of our own. Armv8.2-A brings LSE atomics and CRC32.
+# The builds of every program with the runtime of examples/guest. Armv8.2-A has LSE atomics and CRC32.
 VARIANTS = {"O2": ["-O2"], "O3-v8.2": ["-O3", "-march=armv8.2-a"]}
 
 PROGRAMS = {
     "aes": program(seeds()),
     "arithmetic": program(seeds()),
-    # QEMU 6 compares 32-bit minima and maxima with all 64 bits of the register.
+    # For 32-bit minima and maxima QEMU 6 compares all 64 bits of the register.
     "atomics": program(seeds(), oldest_qemu={"O3-v8.2": 7}),
     "bigint": program(seeds()),
     "control": program(seeds(case("3", stdin=SUMS))),
@@ -63,8 +63,8 @@ PROGRAMS = {
     "crc": program(seeds()),
     "echo": program([case(), case(stdin=TEXT), case("0", stdin=TEXT), case("6", stdin=BINARY)], lanes=False),
     "exit42": program([case(expect="the answer\n")]),
-    # QEMU 6 fetches from addresses that are not multiples of 4 and from pages that are not executable, and lets
-    # exclusives be unaligned.
+    # QEMU 6 fetches from addresses that are not multiples of 4 and from pages that are not executable, and
+    # allows unaligned exclusives.
     "fault": program([case(kind) for kind in FAULTS] +
                      [case(kind, oldest_qemu=7) for kind in ("jump-odd", "jump-data", "exclusive")] + [case("none")]),
     "heap": program(seeds()),
@@ -85,7 +85,7 @@ PROGRAMS = {
                       case("1", "1", expect="000000127e5c108d\n"), case("7", "1", expect="00000014dceb8467\n"),
                       case("12345", "10", expect="24c8176d4d19db3d\n")],
                      sources=["bench/guests/mixed_linux.c", "bench/guests/mixed.c"]),
-    # As compiled natively: these builds contract nothing.
+    # The results of a native build. None of the builds contracts.
     "nbody": dict(program([case("0", "1", expect="bfc5a4236f17f43d\n"), case("7", "1", expect="bfc5a4236f17bfd6\n")],
                           sources=["bench/guests/nbody_linux.c", "bench/guests/nbody.c"]),
                   variants={name: ["--fp", *flags] for name, flags in VARIANTS.items()}),
@@ -113,7 +113,7 @@ PROGRAMS = {
     "glibc_ciphers": glibc("ciphers", O3=["-march=armv8-a+crypto"]),
     "glibc_half": glibc("half", O3=["-march=armv8.2-a+fp16+fp16fml+dotprod"]),
     "glibc_strings": glibc("strings", O3=[], pie_v8_2=["-static-pie", "-march=armv8.2-a"]),
-    # QEMU 6 takes no advice.
+    # QEMU 6 ignores madvise.
     "glibc_blocks": glibc("blocks", *[case("1", how) for how in ("read-only", "none", "unmapped")],
                           case("1", "advice", oldest_qemu=7)),
     "glibc_ending": glibc("ending", *[case("1", how) for how in (

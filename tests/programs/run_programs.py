@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Builds one guest program of cases.py, runs it under QEMU user mode and under myriarm, and compares standard output and
-# exit status exactly; then 100 lanes at once, a sample of which is compared with QEMU.
+# exit status exactly. Then runs 100 lanes at once and compares a sample of them with QEMU.
 #   run_programs.py --myriarm build/bin/myriarm --work DIRECTORY [--device cpu] (--raw | PROGRAM ...)
 import argparse
 import json
@@ -20,7 +20,7 @@ HANG_SECONDS = 240  # a guard against endless loops, not a measurement
 
 
 class Failure(Exception):
-    """A sentence for whoever reads the test's output."""
+    """A test failure; its text is one sentence for the test's output."""
 
 
 def find_tool(name, package):
@@ -58,7 +58,7 @@ class Qemu:
         self.path = find_tool("qemu-aarch64", "qemu-user")
         version = re.search(rb"version (\d+)", execute([self.path, "--version"]).stdout)
         if not version:
-            raise Failure(f"{self.path} --version says no version: is it QEMU?")
+            raise Failure(f"{self.path} --version prints no version: is it QEMU?")
         self.version = int(version[1])
 
     def run(self, program, arguments, stdin, lane=0):
@@ -149,7 +149,7 @@ def check_lanes(name, variant, elf, work, qemu, myriarm, count):
 
 
 def check_older_qemu(name, variant, elf, qemu, myriarm):
-    """Fails if this QEMU, which is known to be wrong about the variant, agrees in all cases."""
+    """Fails if this QEMU, which is known to be wrong about the variant, agrees in every case."""
     try:
         for case in cases.PROGRAMS[name]["cases"]:
             check_case(name, variant, case, elf, qemu, myriarm)
@@ -175,7 +175,7 @@ def check_program(name, work, qemu, myriarm, lanes):
 
 
 def check_raw(work, qemu, myriarm):
-    """The bare programs in examples/prebuilt, against their definition and mixed.c under QEMU."""
+    """Compares the bare programs in examples/prebuilt with their definition and with mixed.c under QEMU."""
     prebuilt = ROOT / "examples/prebuilt"
     report = work / "raw.json"
 
@@ -198,7 +198,7 @@ def check_raw(work, qemu, myriarm):
             where = f"mixed_{iterations}.bin, lane {lane['lane']}: "
             expect_same(where + "stop", "halt", lane["stop"])
             expect_same(where + "x0", int(expected, 16), int(lane["registers"]["x0"], 16))
-    print("raw: the bare programs do what they are for")
+    print("raw: the bare programs have the expected results")
 
 
 def main():

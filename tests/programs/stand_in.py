@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Takes the place of `myriarm run` in the harness's own test: it runs the program under QEMU, and with STAND_IN_LIE set
-# it does one thing wrong, which the harness must notice.
+# Replaces `myriarm run` in the test of the harness: it runs the program under QEMU, and if STAND_IN_LIE is
+# set it reports one thing wrongly, which the harness must notice.
 import argparse
 import json
 import os

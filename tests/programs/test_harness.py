@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# The test of run_programs.py: with an honest stand-in for myriarm it passes, with each lie it fails, and a missing tool
-# is a failure whose sentence names the package.
+# Tests run_programs.py: it passes with a correct stand-in for myriarm, fails for each wrong report of the
+# stand-in, and names the package of a missing tool.
 import os
 import pathlib
 import shutil
@@ -32,13 +32,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         honest = harness(work)
-        expect("an honest myriarm passes", honest.returncode == 0, honest)
+        expect("a correct myriarm passes", honest.returncode == 0, honest)
         for lie, sentence in (("output", "the output differs"), ("status", "the exit status differs"),
                               ("lane", "lane 32 of 33"), ("stderr", "standard error differs"),
                               ("signal", "the signal differs"), ("sum", "the sum of the lanes' instructions"),
                               ("count", "alone and in a fleet")):
             result = harness(work, lie)
-            expect(f"the lie \"{lie}\" is noticed", result.returncode == 1 and sentence in result.stderr, result)
+            noticed = result.returncode == 1 and sentence in result.stderr
+            expect(f"the wrong {lie} is noticed", noticed, result)
         for tool, package in (("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"), ("qemu-aarch64", "qemu-user")):
             tools = work / f"without-{tool}"
             tools.mkdir()
@@ -49,7 +50,7 @@ def main():
             expect(f"a missing {tool} is named", result.returncode == 1 and f"package {package}" in result.stderr, result)
         result = harness(work, myriarm=work / "nothing")
         expect("a missing myriarm is named", result.returncode == 1 and "make build" in result.stderr, result)
-    print("the harness notices what it must" if not wrong else f"{wrong} of the harness's checks failed")
+    print("the harness notices every wrong report" if not wrong else f"{wrong} checks of the harness failed")
     return 1 if wrong else 0
 
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Runs the lines of documentation pages that begin with build/bin/myriarm, as they stand there:
+# Runs the lines of documentation pages that begin with build/bin/myriarm, unchanged:
 #   commands.py SOURCE MYRIARM PAGE...
-# in a folder that has what they name. A line is expected to end with status 0, or with the one in STATUS.
+# in a folder that has the files which the lines name. A line must end with status 0, or with the one in
+# STATUS.
 import pathlib
 import re
 import subprocess
@@ -10,7 +11,8 @@ import sys
 import tempfile
 
 PREFIX = "build/bin/myriarm"
-# By what the line holds: a limit that was reached; a lane of several that a fault killed.
+# Expected exit statuses, by what the line contains: the limit was reached; a fault killed one of several
+# lanes.
 STATUS = {"--max-instructions": 124, "fault some": 139, "fault null; echo $?": 0}
 
 

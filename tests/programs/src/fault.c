@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends by a fault of the kind that argv[1] names; Linux sends the signal.
+// Ends with a fault of the kind that argv[1] names, for which Linux sends a signal.
 #include "guest.h"
 
 static const uint64_t constant = 7;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Works a heap over brk hard: random blocks are taken, filled, checked, resized and given back.
+// Stresses a heap on brk: random blocks are allocated, filled, checked, resized and freed.
 #include "guest.h"
 
 enum { kBlocks = 64 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel gives: arguments, environment, auxiliary vector, and the system calls of the runtime with good and
+// What the kernel passes to a process: arguments, environment, auxiliary vector, and the system calls of the runtime with good and
 // bad arguments. Prints only what is the same on every Linux.
 #include "guest.h"
 

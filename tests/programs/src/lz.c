@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An LZ77 compressor with hash chains and its expander: what comes back must be what went in.
+// An LZ77 compressor with hash chains and its expander: the expanded text must be the original.
 #include "guest.h"
 
 enum { kMost = 16384, kHashes = 1024, kLongest = 66, kShortest = 3, kWindow = 8191, kTries = 16 };

@@ -7,7 +7,7 @@ typedef uint64_t (*Function)(uint64_t);
 
 static _Alignas(4096) uint32_t page[2048];
 
-// What Arm asks for between writing code and running it, line by line as CTR_EL0 says.
+// The cache maintenance that Arm requires between writing code and running it, by lines of the size in CTR_EL0.
 static void publish(const void* start, size_t size) {
   uint64_t ctr;
   __asm__ volatile("mrs %0, ctr_el0" : "=r"(ctr));
