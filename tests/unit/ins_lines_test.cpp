@@ -2,12 +2,10 @@
 // Every implemented row has a line in tests/insn that executes it.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
+#include "insn/cases.h"
 #include "isa/decoder.h"
 #include "isa/row_info.h"
 
@@ -16,14 +14,8 @@ namespace {
 
 TEST(InsLines, EveryRowHasOne) {
   std::vector<bool> has_line(kRowCount);
-  for (const auto& file : std::filesystem::directory_iterator(MYRIARM_SOURCE_DIR "/tests/insn")) {
-    if (file.path().extension() != ".ins") continue;
-    std::ifstream lines(file.path());
-    for (std::string line; std::getline(lines, line);) {
-      if (line.empty() || line[0] == '#') continue;
-      const u32 word = static_cast<u32>(std::strtoul(line.c_str(), nullptr, 16));
-      has_line[decode(decode_table(), word).row] = true;
-    }
+  for (const auto& file : ins::files()) {
+    for (const ins::Case& line : ins::read_cases(file)) has_line[decode(decode_table(), line.word).row] = true;
   }
   std::string missing;
   for (u32 row = 1; row < kRowCount; row++) {
