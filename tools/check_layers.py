@@ -45,11 +45,11 @@ FORBIDDEN = {
     r"\bvirtual\b": "virtual",
     r"\bgoto\b": "goto",
 }
-COMPILER_QUESTION = re.compile(r"\b(?:__CUDACC\w*|__CUDA_ARCH__|__NVCC__|__METAL\w*|_MSC_VER|__GNUC__|__clang__)\b")
+COMPILER_QUESTION = re.compile(r"\b(?:__CUDACC\w*|__CUDA_ARCH__|__NVCC__|__NVPTX__|_MSC_VER|__GNUC__|__clang__)\b")
 # Libraries, by the beginning of their <include>, and the folders that may use them. src/ itself needs only
 # CUDA.
 LIBRARIES = {
-    r"(?:cuda|nvrtc|cooperative_groups|cub/|thrust/|nvJitLink)": ["src/backends/cuda", "tests", "bench"],
+    r"(?:cuda|cooperative_groups|cub/|thrust/|nvJitLink)": ["src/backends/cuda", "tests", "bench"],
     r"(?:fmt/|nlohmann/|CLI/)": ["cli", "tests", "bench", "examples"],
     r"(?:Python\.h|nanobind/|pybind11/)": ["python"],
 }

@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only file that asks which compiler this is. Everything in core/ is written against these
-// names, so that one text of the semantics serves host C++, nvcc and NVRTC, and keeps the shape
-// that the Metal Shading Language accepts: no std, no exceptions, no virtual, no recursion, no goto.
+// The only file that asks which compiler this is, and for which machine. Everything in core/ is written against these
+// names, so that one text of the semantics serves gcc and clang on the host, nvcc, and clang that makes LLVM bitcode of it for
+// the host and for NVPTX. It is freestanding: no std, no exceptions, no virtual, no recursion, no goto.
 #pragma once
 
-#if defined(__CUDACC_RTC__)
-namespace myriarm {
-using i8 = signed char;
-using i16 = short;
-using i32 = int;
-using i64 = long long;
-using u8 = unsigned char;
-using u16 = unsigned short;
-using u32 = unsigned int;
-using u64 = unsigned long long;
-}  // namespace myriarm
-#else
 #include <stdint.h>
+
 namespace myriarm {
 using i8 = int8_t;
 using i16 = int16_t;
@@ -27,13 +16,12 @@ using u16 = uint16_t;
 using u32 = uint32_t;
 using u64 = uint64_t;
 }  // namespace myriarm
-#endif
 
 // MYR_FN: an inline function for every side. MYR_COLD: the same, but kept out of line, so that rare
 // work does not cost the callers registers. MYR_OUTLINE: out of line too, and not rare. MYR_TABLE: a
 // constant array that every side can index.
 // Under nvcc all of it is device code: what the host does with the same text is compiled from .cpp files.
-#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+#if defined(__CUDACC__)
 #define MYR_FN __device__ inline __attribute__((always_inline))
 #define MYR_COLD __device__ static __attribute__((noinline))
 #define MYR_OUTLINE __device__ static __attribute__((noinline))
@@ -43,9 +31,13 @@ using u64 = uint64_t;
 #define MYR_OUTLINE static __attribute__((noinline, unused))
 #endif
 
+// MYR_DEVICE: this is code for a GPU.
 #if defined(__CUDA_ARCH__)
 #define MYR_DEVICE 1
 #define MYR_TABLE static __device__ const
+#elif defined(__NVPTX__)
+#define MYR_DEVICE 1
+#define MYR_TABLE static constexpr
 #else
 #define MYR_DEVICE 0
 #define MYR_TABLE static constexpr
@@ -67,10 +59,15 @@ MYR_FN To bit_cast(const From& from) {
 
 /// A T in guest memory. Where the machine underneath can reach any address its alignment is 1; a GPU cannot, and there
 /// callers see to the alignment.
-#if MYR_DEVICE
+#if defined(__CUDA_ARCH__)
 template <class T>
 struct InMemory {
   using type = T;
+};
+#elif defined(__NVPTX__)
+template <class T>
+struct InMemory {
+  typedef T type __attribute__((may_alias));
 };
 #else
 template <class T>
@@ -91,14 +88,14 @@ MYR_FN void write_once(u8* at, T value) {
 
 /// Number of leading zero bits; 64 (or 32) for 0.
 MYR_FN u32 count_leading_zeros64(u64 value) {
-#if MYR_DEVICE
+#if defined(__CUDA_ARCH__)
   return (u32)__clzll((long long)value);
 #else
   return value ? (u32)__builtin_clzll(value) : 64;
 #endif
 }
 MYR_FN u32 count_leading_zeros32(u32 value) {
-#if MYR_DEVICE
+#if defined(__CUDA_ARCH__)
   return (u32)__clz((int)value);
 #else
   return value ? (u32)__builtin_clz(value) : 32;
@@ -107,8 +104,10 @@ MYR_FN u32 count_leading_zeros32(u32 value) {
 
 /// Bits in reverse order.
 MYR_FN u64 reverse_bits64(u64 value) {
-#if MYR_DEVICE
+#if defined(__CUDA_ARCH__)
   return __brevll(value);
+#elif defined(__NVPTX__)
+  return __builtin_bitreverse64(value);
 #else
   value = ((value >> 1) & 0x5555555555555555u) | ((value & 0x5555555555555555u) << 1);
   value = ((value >> 2) & 0x3333333333333333u) | ((value & 0x3333333333333333u) << 2);
@@ -119,14 +118,14 @@ MYR_FN u64 reverse_bits64(u64 value) {
 
 /// Upper 64 bits of the 128-bit product.
 MYR_FN u64 multiply_high_unsigned(u64 a, u64 b) {
-#if MYR_DEVICE
+#if defined(__CUDA_ARCH__)
   return __umul64hi(a, b);
 #else
   return (u64)(((unsigned __int128)a * b) >> 64);
 #endif
 }
 MYR_FN i64 multiply_high_signed(i64 a, i64 b) {
-#if MYR_DEVICE
+#if defined(__CUDA_ARCH__)
   return __mul64hi(a, b);
 #else
   return (i64)(((__int128)a * b) >> 64);
@@ -147,7 +146,7 @@ struct MachineNumber<64> {
   using bits = u64;
 };
 
-#if MYR_DEVICE
+#if defined(__CUDA_ARCH__)
 MYR_FN float machine_add(float a, float b) { return __fadd_rn(a, b); }
 MYR_FN double machine_add(double a, double b) { return __dadd_rn(a, b); }
 MYR_FN float machine_multiply(float a, float b) { return __fmul_rn(a, b); }
@@ -160,6 +159,20 @@ MYR_FN float machine_fma(float a, float b, float c) { return __fmaf_rn(a, b, c);
 MYR_FN double machine_fma(double a, double b, double c) { return __fma_rn(a, b, c); }
 MYR_FN bool machine_has_fma() { return true; }
 constexpr bool kMachineRounds = true;
+#elif defined(__NVPTX__)
+// Builtins, and no operators: an operator's rounding is the code generator's to choose, and it may fuse two of them.
+MYR_FN float machine_add(float a, float b) { return __nvvm_add_rn_f(a, b); }
+MYR_FN double machine_add(double a, double b) { return __nvvm_add_rn_d(a, b); }
+MYR_FN float machine_multiply(float a, float b) { return __nvvm_mul_rn_f(a, b); }
+MYR_FN double machine_multiply(double a, double b) { return __nvvm_mul_rn_d(a, b); }
+MYR_FN float machine_divide(float a, float b) { return __nvvm_div_rn_f(a, b); }
+MYR_FN double machine_divide(double a, double b) { return __nvvm_div_rn_d(a, b); }
+MYR_FN float machine_sqrt(float a) { return __nvvm_sqrt_rn_f(a); }
+MYR_FN double machine_sqrt(double a) { return __nvvm_sqrt_rn_d(a); }
+MYR_FN float machine_fma(float a, float b, float c) { return __nvvm_fma_rn_f(a, b, c); }
+MYR_FN double machine_fma(double a, double b, double c) { return __nvvm_fma_rn_d(a, b, c); }
+MYR_FN bool machine_has_fma() { return true; }
+constexpr bool kMachineRounds = true;
 #else
 MYR_FN float machine_add(float a, float b) { return a + b; }
 MYR_FN double machine_add(double a, double b) { return a + b; }
@@ -170,9 +183,10 @@ MYR_FN double machine_divide(double a, double b) { return a / b; }
 MYR_FN float machine_sqrt(float a) { return __builtin_sqrtf(a); }
 MYR_FN double machine_sqrt(double a) { return __builtin_sqrt(a); }
 #if defined(__x86_64__) && !defined(__FMA__)
-// Built for any x86-64, run on one that nearly always has it: asked once, and an instruction that the compiler does not
-// know of here. Volatile, so that it is not moved before the question.
-inline const bool kMachineHasFma = __builtin_cpu_supports("fma") != 0;
+// The compiler builds for any x86-64, and nearly every one that runs it has the instruction: core/machine.cpp asks the
+// processor when the program starts. A translator that links bitcode of this text defines the symbol itself, as a constant.
+// The instruction is volatile, so that the compiler does not move it before the question.
+extern const bool kMachineHasFma __attribute__((visibility("hidden")));
 MYR_FN bool machine_has_fma() { return kMachineHasFma; }
 MYR_FN float machine_fma(float a, float b, float c) {
   asm volatile("vfmadd213ss %2, %1, %0" : "+x"(a) : "x"(b), "x"(c));
