@@ -142,7 +142,7 @@ void write_json(const Run& run, bool registers, std::FILE* to) {
   };
   Fleet& fleet = run.fleet;
   ordered_json head = {
-      {"device", fleet.device().id},   {"engine", fleet.engine()},
+      {"device", fleet.device().id},   {"engine", name(fleet.engine())},
       {"lanes", fleet.lanes()},        {"instructions", run.result.instructions},
       {"seconds", run.result.seconds}, {"ips", ips(run.result)},
   };
@@ -208,7 +208,7 @@ void print_outputs(const Run& run) {
 void print_summary(const Run& run) {
   Fleet& fleet = run.fleet;
   auto line = [](const char* label, const std::string& value) { fmt::print(stderr, "{:<14}{}\n", label, value); };
-  line("device", fmt::format("{} ({}), {}", fleet.device().id, fleet.device().name, fleet.engine()));
+  line("device", fmt::format("{} ({}), {}", fleet.device().id, fleet.device().name, name(fleet.engine())));
   line("lanes", grouped(fleet.lanes()));
   line("instructions", fmt::format("{} ({})", grouped(run.result.instructions),
                                    with_unit(static_cast<double>(run.result.instructions))));

@@ -89,6 +89,7 @@ struct FleetOptions {
   uint64_t pool = 0;     ///< bytes for pages that lanes write, over all lanes; 0: what the device has
   unsigned threads = 0;  ///< CPU threads; 0: all
   MemoryPolicy memory_policy = MemoryPolicy::private_copy;
+  Engine engine = Engine::interpreter;  ///< of runs that do not name another
 };
 
 /// Lanes of a program in a fleet of several.
@@ -132,8 +133,8 @@ class Fleet {
   const Device& device() const;
   /// Lanes that run in step: lanes i * team_lanes() and up are one team. device().team_lanes.
   uint64_t team_lanes() const;
-  /// What executes: "interpreter".
-  const char* engine() const;
+  /// FleetOptions::engine.
+  Engine engine() const;
   uint64_t memory_begin() const;  ///< first address of the guest's window
   uint64_t memory_end() const;    ///< one past its last
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "myriarm/stop.h"
@@ -23,6 +24,17 @@ enum class Mode : uint8_t {
   mega,           ///< one dispatch for a whole budget: run, with `instructions` required
   self_dispatch,  ///< batches, each started by the one before it on the device; on the CPU as continuous
 };
+
+/// What executes the instructions. Registers, memory, counts and stops are the same to the bit, and a lane passes from one
+/// engine to another at any instruction boundary; speed is what differs.
+enum class Engine : uint8_t {
+  interpreter,  ///< predecoded and specialised: the fast one
+  /// Fetches, decodes and runs one instruction after the other, each by its row's own function, with floating point in
+  /// integer arithmetic throughout: the reference for other engines, and for debugging.
+  stepper,
+};
+/// "interpreter", "stepper".
+const char* name(Engine engine);
 
 /// What happened in one batch, or in a whole run.
 struct BatchReport {
@@ -56,6 +68,8 @@ using SyscallHandler = std::function<void(Fleet&, const SyscallBatch&)>;
 
 struct RunOptions {
   Mode mode = Mode::run;
+  /// For this run; without a value, FleetOptions::engine.
+  std::optional<Engine> engine = {};
   /// Most instructions that each lane retires in this call; a lane that has retired them stops with
   /// StopReason::budget, as it does at its Field::limit.
   /// Counted from what Field::instructions is when the run begins; Field::limit is looked at then too. A handler that

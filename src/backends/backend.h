@@ -51,6 +51,7 @@ struct RunOrder {
   u64 budget = ~u64{0};  // with `first`
   u64 batch = ~u64{0};   // most instructions of a lane in one batch
   u64 batches = 1;       // batches to run in this call, without the host where the device can
+  Engine engine = Engine::interpreter;
 };
 /// With `first` false, lanes without a stop run, and those with StopCode::budget that have budget left. Either way a
 /// lane that begins a batch and retires `batch` in it, or has no budget left, has StopCode::budget after it.
@@ -64,8 +65,6 @@ struct RunReport {
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual const char* engine() const = 0;
-
   /// Runs batches until `order.batches` are done, no lane is left, or it was cancelled.
   virtual RunReport run(const RunOrder& order) = 0;
   /// Safe from any thread. Stays until clear_cancel(): a run that begins with it ends at once.

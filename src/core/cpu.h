@@ -1,29 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the semantics ask of an engine: the Cpu policy. Each engine (CPU interpreter, CUDA interpreter,
-// translated code) has a class with these members; semantics are function templates over it. This file
-// holds the contract and the small helpers that every instruction family shares.
-//
-//   u64  r(slot)                     general register by Slot: 0 to 30 X, 31 SP, 32 zero
-//   void set_r(slot, u64)            slot 33 discards; 32-bit results are written zero-extended
-//   Flags flags()                    PSTATE.NZCV
-//   void set_flags(Flags)
-//   u64  pc()                        address of this instruction
-//   Outcome branch_relative(i64)     continue at pc() + offset; returns Outcome::branch
-//   Outcome branch_to(u64)           continue at an address; returns Outcome::branch (a bad one faults when fetched)
-//   Outcome stop(StopCode, u32 detail, u64 address)   records a stop; returns Outcome::stop
-//   Outcome fault(FaultCode, u64 address)             records a fault; returns Outcome::stop
-//   Outcome undefined()              this instruction is undefined: records the stop with its word
-//   u64  retired()                   instructions retired before this one
-//   u64  system(SystemField)         the lane's rarely used state, below
-//   void set_system(SystemField, u64)
-//   u64  v(n, half), set_v(n, half, u64)   64-bit halves of the SIMD&FP registers, 0 is the lower
-//   const PagedMemory<team>& memory()
-//   SlowLoad load_slow(address, size)      the whole story: crossing, permissions, frames
-//   bool store_slow(address, value, size)  of size 0: writes nothing, true if the byte at the address may be written
-//   bool store_pair_slow(address, first, second, size)
-// and where it overrides floating-point arithmetic (core/fp/native.h):
-//   using Fp = NativeFpContext<gives up>
-//   bool give_up()                   the instruction is to be run again, by a policy that does not; false
+// What the semantics ask of an engine: the Cpu policy, as a concept that each engine asserts of its class, and the small
+// helpers that every instruction family shares. Semantics are function templates over the policy.
 #pragma once
 
 #include "core/memory.h"
@@ -54,6 +31,63 @@ enum class SystemField : u8 {
   count,
 };
 constexpr u64 kMonitorOpen = ~(u64)0;
+
+namespace detail {
+template <class A, class B>
+constexpr bool kSame = false;
+template <class A>
+constexpr bool kSame<A, A> = true;
+template <class A, class B>
+concept Is = kSame<A, B>;
+}  // namespace detail
+
+/// The Cpu policy. An engine has a class with these members, and runs a row by calling its semantics with an object of it.
+template <class C>
+concept Cpu = requires(C& cpu, const C& seen, u32 slot, u32 half, u64 value, i64 offset, u32 size) {
+  /// General register by Slot: 0 to 30 X, 31 SP; 32 reads as zero, 33 takes a result that is thrown away. Results of 32
+  /// bits are written zero-extended.
+  { seen.r(slot) } -> detail::Is<u64>;
+  cpu.set_r(slot, value);
+  /// 64-bit halves of the SIMD&FP registers; half 0 is the lower one.
+  { seen.v(slot, half) } -> detail::Is<u64>;
+  cpu.set_v(slot, half, value);
+  /// PSTATE.NZCV. An engine that keeps it as one number has packed_flags() too: see KeepsPackedFlags.
+  { seen.flags() } -> detail::Is<Flags>;
+  cpu.set_flags(Flags{});
+  /// The lane's rarely used state.
+  { seen.system(SystemField::fpcr) } -> detail::Is<u64>;
+  cpu.set_system(SystemField::fpcr, value);
+  /// The address of this instruction, and how many have retired before it.
+  { seen.pc() } -> detail::Is<u64>;
+  { seen.retired() } -> detail::Is<u64>;
+
+  /// Continues at pc() + offset, or at an address; returns Outcome::branch. A bad address faults when it is fetched.
+  { cpu.branch_relative(offset) } -> detail::Is<Outcome>;
+  { cpu.branch_to(value) } -> detail::Is<Outcome>;
+  /// Records a stop, a fault at an address, or that this instruction is undefined; returns Outcome::stop.
+  { cpu.stop(StopCode::halt, size, value) } -> detail::Is<Outcome>;
+  { cpu.fault(FaultCode::read, value) } -> detail::Is<Outcome>;
+  { cpu.undefined() } -> detail::Is<Outcome>;
+
+  /// The lane's PagedMemory, for load() and store() of core/memory.h, and what these call where an access is not simple:
+  /// core/slow_access.h has the whole story. False: the instruction is abandoned, and the engine knows why.
+  seen.memory().entry(value);
+  { cpu.load_slow(value, size) } -> detail::Is<SlowLoad>;
+  { cpu.store_slow(value, value, size) } -> detail::Is<bool>;
+  { cpu.store_pair_slow(value, value, value, size) } -> detail::Is<bool>;
+
+  /// The context of floating-point operations: FpContext for the reference, or NativeFpContext of core/fp/native.h.
+  typename C::Fp;
+  /// The instruction is to be run again, by a policy that does not give up; false. For contexts and slow accesses of a
+  /// policy that gives up, and never called with others.
+  { cpu.give_up() } -> detail::Is<bool>;
+};
+
+/// A policy that keeps NZCV as pack_flags() has it.
+template <class C>
+concept KeepsPackedFlags = requires(const C& seen) {
+  { seen.packed_flags() } -> detail::Is<u32>;
+};
 
 /// ConditionHolds() of the manual: cond is the 4-bit field.
 MYR_FN constexpr bool condition_holds(u32 cond, Flags f) {
@@ -95,7 +129,7 @@ MYR_FN bool condition_holds_packed(u32 cond, u32 nzcv) {
 /// The condition of an instruction, in the way that suits the engine.
 template <class Cpu>
 MYR_FN bool condition(Cpu& cpu, u32 cond) {
-  if constexpr (requires { cpu.packed_flags(); }) {
+  if constexpr (KeepsPackedFlags<Cpu>) {
     return condition_holds_packed(cond, cpu.packed_flags());
   } else {
     return condition_holds(cond, cpu.flags());

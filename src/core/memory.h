@@ -26,6 +26,14 @@ constexpr u32 kPageFlagMask = (1u << kPageFlagBits) - 1;
 
 enum class Access : u8 { read, write, execute };
 
+/// An address without its tag: the top byte is ignored (TBI, as Linux sets it for user space).
+MYR_FN u64 untagged(u64 address) { return address << 8 >> 8; }
+
+/// The stop of a lane whose access at `address` was refused.
+MYR_FN StopRecord fault_record(FaultCode fault, u64 address) {
+  return {StopCode::fault, fault, 0, 0, untagged(address)};
+}
+
 /// The tables of one team of `kTeam` lanes. A frame holds one page of every lane of the team: granule g (8 bytes) of a
 /// lane lies at lane_offset + g * 8 * granule_step. Interleaved, granule_step is the number of lanes that a frame holds
 /// and lane_offset 8 bytes a lane; 1 is a lane whose page is contiguous. An image frame is contiguous for all.
@@ -40,8 +48,10 @@ struct PagedMemory {
   u32 granule_step = kTeam;
   u32 lane_offset = lane_in_team * 8;
 
-  /// Page number of an address within the window. The top byte is ignored (TBI, as Linux sets it for user space).
-  MYR_FN u64 page_of(u64 address) const { return ((address << 8) >> (8 + kPageBits)) - first_page; }
+  /// Page number of an address within the window, with the tag ignored; page_count or more outside it.
+  MYR_FN u64 page_of(u64 address) const { return (untagged(address) >> kPageBits) - first_page; }
+  /// The entry of a page of the window. The one place that knows how a page table is laid out.
+  MYR_FN u32 entry(u64 page) const { return table[page]; }
 
   /// Where the byte at `offset` of the page with this entry lies for this lane.
   MYR_FN u8* locate(u32 entry, u32 offset) const {
@@ -96,7 +106,7 @@ MYR_FN bool load(Cpu& cpu, u64 address, T& value) {
   u64 page = memory.page_of(address);
   u32 offset = (u32)address & (kPageSize - 1);
   if (MYR_LIKELY(page < memory.page_count)) {
-    u32 entry = memory.table[page];
+    u32 entry = memory.entry(page);
     if (MYR_LIKELY(fast_readable(entry) && memory.template whole<sizeof(T)>(offset))) {
       value = read_once<T>(memory.locate(entry, offset));
       return true;
@@ -114,7 +124,7 @@ MYR_FN bool store(Cpu& cpu, u64 address, T value) {
   u64 page = memory.page_of(address);
   u32 offset = (u32)address & (kPageSize - 1);
   if (MYR_LIKELY(page < memory.page_count)) {
-    u32 entry = memory.table[page];
+    u32 entry = memory.entry(page);
     if (MYR_LIKELY(fast_writable(entry) && memory.template whole<sizeof(T)>(offset))) {
       write_once<T>(memory.locate(entry, offset), value);
       return true;
@@ -130,7 +140,7 @@ MYR_FN bool load_pair(Cpu& cpu, u64 address, T& first, T& second) {
   u64 page = memory.page_of(address);
   u32 offset = (u32)address & (kPageSize - 1);
   if (MYR_LIKELY(page < memory.page_count)) {
-    u32 entry = memory.table[page];
+    u32 entry = memory.entry(page);
     if (MYR_LIKELY(fast_readable(entry) && offset <= kPageSize - 2 * sizeof(T) &&
                    memory.template whole<sizeof(T)>(offset))) {
       first = read_once<T>(memory.locate(entry, offset));
@@ -153,7 +163,7 @@ MYR_FN bool store_pair(Cpu& cpu, u64 address, T first, T second) {
   u64 page = memory.page_of(address);
   u32 offset = (u32)address & (kPageSize - 1);
   if (MYR_LIKELY(page < memory.page_count)) {
-    u32 entry = memory.table[page];
+    u32 entry = memory.entry(page);
     if (MYR_LIKELY(fast_writable(entry) && offset <= kPageSize - 2 * sizeof(T) &&
                    memory.template whole<sizeof(T)>(offset))) {
       write_once<T>(memory.locate(entry, offset), first);

@@ -22,6 +22,9 @@ enum class StopCode : u8 {
 
 constexpr u32 kStopCodes = 10;
 
+/// Whether the instruction that stopped its lane has retired: an SVC has, and its lane goes on behind it.
+MYR_FN bool retires_as_it_stops(StopCode code) { return code == StopCode::syscall; }
+
 enum class FaultCode : u8 {
   none,
   unmapped,   // no page there, or outside the guest's address window
@@ -40,5 +43,10 @@ struct StopRecord {
   u64 address;  // fault: the first inaccessible byte, tag removed; undefined: the instruction word
 };
 static_assert(sizeof(StopRecord) == 16, "one vector store");
+
+/// A stop that is not a fault. Faults are made by fault_record() of core/memory.h.
+MYR_FN StopRecord stop_record(StopCode code, u32 detail = 0, u64 address = 0) {
+  return {code, FaultCode::none, 0, detail, address};
+}
 
 }  // namespace myriarm

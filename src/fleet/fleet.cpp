@@ -139,13 +139,13 @@ void Fleet::Impl::make(Fleet* fleet, std::span<const PlacedProgram> programs, co
     throw ArgumentError("there is no memory policy " + std::to_string(static_cast<unsigned>(options.memory_policy)) +
                         "; use one of MemoryPolicy");
   }
+  check_engine(options.engine);
   const Image image = make_image(programs, options.memory, options.memory_policy == MemoryPolicy::read_only);
   window_begin = image.window_begin;
   window_pages = image.window_pages;
   device = find_device(options.device);
   check_teams(programs, device);
   core->backend = make_backend(image, options, device);
-  engine = core->backend->engine();
 }
 
 Fleet::Fleet(const Program& program, const FleetOptions& options) : impl_(std::make_unique<Impl>()) {
@@ -161,7 +161,7 @@ Fleet::Fleet(std::span<const Placement> programs, const FleetOptions& options) :
 uint64_t Fleet::lanes() const { return Impl::open(impl_.get()).options.lanes; }
 const Device& Fleet::device() const { return Impl::open(impl_.get()).device; }
 uint64_t Fleet::team_lanes() const { return device().team_lanes; }
-const char* Fleet::engine() const { return Impl::open(impl_.get()).engine; }
+Engine Fleet::engine() const { return Impl::open(impl_.get()).options.engine; }
 uint64_t Fleet::memory_begin() const { return Impl::open(impl_.get()).window_begin; }
 uint64_t Fleet::memory_end() const {
   const Impl& impl = Impl::open(impl_.get());

@@ -50,7 +50,6 @@ struct Fleet::Impl {
   std::shared_ptr<FleetCore> core = std::make_shared<FleetCore>();
   FleetOptions options;
   Device device;
-  const char* engine = "";
   u64 window_begin = 0, window_pages = 0;
   /// The Fleet object that handlers get. It changes when the fleet is moved, which is allowed during a run.
   std::atomic<Fleet*> owner = nullptr;
@@ -171,6 +170,7 @@ struct Snapshot::Impl {
 
 /// Throws ArgumentError for options that do not go together.
 void check_options(const RunOptions& options);
+void check_engine(Engine engine);
 /// The most urgent of these stops.
 Signal signal_of(const std::array<uint64_t, kStopReasons>& stops);
 /// The backend of a device that find_device() gave.

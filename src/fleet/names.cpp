@@ -50,6 +50,14 @@ const char* name(Signal signal) {
   return "unknown";
 }
 
+const char* name(Engine engine) {
+  switch (engine) {
+    case Engine::interpreter: return "interpreter";
+    case Engine::stepper: return "stepper";
+  }
+  return "unknown";
+}
+
 Signal signal_of(StopReason reason) {
   switch (reason) {
     case StopReason::none: return Signal::running;

@@ -25,8 +25,16 @@ bool goes_on(StopReason reason) { return reason == StopReason::budget || reason 
 
 }  // namespace
 
+void check_engine(Engine engine) {
+  if (engine > Engine::stepper) {
+    throw ArgumentError("there is no engine " + std::to_string(static_cast<unsigned>(engine)) +
+                        "; use interpreter or stepper");
+  }
+}
+
 void check_options(const RunOptions& options) {
   const std::string mode = name_of(options.mode);
+  if (options.engine) check_engine(*options.engine);
   auto refuse_zero = [&](uint64_t value, const char* what) {
     if (value == 0) throw ArgumentError(std::string(what) + " of 0 would run nothing; ask for at least 1");
   };
@@ -124,6 +132,7 @@ class Fleet::Impl::Run {
     RunOrder order;
     order.go_on = options_.go_on;
     order.budget = options_.instructions;
+    order.engine = options_.engine.value_or(impl_.options.engine);
     const bool batched = is_batched(options_.mode);
     if (batched) order.batch = options_.instructions_per_batch;
     for (bool more = true; more; order.first = false) {

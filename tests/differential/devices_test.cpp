@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the same random code on the CPU and on another device: every field, stop, count and byte of memory must be the
-// same, with lane counts around the size of a team and with 100,000. Lanes differ in code, in registers, or not at all.
+// Runs the same random code in the interpreter of the CPU and on another device or engine: every field, stop, count and
+// byte of memory must be the same, with lane counts around the size of a team and with 100,000. Lanes differ in code, in
+// registers, or not at all. With --engine switching each lane changes its engine at random instructions.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -17,13 +18,16 @@ constexpr int kSkipped = 77;
 
 struct Options {
   std::string device = "cuda";
+  std::string engine = "interpreter";
   uint64_t seed = 1;
-  uint64_t lanes = 0;  // 0: the list below
+  uint64_t lanes = 0;   // 0: the list below
+  uint64_t rounds = 1;  // how many times as many fleets
 };
 
 constexpr const char* kUsage =
-    "devices_test [--device cuda|cuda:N|cpu] [--seed N] [--lanes N]\n"
-    "Compares random code on the CPU with the same on a device, bit for bit.\n";
+    "devices_test [--device cuda|cuda:N|cpu] [--engine interpreter|stepper|switching] [--seed N] [--lanes N] "
+    "[--rounds N]\n"
+    "Compares random code in the CPU's interpreter with the same on a device and engine, bit for bit.\n";
 
 /// How blocks of code are assigned to lanes: one to each lane, to each few lanes, or to all.
 struct Shape {
@@ -40,11 +44,14 @@ bool parse(int argc, char** argv, Options& options) {
   for (int i = 1; i + 1 < argc; i += 2) {
     std::string name = argv[i];
     if (name == "--device") options.device = argv[i + 1];
+    else if (name == "--engine") options.engine = argv[i + 1];
     else if (name == "--seed") options.seed = std::strtoull(argv[i + 1], nullptr, 0);
+    else if (name == "--rounds") options.rounds = std::strtoull(argv[i + 1], nullptr, 0);
     else if (name == "--lanes") options.lanes = std::strtoull(argv[i + 1], nullptr, 0);
     else return false;
   }
-  return argc % 2 == 1;
+  const bool engine = options.engine == "interpreter" || options.engine == "stepper" || options.engine == "switching";
+  return argc % 2 == 1 && engine;
 }
 
 /// A fleet of the lanes of a batch that is kept, so that its memory can be read in pieces.
@@ -53,24 +60,45 @@ struct Run {
   RunResult result;
 };
 
-Run start(const Batch& batch, const std::string& device) {
+/// Sets the lanes' limits and runs all lanes that can go on; returns the instructions of this run.
+uint64_t run_to(Fleet& fleet, std::span<const uint64_t> limits, Engine engine) {
+  fleet.set_all(Field::limit, limits);
+  std::vector<uint32_t> paused;
+  std::span<const Stop> stops = fleet.stops();
+  for (uint32_t lane = 0; lane < stops.size(); lane++) {
+    if (stops[lane].reason == StopReason::budget) paused.push_back(lane);
+  }
+  fleet.resume(paused);
+  RunOptions options;
+  options.engine = engine;
+  return fleet.run(options).instructions;
+}
+
+Run start(const Batch& batch, const std::string& device, const std::string& engine) {
   FleetOptions options;
   options.device = device;
   options.lanes = batch.options.lanes;
   options.memory = Layout::memory;
   Run run{Fleet(batch.program, options), {}};
   for (size_t i = 0; i < batch.fields.size(); i++) run.fleet.set_all(batch.fields[i], batch.initial[i]);
-  // First a quarter of the budget, to test that a second run continues from the same state.
-  run.fleet.fill(Field::limit, batch.options.limit / 4);
-  run.result = run.fleet.run();
-  run.fleet.fill(Field::limit, batch.options.limit);
-  std::vector<uint32_t> paused;
-  std::span<const Stop> stops = run.fleet.stops();
-  for (uint32_t lane = 0; lane < stops.size(); lane++) {
-    if (stops[lane].reason == StopReason::budget) paused.push_back(lane);
+  const uint64_t end = batch.options.limit;
+  std::vector<uint64_t> limits(batch.options.lanes, end / 4);
+  if (engine == "switching") {
+    // Each lane changes its engine at instructions of its own.
+    constexpr int kSwitches = 12;
+    Random random(batch.options.seed);
+    std::fill(limits.begin(), limits.end(), 0);
+    for (int i = 0; i < kSwitches; i++) {
+      for (uint64_t& limit : limits) limit = std::min(end, limit + random.below(2 * end / kSwitches));
+      const Engine now = random.one_in(2) ? Engine::interpreter : Engine::stepper;
+      run.result.instructions += run_to(run.fleet, limits, now);
+    }
+  } else {
+    // First a quarter of the budget, to test that a second run continues from the same state.
+    run.result.instructions += run_to(run.fleet, limits, engine == "stepper" ? Engine::stepper : Engine::interpreter);
   }
-  run.fleet.resume(paused);
-  run.result.instructions += run.fleet.run().instructions;
+  std::fill(limits.begin(), limits.end(), end);
+  run.result.instructions += run_to(run.fleet, limits, engine == "stepper" ? Engine::stepper : Engine::interpreter);
   return run;
 }
 
@@ -143,8 +171,8 @@ bool finds_a_difference() {
   BatchOptions b;
   b.lanes = 40;
   const Batch batch = make_batch(BlockGenerator(generatable_rows()), b);
-  const Run one = start(batch, "cpu");
-  Run two = start(batch, "cpu");
+  const Run one = start(batch, "cpu", "interpreter");
+  Run two = start(batch, "cpu", "interpreter");
   if (!differences(batch, one, two, 40).empty()) return false;
   two.fleet.set(Field::tpidr, 17, two.fleet.get(Field::tpidr, 17) ^ 1);
   const uint64_t address = Layout::data_begin + Layout::data_bytes - 1;
@@ -161,8 +189,8 @@ int run(const Options& options) {
   for (uint64_t lanes : lane_counts) {
     uint64_t instructions = 0, batches = 0;
     for (const Shape& shape : kShapes) {
-      // More batches for small fleets, so that these run enough code.
-      const uint64_t repeats = std::max<uint64_t>(1, std::min<uint64_t>(16, 4000 / lanes));
+      // As many batches as make the small fleets worth while.
+      const uint64_t repeats = options.rounds * std::max<uint64_t>(1, std::min<uint64_t>(16, 4000 / lanes));
       for (uint64_t repeat = 0; repeat < repeats; repeat++) {
         BatchOptions b;
         b.seed = batch_seed(options.seed, lanes * 1000 + repeat);
@@ -172,12 +200,13 @@ int run(const Options& options) {
         b.vectors = true;
         b.moves_fpcr = true;
         const Batch batch = make_batch(generator, b);
-        const Run cpu = start(batch, "cpu"), other = start(batch, options.device);
+        const Run cpu = start(batch, "cpu", "interpreter"), other = start(batch, options.device, options.engine);
         instructions += other.result.instructions;
         batches++;
         if (cpu.result.instructions != other.result.instructions) {
-          std::printf("DIFFERENT: %" PRIu64 " instructions on the CPU, %" PRIu64 " on %s\n", cpu.result.instructions,
-                      other.result.instructions, options.device.c_str());
+          std::printf("DIFFERENT: %" PRIu64 " instructions on the CPU, %" PRIu64 " on %s, %s\n",
+                      cpu.result.instructions, other.result.instructions, options.device.c_str(),
+                      options.engine.c_str());
           failures++;
         }
         for (uint32_t lane : differences(batch, cpu, other, 2)) {
@@ -186,8 +215,9 @@ int run(const Options& options) {
           print_listing(batch, lane, cpu.fleet.get(Field::pc, lane));
           print_states(batch, initial_state(batch, lane), state_of(batch, cpu, lane), "cpu",
                        state_of(batch, other, lane), options.device.c_str());
-          std::printf("reproduce: devices_test --device %s --seed %" PRIu64 " --lanes %" PRIu64 "\n",
-                      options.device.c_str(), options.seed, lanes);
+          std::printf("reproduce: devices_test --device %s --engine %s --seed %" PRIu64 " --lanes %" PRIu64
+                      " --rounds %" PRIu64 "\n",
+                      options.device.c_str(), options.engine.c_str(), options.seed, lanes, options.rounds);
           failures++;
         }
         if (failures > 4) return 1;

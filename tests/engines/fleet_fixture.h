@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the fleet share: a device from MYRIARM_TEST_DEVICE, programs made of instruction words, and
+// What the tests of the fleet share: device and engine from MYRIARM_TEST_DEVICE and
+// MYRIARM_TEST_ENGINE, programs made of instruction words, and
 // short forms of what is asked of a fleet again and again.
 #pragma once
 
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,7 @@
 
 namespace fleet_test {
 
+using myriarm::Engine;
 using myriarm::FaultKind;
 using myriarm::Field;
 using myriarm::Fleet;
@@ -83,12 +86,23 @@ inline Program program_of(const Words& words, uint32_t code_permissions = kRead 
   return program;
 }
 
+/// The engine of MYRIARM_TEST_ENGINE; the interpreter if it is not set.
+inline Engine engine_of_test() {
+  const char* name = std::getenv("MYRIARM_TEST_ENGINE");
+  if (name == nullptr || name == std::string(myriarm::name(Engine::interpreter))) {
+    return Engine::interpreter;
+  }
+  if (name == std::string(myriarm::name(Engine::stepper))) return Engine::stepper;
+  throw std::invalid_argument("MYRIARM_TEST_ENGINE names no engine: " + std::string(name));
+}
+
 inline FleetOptions options_of(uint64_t lanes, uint64_t memory = kEnd - kCode) {
   const char* device = std::getenv("MYRIARM_TEST_DEVICE");
   FleetOptions options;
   options.device = device != nullptr ? device : "cpu";
   options.lanes = lanes;
   options.memory = memory;
+  options.engine = engine_of_test();
   return options;
 }
 

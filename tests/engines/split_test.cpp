@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any split of a run into calls, batches, modes, time-outs, cancels and snapshots that are gone back to leaves the state
+// Any split of a run into calls, batches, modes, engines, time-outs, cancels and snapshots that are gone back to leaves the state
 // and the counts of one run.
 #include <chrono>
 #include <thread>
@@ -41,6 +41,7 @@ void split(uint64_t lanes, uint32_t seed, bool changes_itself, uint64_t rounds, 
     // Few batches are not worth the launches, and an endless budget is cut by batches, time or a cancel.
     if (options.instructions / options.instructions_per_batch > 40) options.instructions_per_batch = 400 * scale;
     options.mode = how.mode;
+    options.engine = below(2) == 0 ? Engine::interpreter : Engine::stepper;
     switch (below(5)) {
       case 0: options.max_batches = 1 + below(5); break;
       case 1: options.timeout = 0.0005; break;

@@ -35,7 +35,6 @@ class FakeBackend final : public Backend {
   std::vector<u32> mapped;  // permissions that map() and protect() were called with
   std::atomic<u64> gathers = 0, cancels = 0;
 
-  const char* engine() const override { return "fake"; }
   RunReport run(const RunOrder& order) override;
   void cancel() override { cancels++, cancel_ = true; }
   void clear_cancel() override { cancel_ = false; }

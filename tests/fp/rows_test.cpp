@@ -45,6 +45,7 @@ struct Engine {
   u64 v(u32 n, u32 half) const { return state.v[2 * n + half]; }
   void set_v(u32 n, u32 half, u64 value) { state.v[2 * n + half] = value; }
   PagedMemory<1> memory() const { return {nullptr, nullptr, 0, 0, 0}; }
+  using Fp = FpContext;
   SlowLoad load_slow(u64, u32) { return {0, false}; }
   bool store_slow(u64, u64, u32) { return false; }
   bool store_pair_slow(u64, u64, u64, u32) { return false; }
@@ -73,11 +74,9 @@ struct Semantics {
   Semantics() {
 #define GROUP(name, title)
 #define UNDEFINED(name, bits, reason)
-#define A64(name, syntax, bits, form, semantics, feature)               \
-  if constexpr (std::string_view(#semantics).starts_with("(fp_")) {     \
-    run[kRow_##name] = [](Cpu& cpu, const Operands& o) -> Outcome { \
-      return semantics(cpu, o);                                         \
-    };                                                                  \
+#define A64(name, syntax, bits, form, semantics, feature)                                        \
+  if constexpr (std::string_view(#semantics).starts_with("(fp_")) {                              \
+    run[kRow_##name] = [](Cpu& cpu, const Operands& o) -> Outcome { return semantics(cpu, o); }; \
   }
 #include "isa/a64.inc"
 #undef A64

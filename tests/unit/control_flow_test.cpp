@@ -33,6 +33,8 @@ struct Probe {
   u64 v(u32, u32) { return value(); }
   void set_v(u32, u32, u64) {}
   PagedMemory<1> memory() const { return {nullptr, nullptr, 0, 0, 0}; }  // no page: every access is a slow one
+  using Fp = FpContext;
+  bool give_up() { return false; }
   SlowLoad load_slow(u64, u32) { return {value(), true}; }
   bool store_slow(u64, u64, u32) { return true; }
   bool store_pair_slow(u64, u64, u64, u32) { return true; }

@@ -51,7 +51,7 @@ CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
       vectors_(lanes_ * 64 * 8),
       stops_(lanes_),
       codes_(new StopCode[lanes_]()),
-      ceilings_(lanes_, ~u64{0} >> 1),
+      run_ends_(lanes_, RunEnd{kMostRetired}),
       touched_(lanes_),
       program_of_(lanes_),
       own_code_(lanes_),
@@ -95,7 +95,7 @@ void CpuBackend::attach(Lane& lane, u64 index) {
 
 void CpuBackend::set_stop(u64 lane, const StopRecord& stop) {
   stops_[lane] = stop;
-  ceilings_[lane] &= ~kHeld;
+  run_ends_[lane] = run_ends_[lane].taken_up();
   std::atomic_ref(codes_[lane]).store(stop.code, std::memory_order_release);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/common/run_protocol.h"
 #include "backends/cpu/flat_memory.h"
 #include "backends/cpu/host_memory.h"
 #include "backends/cpu/lane.h"
@@ -17,11 +18,12 @@
 
 namespace myriarm::cpu {
 
+struct EngineEntry;
+
 class CpuBackend final : public Backend {
  public:
   CpuBackend(const Image& image, const FleetOptions& options);
 
-  const char* engine() const override { return "interpreter"; }
   RunReport run(const RunOrder& order) override;
   void cancel() override { cancel_.store(true, std::memory_order_relaxed); }
   void clear_cancel() override { cancel_.store(false, std::memory_order_relaxed); }
@@ -70,24 +72,18 @@ class CpuBackend final : public Backend {
       for (u32 lane : lanes) visit(lane);
     }
   }
-  /// Of a ceiling: the lane had StopCode::budget when a run began that was not to go on with such lanes.
-  static constexpr u64 kHeld = u64{1} << 63;
   void set_stop(u64 lane, const StopRecord& stop);
   u64 retired(u64 lane) const;
   void publish(u64 lane, u64 retired);
 
   // Running: run.cpp.
   struct Tally;
-  struct Position {
-    u64 pc, retired;
-  };
-  void begin_run(const RunOrder& order);
-  void go_on();  // lanes that have budget left have no stop any more
-  bool has_budget(u64 lane) const;
+  void begin_batch(const RunOrder& order, Phase phase);
   /// `host_was_here`: since the batch before.
-  Tally run_batch(u64 batch, bool host_was_here);
-  void run_lane(u64 index, u64 limit);
-  void execute(Lane& lane, u64 index, Position& at, u64 limit);  // until a stop
+  Tally run_batch(const RunOrder& order, bool host_was_here);
+  void run_lane(u64 index, u64 limit, const EngineEntry& engine);
+  void execute(Lane& lane, u64 index, u64 limit, const EngineEntry& engine);  // until a stop
+  void show_lanes_left();  // to other threads, once no further batch follows at once
   bool cancelled() const { return cancel_.load(std::memory_order_relaxed); }
 
   // Memory: guest_memory.cpp.
@@ -110,7 +106,7 @@ class CpuBackend final : public Backend {
   LazyArray state_, tables_, vectors_;
   std::vector<StopRecord> stops_;
   std::unique_ptr<StopCode[]> codes_;  // of stops_, for other threads: none while a lane is to run
-  std::vector<u64> ceilings_;          // of the run: a lane retires no more than this, in all; or kHeld
+  std::vector<RunEnd> run_ends_;
   std::vector<u64> touched_;
   std::vector<std::unique_ptr<ProgramPages>> programs_;
   std::vector<u32> program_of_;

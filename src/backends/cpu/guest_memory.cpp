@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/interpreter/lane_code.h"
 #include "myriarm/error.h"
 
 namespace myriarm::cpu {
@@ -41,7 +42,7 @@ bool CpuBackend::write(std::span<const Transfer> transfers, std::span<const u8> 
       u64 address = transfer.address + at;
       u32 offset = static_cast<u32>(address) & (kPageSize - 1);
       u32 size = std::min(transfer.size - at, kPageSize - offset);
-      u8* to = writable_byte(lane, address, true);
+      u8* to = writable_byte(lane, address);
       if (to == nullptr) {
         if (lane.stop.code == StopCode::out_of_memory) enough = false;
         break;

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "backends/backend.h"
-#include "backends/cpu/code.h"
 #include "backends/cpu/flat_memory.h"
 #include "backends/cpu/frame_pool.h"
+#include "backends/cpu/interpreter/code.h"
 
 namespace myriarm::cpu {
 

@@ -6,11 +6,11 @@
 
 namespace myriarm::cuda {
 
-Chain::Chain(const View& view, u32 multiprocessors, cudaStream_t stream) {
+Chain::Chain(const View& view, u32 multiprocessors, Engine engine, cudaStream_t stream) {
   cudaGraph_t graph = nullptr;
   check(cudaGraphCreate(&graph, 0), "making a CUDA graph");
   graph_.reset(graph);
-  const Launch launch = run_launch(view, multiprocessors);
+  const Launch launch = run_launch(view, multiprocessors, engine);
   View argument = view;
   void* arguments[] = {&argument};
   cudaKernelNodeParams node = {};

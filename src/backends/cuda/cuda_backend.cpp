@@ -308,7 +308,7 @@ void CudaBackend::change_pages(std::span<const u32> lanes, u64 page, u64 count, 
     for (u32 team = 0; team < view_.teams; team++) masks.push_back({team, ~0u});
   } else {
     std::map<u32, u32> by_team;
-    for (u32 lane : lanes) by_team[lane / kTeam] |= 1u << lane % kTeam;
+    for (u32 lane : lanes) by_team[team_of(lane)] |= 1u << place_of(lane);
     for (auto [team, mask] : by_team) masks.push_back({team, mask});
   }
   team_masks_.resize(masks.size(), "allocating call arguments");

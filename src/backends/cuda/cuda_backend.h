@@ -18,7 +18,6 @@ class CudaBackend final : public Backend {
   CudaBackend(const Image& image, const FleetOptions& options, int device);
   ~CudaBackend() override;
 
-  const char* engine() const override { return "interpreter"; }
   RunReport run(const RunOrder& order) override;
   void cancel() override;
   void clear_cancel() override;
@@ -49,7 +48,8 @@ class CudaBackend final : public Backend {
   void allocate_flat_memory();
   void load_image(const Image& image);
   void predecode(const Image& image, u64 first_page, u64 pages);
-  Report dispatch(const Control& control);
+  Report dispatch(const Control& control, Engine engine);
+  Chain& chain(Engine engine);
   void mirror_progress();
   void save_flat_memory(SavedLanes& saved);
   void restore_flat_memory(const SavedLanes& saved, std::span<const u32> from, std::span<const u32> to);
@@ -102,8 +102,9 @@ class CudaBackend final : public Backend {
   PinnedArray<Report> host_report_;
   PinnedArray<u8> pinned_memory_;
   std::unique_ptr<Chain> chain_;
-  std::vector<u8> chain_view_;  // the View that the chain was made with
-  bool exported_ = false;       // others may be writing to our memory from streams of theirs
+  std::vector<u8> chain_view_;  // the View that the chain was made with, and the engine
+  Engine chain_engine_ = Engine::interpreter;
+  bool exported_ = false;  // others may be writing to our memory from streams of theirs
   std::map<u64, SavedLanes> saved_;
   u64 next_snapshot_ = 1;
   // For calls: arguments and results.

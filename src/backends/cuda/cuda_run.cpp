@@ -4,33 +4,39 @@
 #include <atomic>
 #include <cstring>
 
+#include "backends/common/run_batches.h"
 #include "backends/cuda/cuda_backend.h"
 #include "myriarm/error.h"
 
 namespace myriarm::cuda {
 
+Launch run_launch(const View& view, u32 multiprocessors, Engine engine) {
+  return engine == Engine::stepper ? stepper_launch(view) : interpreter_launch(view, multiprocessors);
+}
+
+void launch_run(const View& view, u32 multiprocessors, Engine engine, cudaStream_t stream) {
+  const Launch launch = run_launch(view, multiprocessors, engine);
+  View argument = view;
+  void* arguments[] = {&argument};
+  cudaLaunchKernel(launch.kernel, launch.blocks, launch.threads, arguments, launch.shared_bytes, stream);
+}
+
 /// One batch, or a chain of them.
-Report CudaBackend::dispatch(const Control& control) {
+Report CudaBackend::dispatch(const Control& control, Engine engine) {
   *host_control_.data() = control;
   check(cudaMemcpyAsync(control_.data(), host_control_.data(), sizeof(Control), cudaMemcpyHostToDevice, stream_),
-        "starting the interpreter");
+        "starting the engine");
   // A run that begins cancelled does nothing: warps that do not look themselves know it too.
   *host_report_.data() = {};
   host_report_.data()->cancelled = std::atomic_ref(*cancel_.data()).load();
   check(cudaMemcpyAsync(report_.data(), host_report_.data(), sizeof(Report), cudaMemcpyHostToDevice, stream_),
-        "starting the interpreter");
+        "starting the engine");
   if (control.batches > 1) {
-    const u8* bytes = reinterpret_cast<const u8*>(&view_);
-    if (chain_ == nullptr || !std::equal(chain_view_.begin(), chain_view_.end(), bytes)) {
-      chain_.reset();
-      chain_ = std::make_unique<Chain>(view_, static_cast<u32>(multiprocessors_), stream_);
-      chain_view_.assign(bytes, bytes + sizeof view_);
-    }
-    chain_->launch(stream_);
+    chain(engine).launch(stream_);
   } else {
-    launch_run(view_, static_cast<u32>(multiprocessors_), stream_);
+    launch_run(view_, static_cast<u32>(multiprocessors_), engine, stream_);
   }
-  check(cudaGetLastError(), "starting the interpreter");
+  check(cudaGetLastError(), "starting the engine");
   check(cudaMemcpyAsync(host_report_.data(), report_.data(), sizeof(Report), cudaMemcpyDeviceToHost, stream_),
         "fetching the run's report");
   synchronize("running the guest");
@@ -39,40 +45,43 @@ Report CudaBackend::dispatch(const Control& control) {
   return report;
 }
 
+Chain& CudaBackend::chain(Engine engine) {
+  const u8* bytes = reinterpret_cast<const u8*>(&view_);
+  if (chain_ == nullptr || chain_engine_ != engine || !std::equal(chain_view_.begin(), chain_view_.end(), bytes)) {
+    chain_.reset();
+    chain_ = std::make_unique<Chain>(view_, static_cast<u32>(multiprocessors_), engine, stream_);
+    chain_view_.assign(bytes, bytes + sizeof view_);
+    chain_engine_ = engine;
+  }
+  return *chain_;
+}
+
 RunReport CudaBackend::run(const RunOrder& order) {
   use();
   if (is_flat(view_)) launch_compare_code(view_, image_, stream_);
   stops_are_current_ = false;
-  RunReport total;
-  Control control{
-      order.budget, order.batch,       std::max<u64>(order.batches, 1), order.first ? Phase::first : Phase::next,
-      order.go_on,  pool_is_automatic_};
-  constexpr u32 kStarved = static_cast<u32>(StopCode::out_of_memory), kSpent = static_cast<u32>(StopCode::budget);
-  for (;;) {
-    const Report report = dispatch(control);
-    total.retired += report.retired;
-    total.left = control.phase == Phase::again ? total.left + report.left : report.left;
-    for (u32 code = 0; code < kStopCodes; code++) total.stops[code] += report.stops[code];
-    // A batch that goes on was counted when it began.
-    total.batches += control.phase == Phase::again ? report.batches - 1 : report.batches;
-    const bool starved = control.feeds && report.stops[kStarved] != 0;
-    if (starved && !grow_automatically()) {
-      control.feeds = 0;
-    } else if (starved) {
-      // The lanes go on in the same batch, in a launch of their own.
-      total.stops[kStarved] -= report.stops[kStarved];
-      launch_feed(view_, stream_);
-      control.phase = Phase::again;
-      control.batches = 1;
-      continue;
+  Control control{order.budget, order.batch, 1, Phase::first, order.go_on, pool_is_automatic_};
+  auto dispatch_batches = [&](Phase phase, u64 batches) {
+    control.phase = phase;
+    control.batches = batches;
+    const Report report = dispatch(control, order.engine);
+    DispatchReport done;
+    done.retired = report.retired;
+    done.batches = report.batches;
+    done.left = report.left;
+    std::copy_n(report.stops, kStopCodes, done.stops);
+    return done;
+  };
+  auto cancelled = [&] { return std::atomic_ref(*cancel_.data()).load() != 0; };
+  auto resume_starved = [&] {
+    if (control.may_grow && grow_automatically()) {
+      launch_resume_starved(view_, stream_);
+      return true;
     }
-    const bool cancelled = std::atomic_ref(*cancel_.data()).load() != 0;
-    if (cancelled || total.left == 0 || total.batches >= order.batches) break;
-    control.phase = Phase::next;
-    control.batches = order.batches - total.batches;
-  }
-  total.stops[kSpent] += total.left;
-  return total;
+    control.may_grow = 0;
+    return false;
+  };
+  return run_batches(order, dispatch_batches, cancelled, resume_starved);
 }
 
 void CudaBackend::cancel() { std::atomic_ref(*cancel_.data()).store(1); }

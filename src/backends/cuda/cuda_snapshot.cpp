@@ -29,7 +29,7 @@ u64 CudaBackend::take_snapshot(std::span<const u32> lanes) {
     }
     const u64 count = saved.lanes.size();
     for (u32 lane : saved.lanes) {
-      if (saved.teams.empty() || saved.teams.back() != lane / kTeam) saved.teams.push_back(lane / kTeam);
+      if (saved.teams.empty() || saved.teams.back() != team_of(lane)) saved.teams.push_back(team_of(lane));
     }
 
     // Which slices of which tables: their places in `entries`.

@@ -29,13 +29,14 @@ __global__ void scatter_stops_kernel(const __grid_constant__ View view, const u3
   if (i >= count) return;
   const u64 lane = lanes ? lanes[i] : i;
   view.stops[lane] = values[i];
-  view.state[kPlaneRunEnd * view.lanes + lane] &= ~kHeld;
+  u64& run_end = view.state[kPlaneRunEnd * view.lanes + lane];
+  run_end = RunEnd{run_end}.taken_up().bits;
 }
 
 /// The entry of the page that holds an address, as the lane has it; 0 if not mapped.
 __device__ u32 mapped_entry(const View& view, u32 team, const PagedMemory<kTeam>& memory, u64 address) {
   u64 page = memory.page_of(address);
-  return page < memory.page_count ? entry_of_lane(view, team, page, memory.table[page], memory.lane_in_team) : 0;
+  return page < memory.page_count ? entry_of_lane(view, team, page, memory.entry(page), memory.lane_in_team) : 0;
 }
 
 /// One warp a transfer; its threads take the bytes in turn.
@@ -46,11 +47,11 @@ __global__ void transfer_kernel(const __grid_constant__ View view, const Transfe
   u32 thread = threadIdx.x % 32;
   if (index >= count) return;
   Transfer t = transfers[index];
-  PagedMemory<kTeam> memory = memory_of(view, t.lane / kTeam, t.lane % kTeam);
+  PagedMemory<kTeam> memory = memory_of(view, team_of(t.lane), place_of(t.lane));
   u32 reached = t.size;
   for (u32 begin = 0; begin < t.size; begin += 32) {
     u32 i = begin + thread;
-    u32 entry = i < t.size ? mapped_entry(view, t.lane / kTeam, memory, t.address + i) : 1;
+    u32 entry = i < t.size ? mapped_entry(view, team_of(t.lane), memory, t.address + i) : 1;
     if (kWrite && entry != 1 && (entry & (kPageShared | kPageCode))) entry = 0;  // the pool was spent
     u32 missing = __ballot_sync(0xFFFFFFFFu, entry == 0);
     bool mine = i < t.size && (missing == 0 || thread < (u32)__ffs(missing) - 1);
@@ -81,7 +82,7 @@ __global__ void prepare_write_kernel(const __grid_constant__ View view, const Tr
   if (index >= count) return;
   Transfer t = transfers[index];
   if (t.size == 0) return;
-  u32 team = t.lane / kTeam;
+  u32 team = team_of(t.lane);
   PagedMemory<kTeam> memory = memory_of(view, team, thread);
   u64 last = memory.page_of(t.address + t.size - 1);
   for (u64 page = memory.page_of(t.address); page <= last && page < memory.page_count; page++) {
@@ -128,10 +129,10 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
   TeamMask which = teams[index / pages];
   u64 page = first_page + index % pages;
   PagedMemory<kTeam> memory = memory_of(view, which.team, thread);
-  u32 entry = memory.table[page];
+  u32 entry = memory.entry(page);
   const u32 shared_zero = kZeroUnit << kPageFlagBits | kPageShared;
   const bool mine = which.mask >> thread & 1;
-  u64 present64 = view.lanes - (u64)which.team * kTeam;
+  u64 present64 = view.lanes - lane_at(which.team, 0);
   const u32 present = present64 >= 32 ? 0xFFFFFFFFu : (1u << present64) - 1;
 
   // What each lane has after this, as page_value() has it.
@@ -203,35 +204,35 @@ __global__ void permissions_kernel(const __grid_constant__ View view, const u32*
 __global__ void fill_tables_kernel(const __grid_constant__ View view, const u8* image) {
   const u32 team = blockIdx.x;
   const u32 thread = threadIdx.x % kTeam;
-  const u32* base = view.base_tables + view.team_program[team] * view.page_count;
+  const u32* base = base_table_of(view, view.team_program[team]);
   const u32 stride = is_flat(view) ? blockDim.x / kTeam : blockDim.x;
   for (u64 page = is_flat(view) ? threadIdx.x / kTeam : threadIdx.x; page < view.page_count; page += stride) {
     const u32 entry = base[page];
     const u32 own = first_entry(view, team, page, entry);
     if (is_flat(view) && entry != 0) {
       // One warp a page: each lane's own, from the image.
-      if ((u64)team * kTeam + thread < view.lanes) {
+      if (lane_at(team, thread) < view.lanes) {
         u64* to = (u64*)memory_of(view, team, thread).locate(own, 0);
         const u64* from = (const u64*)(image + ((u64)(entry >> kPageFlagBits) << kPageBits));
         for (u32 granule = 0; granule < kPageSize / 8; granule++) to[granule] = from[granule];
       }
     }
-    view.tables[team * view.page_count + page] = own;
+    table_of(view, team, 0)[page] = own;
   }
 }
 
 /// One block a team, flat memory. A page that a guest or the host has changed is decoded as it runs.
 __global__ void compare_code_kernel(const __grid_constant__ View view, const u8* image) {
   const u32 team = blockIdx.x;
-  const u32* base = view.base_tables + view.team_program[team] * view.page_count;
+  const u32* base = base_table_of(view, view.team_program[team]);
   const u64 first = view.code_begin >> kPageBits, pages = (view.code_words * 4ull) >> kPageBits;
   bool differs = false;
   for (u64 page = first; page < first + pages && page < view.page_count; page++) {
     if (!(base[page] & kPageCode)) continue;
-    const u32 entry = view.tables[team * view.page_count + page];
+    const u32 entry = table_of(view, team, 0)[page];
     const u64* from = (const u64*)(image + ((u64)(base[page] >> kPageFlagBits) << kPageBits));
     differs |= (entry & 7) != (base[page] & 7) || (entry & kPageDiffer) != 0;
-    for (u32 lane = 0; lane < kTeam && (u64)team * kTeam + lane < view.lanes; lane++) {
+    for (u32 lane = 0; lane < kTeam && lane_at(team, lane) < view.lanes; lane++) {
       const volatile u64* own =
           (const volatile u64*)memory_of(view, team, lane).locate(flat_unit(view, team, page) << kPageFlagBits, 0);
       for (u32 granule = threadIdx.x; granule < kPageSize / 8; granule += blockDim.x)
@@ -242,12 +243,12 @@ __global__ void compare_code_kernel(const __grid_constant__ View view, const u8*
   if (threadIdx.x == 0) view.own_code[team] = differs;
   // Stores to what is predecoded are told of, as long as it is run.
   for (u64 page = first + threadIdx.x; page < first + pages && page < view.page_count; page += blockDim.x) {
-    u32& entry = view.tables[team * view.page_count + page];
+    u32& entry = table_of(view, team, 0)[page];
     if (!differs && (base[page] & kPageCode)) entry |= kPageCode;
   }
 }
 
-__global__ void feed_kernel(const __grid_constant__ View view) {
+__global__ void resume_starved_kernel(const __grid_constant__ View view) {
   const u64 i = thread_index();
   if (i >= view.lanes || view.stops[i].code != StopCode::out_of_memory) return;
   if (view.state[kPlaneBatchEnd * view.lanes + i] != 0) view.stops[i] = {};  // else it was not in the batch
@@ -292,8 +293,8 @@ void launch_fill_tables(const View& view, const u8* image, cudaStream_t stream) 
 void launch_compare_code(const View& view, const u8* image, cudaStream_t stream) {
   compare_code_kernel<<<view.teams, kBlock, 0, stream>>>(view, image);
 }
-void launch_feed(const View& view, cudaStream_t stream) {
-  feed_kernel<<<blocks_for(view.lanes), kBlock, 0, stream>>>(view);
+void launch_resume_starved(const View& view, cudaStream_t stream) {
+  resume_starved_kernel<<<blocks_for(view.lanes), kBlock, 0, stream>>>(view);
 }
 
 }  // namespace myriarm::cuda

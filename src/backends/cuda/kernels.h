@@ -12,20 +12,22 @@
 
 namespace myriarm::cuda {
 
-/// The interpreter's launch: its argument is the View.
+/// The launch of an engine's kernel: its argument is the View.
 struct Launch {
   const void* kernel;
   u32 blocks, threads, shared_bytes;
 };
-Launch run_launch(const View& view, u32 multiprocessors);
+Launch interpreter_launch(const View& view, u32 multiprocessors);
+Launch stepper_launch(const View& view);
+Launch run_launch(const View& view, u32 multiprocessors, Engine engine);
 /// One batch, as *view.control says; *view.report must be clear.
-void launch_run(const View& view, u32 multiprocessors, cudaStream_t stream);
+void launch_run(const View& view, u32 multiprocessors, Engine engine, cudaStream_t stream);
 
 /// A graph that runs batch after batch, each launched by the one before it on the device, until *view.control's batches
 /// are done, no lane is left, one is out of memory, or the run is cancelled.
 class Chain {
  public:
-  Chain(const View& view, u32 multiprocessors, cudaStream_t stream);
+  Chain(const View& view, u32 multiprocessors, Engine engine, cudaStream_t stream);
   void launch(cudaStream_t stream);
 
  private:
@@ -67,8 +69,8 @@ void launch_fill_tables(const View& view, const u8* image, cudaStream_t stream);
 /// Where memory is flat: sets own_code of each team to whether a lane's predecoded pages are not what was predecoded.
 void launch_compare_code(const View& view, const u8* image, cudaStream_t stream);
 
-/// Takes their stop from lanes that ran out of memory in the last batch.
-void launch_feed(const View& view, cudaStream_t stream);
+/// Lanes that ran out of memory in the last batch have no stop any more.
+void launch_resume_starved(const View& view, cudaStream_t stream);
 
 /// Teams whose pages a snapshot holds: slices of their tables.
 struct SavedTeams {

@@ -17,7 +17,7 @@ __device__ u32 saved_entry(const View& view, const SavedTeams& saved, u32 index,
   const u64 touched = saved.touched[index];
   const u32 slice = (u32)(page >> view.slice_shift);
   if (!(touched >> slice & 1)) {
-    const u32 base = view.base_tables[saved.programs[index] * view.page_count + page];
+    const u32 base = base_table_of(view, saved.programs[index])[page];
     return first_entry(view, saved.teams[index], page, base);
   }
   const u32 before = (u32)__popcll(touched & (((u64)1 << slice) - 1));
@@ -28,7 +28,7 @@ __device__ u32 saved_entry(const View& view, const SavedTeams& saved, u32 index,
 /// One block a saved team.
 __global__ void save_pages_kernel(const __grid_constant__ View view, const SavedTeams saved) {
   const u32 team = saved.teams[blockIdx.x];
-  u32* table = view.tables + team * view.page_count;
+  u32* table = table_of(view, team, 0);
   u64 at = saved.first[blockIdx.x];
   const u64 slice_pages = (u64)1 << view.slice_shift;
   for (u64 rest = saved.touched[blockIdx.x]; rest != 0; rest &= rest - 1, at += slice_pages) {
@@ -59,8 +59,8 @@ struct Restore {
   RestoreCounts* counts;
   bool dry;
 
-  __device__ bool present(u32 lane) const { return (u64)target.team * kTeam + lane < view.lanes; }
-  __device__ u32* table() const { return view.tables + target.team * view.page_count; }
+  __device__ bool present(u32 lane) const { return lane_at(target.team, lane) < view.lanes; }
+  __device__ u32* table() const { return table_of(view, target.team, 0); }
 
   /// Whether a page may have to change. One thread.
   __device__ bool concerns(u64 page) const {
@@ -72,9 +72,9 @@ struct Restore {
       const u32 source = target.sources[lane];
       if (source == kNotSaved) continue;
       // A frame holds another lane's page beside this one's.
-      if (has_frame(view, now) && source != target.team * kTeam + lane) return true;
-      if (source / kTeam == seen) continue;
-      seen = source / kTeam;
+      if (has_frame(view, now) && source != lane_at(target.team, lane)) return true;
+      if (team_of(source) == seen) continue;
+      seen = team_of(source);
       if (saved_entry(view, saved, saved.index[seen], page) != now) return true;
     }
     return false;
@@ -107,14 +107,14 @@ struct Restore {
     if (source == kNotSaved) {
       entry = entry_of_lane(view, target.team, page, now, thread);
     } else {
-      const u32 index = saved.index[source / kTeam];
-      from_lane = source % kTeam;
+      const u32 index = saved.index[team_of(source)];
+      from_lane = place_of(source);
       entry = saved_entry(view, saved, index, page);
       if ((entry & kPageDiffer) && is_flat(view)) {
         const u8 own = saved.permissions[(index * view.page_count + page) * kTeam + from_lane];
         entry = own == 0 ? 0 : (entry & ~(u32)(7 | kPageDiffer)) | (own & 7);
       } else {
-        entry = entry_of_lane(view, source / kTeam, page, entry, from_lane);
+        entry = entry_of_lane(view, team_of(source), page, entry, from_lane);
       }
     }
     const u32 wanted = entry == 0 ? 0 : (entry & 7) | 8;
@@ -170,7 +170,7 @@ __global__ void restore_pages_kernel(const __grid_constant__ View view, const Sa
   __syncthreads();
   const u32 warp = threadIdx.x / 32, thread = threadIdx.x % 32, warps = blockDim.x / 32;
   if (warp == 0 && target.sources[thread] != kNotSaved)
-    atomicOr(&slices, (unsigned long long)saved.touched[saved.index[target.sources[thread] / kTeam]]);
+    atomicOr(&slices, (unsigned long long)saved.touched[saved.index[team_of(target.sources[thread])]]);
   __syncthreads();
   const Restore restore{view, saved, target, released, counts, dry};
   const u64 slice_pages = (u64)1 << view.slice_shift;
@@ -235,7 +235,10 @@ __global__ void copy_stops_kernel(const StopRecord* from, const u32* from_lanes,
   const u64 i = thread_index();
   if (i >= count) return;
   to[to_lanes ? to_lanes[i] : i] = from[from_lanes ? from_lanes[i] : i];
-  if (run_ends != nullptr) run_ends[to_lanes ? to_lanes[i] : i] &= ~kHeld;
+  if (run_ends != nullptr) {
+    u64& run_end = run_ends[to_lanes ? to_lanes[i] : i];
+    run_end = RunEnd{run_end}.taken_up().bits;
+  }
 }
 
 u32 blocks_for(u64 threads) { return (u32)((threads + kBlock - 1) / kBlock); }

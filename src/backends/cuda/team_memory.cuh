@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backends/cuda/view.h"
+#include "core/slow_access.h"
 
 namespace myriarm::cuda {
 
@@ -14,68 +15,55 @@ struct SlowResult {
   SlowOutcome outcome;
 };
 
-/// The instruction word at an offset of the window that holds code.
-static __device__ __noinline__ u32 fetch_word(const View& view, u32 team, u32 lane_in_team, u32 at) {
-  PagedMemory<kTeam> memory = memory_of(view, team, lane_in_team);
-  return *(const volatile u32*)memory.locate(memory.table[at >> kPageBits], at & (kPageSize - 1));
+/// SlowMemory of core/slow_access.h, for one lane. A page is copied by the whole team when it comes together, so that a
+/// store to one that others hold too is abandoned and run again.
+struct TeamMemory {
+  const View& view;
+  u32 lane;
+  PagedMemory<kTeam> paged;
+  SlowOutcome outcome = SlowOutcome::done;
+  u64 copy_address = 0;
+
+  __device__ TeamMemory(const View& v, u32 of_lane)
+      : view(v), lane(of_lane), paged(memory_of(v, team_of(of_lane), place_of(of_lane))) {}
+  MYR_FN u64 page_of(u64 address) const { return paged.page_of(address); }
+  MYR_FN u64 page_count() const { return paged.page_count; }
+  MYR_FN u32 entry(u64 page) const {
+    return entry_of_lane(view, team_of(lane), page, paged.entry(page), paged.lane_in_team);
+  }
+  MYR_FN u8* locate(u32 entry, u32 offset) const { return paged.locate(entry, offset); }
+  MYR_FN bool refuse(FaultCode fault, u64 address) {
+    view.stops[lane] = fault_record(fault, address);
+    outcome = SlowOutcome::fault;
+    return false;
+  }
+  MYR_FN bool make_writable(u64 address, u32&) {
+    copy_address = address;
+    outcome = SlowOutcome::copy;
+    return false;
+  }
+  MYR_FN void code_written(u64, u32) {}  // the copy has told the team: make_page_writable()
+};
+static_assert(SlowMemory<TeamMemory>);
+
+static __device__ __noinline__ SlowResult team_load(const View& view, u32 lane, u64 address, u32 size) {
+  TeamMemory memory(view, lane);
+  const SlowLoad loaded = load_slowly(memory, address, size);
+  return {loaded.value, 0, memory.outcome};
 }
 
-/// The entry for an access to one byte; on a fault, records it and gives 0.
-static __device__ inline u32 checked_entry(const View& view, const PagedMemory<kTeam>& memory, u64 lane, u64 address,
-                                           Access access) {
-  u64 page = memory.page_of(address);
-  u32 team = (u32)(lane / kTeam);
-  u32 entry = page < memory.page_count ? entry_of_lane(view, team, page, memory.table[page], memory.lane_in_team) : 0;
-  FaultCode fault = permission_fault(entry, access);
-  if (fault == FaultCode::none) return entry;
-  view.stops[lane] = {StopCode::fault, fault, 0, 0, address << 8 >> 8};
-  return 0;
+/// As store_slowly(): up to 16 bytes.
+static __device__ __noinline__ SlowResult team_store(const View& view, u32 lane, u64 address, u64 low, u64 high,
+                                                     u32 size) {
+  TeamMemory memory(view, lane);
+  store_slowly(memory, address, low, high, size);
+  return {0, memory.copy_address, memory.outcome};
 }
 
-/// Bytes of `address` that lie in its page, at most `size`.
-static __device__ inline u32 in_page(u64 address, u32 size) {
-  u32 room = kPageSize - ((u32)address & (kPageSize - 1));
-  return size < room ? size : room;
-}
-
-static __device__ __noinline__ SlowResult team_load(const View& view, u32 team, u64 lane, u64 address, u32 size) {
-  PagedMemory<kTeam> memory = memory_of(view, team, (u32)(lane % kTeam));
-  u32 first = in_page(address, size);
-  u32 entry = checked_entry(view, memory, lane, address, Access::read);
-  if (entry == 0) return {0, 0, SlowOutcome::fault};
-  u32 second_entry = entry;
-  if (first < size) {
-    second_entry = checked_entry(view, memory, lane, address + first, Access::read);
-    if (second_entry == 0) return {0, 0, SlowOutcome::fault};
-  }
-  u64 value = 0;
-  for (u32 i = 0; i < size; i++) {
-    u32 offset = (u32)(address + i) & (kPageSize - 1);
-    value |= (u64) * (const volatile u8*)memory.locate(i < first ? entry : second_entry, offset) << (8 * i);
-  }
-  return {value, 0, SlowOutcome::done};
-}
-
-/// Stores `size` bytes, up to 16: `low`, then `high`.
-static __device__ __noinline__ SlowResult team_store(const View& view, u32 team, u64 lane, u64 address, u64 low,
-                                                     u64 high, u32 size) {
-  PagedMemory<kTeam> memory = memory_of(view, team, (u32)(lane % kTeam));
-  u32 first = in_page(address, size);
-  u32 entry = checked_entry(view, memory, lane, address, Access::write);
-  if (entry == 0) return {0, 0, SlowOutcome::fault};
-  u32 second_entry = entry;
-  if (first < size) {
-    second_entry = checked_entry(view, memory, lane, address + first, Access::write);
-    if (second_entry == 0) return {0, 0, SlowOutcome::fault};
-  }
-  if (entry & (kPageShared | kPageCode)) return {0, address, SlowOutcome::copy};
-  if (second_entry & (kPageShared | kPageCode)) return {0, address + first, SlowOutcome::copy};
-  for (u32 i = 0; i < size; i++) {
-    u32 offset = (u32)(address + i) & (kPageSize - 1);
-    u8 byte = (u8)(i < 8 ? low >> (8 * i) : high >> (8 * (i - 8)));
-    *(volatile u8*)memory.locate(i < first ? entry : second_entry, offset) = byte;
-  }
-  return {0, 0, SlowOutcome::done};
+/// The word at `pc`, whatever its page's permissions: of an instruction that was fetched from there.
+static __device__ __noinline__ u32 fetched_word(const View& view, u32 lane, u64 pc) {
+  const PagedMemory<kTeam> memory = memory_of(view, team_of(lane), place_of(lane));
+  return read_once<u32>(memory.locate(memory.entry(memory.page_of(pc)), (u32)pc & (kPageSize - 1)));
 }
 
 static __device__ inline u32& holders_of(const View& view, u32 unit) {
@@ -127,7 +115,7 @@ static __device__ inline void touch(const View& view, u32 team, u64 page) {
 
 /// The entry that the program of a team begins with.
 static __device__ inline u32 base_entry(const View& view, u32 team, u64 page) {
-  return view.base_tables[view.team_program[team] * view.page_count + page];
+  return base_table_of(view, view.team_program[team])[page];
 }
 /// Whether a page has predecoded words. A team that writes to such a page, or whose page changes, no longer runs them;
 /// what is executed elsewhere is decoded as it runs anyway.
@@ -162,7 +150,8 @@ static __device__ __noinline__ CopyOutcome make_page_writable(const View& view, 
                                                               u64 page) {
   PagedMemory<kTeam> memory = memory_of(view, team, lane_in_team);
   const u32 entry = *(volatile u32*)&memory.table[page];
-  if (!(entry & (kPageShared | kPageCode))) return CopyOutcome::copied;  // another lane's wish has just brought it
+  if (!(entry & (kPageShared | kPageCode)))
+    return CopyOutcome::copied;  // another lane of the team asked for the same page
   const bool code = is_predecoded(view, team, page) && (entry & kPageCode);
   u32 next = entry & ~(u32)(kPageShared | kPageCode);
   const bool alone = is_flat(view) || (!(entry & kPageShared) && holders_of(view, entry >> kPageFlagBits) == 1);

@@ -2,6 +2,8 @@
 // What the kernels see of a fleet: pointers into device memory, passed by value so that they are constants there.
 #pragma once
 
+#include "backends/common/run_protocol.h"
+#include "core/cpu.h"
 #include "core/memory.h"
 #include "core/operands.h"
 #include "core/stop.h"
@@ -10,6 +12,11 @@
 namespace myriarm::cuda {
 
 constexpr u32 kTeam = 32;  // lanes of a team: one warp
+
+// Where the state of a lane lies: its team, and its place there.
+MYR_FN u32 team_of(u64 lane) { return (u32)(lane / kTeam); }
+MYR_FN u32 place_of(u64 lane) { return (u32)(lane % kTeam); }
+MYR_FN u64 lane_at(u32 team, u32 place) { return (u64)team * kTeam + place; }
 
 /// Units of the image: 0 is never used, 1 is the page of zeros, the programs' pages follow, then frames.
 constexpr u32 kZeroUnit = 1, kFirstImageUnit = 2;
@@ -24,19 +31,14 @@ struct Pool {
   u32 free_count;  // of the stack
 };
 
-/// What a launch of the interpreter is to do; as RunOrder of backend.h says, with two planes that keep how far a lane
-/// may go in the run and in the batch.
-enum class Phase : u32 {
-  first,  // a run begins
-  next,   // another batch
-  again,  // the batch goes on: the host has mended what stopped some lanes, which have no stop now
-};
+/// What a launch is to do; as RunOrder of backend.h says, with two planes that keep how far a lane may go in the run and
+/// in the batch.
 struct Control {
   u64 budget, batch;
   u64 batches;  // of a chain that the device launches by itself
   Phase phase;
   u16 go_on;
-  u16 feeds;  // the host may have more memory for a lane that has none left: the chain ends for it
+  u16 may_grow;  // the pool: the chain ends for a lane that has no memory left, and the host looks for more
 };
 /// What came of it.
 struct Report {
@@ -49,13 +51,21 @@ struct Report {
 };
 
 /// Planes of the state array, in the order of Field up to `limit`, then the exclusive monitor, then how far the run
-/// goes.
+/// goes: a RunEnd, and a count.
 constexpr u32 kPlaneSp = 31, kPlanePc = 32, kPlaneNzcv = 33, kPlaneTpidr = 34, kPlaneFpcr = 35, kPlaneFpsr = 36,
               kPlaneInstructions = 37, kPlaneLimit = 38, kPlaneMonitor = 39, kPlaneRunEnd = 43, kPlaneBatchEnd = 44,
               kPlaneCount = 45;
-/// In kPlaneRunEnd: the lane has StopCode::budget from before the run, which does not take it up.
-constexpr u64 kHeld = (u64)1 << 63;
 constexpr u32 kLanePlanes = kPlaneRunEnd;  // those that are the lane's state: a snapshot has them
+
+/// Where a system field is.
+MYR_FN u32 plane_of(SystemField field) {
+  switch (field) {
+    case SystemField::tpidr: return kPlaneTpidr;
+    case SystemField::fpcr: return kPlaneFpcr;
+    case SystemField::fpsr: return kPlaneFpsr;
+    default: return kPlaneMonitor + (u32)field - (u32)SystemField::monitor;
+  }
+}
 
 /// What the device dispatches on, in place of Operands::kind and row.
 struct DeviceRow {
@@ -112,6 +122,15 @@ struct View {
   StopCode* codes;
 };
 
+/// The page table of the address space that a lane is in; `place` is its place in the team. One for each team today:
+/// lanes whose pages differ have kPageDiffer in the entry. docs/design/address-spaces.md says what comes after that.
+MYR_FN u32* table_of(const View& view, u32 team, u32 place) {
+  (void)place;
+  return view.tables + team * view.page_count;
+}
+/// The table that the program of a team begins with.
+MYR_FN const u32* base_table_of(const View& view, u32 program) { return view.base_tables + program * view.page_count; }
+
 MYR_FN bool is_flat(const View& view) { return view.flat_permissions != nullptr; }
 
 /// The page of a team where memory is flat: unit 0 is never used.
@@ -138,9 +157,9 @@ MYR_FN u32 entry_of_lane(const View& view, u32 team, u64 page, u32 entry, u32 la
   return own == 0 ? 0 : (entry & ~(u32)(kPageReadable | kPageWritable | kPageExecutable | kPageDiffer)) | (own & 7);
 }
 
-MYR_FN PagedMemory<kTeam> memory_of(const View& view, u32 team, u32 lane_in_team) {
-  return {view.frames,       view.tables + team * view.page_count, view.first_page, view.page_count, lane_in_team,
-          view.granule_step, (u32)(lane_in_team * view.lane_step)};
+MYR_FN PagedMemory<kTeam> memory_of(const View& view, u32 team, u32 place) {
+  return {view.frames,       table_of(view, team, place),  view.first_page, view.page_count, place,
+          view.granule_step, (u32)(place * view.lane_step)};
 }
 
 }  // namespace myriarm::cuda

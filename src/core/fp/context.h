@@ -47,22 +47,10 @@ MYR_FN void fp_begin(FpContext& ctx, u64 fpcr, u64) {
   ctx.exceptions = 0;
 }
 
-namespace detail {
-template <class Cpu>
-struct FpOf {
-  using type = FpContext;
-};
-template <class Cpu>
-  requires requires { typename Cpu::Fp; }
-struct FpOf<Cpu> {
-  using type = typename Cpu::Fp;
-};
-}  // namespace detail
-
 /// A context of the type that the engine has chosen: with overrides, or the reference.
 template <class Cpu>
-MYR_FN typename detail::FpOf<Cpu>::type fp_context(Cpu& cpu) {
-  typename detail::FpOf<Cpu>::type ctx;
+MYR_FN typename Cpu::Fp fp_context(Cpu& cpu) {
+  typename Cpu::Fp ctx;
   fp_begin(ctx, cpu.system(SystemField::fpcr), cpu.system(SystemField::fpsr));
   return ctx;
 }

@@ -14,7 +14,7 @@
 namespace myriarm {
 
 /// The address that the monitor keeps: without its tag, so it is never kMonitorOpen.
-MYR_FN u64 monitor_address(u64 address) { return (address << 8) >> 8; }
+MYR_FN u64 monitor_address(u64 address) { return untagged(address); }
 
 template <class Cpu>
 MYR_FN void set_monitor(Cpu& cpu, u64 address, u32 bytes, u64 low, u64 high) {

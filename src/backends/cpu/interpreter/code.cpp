@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/code.h"
+#include "backends/cpu/interpreter/code.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,7 +20,7 @@ void specialise(Operands& o, u64 pc, const CodeRegion& region) {
     break;
 #define PIN(name, from, condition, pins)
 #define FUSE(name, first, second)
-#include "backends/cpu/specialisations.inc"
+#include "backends/cpu/interpreter/specialisations.inc"
 #undef NEAR
 #undef PIN
     default: break;
@@ -28,7 +28,7 @@ void specialise(Operands& o, u64 pc, const CodeRegion& region) {
 #define NEAR(row)
 #define PIN(name, from, condition, pins) \
   if (o.kind == (from) && (condition)) o.kind = kKind_##name;
-#include "backends/cpu/specialisations.inc"
+#include "backends/cpu/interpreter/specialisations.inc"
 #undef NEAR
 #undef PIN
 #undef FUSE
@@ -45,7 +45,7 @@ void fuse(std::vector<Operands>& code, u64 count) {
   case u32{(first)} << 16 | u32{(second)}: \
     code[i].kind = kKind_##name;           \
     break;
-#include "backends/cpu/specialisations.inc"
+#include "backends/cpu/interpreter/specialisations.inc"
 #undef NEAR
 #undef PIN
 #undef FUSE

@@ -20,7 +20,7 @@ enum Kind : u16 {
 #define NEAR(row) kKind_near_##row,
 #define PIN(name, from, condition, pins) kKind_##name,
 #define FUSE(name, first, second) kKind_##name,
-#include "backends/cpu/specialisations.inc"
+#include "backends/cpu/interpreter/specialisations.inc"
 #undef NEAR
 #undef PIN
 #undef FUSE

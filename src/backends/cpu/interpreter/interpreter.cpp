@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU interpreter: one handler a kind, made from the instruction table, each ending in a jump to the next
 // instruction's handler (direct threading by tail calls). docs/design/cpu-interpreter.md says why and how fast.
-#include "backends/cpu/lane.h"
+#include "backends/cpu/interpreter/interpreter.h"
+
+#include <algorithm>
+
+#include "backends/cpu/interpreter/lane_code.h"
 #include "core/semantics.h"
 #include "isa/decoder.h"
 
@@ -22,15 +26,23 @@
 #if MYR_THREADED
 #define MYR_DISPATCH() MYR_TAIL_CALL handlers[op->kind].run(lane, op, bias, handlers, table, frames)
 #else
-#define MYR_DISPATCH() \
-  do {                 \
-    lane->op = op;     \
-    lane->bias = bias; \
-    return;            \
+#define MYR_DISPATCH()       \
+  do {                       \
+    lane->place.op = op;     \
+    lane->place.bias = bias; \
+    return;                  \
   } while (0)
 #endif
 
 namespace myriarm::cpu {
+
+/// Runs one instruction and calls the next handler. The arguments are what stays in machine registers all the time.
+/// `bias` and the instruction pointer give the count of retired instructions without keeping it:
+/// retired * 16 == bias + address of the Operands, so that only a taken branch has to touch it.
+struct Handler {
+  void (*run)(Lane* lane, const Operands* op, u64 bias, const Handler* handlers, u32* table, u8* frames);
+};
+
 namespace {
 
 /// The Cpu policy. `kNear`: relative branches stay in the region and are linked by pointer. `kSlow`: memory takes the
@@ -56,14 +68,9 @@ struct Interpreter {
 
   MYR_FN u64 r(u32 slot) const { return lane->r[slot]; }
   MYR_FN void set_r(u32 slot, u64 value) { lane->r[slot] = value; }
-  MYR_FN Flags flags() const { return {lane->n != 0, lane->z != 0, lane->c != 0, lane->v_flag != 0}; }
-  MYR_FN void set_flags(Flags flags) {
-    lane->n = flags.n;
-    lane->z = flags.z;
-    lane->c = flags.c;
-    lane->v_flag = flags.v;
-  }
-  MYR_FN u64 pc() const { return lane->pc_of(op); }
+  MYR_FN Flags flags() const { return lane->flags(); }
+  MYR_FN void set_flags(Flags flags) { lane->set_flags(flags); }
+  MYR_FN u64 pc() const { return lane->place.pc_of(op); }
   MYR_FN u64 retired() const { return (bias + reinterpret_cast<u64>(op)) / sizeof(Operands); }
   MYR_FN u64 system(SystemField field) const { return lane->system[static_cast<int>(field)]; }
   MYR_FN void set_system(SystemField field, u64 value) { lane->system[static_cast<int>(field)] = value; }
@@ -93,25 +100,26 @@ struct Interpreter {
     return Outcome::branch;
   }
   MYR_FN Outcome branch_to(u64 address) {
-    u64 delta = address - lane->code_address;
-    if (MYR_LIKELY(delta < lane->code_bytes && (delta & 3) == 0)) {
-      target = reinterpret_cast<const Operands*>(reinterpret_cast<const u8*>(lane->code) + delta * 4);
+    u64 delta = address - lane->place.code_address;
+    if (MYR_LIKELY(delta < lane->place.code_bytes && (delta & 3) == 0)) {
+      target = reinterpret_cast<const Operands*>(reinterpret_cast<const u8*>(lane->place.code) + delta * 4);
     } else {
-      lane->far_pc = address;
-      target = &lane->far;
+      lane->place.far_pc = address;
+      target = &lane->place.far;
     }
     return Outcome::branch;
   }
   MYR_FN Outcome stop(StopCode code, u32 detail, u64 address) {
-    lane->stop = {code, FaultCode::none, 0, detail, address};
+    lane->stop = stop_record(code, detail, address);
     return Outcome::stop;
   }
   MYR_FN Outcome fault(FaultCode fault, u64 address) {
-    lane->stop = {StopCode::fault, fault, 0, 0, address << 8 >> 8};
+    lane->stop = fault_record(fault, address);
     return Outcome::stop;
   }
-  MYR_FN Outcome undefined() { return stop(StopCode::undefined, 0, 0); }  // the backend adds the word
+  MYR_FN Outcome undefined() { return stop(StopCode::undefined, 0, 0); }  // run_interpreter() adds the word
 };
+static_assert(Cpu<Interpreter<true, true>> && Cpu<Interpreter<false, false>>);
 static_assert(sizeof(Operands) == 4 * sizeof(u32), "pc distance times four is the distance of Operands");
 
 // What each kind does, by name, so that a pair can call its two.
@@ -150,16 +158,16 @@ static_assert(sizeof(Operands) == 4 * sizeof(u32), "pc distance times four is th
     }                                                             \
   };
 #define FUSE(name, first, second)
-#include "backends/cpu/specialisations.inc"
+#include "backends/cpu/interpreter/specialisations.inc"
 #undef NEAR
 #undef PIN
 #undef FUSE
 
 __attribute__((noinline)) void leave(MYR_ARGUMENTS) {
   (void)handlers, (void)table, (void)frames;
-  lane->op = op;
-  lane->bias = bias;
-  lane->far.kind = kKindCount;  // tells the loop of unthreaded builds to end
+  lane->place.op = op;
+  lane->place.bias = bias;
+  lane->place.far.kind = kKindCount;  // tells the loop of unthreaded builds to end
 }
 
 /// After a taken branch: count, look at the limit, go on.
@@ -168,7 +176,7 @@ __attribute__((noinline)) void leave(MYR_ARGUMENTS) {
     u64 retired16 = bias + reinterpret_cast<u64>(op) + sizeof(Operands); \
     op = (target);                                                       \
     bias = retired16 - reinterpret_cast<u64>(op);                        \
-    if (MYR_UNLIKELY(retired16 >= lane->fast_limit)) {                   \
+    if (MYR_UNLIKELY(retired16 >= lane->place.fast_limit)) {             \
       MYR_TAIL_CALL leave(lane, op, bias, handlers, table, frames);      \
     }                                                                    \
     MYR_DISPATCH();                                                      \
@@ -228,19 +236,19 @@ void undefined_handler(MYR_ARGUMENTS) {
 
 /// A branch out of the region, or the end of the region: find where pc lies.
 void far_handler(MYR_ARGUMENTS) {
-  u64 pc = op == &lane->far ? lane->far_pc : lane->pc_of(op);
+  u64 pc = op == &lane->place.far ? lane->place.far_pc : lane->place.pc_of(op);
   u64 retired16 = bias + reinterpret_cast<u64>(op);
-  if (retired16 >= lane->fast_limit) return leave(lane, op, bias, handlers, table, frames);
+  if (retired16 >= lane->place.fast_limit) return leave(lane, op, bias, handlers, table, frames);
   bool entered = enter_region(*lane, pc, retired16 / sizeof(Operands));
-  op = lane->op;
-  bias = lane->bias;
+  op = lane->place.op;
+  bias = lane->place.bias;
   if (!entered) return leave(lane, op, bias, handlers, table, frames);
   MYR_DISPATCH();
 }
 
 /// A word of the lane's own code that was not decoded since it was written.
 void lazy_handler(MYR_ARGUMENTS) {
-  u64 pc = lane->pc_of(op);
+  u64 pc = lane->place.pc_of(op);
   CodeRegion* region = (*lane->own_code)->find(pc);
   region->code[(pc - region->address) / 4] = decode_in_region(fetch_word(*lane, pc), pc, *region);
   MYR_DISPATCH();
@@ -270,7 +278,7 @@ struct HandlerTables {
 #define NEAR(row) fast[kKind_near_##row] = {handler<Do_kKind_near_##row>};
 #define PIN(name, from, condition, pins) fast[kKind_##name] = {handler<Do_kKind_##name>};
 #define FUSE(name, first, second) fast[kKind_##name] = {pair_handler<Do_##first, Do_##second>};
-#include "backends/cpu/specialisations.inc"
+#include "backends/cpu/interpreter/specialisations.inc"
 #undef NEAR
 #undef PIN
 #undef FUSE
@@ -284,22 +292,45 @@ struct HandlerTables {
 const HandlerTables kHandlers;
 
 void step_handler(MYR_ARGUMENTS) {
-  if (bias + reinterpret_cast<u64>(op) >= lane->step_limit) return leave(lane, op, bias, handlers, table, frames);
+  if (bias + reinterpret_cast<u64>(op) >= lane->place.step_limit) return leave(lane, op, bias, handlers, table, frames);
   MYR_TAIL_CALL kHandlers.fast[op->row].run(lane, op, bias, handlers, table, frames);
+}
+
+/// Runs handlers from the lane's place until one leaves. `stepping`: every instruction looks at step_limit.
+void run_handlers(Lane& lane, bool stepping) {
+  const Handler* handlers = stepping ? kHandlers.step : kHandlers.fast;
+  InterpreterPlace& place = lane.place;
+  place.far.kind = kKindFar;
+#if MYR_THREADED
+  handlers[place.op->kind].run(&lane, place.op, place.bias, handlers, lane.table, lane.frames);
+#else
+  while (place.far.kind == kKindFar) {
+    handlers[place.op->kind].run(&lane, place.op, place.bias, handlers, lane.table, lane.frames);
+  }
+#endif
+}
+
+/// Most instructions between two looks at the budget while the fast handlers run.
+u64 longest_run(const Lane& lane) {
+  const LaneCode* own = lane.own_code->get();
+  return own == nullptr ? lane.shared_code->longest_run : std::max(lane.shared_code->longest_run, own->longest_run());
 }
 
 }  // namespace
 
-void interpret(Lane& lane, bool stepping) {
-  const Handler* handlers = stepping ? kHandlers.step : kHandlers.fast;
-  lane.far.kind = kKindFar;
-#if MYR_THREADED
-  handlers[lane.op->kind].run(&lane, lane.op, lane.bias, handlers, lane.table, lane.frames);
-#else
-  while (lane.far.kind == kKindFar) {
-    handlers[lane.op->kind].run(&lane, lane.op, lane.bias, handlers, lane.table, lane.frames);
-  }
-#endif
+void run_interpreter(Lane& lane, u64 limit, u64 quantum) {
+  if (!enter_region(lane, lane.pc, lane.retired)) return;
+  InterpreterPlace& place = lane.place;
+  // The fast handlers may overrun a limit by the longest run without a taken branch; the rest is stepped.
+  const u64 slack = longest_run(lane);
+  const bool stepping = limit - lane.retired <= slack;
+  const u64 until = stepping ? limit : std::min(limit - slack, lane.retired + quantum);
+  place.fast_limit = until * sizeof(Operands);
+  place.step_limit = limit * sizeof(Operands);
+  run_handlers(lane, stepping);
+  lane.pc = place.op == &place.far ? place.far_pc : place.pc_of(place.op);
+  lane.retired = (place.bias + reinterpret_cast<u64>(place.op)) / sizeof(Operands);
+  if (lane.stop.code == StopCode::undefined) lane.stop.address = fetch_word(lane, lane.pc);
 }
 
 }  // namespace myriarm::cpu

@@ -3,7 +3,7 @@
 // General registers live in shared memory. Lanes part as the hardware lets them, and are brought together at calls
 // and returns: docs/design/meeting-at-calls.md.
 #include "backends/cuda/kernels.h"
-#include "backends/cuda/team_memory.cuh"
+#include "backends/cuda/team_run.cuh"
 #include "core/semantics.h"
 #include "isa/control_flow.h"
 #include "isa/semantics_ids.h"
@@ -26,9 +26,6 @@ constexpr u32 kNone = 0xFFFFFFFFu;  // greater than any offset or depth
 /// is time to tell the host how far it is. A team whose lanes have parted runs them one after the other; one that
 /// decodes as it runs, or whose memory is on the host, is slow.
 constexpr u32 kQuantum = 1u << 14, kSlowQuantum = 1u << 10;
-/// Clock cycles between two reports to the host, which are also looks at the cancel flag: some four milliseconds.
-constexpr u32 kReportCycles = 1u << 23;
-
 /// The least of the members' values. By all members at once: never behind a condition of one lane.
 __device__ inline u32 least(u32 members, u32 value) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -45,14 +42,6 @@ __device__ inline u32 least(u32 members, u32 value) {
 
 /// Offset of a pc that is not in the window, or not a multiple of 4; the pc itself is in the state array.
 constexpr u32 kOutside = 0xFFFFFFFCu;
-
-/// Why a lane left the instruction loop without retiring the instruction.
-enum class Pending : u32 {
-  none,
-  stopped,      // its stop is recorded
-  copy_page,    // it needs its own copy of a shared page, and then runs the instruction again
-  out_of_line,  // not for the fast path: rare, not predecoded, or an access that is not simple
-};
 
 /// The Cpu policy on the device. `kFast`: an access that is not simple gives up, and the instruction is run again out
 /// of line. The fast path therefore calls nothing, and its state stays in registers.
@@ -92,15 +81,9 @@ struct Interpreter {
     asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(registers + kSlotKept * (kTeam * 8)), "r"(left), "r"(at));
   }
   MYR_FN void take_place_back() {
-    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
-                 : "=r"(left), "=r"(at)
-                 : "r"(registers + kSlotKept * (kTeam * 8)));
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(left), "=r"(at) : "r"(registers + kSlotKept * (kTeam * 8)));
   }
-  MYR_FN u64* plane(SystemField field) const {
-    u32 number =
-        field == SystemField::tpidr ? kPlaneTpidr : kPlaneMonitor + (u32)field - (u32)SystemField::monitor;
-    return view.state + number * view.lanes + lane;
-  }
+  MYR_FN u64* plane(SystemField field) const { return view.state + plane_of(field) * view.lanes + lane; }
   MYR_FN u64 system(SystemField field) const {
     if (!is_fp(field)) return *plane(field);
     u32 value;
@@ -125,9 +108,9 @@ struct Interpreter {
   MYR_FN u64 v(u32 n, u32 half) const { return *vector_half(n, half); }
   MYR_FN void set_v(u32 n, u32 half, u64 value) { *vector_half(n, half) = value; }
 
-  MYR_FN u32 team() const { return lane / kTeam; }
+  MYR_FN u32 team() const { return team_of(lane); }
   MYR_FN PagedMemory<kTeam> memory() const {
-    return {view.frames, table, view.first_page, view.page_count, lane % kTeam, view.granule_step, lane_offset};
+    return {view.frames, table, view.first_page, view.page_count, place_of(lane), view.granule_step, lane_offset};
   }
   using Fp = NativeFpContext<kFast>;
   MYR_FN bool give_up() {
@@ -135,28 +118,22 @@ struct Interpreter {
     return false;
   }
   MYR_FN bool finish(SlowResult result) {
-    if (result.outcome == SlowOutcome::done) return true;
-    if (result.outcome == SlowOutcome::copy) {
-      pending = Pending::copy_page;
-      view.stops[lane].address = result.address;  // for the warp, which copies when it comes together
-    } else {
-      pending = Pending::stopped;
-    }
-    return false;
+    pending = pending_of(view, lane, result);
+    return pending == Pending::none;
   }
   MYR_FN SlowLoad load_slow(u64 address, u32 size) {
     if constexpr (kFast) return {0, give_up()};
-    SlowResult result = team_load(view, team(), lane, address, size);
+    SlowResult result = team_load(view, lane, address, size);
     return {result.value, finish(result)};
   }
   MYR_FN bool store_slow(u64 address, u64 value, u32 size) {
     if constexpr (kFast) return give_up();
-    return finish(team_store(view, team(), lane, address, value, 0, size));
+    return finish(team_store(view, lane, address, value, 0, size));
   }
   MYR_FN bool store_pair_slow(u64 address, u64 first, u64 second, u32 size) {
     if constexpr (kFast) return give_up();
-    if (size == 8) return finish(team_store(view, team(), lane, address, first, second, 16));
-    return finish(team_store(view, team(), lane, address, first | second << (8 * size), 0, 2 * size));
+    const PairBytes bytes = bytes_of_pair(first, second, size);
+    return finish(team_store(view, lane, address, bytes.low, bytes.high, bytes.size));
   }
 
   MYR_FN Outcome branch_relative(i64 offset) {
@@ -180,20 +157,21 @@ struct Interpreter {
     return Outcome::branch;
   }
   MYR_FN Outcome stop(StopCode code, u32 detail, u64 address) {
-    view.stops[lane] = {code, FaultCode::none, 0, detail, address};
+    view.stops[lane] = stop_record(code, detail, address);
     pending = Pending::stopped;
     return Outcome::stop;
   }
   MYR_FN Outcome fault(FaultCode fault, u64 address) {
-    view.stops[lane] = {StopCode::fault, fault, 0, 0, address << 8 >> 8};
+    view.stops[lane] = fault_record(fault, address);
     pending = Pending::stopped;
     return Outcome::stop;
   }
   MYR_FN Outcome undefined() {
     if constexpr (kFast) return give_up(), Outcome::stop;
-    return stop(StopCode::undefined, 0, fetch_word(view, team(), lane % kTeam, at));
+    return stop(StopCode::undefined, 0, fetched_word(view, lane, pc()));
   }
 };
+static_assert(Cpu<Interpreter<true>> && Cpu<Interpreter<false>>);
 
 template <bool kRare>
 constexpr bool serves(u32 row) {
@@ -208,23 +186,18 @@ __device__ __noinline__ Operands fetch_slow(const View& view, u32 lane, u32 at) 
   none.kind = kKindOutOfLine;
   none.row = kRowNotPredecoded;
   u64 pc = at == kOutside ? view.state[kPlanePc * view.lanes + lane] : view.window_begin + at;
-  FaultCode fault = FaultCode::unmapped;
-  if (pc & 3) {
-    fault = FaultCode::alignment;
-  } else if (at < view.page_count << kPageBits) {  // kOutside is not, nor is the end of the window
-    PagedMemory<kTeam> memory = memory_of(view, lane / kTeam, lane % kTeam);
-    u32 entry = entry_of_lane(view, lane / kTeam, at >> kPageBits, memory.table[at >> kPageBits], lane % kTeam);
-    fault = permission_fault(entry, Access::execute);
-    if (fault == FaultCode::none) {
-      Operands o = decode(view.decode, *(const volatile u32*)memory.locate(entry, at & (kPageSize - 1)));
-      const DeviceRow device = view.rows[o.row];
-      o.kind = device.kind;
-      o.row = device.row;
-      return o;
-    }
+  TeamMemory memory(view, lane);
+  u32 entry;
+  const FaultCode fault = fetch_fault(memory, pc, entry);
+  if (fault != FaultCode::none) {
+    view.stops[lane] = fetch_fault_record(fault, pc);
+    return none;
   }
-  view.stops[lane] = {StopCode::fault, fault, 0, 0, pc};
-  return none;
+  Operands o = decode(view.decode, read_once<u32>(memory.locate(entry, at & (kPageSize - 1))));
+  const DeviceRow device = view.rows[o.row];
+  o.kind = device.kind;
+  o.row = device.row;
+  return o;
 }
 
 // Rows that are not the first with their semantics, or of the other half, get numbers that no instruction has.
@@ -271,7 +244,7 @@ struct Result {
 };
 __device__ __noinline__ Result execute_out_of_line(const View& view, u32 registers, u32* table, u32 lane, u32 at,
                                                    u32 nzcv, u64 retired, Operands o) {
-  const u32 lane_offset = (u32)(lane % kTeam * view.lane_step);
+  const u32 lane_offset = (u32)(place_of(lane) * view.lane_step);
   Interpreter<false> cpu{view, registers, table, lane, lane_offset, at, at + 4, nzcv, retired};
   if (not_predecoded(o)) {
     o = fetch_slow(view, lane, at);
@@ -332,7 +305,7 @@ MYR_FN void run_lane(Interpreter<true>& cpu, Code<kSeveral>& code) {
           execute_out_of_line(cpu.view, cpu.registers, cpu.table, cpu.lane, cpu.at, cpu.nzcv, cpu.retired(), o);
       if (kLean) {
         cpu.take_place_back();
-        code.find(cpu.lane / kTeam);
+        code.find(team_of(cpu.lane));
       }
       cpu.pending = result.pending;
       cpu.nzcv = result.nzcv;
@@ -355,85 +328,23 @@ MYR_FN void run_lane(Interpreter<true>& cpu, Code<kSeveral>& code) {
   } while (goes_on);
 }
 
-/// What the run may still take from a lane that has a stop.
-MYR_FN bool takes_part(StopCode code, const Control& control, u64 retired, u64 run_end) {
-  if (code == StopCode::none) return true;
-  if (code == StopCode::budget) {
-    const bool has_budget = (run_end & kHeld) == 0 && retired < run_end;
-    return control.phase == Phase::next ? has_budget : control.phase == Phase::first && control.go_on;
-  }
-  return code == StopCode::cancelled && control.phase == Phase::first && control.go_on;
-}
-
-/// For the host to read at any time: whoever sees the stop sees the count that belongs to it.
-__device__ __noinline__ void publish(const View& view, u32 lane, u64 retired, StopCode code) {
-  *(volatile u64*)&view.progress[lane] = retired;
-  __threadfence_system();
-  *(volatile StopCode*)&view.codes[lane] = code;
-}
-
-/// Whether the host has cancelled the run. One warp in some milliseconds asks the host's memory and tells the others:
-/// if all did, they would wait for the bus.
-__device__ __noinline__ bool sees_cancel(const View& view) {
-  u64 nanoseconds;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(nanoseconds));
-  const unsigned long long tick = nanoseconds >> 21;
-  if (atomicMax((unsigned long long*)&view.report->looked, tick) < tick && *(const volatile u32*)view.cancel != 0)
-    *(volatile u32*)&view.report->cancelled = 1;
-  return *(const volatile u32*)&view.report->cancelled != 0;
-}
-
-MYR_FN u64 least_of(u64 a, u64 b) { return a < b ? a : b; }
-MYR_FN u64 sum_or_most(u64 a, u64 b) { return a + b < a ? ~(u64)0 : a + b; }
-
-/// Adds what the lanes of a warp did to the report of the launch. By all members.
-__device__ __noinline__ void add_to_report(Report* report, u32 members, u64 retired, bool took_part, StopCode code,
-                                           bool left) {
-  u64 sum = 0;
-  for (u32 rest = members; rest != 0; rest &= rest - 1) sum += __shfl_sync(members, retired, __ffs(rest) - 1);
-  const bool first = threadIdx.x % kTeam == __ffs(members) - 1;
-  if (first && sum != 0) atomicAdd((unsigned long long*)&report->retired, (unsigned long long)sum);
-  for (u32 reason = 0; reason < kStopCodes; reason++) {
-    u32 count = __popc(__ballot_sync(members, took_part && !left && (u32)code == reason));
-    if (first && count != 0) atomicAdd((unsigned long long*)&report->stops[reason], (unsigned long long)count);
-  }
-  u32 count = __popc(__ballot_sync(members, left));
-  if (first && count != 0) atomicAdd((unsigned long long*)&report->left, (unsigned long long)count);
-}
-
 template <u32 kBlocks, bool kSeveral>
 __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __grid_constant__ View view) {
   extern __shared__ u64 shared[];
   const u32 warp = threadIdx.x / kTeam, lane_in_team = threadIdx.x % kTeam;
   const u32 team = blockIdx.x * kWarps + warp;
   if (team >= view.teams) return;
-  const u32 lane = team * kTeam + lane_in_team;
+  const u32 lane = (u32)lane_at(team, lane_in_team);
   // Lanes that do not exist take no part: waiting ones would cost those that run.
   const u32 members = __ballot_sync(0xFFFFFFFFu, lane < view.lanes);
   if (lane >= view.lanes) return;
-  u64 end;  // of the batch
-  bool alive;
-  {
-    const u64 retired = view.state[kPlaneInstructions * view.lanes + lane];
-    const Control control = *view.control;
-    u64& run_end = view.state[kPlaneRunEnd * view.lanes + lane];
-    if (control.phase == Phase::first) {
-      const u64 limit = view.state[kPlaneLimit * view.lanes + lane], most = sum_or_most(retired, control.budget);
-      run_end = least_of(limit, least_of(most, kHeld - 1));
-      if (view.stops[lane].code == StopCode::budget && !control.go_on) run_end |= kHeld;
-    }
-    alive = takes_part(view.stops[lane].code, control, retired, run_end);
-    u64& batch_end = view.state[kPlaneBatchEnd * view.lanes + lane];
-    if (control.phase != Phase::again) {
-      const u64 most = sum_or_most(retired, control.batch);
-      batch_end = alive ? least_of(run_end & ~kHeld, most) : 0;
-    }
-    end = batch_end;
-  }
+  const LaneBounds bounds = begin_lane(view, lane);
+  const u64 end = bounds.end;
+  bool alive = bounds.alive;
   if (__ballot_sync(members, alive) == 0) return;
 
   const u32 column = (u32)__cvta_generic_to_shared(shared) + (warp * kSharedSlots * kTeam + lane_in_team) * 8;
-  Interpreter<true> cpu{view, column, view.tables + team * view.page_count, lane, (u32)(lane_in_team * view.lane_step)};
+  Interpreter<true> cpu{view, column, table_of(view, team, lane_in_team), lane, (u32)(lane_in_team * view.lane_step)};
   for (u32 slot = 0; slot <= kSlotSP; slot++) cpu.set_r(slot, view.state[slot * view.lanes + lane]);
   cpu.set_r(kSlotZero, 0);
   // The host may have written anything through a view of these.
@@ -459,14 +370,14 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
     const bool used_up = alive && cpu.left == 0;
     if (__any_sync(members, used_up || (u32)clock() - reported >= kReportCycles)) {
       if (used_up && cpu.retired() >= end) {
-        view.stops[lane] = {StopCode::budget, FaultCode::none, 0, 0, 0};
+        view.stops[lane] = stop_record(StopCode::budget);
         alive = false;
       }
       if (__any_sync(members, (u32)clock() - reported >= kReportCycles)) {
         reported = (u32)clock();
         if (was_alive) publish(view, lane, cpu.retired(), alive ? StopCode::none : view.stops[lane].code);
         if (__any_sync(members, sees_cancel(view)) && alive) {
-          view.stops[lane] = {StopCode::cancelled, FaultCode::none, 0, 0, 0};
+          view.stops[lane] = stop_record(StopCode::cancelled);
           alive = false;
         }
       }
@@ -498,50 +409,29 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
       parked = cpu.pending == Pending::none && cpu.left != 0;
       if (cpu.pending == Pending::stopped) {
         alive = false;
-        if (view.stops[lane].code == StopCode::syscall) {
+        if (retires_as_it_stops(view.stops[lane].code)) {
           cpu.retires_at_zero++;
           cpu.at += 4;
         }
       }
     }
     __syncwarp(members);
-    u32 wanting = __ballot_sync(members, cpu.pending == Pending::copy_page);
-    while (wanting != 0) {
-      u64 own_page = cpu.pending == Pending::copy_page ? cpu.memory().page_of(view.stops[lane].address) : 0;
-      u64 page = __shfl_sync(members, own_page, __ffs(wanting) - 1);
-      bool mine = cpu.pending == Pending::copy_page && own_page == page;
-      CopyOutcome copied = make_page_writable(view, team, lane_in_team, members, page);
-      if (mine) {
-        if (copied == CopyOutcome::out_of_memory) {
-          view.stops[lane] = {StopCode::out_of_memory, FaultCode::none, 0, 0, 0};
-          alive = false;
-        }
-        cpu.pending = Pending::none;
-      }
-      if (copied == CopyOutcome::copied_code) code.bytes = 0;
-      wanting = __ballot_sync(members, cpu.pending == Pending::copy_page);
-    }
+    if (copy_pending_pages(view, team, members, cpu.pending, alive)) code.bytes = 0;
   }
 
-  const StopCode stop = view.stops[lane].code;
   const u64 retired = cpu.retired();
-  const bool left =
-      was_alive && stop == StopCode::budget && retired < (view.state[kPlaneRunEnd * view.lanes + lane] & ~kHeld);
-  const u64 before = view.state[kPlaneInstructions * view.lanes + lane];
-  add_to_report(view.report, members, retired - before, was_alive, stop, left);
+  end_lane(view, members, lane, was_alive, retired);
   if (!was_alive) return;
-  publish(view, lane, retired, stop);
   for (u32 slot = 0; slot <= kSlotSP; slot++) view.state[slot * view.lanes + lane] = cpu.r(slot);
   view.state[kPlaneNzcv * view.lanes + lane] = cpu.nzcv;
   view.state[kPlaneFpcr * view.lanes + lane] = cpu.system(SystemField::fpcr);
   view.state[kPlaneFpsr * view.lanes + lane] = cpu.system(SystemField::fpsr);
-  view.state[kPlaneInstructions * view.lanes + lane] = retired;
   if (cpu.at != kOutside) view.state[kPlanePc * view.lanes + lane] = view.window_begin + cpu.at;
 }
 
 }  // namespace
 
-Launch run_launch(const View& view, u32 multiprocessors) {
+Launch interpreter_launch(const View& view, u32 multiprocessors) {
   const u32 blocks = (view.teams + kWarps - 1) / kWarps;
   const bool few = blocks <= multiprocessors * kFewBlocks;
   // A fleet that does not fill the device has registers to spare: there is one kernel for any number of programs.
@@ -549,13 +439,6 @@ Launch run_launch(const View& view, u32 multiprocessors) {
                        : view.programs > 1 ? (const void*)run_kernel<kManyBlocks, true>
                                            : (const void*)run_kernel<kManyBlocks, false>;
   return {kernel, blocks, kWarps * kTeam, kWarps * kSharedSlots * kTeam * (u32)sizeof(u64)};
-}
-
-void launch_run(const View& view, u32 multiprocessors, cudaStream_t stream) {
-  const Launch launch = run_launch(view, multiprocessors);
-  View argument = view;
-  void* arguments[] = {&argument};
-  cudaLaunchKernel(launch.kernel, launch.blocks, launch.threads, arguments, launch.shared_bytes, stream);
 }
 
 }  // namespace myriarm::cuda

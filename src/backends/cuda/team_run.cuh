@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel of every engine does for its team beside running instructions: which lanes take part and how far,
+// what the host is told meanwhile, copies of pages that lanes wait for, and the report at the end. The rules are those
+// of backends/common/run_protocol.h.
+#pragma once
+
+#include "backends/cuda/team_memory.cuh"
+
+namespace myriarm::cuda {
+
+/// Clock cycles between two reports to the host, which are also looks at the cancel flag: some four milliseconds.
+constexpr u32 kReportCycles = 1u << 23;
+
+/// Why a lane left the instruction loop without retiring the instruction.
+enum class Pending : u32 {
+  none,
+  stopped,      // its stop is recorded
+  copy_page,    // it needs its own copy of a shared page, and then runs the instruction again
+  out_of_line,  // not for the fast path: rare, not predecoded, or an access that is not simple
+};
+
+static __device__ inline u64& state_of(const View& view, u32 plane, u32 lane) {
+  return view.state[plane * view.lanes + lane];
+}
+
+/// What the slow path came to, for a lane: its Pending, and for the copy the address, kept in the lane's stop.
+static __device__ inline Pending pending_of(const View& view, u32 lane, const SlowResult& result) {
+  if (result.outcome == SlowOutcome::done) return Pending::none;
+  if (result.outcome == SlowOutcome::fault) return Pending::stopped;
+  view.stops[lane].address = result.address;
+  return Pending::copy_page;
+}
+
+/// How far a lane of this launch goes.
+struct LaneBounds {
+  u64 end;     // of the batch
+  bool alive;  // it takes part
+};
+static __device__ inline LaneBounds begin_lane(const View& view, u32 lane) {
+  const u64 retired = state_of(view, kPlaneInstructions, lane);
+  const Control control = *view.control;
+  const StopCode stop = view.stops[lane].code;
+  u64& run_end = state_of(view, kPlaneRunEnd, lane);
+  if (control.phase == Phase::first) {
+    run_end = end_of_run(state_of(view, kPlaneLimit, lane), retired, control.budget, stop, control.go_on != 0).bits;
+  }
+  const RunEnd end{run_end};
+  const bool alive = takes_part(stop, control.phase, control.go_on != 0, end, retired);
+  u64& batch_end = state_of(view, kPlaneBatchEnd, lane);
+  if (control.phase != Phase::again) batch_end = alive ? end_of_batch(end, retired, control.batch) : 0;
+  return {batch_end, alive};
+}
+
+/// For the host to read at any time: whoever sees the stop sees the count that belongs to it.
+static __device__ __noinline__ void publish(const View& view, u32 lane, u64 retired, StopCode code) {
+  *(volatile u64*)&view.progress[lane] = retired;
+  __threadfence_system();
+  *(volatile StopCode*)&view.codes[lane] = code;
+}
+
+/// Whether the host has cancelled the run. One warp in some milliseconds asks the host's memory and tells the others:
+/// if all did, they would wait for the bus.
+static __device__ __noinline__ bool sees_cancel(const View& view) {
+  u64 nanoseconds;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(nanoseconds));
+  const unsigned long long tick = nanoseconds >> 21;
+  if (atomicMax((unsigned long long*)&view.report->looked, tick) < tick && *(const volatile u32*)view.cancel != 0)
+    *(volatile u32*)&view.report->cancelled = 1;
+  return *(const volatile u32*)&view.report->cancelled != 0;
+}
+
+/// Adds what the lanes of a warp did to the report of the launch. By all members.
+static __device__ __noinline__ void add_to_report(Report* report, u32 members, u64 retired, bool took_part,
+                                                  StopCode code, bool left) {
+  u64 sum = 0;
+  for (u32 rest = members; rest != 0; rest &= rest - 1) sum += __shfl_sync(members, retired, __ffs(rest) - 1);
+  const bool first = threadIdx.x % kTeam == __ffs(members) - 1;
+  if (first && sum != 0) atomicAdd((unsigned long long*)&report->retired, (unsigned long long)sum);
+  for (u32 reason = 0; reason < kStopCodes; reason++) {
+    u32 count = __popc(__ballot_sync(members, took_part && !left && (u32)code == reason));
+    if (first && count != 0) atomicAdd((unsigned long long*)&report->stops[reason], (unsigned long long)count);
+  }
+  u32 count = __popc(__ballot_sync(members, left));
+  if (first && count != 0) atomicAdd((unsigned long long*)&report->left, (unsigned long long)count);
+}
+
+/// The end of a lane's part in a launch: the report, by all members, and what the host reads.
+static __device__ inline void end_lane(const View& view, u32 members, u32 lane, bool took_part, u64 retired) {
+  const StopCode stop = view.stops[lane].code;
+  const bool left = took_part && is_left(stop, RunEnd{state_of(view, kPlaneRunEnd, lane)}, retired);
+  u64& count = state_of(view, kPlaneInstructions, lane);
+  add_to_report(view.report, members, retired - count, took_part, stop, left);
+  if (!took_part) return;
+  publish(view, lane, retired, stop);
+  count = retired;
+}
+
+/// Copies the pages that lanes wait for, one after the other. By all members together. Returns whether a page with
+/// predecoded instructions is the team's own now.
+static __device__ inline bool copy_pending_pages(const View& view, u32 team, u32 members, Pending& pending,
+                                                 bool& alive) {
+  const u32 lane_in_team = threadIdx.x % kTeam;
+  const u32 lane = (u32)lane_at(team, lane_in_team);
+  bool code = false;
+  u32 wanting = __ballot_sync(members, pending == Pending::copy_page);
+  while (wanting != 0) {
+    u64 own_page = 0;
+    if (pending == Pending::copy_page) own_page = (untagged(view.stops[lane].address) >> kPageBits) - view.first_page;
+    const u64 page = __shfl_sync(members, own_page, __ffs(wanting) - 1);
+    const bool mine = pending == Pending::copy_page && own_page == page;
+    const CopyOutcome copied = make_page_writable(view, team, lane_in_team, members, page);
+    if (mine) {
+      if (copied == CopyOutcome::out_of_memory) {
+        view.stops[lane] = stop_record(StopCode::out_of_memory);
+        alive = false;
+      }
+      pending = Pending::none;
+    }
+    code |= copied == CopyOutcome::copied_code;
+    wanting = __ballot_sync(members, pending == Pending::copy_page);
+  }
+  return code;
+}
+
+}  // namespace myriarm::cuda
