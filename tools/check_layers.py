@@ -13,7 +13,7 @@ import sys
 HEADERS = "include/myriarm"
 DATA_TYPES = [f"{HEADERS}/{name}.h" for name in ("error", "fleet", "program", "stop")]
 # What each backend may include of src/backends, besides its own folder.
-BACKENDS = ["src/backends/backend.h", "src/backends/common"]
+BACKENDS = ["src/backends/backend.h", "src/backends/run_batches.h", "src/backends/common"]
 LAYERS = {
     "src/support": ["src/support"],
     "src/core": ["src/core"],

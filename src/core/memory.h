@@ -50,8 +50,9 @@ struct PagedMemory {
 
   /// Page number of an address within the window, with the tag ignored; page_count or more outside it.
   MYR_FN u64 page_of(u64 address) const { return (untagged(address) >> kPageBits) - first_page; }
-  /// The entry of a page of the window. The one place that knows how a page table is laid out.
-  MYR_FN u32 entry(u64 page) const { return table[page]; }
+  /// Where the entry of a page of the window lies: nothing else knows how a page table is laid out.
+  MYR_FN u32* entry_place(u64 page) const { return table + page; }
+  MYR_FN u32 entry(u64 page) const { return *entry_place(page); }
 
   /// Where the byte at `offset` of the page with this entry lies for this lane.
   MYR_FN u8* locate(u32 entry, u32 offset) const {

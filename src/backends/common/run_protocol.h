@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far a lane may go: budgets, batches and which stops a run takes up. Each backend asks these functions about each
-// of its lanes, on the host or on the device; the loop over batches is run_batches.h.
+// of its lanes, on the host or on the device; the loop over batches is backends/run_batches.h.
 #pragma once
 
 #include "core/stop.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "backends/common/run_batches.h"
+#include "backends/run_batches.h"
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/engine.h"
 #include "backends/cpu/fp_environment.h"

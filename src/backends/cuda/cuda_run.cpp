@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "backends/common/run_batches.h"
+#include "backends/run_batches.h"
 #include "backends/cuda/cuda_backend.h"
 #include "myriarm/error.h"
 

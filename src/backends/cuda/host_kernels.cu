@@ -88,9 +88,9 @@ __global__ void prepare_write_kernel(const __grid_constant__ View view, const Tr
   for (u64 page = memory.page_of(t.address); page <= last && page < memory.page_count; page++) {
     u32 entry = 0;
     if (thread == 0) {
-      entry = *(volatile u32*)&memory.table[page];
+      entry = *(volatile u32*)memory.entry_place(page);
       const bool others = entry < kClaimed && (entry & (kPageShared | kPageCode));
-      if (!others || atomicCAS(&memory.table[page], entry, kClaimed) != entry) entry = 0;
+      if (!others || atomicCAS(memory.entry_place(page), entry, kClaimed) != entry) entry = 0;
       // A write by the host counts as one by the guest: it may be code.
       if (is_predecoded(view, team, page)) view.own_code[team] = 1;
     }
@@ -111,7 +111,7 @@ __global__ void prepare_write_kernel(const __grid_constant__ View view, const Tr
     __syncwarp();
     if (thread == 0) {
       touch(view, team, page);
-      *(volatile u32*)&memory.table[page] = next;
+      *(volatile u32*)memory.entry_place(page) = next;
     }
   }
 }
@@ -187,7 +187,7 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
     next = frame << kPageFlagBits | (agree ? leader & 7 : (u32)kPageDiffer);
   }
   __syncwarp();
-  if (thread == 0) memory.table[page] = next;
+  if (thread == 0) *memory.entry_place(page) = next;
 }
 
 __global__ void permissions_kernel(const __grid_constant__ View view, const u32* lanes, u64 count, u64 first_page,
@@ -204,10 +204,9 @@ __global__ void permissions_kernel(const __grid_constant__ View view, const u32*
 __global__ void fill_tables_kernel(const __grid_constant__ View view, const u8* image) {
   const u32 team = blockIdx.x;
   const u32 thread = threadIdx.x % kTeam;
-  const u32* base = base_table_of(view, view.team_program[team]);
   const u32 stride = is_flat(view) ? blockDim.x / kTeam : blockDim.x;
   for (u64 page = is_flat(view) ? threadIdx.x / kTeam : threadIdx.x; page < view.page_count; page += stride) {
-    const u32 entry = base[page];
+    const u32 entry = base_entry(view, team, page);
     const u32 own = first_entry(view, team, page, entry);
     if (is_flat(view) && entry != 0) {
       // One warp a page: each lane's own, from the image.
@@ -217,21 +216,22 @@ __global__ void fill_tables_kernel(const __grid_constant__ View view, const u8* 
         for (u32 granule = 0; granule < kPageSize / 8; granule++) to[granule] = from[granule];
       }
     }
-    table_of(view, team, 0)[page] = own;
+    *memory_of(view, team, 0).entry_place(page) = own;
   }
 }
 
 /// One block a team, flat memory. A page that a guest or the host has changed is decoded as it runs.
 __global__ void compare_code_kernel(const __grid_constant__ View view, const u8* image) {
   const u32 team = blockIdx.x;
-  const u32* base = base_table_of(view, view.team_program[team]);
+  const PagedMemory<kTeam> memory = memory_of(view, team, 0);
   const u64 first = view.code_begin >> kPageBits, pages = (view.code_words * 4ull) >> kPageBits;
   bool differs = false;
   for (u64 page = first; page < first + pages && page < view.page_count; page++) {
-    if (!(base[page] & kPageCode)) continue;
-    const u32 entry = table_of(view, team, 0)[page];
-    const u64* from = (const u64*)(image + ((u64)(base[page] >> kPageFlagBits) << kPageBits));
-    differs |= (entry & 7) != (base[page] & 7) || (entry & kPageDiffer) != 0;
+    const u32 base = base_entry(view, team, page);
+    if (!(base & kPageCode)) continue;
+    const u32 entry = memory.entry(page);
+    const u64* from = (const u64*)(image + ((u64)(base >> kPageFlagBits) << kPageBits));
+    differs |= (entry & 7) != (base & 7) || (entry & kPageDiffer) != 0;
     for (u32 lane = 0; lane < kTeam && lane_at(team, lane) < view.lanes; lane++) {
       const volatile u64* own =
           (const volatile u64*)memory_of(view, team, lane).locate(flat_unit(view, team, page) << kPageFlagBits, 0);
@@ -243,8 +243,7 @@ __global__ void compare_code_kernel(const __grid_constant__ View view, const u8*
   if (threadIdx.x == 0) view.own_code[team] = differs;
   // Stores to what is predecoded are told of, as long as it is run.
   for (u64 page = first + threadIdx.x; page < first + pages && page < view.page_count; page += blockDim.x) {
-    u32& entry = table_of(view, team, 0)[page];
-    if (!differs && (base[page] & kPageCode)) entry |= kPageCode;
+    if (!differs && (base_entry(view, team, page) & kPageCode)) *memory.entry_place(page) |= kPageCode;
   }
 }
 

@@ -17,7 +17,7 @@ __device__ u32 saved_entry(const View& view, const SavedTeams& saved, u32 index,
   const u64 touched = saved.touched[index];
   const u32 slice = (u32)(page >> view.slice_shift);
   if (!(touched >> slice & 1)) {
-    const u32 base = base_table_of(view, saved.programs[index])[page];
+    const u32 base = program_entry(view, saved.programs[index], page);
     return first_entry(view, saved.teams[index], page, base);
   }
   const u32 before = (u32)__popcll(touched & (((u64)1 << slice) - 1));
@@ -28,17 +28,17 @@ __device__ u32 saved_entry(const View& view, const SavedTeams& saved, u32 index,
 /// One block a saved team.
 __global__ void save_pages_kernel(const __grid_constant__ View view, const SavedTeams saved) {
   const u32 team = saved.teams[blockIdx.x];
-  u32* table = table_of(view, team, 0);
+  const PagedMemory<kTeam> memory = memory_of(view, team, 0);
   u64 at = saved.first[blockIdx.x];
   const u64 slice_pages = (u64)1 << view.slice_shift;
   for (u64 rest = saved.touched[blockIdx.x]; rest != 0; rest &= rest - 1, at += slice_pages) {
     const u64 first = (u64)(__ffsll((long long)rest) - 1) << view.slice_shift;
     for (u64 i = threadIdx.x; i < slice_pages; i += blockDim.x) {
       const u64 page = first + i;
-      u32 entry = page < view.page_count ? table[page] : 0;
+      u32 entry = page < view.page_count ? memory.entry(page) : 0;
       if (has_frame(view, entry)) {
         entry |= kPageCode;
-        table[page] = entry;
+        *memory.entry_place(page) = entry;
         atomicAdd(&holders_of(view, entry >> kPageFlagBits), 1);
       }
       saved.entries[at + i] = entry;
@@ -60,11 +60,11 @@ struct Restore {
   bool dry;
 
   __device__ bool present(u32 lane) const { return lane_at(target.team, lane) < view.lanes; }
-  __device__ u32* table() const { return table_of(view, target.team, 0); }
+  __device__ u32& entry_at(u64 page) const { return *memory_of(view, target.team, 0).entry_place(page); }
 
   /// Whether a page may have to change. One thread.
   __device__ bool concerns(u64 page) const {
-    const u32 now = table()[page];
+    const u32 now = entry_at(page);
     if (target.whole) return is_flat(view) || saved_entry(view, saved, saved.index[target.team], page) != now;
     if (is_flat(view)) return true;
     u32 seen = kNotSaved;
@@ -82,7 +82,7 @@ struct Restore {
 
   /// Puts a new entry in place of one that may hold a frame. One thread.
   __device__ void replace(u64 page, u32 entry) const {
-    u32& place = table()[page];
+    u32& place = entry_at(page);
     if (has_frame(view, place)) released[atomicAdd(&counts->released, 1)] = place >> kPageFlagBits;
     place = entry;
   }
@@ -93,14 +93,14 @@ struct Restore {
     if (is_flat(view))
       lane_permissions(view, target.team, page, 0)[thread] =
           saved.permissions[(index * view.page_count + page) * kTeam + thread];
-    if (thread != 0 || entry == table()[page]) return;
+    if (thread != 0 || entry == entry_at(page)) return;
     if (has_frame(view, entry)) atomicAdd(&holders_of(view, entry >> kPageFlagBits), 1);
     replace(page, entry);
   }
 
   /// Each thread brings the page of its lane. By a whole warp.
   __device__ void mixed_page(u64 page, u32 thread) const {
-    const u32 now = table()[page];
+    const u32 now = entry_at(page);
     const u32 source = target.sources[thread];
     const bool here = present(thread);
     u32 entry, from_lane = thread;
@@ -128,7 +128,7 @@ struct Restore {
       lane_permissions(view, target.team, page, 0)[thread] = (u8)wanted;
       const u32 flat = flat_unit(view, target.team, page) << kPageFlagBits;
       if (thread == 0)
-        table()[page] = agree ? (leader_wanted == 0 ? 0 : flat | (leader_wanted & 7)) : flat | (u32)kPageDiffer;
+        entry_at(page) = agree ? (leader_wanted == 0 ? 0 : flat | (leader_wanted & 7)) : flat | (u32)kPageDiffer;
       return;
     }
     if (same) {
@@ -200,7 +200,7 @@ __global__ void restore_pages_kernel(const __grid_constant__ View view, const Sa
       const u64 page = ((u64)slice << view.slice_shift) + i;
       if (page >= view.page_count) break;
       const u32 base = first_entry(view, target.team, page, base_entry(view, target.team, page));
-      if (*(volatile u32*)&restore.table()[page] == base) continue;
+      if (*(volatile u32*)&restore.entry_at(page) == base) continue;
       atomicOr(&left, 1ull << slice);
       code |= (base & kPageCode) != 0;
     }

@@ -115,7 +115,7 @@ static __device__ inline void touch(const View& view, u32 team, u64 page) {
 
 /// The entry that the program of a team begins with.
 static __device__ inline u32 base_entry(const View& view, u32 team, u64 page) {
-  return base_table_of(view, view.team_program[team])[page];
+  return program_entry(view, view.team_program[team], page);
 }
 /// Whether a page has predecoded words. A team that writes to such a page, or whose page changes, no longer runs them;
 /// what is executed elsewhere is decoded as it runs anyway.
@@ -149,7 +149,7 @@ enum class CopyOutcome : u8 { copied, copied_code, out_of_memory };
 static __device__ __noinline__ CopyOutcome make_page_writable(const View& view, u32 team, u32 lane_in_team, u32 members,
                                                               u64 page) {
   PagedMemory<kTeam> memory = memory_of(view, team, lane_in_team);
-  const u32 entry = *(volatile u32*)&memory.table[page];
+  const u32 entry = *(volatile u32*)memory.entry_place(page);
   if (!(entry & (kPageShared | kPageCode)))
     return CopyOutcome::copied;  // another lane of the team asked for the same page
   const bool code = is_predecoded(view, team, page) && (entry & kPageCode);
@@ -165,7 +165,7 @@ static __device__ __noinline__ CopyOutcome make_page_writable(const View& view, 
   }
   __syncwarp(members);
   if (lane_in_team == 0) {
-    memory.table[page] = next;
+    *memory.entry_place(page) = next;
     touch(view, team, page);
     if (code) view.own_code[team] = 1;
   }

@@ -128,8 +128,10 @@ MYR_FN u32* table_of(const View& view, u32 team, u32 place) {
   (void)place;
   return view.tables + team * view.page_count;
 }
-/// The table that the program of a team begins with.
-MYR_FN const u32* base_table_of(const View& view, u32 program) { return view.base_tables + program * view.page_count; }
+/// The entry of a page in the table that a program begins with.
+MYR_FN u32 program_entry(const View& view, u32 program, u64 page) {
+  return view.base_tables[program * view.page_count + page];
+}
 
 MYR_FN bool is_flat(const View& view) { return view.flat_permissions != nullptr; }
 
