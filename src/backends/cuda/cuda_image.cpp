@@ -22,13 +22,13 @@ std::vector<DeviceRow> device_rows() {
   std::vector<DeviceRow> rows(kRowCount);
   for (u16 row = 0; row < kRowCount; row++) {
     const u16 number = kSemantics.id[row];
-    const bool parks = flow_of(row) == Flow::call || flow_of(row) == Flow::ret;
+    const bool call_or_return = flow_of(row) == Flow::call || flow_of(row) == Flow::ret;
     if (number == 0) {
       rows[row] = {kKindOutOfLine, kRowNotImplemented};
     } else if (kSemantics.rare[row]) {
       rows[row] = {kKindOutOfLine, static_cast<u16>(kFirstRareRow + number - 1)};
     } else {
-      rows[row] = {static_cast<u16>(kFirstKind + number - 1), parks ? kRowParks : u16{0}};
+      rows[row] = {static_cast<u16>(kFirstKind + number - 1), call_or_return ? kRowCallOrReturn : u16{0}};
     }
   }
   return rows;
@@ -49,16 +49,16 @@ Operands device_word(Operands o, const std::vector<DeviceRow>& rows, u64 at, u64
 }
 
 /// Whether a word, not yet as the device has it, can be run together with the branch behind it.
-bool folds_next(const Operands& o, const Operands& next, u64 next_at, u64 window) {
+bool can_fold(const Operands& o, const Operands& next, u64 next_at, u64 window) {
   const bool plain = flow_of(o.row) == Flow::next && kSemantics.id[o.row] != 0 && !kSemantics.rare[o.row];
   const bool branch = next.row == kRow_B_only_branch_imm || next.row == kRow_B_only_condbranch;
   return plain && branch && next.offset / 4 >= -512 && next.offset / 4 < 512 && stays_inside(next, next_at, window);
 }
 
-u16 folded(const Operands& branch) {
+u16 folded_branch(const Operands& branch) {
   const u32 always = 14;
   const u32 cond = branch.row == kRow_B_only_branch_imm ? always : branch.aux;
-  return static_cast<u16>(kRowFolds | cond << 10 | (static_cast<u32>(branch.offset / 4) & 0x3FF));
+  return static_cast<u16>(kRowFoldedBranch | cond << 10 | (static_cast<u32>(branch.offset / 4) & 0x3FF));
 }
 
 bool is_code(const ImagePage& page) { return (page.permissions & kExecute) && !page.bytes.empty(); }
@@ -163,10 +163,10 @@ void CudaBackend::predecode(const Image& image, u64 first, u64 span) {
     }
     for (u64 i = 0; i < words; i++) {
       if (own[i].kind == kKindOutOfLine && own[i].row == kRowNotPredecoded) continue;
-      const bool folds = i + 1 < words && folds_next(own[i], own[i + 1], begin + (i + 1) * 4, window);
-      const Operands next = folds ? own[i + 1] : Operands{};
+      const bool folds_branch = i + 1 < words && can_fold(own[i], own[i + 1], begin + (i + 1) * 4, window);
+      const Operands next = folds_branch ? own[i + 1] : Operands{};
       own[i] = device_word(own[i], rows, begin + i * 4, window);
-      if (folds) own[i].row |= folded(next);
+      if (folds_branch) own[i].row |= folded_branch(next);
     }
   }
   if (span != 0) view_.code_begin = static_cast<u32>(begin);

@@ -70,16 +70,16 @@ MYR_FN u32 plane_of(SystemField field) {
 /// What the device dispatches on, in place of Operands::kind and row.
 struct DeviceRow {
   u16 kind;  // number of the semantics, or kKindOutOfLine
-  u16 row;   // kRowParks, or kRowFolds and a branch, or 0; with kKindOutOfLine what is to be done there
+  u16 row;   // kRowCallOrReturn, or kRowFoldedBranch and a branch, or 0; with kKindOutOfLine what is to be done there
 };
 constexpr u16 kKindOutOfLine = 0xFFFF;  // above all others, so that the range check of the dispatch finds it
 constexpr u16 kFirstKind = 0;
-constexpr u16 kRowNotImplemented = 0;  // with kKindOutOfLine
-constexpr u16 kRowNotPredecoded = 1;   // with kKindOutOfLine
-constexpr u16 kFirstRareRow = 2;       // with kKindOutOfLine: rare semantics
-constexpr u16 kRowParks = 0x8000;      // calls and returns: where lanes wait for each other
+constexpr u16 kRowNotImplemented = 0;     // with kKindOutOfLine
+constexpr u16 kRowNotPredecoded = 1;      // with kKindOutOfLine
+constexpr u16 kFirstRareRow = 2;          // with kKindOutOfLine: rare semantics
+constexpr u16 kRowCallOrReturn = 0x8000;  // calls and returns: where lanes wait for each other
 /// The next word is a B or B.cond: run with this one. Bits 13:10 are its condition, 9:0 its offset in words.
-constexpr u16 kRowFolds = 0x4000;
+constexpr u16 kRowFoldedBranch = 0x4000;
 
 /// Entries of a page table have these flags beside the permissions:
 ///   kPageShared              a page of the image, contiguous; with kPageCode it has predecoded words

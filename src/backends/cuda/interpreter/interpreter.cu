@@ -240,7 +240,7 @@ struct Result {
   u32 nzcv;
   Outcome outcome;
   Pending pending;
-  bool parks;
+  bool ends_turn;
 };
 __device__ __noinline__ Result execute_out_of_line(const View& view, u32 registers, u32* table, u32 lane, u32 at,
                                                    u32 nzcv, u64 retired, Operands o) {
@@ -252,7 +252,7 @@ __device__ __noinline__ Result execute_out_of_line(const View& view, u32 registe
   }
   const bool common = o.kind != kKindOutOfLine;
   Outcome outcome = common ? execute(cpu, o) : o.row == kRowNotImplemented ? cpu.undefined() : execute_rare(cpu, o);
-  return {cpu.next, cpu.nzcv, outcome, cpu.pending, common && (o.row & kRowParks) != 0};
+  return {cpu.next, cpu.nzcv, outcome, cpu.pending, common && (o.row & kRowCallOrReturn) != 0};
 }
 
 /// The predecoded words that a team runs: none, if it has code of its own. Where the fleet has one program they are at
@@ -297,7 +297,7 @@ MYR_FN void run_lane(Interpreter<true>& cpu, Code<kSeveral>& code) {
   do {
     const Operands o = Code<kSeveral>::operands(code.fetch(cpu.at));
     cpu.next = cpu.at + 4;
-    bool parks = (o.row & kRowParks) != 0;
+    bool ends_turn = (o.row & kRowCallOrReturn) != 0;
     if (MYR_UNLIKELY(execute(cpu, o) == Outcome::stop)) {
       if (cpu.pending != Pending::out_of_line) return;
       if (kLean) cpu.keep_place();
@@ -311,11 +311,11 @@ MYR_FN void run_lane(Interpreter<true>& cpu, Code<kSeveral>& code) {
       cpu.nzcv = result.nzcv;
       if (result.outcome == Outcome::stop) return;
       cpu.next = result.next;
-      parks = result.parks;
+      ends_turn = result.ends_turn;
     }
     cpu.left--;
     cpu.at = cpu.next;
-    if ((o.row & kRowFolds) != 0 && cpu.left != 0) {
+    if ((o.row & kRowFoldedBranch) != 0 && cpu.left != 0) {
       Operands branch;
       branch.aux = (u32)(o.row >> 10) & 15;
       branch.offset = (i32)((u32)o.row << 22) >> 20;
@@ -324,7 +324,7 @@ MYR_FN void run_lane(Interpreter<true>& cpu, Code<kSeveral>& code) {
       cpu.left--;
       cpu.at = cpu.next;
     }
-    goes_on = !parks && cpu.left != 0;
+    goes_on = !ends_turn && cpu.left != 0;
   } while (goes_on);
 }
 
@@ -357,7 +357,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
     cpu.at = inside ? (u32)offset : kOutside;
   }
   const bool was_alive = alive;
-  bool parked = true;  // at a call or return, waiting for the others
+  bool waits = true;  // at a call or return, waiting for the others
   Code<kSeveral> code{view, nullptr, 0, 0};
   code.find(team);
   // Through another thread, so that it is not known to be a constant, which would be loaded again for each instruction.
@@ -386,7 +386,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
     if (live == 0) break;
     // When all have come to a call or return: those go on that are deepest in the stack, and of those the ones at the
     // lowest pc. All of them, if they are at one place.
-    if (__all_sync(members, parked || !alive)) {
+    if (__all_sync(members, waits || !alive)) {
       u32 first_at = __shfl_sync(members, cpu.at, __ffs(live) - 1);
       bool chosen = alive && cpu.at == first_at;
       if (__ballot_sync(members, chosen) != live) {
@@ -396,17 +396,17 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
         u32 lowest = least(members, candidate ? cpu.at : kNone);
         chosen = candidate && cpu.at == lowest;
       }
-      parked = !chosen;
+      waits = !chosen;
     }
     cpu.pending = Pending::none;
-    if (alive && !parked) {
+    if (alive && !waits) {
       // A new quantum each time, so that lanes that go on together also stop together.
       const u32 quantum = code.bytes != 0 && !is_flat(view) ? kQuantum : kSlowQuantum;
       const u64 retired = cpu.retired(), remaining = end - retired;
       cpu.left = remaining < quantum ? (u32)remaining : quantum;
       cpu.retires_at_zero = retired + cpu.left;
       run_lane<kBlocks == kManyBlocks>(cpu, code);
-      parked = cpu.pending == Pending::none && cpu.left != 0;
+      waits = cpu.pending == Pending::none && cpu.left != 0;
       if (cpu.pending == Pending::stopped) {
         alive = false;
         if (retires_as_it_stops(view.stops[lane].code)) {
