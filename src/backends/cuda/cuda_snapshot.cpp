@@ -126,12 +126,12 @@ void CudaBackend::restore_pages(const SavedLanes& saved, std::span<const u32> fr
   // What each lane of the teams that change is to get.
   std::map<u32, TeamSources> targets;
   for (size_t i = 0; i < to.size(); i++) {
-    auto [at, fresh] = targets.try_emplace(to[i] / kTeam);
+    auto [at, fresh] = targets.try_emplace(team_of(to[i]));
     if (fresh) {
       at->second.team = at->first;
       std::fill_n(at->second.sources, kTeam, kNotSaved);
     }
-    at->second.sources[to[i] % kTeam] = from[i];
+    at->second.sources[place_of(to[i])] = from[i];
   }
   std::vector<u32> program_of_saved(view_.teams, kNotSaved);
   for (size_t i = 0; i < saved.teams.size(); i++) program_of_saved[saved.teams[i]] = saved.programs[i];
@@ -147,7 +147,7 @@ void CudaBackend::restore_pages(const SavedLanes& saved, std::span<const u32> fr
       complete &= source != kNotSaved;
       own &= source == team * kTeam + lane;
       if (source == kNotSaved) continue;
-      const u32 its = program_of_saved[source / kTeam];
+      const u32 its = program_of_saved[team_of(source)];
       one_program &= program == kNotSaved || program == its;
       program = its;
     }

@@ -195,8 +195,8 @@ __global__ void permissions_kernel(const __grid_constant__ View view, const u32*
   const u64 i = thread_index();
   if (i >= count * pages) return;
   const u64 lane = lanes ? lanes[i / pages] : i / pages, page = first_page + i % pages;
-  const u32 team = (u32)(lane / kTeam), in_team = (u32)(lane % kTeam);
-  const u32 entry = memory_of(view, team, in_team).table[page];
+  const u32 team = team_of(lane), in_team = place_of(lane);
+  const u32 entry = memory_of(view, team, in_team).entry(page);
   values[i] = page_value(entry_of_lane(view, team, page, entry, in_team));
 }
 
