@@ -30,7 +30,7 @@ constexpr char kExitStatusHelp[] =
 struct RunCommand {
   FleetOptions fleet;
   LinuxOptions process;
-  std::string program, lanes, maximum, memory, raw, entry, standard_input, seed, json;
+  std::string program, lanes, engine, maximum, memory, raw, entry, standard_input, seed, json;
   bool registers = false;
   bool quiet = false;
 
@@ -72,7 +72,16 @@ std::vector<uint8_t> read_standard_input() {
   return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
 }
 
+/// The engine of this name. Throws ArgumentError.
+Engine parse_engine(const std::string& text) {
+  for (Engine engine : {Engine::interpreter, Engine::stepper}) {
+    if (text == name(engine)) return engine;
+  }
+  throw ArgumentError("--engine: there is no engine '" + text + "'; use interpreter or stepper");
+}
+
 int RunCommand::execute() {
+  if (!engine.empty()) fleet.engine = parse_engine(engine);
   if (!lanes.empty()) fleet.lanes = parse_number(lanes, "--lanes");
   for (const std::string& variable : process.environment) {
     if (variable.find('=') == std::string::npos || variable[0] == '=') {
@@ -161,6 +170,8 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
   run->footer(kExitStatusHelp);
   run->prefix_command();  // the parser leaves the program's arguments alone
   run->add_option("--device", command->fleet.device, "auto, cpu, cuda or cuda:N")->type_name("DEVICE");
+  run->add_option("--engine", command->engine, "interpreter, or stepper: one instruction at a time, the reference")
+      ->type_name("ENGINE");
   run->add_option("--lanes", command->lanes, "Copies of the program; each finds its number in MYRIARM_LANE")
       ->type_name("N");
   run->add_option("--max-instructions", command->maximum, "Ends a lane after this many instructions")->type_name("N");

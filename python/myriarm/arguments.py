@@ -22,6 +22,17 @@ ENDLESS: int = _core.ENDLESS
 MOST: int = 2**64 - 1
 
 
+ENGINES = ("interpreter", "stepper")
+"""What executes the instructions, by the number in the C++ API."""
+
+
+def engine_number(engine: Any) -> int:
+    """The number of an engine in the C++ API."""
+    if engine not in ENGINES:
+        raise ArgumentError(f"engine is {engine!r}; it is one of {', '.join(ENGINES)}")
+    return ENGINES.index(engine)
+
+
 def kind(value: Any) -> str:
     """What a value is, for a message."""
     if isinstance(value, np.ndarray):

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .arguments import U8, integer, kind, lane_numbers, octets, permission_bits, words
+from .arguments import U8, engine_number, integer, kind, lane_numbers, octets, permission_bits, words
 from .arrays import LaneArray, MemoryArray
 from .enums import StopReason
 from .errors import ArgumentError, StateError
@@ -92,7 +92,7 @@ class Snapshot:
 
 
 def fleet_options(
-    lanes: int, device: Any, memory: int, pool: Any, threads: Any, memory_policy: Any
+    lanes: int, device: Any, memory: int, pool: Any, threads: Any, memory_policy: Any, engine: Any
 ) -> Dict[str, Any]:
     """FleetOptions of the C++ API."""
     if memory_policy not in MEMORY_POLICIES:
@@ -104,6 +104,7 @@ def fleet_options(
         "pool": integer(pool, "pool"),
         "threads": integer(threads, "threads", 0, 2**31 - 1),
         "memory_policy": MEMORY_POLICIES.index(memory_policy),
+        "engine": engine_number(engine),
     }
 
 
@@ -142,13 +143,13 @@ class Fleet(Runner):
     """N isolated copies ("lanes") of one program, or of several, on one device.
 
     program: a Program, bytes (machine code at address 0), or a list of (Program, lanes) in which all lanes
-    but those of the last are multiples of the device's team_lanes; multiples of 32 suit every device. device: "auto" (a GPU if there is one), "cpu", "cuda",
-    "cuda:N". memory: bytes of guest address space from the lowest page of the programs up; by default what a
+    but those of the last are multiples of the device's team_lanes; multiples of 32 suit every device.
+    device: "auto" (a GPU if there is one), "cpu", "cuda", "cuda:N". memory: bytes of guest address space from the lowest page of the programs up; by default what a
     raw program was made for, else 64 MiB. pool: bytes for pages that lanes write, over all lanes; 0: what the
     device has. threads: of the CPU; 0: all. memory_policy: "private" (lanes copy a page when they first write
     to it), "read-only" (every store of a guest is a fault), "transactional" (commit() and rollback()),
     "shared" (flat memory that guest and host both use, see `memory`), or "device-shared" (the same in the
-    device's own memory, for PyTorch or CuPy).
+    device's own memory, for PyTorch or CuPy). engine: see `engine`.
 
     A fleet is used from one thread; poll(), poll_lanes(), is_running() and cancel() may be called from any.
     Everything that runs or copies lets other Python threads go on. Arguments `lanes` are None (all), a
@@ -182,11 +183,12 @@ class Fleet(Runner):
         pool: int = 0,
         threads: int = 0,
         memory_policy: str = "private",
+        engine: str = "interpreter",
     ) -> None:
         number = integer(lanes, "lanes", 1)
         wanted = None if memory is None else integer(memory, "memory", 1)
         placements, size = placements_of(program, number, wanted)
-        options = fleet_options(number, device, size, pool, threads, memory_policy)
+        options = fleet_options(number, device, size, pool, threads, memory_policy, engine)
         self._adopt(_core.fleet([(p._core, n) for p, n in placements], options))
 
     def _adopt(self, core: _core.Fleet) -> None:
@@ -218,11 +220,6 @@ class Fleet(Runner):
     def team_lanes(self) -> int:
         """Lanes that run in step on its device: lanes i * team_lanes and up are one team."""
         return self._core.team_lanes
-
-    @property
-    def engine(self) -> str:
-        """What executes: "interpreter"."""
-        return self._core.engine
 
     @property
     def memory_begin(self) -> int:

@@ -52,9 +52,11 @@ class LinuxFleet:
         pool: int = 0,
         threads: int = 0,
         memory_policy: str = "private",
+        engine: str = "interpreter",
     ) -> None:
+        size = integer(memory, "memory", 1)
         options = fleet_options(
-            integer(lanes, "lanes", 1), device, integer(memory, "memory", 1), pool, threads, memory_policy
+            integer(lanes, "lanes", 1), device, size, pool, threads, memory_policy, engine
         )
         if isinstance(environment, Mapping):
             environment = [f"{name}={value}" for name, value in environment.items()]

@@ -81,8 +81,11 @@ class Machine(Runner):
         memory: Optional[int] = None,
         pool: int = 0,
         memory_policy: str = "private",
+        engine: str = "interpreter",
     ) -> None:
-        self._fleet = Fleet(program, device=device, memory=memory, pool=pool, memory_policy=memory_policy)
+        self._fleet = Fleet(
+            program, device=device, memory=memory, pool=pool, memory_policy=memory_policy, engine=engine
+        )
         self._core = self._fleet._core
         if self._fleet.lanes != 1:
             self._fleet.close()
@@ -96,10 +99,6 @@ class Machine(Runner):
     @property
     def device(self) -> Device:
         return self._fleet.device
-
-    @property
-    def engine(self) -> str:
-        return self._fleet.engine
 
     @property
     def memory_begin(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .arguments import U8, U32, U64, count, integer, kind, seconds, wait_seconds, words
+from .arguments import ENGINES, U8, U32, U64, count, engine_number, integer, kind, seconds, wait_seconds, words
 from .enums import Mode, Signal
 from .errors import ArgumentError, StateError
 from .progress import make_tick
@@ -94,6 +94,18 @@ class Runner:
     """Running, in every mode. Handlers run in a thread of the library while a run is in progress."""
 
     _core: _core.Fleet
+    _engine: Optional[int] = None
+
+    @property
+    def engine(self) -> str:
+        """What executes the instructions of runs that begin from now on: "interpreter" (the fast one), or
+        "stepper" (one instruction at a time, the reference for other engines, and for debugging). Registers,
+        memory, counts and stops are the same to the bit. Can be set; ArgumentError for any other."""
+        return ENGINES[self._core.engine if self._engine is None else self._engine]
+
+    @engine.setter
+    def engine(self, engine: str) -> None:
+        self._engine = engine_number(engine)
 
     def _options(
         self,
@@ -113,6 +125,7 @@ class Runner:
             raise ArgumentError(f"go_on must be True or False, not {kind(go_on)}")
         return {
             "mode": int(mode),
+            "engine": self._core.engine if self._engine is None else self._engine,
             "instructions": count(instructions, "instructions"),
             "instructions_per_batch": integer(instructions_per_batch, "instructions_per_batch", 1),
             "max_batches": count(max_batches, "max_batches"),

@@ -261,7 +261,7 @@ void bind_fleet(nb::module_& module) {
       .def_prop_ro("lanes", constant<&Fleet::lanes>)
       .def_prop_ro("device", device_of)
       .def_prop_ro("team_lanes", constant<&Fleet::team_lanes>)
-      .def_prop_ro("engine", constant<&Fleet::engine>)
+      .def_prop_ro("engine", [](FleetHandle& h) { return static_cast<int>(constant<&Fleet::engine>(h)); })
       .def_prop_ro("memory_begin", constant<&Fleet::memory_begin>)
       .def_prop_ro("memory_end", constant<&Fleet::memory_end>)
       .def_prop_ro("memory_policy", [](FleetHandle& h) { return static_cast<int>(constant<&Fleet::memory_policy>(h)); })

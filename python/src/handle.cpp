@@ -179,6 +179,7 @@ FleetHandle::Waiting::Waiting(FleetHandle& handle) : handle_(handle) {
 RunOptions FleetHandle::run_options(const nb::dict& given) {
   RunOptions options;
   options.mode = static_cast<Mode>(nb::cast<int>(given["mode"]));
+  options.engine = static_cast<Engine>(nb::cast<int>(given["engine"]));
   options.instructions = nb::cast<uint64_t>(given["instructions"]);
   options.instructions_per_batch = nb::cast<uint64_t>(given["instructions_per_batch"]);
   options.max_batches = nb::cast<uint64_t>(given["max_batches"]);

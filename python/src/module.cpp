@@ -30,6 +30,7 @@ FleetOptions options_of(const nb::dict& given) {
   options.pool = nb::cast<uint64_t>(given["pool"]);
   options.threads = nb::cast<unsigned>(given["threads"]);
   options.memory_policy = static_cast<MemoryPolicy>(nb::cast<int>(given["memory_policy"]));
+  options.engine = static_cast<Engine>(nb::cast<int>(given["engine"]));
   return options;
 }
 

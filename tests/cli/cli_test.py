@@ -165,6 +165,16 @@ class Json(CliTest):
         self.assertIn("MYRIARM_LANE=0", lane["stdout"])
         self.assertNotIn(b"err\n", done.stderr)
 
+    def test_engines_differ_in_nothing_but_their_name(self):
+        program = self.elf(guest.SHOW)
+        results = []
+        for engine in ("interpreter", "stepper"):
+            result, status = self.run_json("--engine", engine, "--registers", program, "argument")
+            self.assertEqual(result.pop("engine"), engine)
+            results.append([result["instructions"], result["lane_results"], status])
+        self.assertGreater(results[0][0], 100)
+        self.assertEqual(*results)
+
     def test_into_a_file_the_output_still_passes(self):
         path = self.folder / "result.json"
         done = self.run_guest("--quiet", "--json", path, "--lanes", 2, self.elf(guest.SHOW))
@@ -261,6 +271,7 @@ class Mistakes(CliTest):
         self.assert_refused("run", "--memory", "1000T", program, says="memory")
         self.assert_refused("run", "--device", "abacus", program, says="abacus")
         self.assert_refused("run", "--device", "cuda:99", program, says="cuda:99")
+        self.assert_refused("run", "--engine", "steam", program, says="steam")
         self.assert_refused("run", "--entry", "zz", program, says="--entry")
         self.assert_refused("run", "--env", "NAME", program, says="NAME")
         self.assert_refused("run", "--stdin", "/nonexistent", program, says="/nonexistent")

@@ -175,7 +175,7 @@ MAKING = {
     "pool": (lambda d: myriarm.Fleet(raw(), pool=-1, device=d), "-1"),
     "path": (lambda d: myriarm.Fleet("hello", device=d), "str"),
     "no program": (lambda d: myriarm.Fleet(None, device=d), "NoneType"),
-    "no programs": (lambda d: myriarm.Fleet([], device=d), "no programs"),
+    "no programs": (lambda d: myriarm.Fleet([], device=d), "needs a program"),
     "pair": (lambda d: myriarm.Fleet([(1, 2)], device=d), r"program\[0\]"),
     "lanes of a program": (
         lambda d: myriarm.Fleet([(raw(), 32), (raw(), 0)], device=d),
