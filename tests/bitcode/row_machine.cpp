@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slow path of memory that the bitcode calls: every access by bytes, each byte's permission asked before any is written.
+// The slow paths of memory that the bitcode calls: those of core/slow_access.h over one flat memory, in which no page is
+// shared and none holds predecoded code.
 #include "row_machine.h"
 
-#include <array>
+#include "core/slow_access.h"
 
 using myriarm::bitcode::RowMachine;
 
@@ -10,42 +11,37 @@ namespace {
 
 using namespace myriarm;
 
-/// Where the bytes of an access lie; false: a fault was recorded.
-bool reach(RowMachine& machine, u64 address, u32 size, Access access, std::array<u8*, 16>& bytes) {
-  const PagedMemory<1> memory = machine.memory();
-  for (u32 i = 0; i < size; i++) {
-    const u64 page = memory.page_of(address + i);
-    const u32 entry = page < memory.page_count ? memory.table[page] : 0;
-    if (FaultCode fault = permission_fault(entry, access); fault != FaultCode::none) {
-      machine.stop = {StopCode::fault, fault, 0, 0, (address + i) << 8 >> 8};
-      return false;
-    }
-    bytes[i] = memory.locate(entry, static_cast<u32>(address + i) & (kPageSize - 1));
+struct FlatMemory {
+  RowMachine& machine;
+
+  u64 page_of(u64 address) const { return machine.memory().page_of(address); }
+  u64 page_count() const { return machine.page_count; }
+  u32 entry(u64 page) const { return machine.memory().entry(page); }
+  u8* locate(u32 entry, u32 offset) const { return machine.memory().locate(entry, offset); }
+  bool refuse(FaultCode fault, u64 address) {
+    machine.stop = fault_record(fault, address);
+    return false;
   }
-  return true;
-}
+  bool make_writable(u64, u32&) { return false; }
+  void code_written(u64, u32) {}
+};
 
 }  // namespace
 
 bool myriarm_load_slow(RowMachine* machine, uint64_t address, uint32_t size, uint64_t* value) {
-  std::array<u8*, 16> bytes;
-  if (!reach(*machine, address, size, Access::read, bytes)) return false;
-  *value = 0;
-  for (u32 i = 0; i < size; i++) *value |= static_cast<u64>(*bytes[i]) << (8 * i);
-  return true;
+  FlatMemory memory{*machine};
+  const SlowLoad load = load_slowly(memory, address, size);
+  *value = load.value;
+  return load.done;
 }
 
 bool myriarm_store_slow(RowMachine* machine, uint64_t address, uint64_t value, uint32_t size) {
-  std::array<u8*, 16> bytes;
-  if (!reach(*machine, address, size == 0 ? 1 : size, Access::write, bytes)) return false;
-  for (u32 i = 0; i < size; i++) *bytes[i] = static_cast<u8>(value >> (8 * i));
-  return true;
+  FlatMemory memory{*machine};
+  return store_slowly(memory, address, value, 0, size);
 }
 
 bool myriarm_store_pair_slow(RowMachine* machine, uint64_t address, uint64_t first, uint64_t second, uint32_t size) {
-  std::array<u8*, 16> bytes;
-  if (!reach(*machine, address, 2 * size, Access::write, bytes)) return false;
-  for (u32 i = 0; i < size; i++) *bytes[i] = static_cast<u8>(first >> (8 * i));
-  for (u32 i = 0; i < size; i++) *bytes[size + i] = static_cast<u8>(second >> (8 * i));
-  return true;
+  FlatMemory memory{*machine};
+  const PairBytes bytes = bytes_of_pair(first, second, size);
+  return store_slowly(memory, address, bytes.low, bytes.high, bytes.size);
 }

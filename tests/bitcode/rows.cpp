@@ -52,6 +52,8 @@ struct RowCpu {
   MYR_FN Outcome undefined() { return stop(StopCode::undefined, 0, 0); }  // the test adds the word
 };
 
+static_assert(Cpu<RowCpu>);
+
 }  // namespace
 }  // namespace myriarm::bitcode
 
