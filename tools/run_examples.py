@@ -4,8 +4,8 @@
 
     tools/run_examples.py build/bin/myriarm [--device auto|cpu|cuda[:N]] [--lanes N] [PROGRAM ...]
 
-Each lane gets its own number in MYRIARM_LANE, from which the programs make their input. Exit status 1 if a lane of
-any program did not end with exit status 0.
+Each lane gets its own number in MYRIARM_LANE, from which the programs make their input. Exit status 1 if a
+lane of any program did not end with exit status 0.
 """
 import argparse
 import collections
@@ -24,8 +24,17 @@ LINES_SHOWN = 3  # of a program that prints one line in each lane
 def run(myriarm, program, options):
     """Runs a program and returns the JSON of the run. Progress and summary go to the terminal directly."""
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        command = [myriarm, "run", "--device", options.device, "--lanes", str(options.lanes), "--json", report.name,
-                   str(PREBUILT / program)]
+        command = [
+            myriarm,
+            "run",
+            "--device",
+            options.device,
+            "--lanes",
+            str(options.lanes),
+            "--json",
+            report.name,
+            str(PREBUILT / program),
+        ]
         status = subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
         text = pathlib.Path(report.name).read_text(encoding="utf-8")
     if not text:
@@ -62,7 +71,9 @@ def scaled(ips):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("myriarm", help="the command line to run")
-    parser.add_argument("programs", nargs="*", default=PROGRAMS, help="names in examples/prebuilt (default: all)")
+    parser.add_argument(
+        "programs", nargs="*", default=PROGRAMS, help="names in examples/prebuilt (default: all)"
+    )
     parser.add_argument("--device", default="auto")
     parser.add_argument("--lanes", type=int, default=8192)
     options = parser.parse_args()
@@ -81,9 +92,16 @@ def main():
 
     header = ("program", "lanes", "instructions", "seconds", "IPS")
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-    print(f"\ndevice {result['device']}, {result['engine']}; IPS is guest instructions per second over all lanes")
+    print(
+        f"\ndevice {result['device']}, {result['engine']}; IPS is guest instructions per second over all"
+        " lanes"
+    )
     for row in [header, *rows]:
-        print("  ".join(cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))))
+        print(
+            "  ".join(
+                cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))
+            )
+        )
     return 1 if wrong else 0
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import atexit
 import weakref
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, overload
+from typing import Any, Dict, List, Optional, Tuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -143,13 +143,14 @@ class Fleet(Runner):
     """N isolated copies ("lanes") of one program, or of several, on one device.
 
     program: a Program, bytes (machine code at address 0), or a list of (Program, lanes) in which all lanes
-    but those of the last are multiples of the device's team_lanes; multiples of 32 suit every device.
-    device: "auto" (a GPU if there is one), "cpu", "cuda", "cuda:N". memory: bytes of guest address space from the lowest page of the programs up; by default what a
-    raw program was made for, else 64 MiB. pool: bytes for pages that lanes write, over all lanes; 0: what the
-    device has. threads: of the CPU; 0: all. memory_policy: "private" (lanes copy a page when they first write
-    to it), "read-only" (every store of a guest is a fault), "transactional" (commit() and rollback()),
-    "shared" (flat memory that guest and host both use, see `memory`), or "device-shared" (the same in the
-    device's own memory, for PyTorch or CuPy). engine: see `engine`.
+    but those of the last are multiples of the device's team_lanes; multiples of 32 suit every device. device:
+    "auto" (a GPU if there is one), "cpu", "cuda", "cuda:N". memory: bytes of guest address space from the
+    lowest page of the programs up; by default what a raw program was made for, else 64 MiB. pool: bytes for
+    pages that lanes write, over all lanes; 0: what the device has. threads: of the CPU; 0: all.
+    memory_policy: "private" (lanes copy a page when they first write to it), "read-only" (every store of a
+    guest is a fault), "transactional" (commit() and rollback()), "shared" (flat memory that guest and host
+    both use, see `memory`), or "device-shared" (the same in the device's own memory, for PyTorch or CuPy).
+    engine: see `engine`.
 
     A fleet is used from one thread; poll(), poll_lanes(), is_running() and cancel() may be called from any.
     Everything that runs or copies lets other Python threads go on. Arguments `lanes` are None (all), a
@@ -440,7 +441,7 @@ class Fleet(Runner):
         why = "is not mapped" if begin <= where < end else f"is outside the window of {self._window()}"
         raise ArgumentError(f"cannot {verb} {size} bytes at {address:#x} of lane {lane}: {where:#x} {why}")
 
-    def _pages(self, address: int, size: int, lanes: Any) -> Any:
+    def _pages(self, address: int, size: int, lanes: Any) -> Tuple[Any, int, int]:
         chosen = lane_numbers(lanes, self._lanes)
         first, length = integer(address, "address"), integer(size, "size")
         if first % 4096 or length % 4096 or not length:

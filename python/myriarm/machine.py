@@ -147,7 +147,8 @@ class Machine(Runner):
     def permissions(self, address: int, size: int) -> U8:
         """What the pages allow the guest: (size // 4096,) uint8, a Permission for each; 0 is a page that is
         not mapped."""
-        return self._fleet.permissions(address, size)[0]
+        pages: U8 = self._fleet.permissions(address, size)[0]
+        return pages
 
     def protect(self, address: int, size: int, permissions: str) -> None:
         """As Fleet.protect()."""

@@ -10,7 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .arguments import ENGINES, U8, U32, U64, count, engine_number, integer, kind, seconds, wait_seconds, words
+from .arguments import (
+    ENGINES,
+    U8,
+    U32,
+    U64,
+    count,
+    engine_number,
+    integer,
+    kind,
+    seconds,
+    wait_seconds,
+    words,
+)
 from .enums import Mode, Signal
 from .errors import ArgumentError, StateError
 from .progress import make_tick

@@ -38,8 +38,15 @@ def seeds(*more):
 def program(cases, sources=None, flags=(), lanes=True, oldest_qemu=None):
     """`lanes`: also run 100 lanes, each with its lane number as seed. `oldest_qemu`: by variant, the first
     major version of QEMU that is right; older ones must differ in a case."""
-    return {"cases": cases, "sources": sources, "flags": list(flags), "lanes": lanes, "oldest_qemu": oldest_qemu or {},
-            "tool": "build_guest.sh", "variants": VARIANTS}
+    return {
+        "cases": cases,
+        "sources": sources,
+        "flags": list(flags),
+        "lanes": lanes,
+        "oldest_qemu": oldest_qemu or {},
+        "tool": "build_guest.sh",
+        "variants": VARIANTS,
+    }
 
 
 def glibc(name, *more, **variants):
@@ -65,12 +72,21 @@ PROGRAMS = {
     "exit42": program([case(expect="the answer\n")]),
     # QEMU 6 fetches from addresses that are not multiples of 4 and from pages that are not executable, and
     # allows unaligned exclusives.
-    "fault": program([case(kind) for kind in FAULTS] +
-                     [case(kind, oldest_qemu=7) for kind in ("jump-odd", "jump-data", "exclusive")] + [case("none")]),
+    "fault": program(
+        [case(kind) for kind in FAULTS]
+        + [case(kind, oldest_qemu=7) for kind in ("jump-odd", "jump-data", "exclusive")]
+        + [case("none")]
+    ),
     "heap": program(seeds()),
     "json": program(seeds(*[case(stdin=text) for text in JSONS])),
-    "kernel": program([case(), case("a", "b c", "", "--lanes", "-x", "*", "\u00e9"), case(stdin=b"abc"),
-                       case("x" * 3000, stdin=TEXT)]),
+    "kernel": program(
+        [
+            case(),
+            case("a", "b c", "", "--lanes", "-x", "*", "\u00e9"),
+            case(stdin=b"abc"),
+            case("x" * 3000, stdin=TEXT),
+        ]
+    ),
     "lz": program(seeds(case(stdin=TEXT * 20), case(stdin=b"a" * 5000), case(stdin=BINARY))),
     "matrix": program(seeds()),
     "memory": program(seeds()),
@@ -81,26 +97,47 @@ PROGRAMS = {
     "sort": program(seeds()),
     "words": program(seeds(case(stdin=TEXT))),
     # The check values of mixed.c, from a native build.
-    "mixed": program([case("0", "1", expect="0000001647233d8f\n"), case("0", "10", expect="cc0884efa9414ef2\n"),
-                      case("1", "1", expect="000000127e5c108d\n"), case("7", "1", expect="00000014dceb8467\n"),
-                      case("12345", "10", expect="24c8176d4d19db3d\n")],
-                     sources=["bench/guests/mixed_linux.c", "bench/guests/mixed.c"]),
+    "mixed": program(
+        [
+            case("0", "1", expect="0000001647233d8f\n"),
+            case("0", "10", expect="cc0884efa9414ef2\n"),
+            case("1", "1", expect="000000127e5c108d\n"),
+            case("7", "1", expect="00000014dceb8467\n"),
+            case("12345", "10", expect="24c8176d4d19db3d\n"),
+        ],
+        sources=["bench/guests/mixed_linux.c", "bench/guests/mixed.c"],
+    ),
     # The results of a native build. None of the builds contracts.
-    "nbody": dict(program([case("0", "1", expect="bfc5a4236f17f43d\n"), case("7", "1", expect="bfc5a4236f17bfd6\n")],
-                          sources=["bench/guests/nbody_linux.c", "bench/guests/nbody.c"]),
-                  variants={name: ["--fp", *flags] for name, flags in VARIANTS.items()}),
+    "nbody": dict(
+        program(
+            [case("0", "1", expect="bfc5a4236f17f43d\n"), case("7", "1", expect="bfc5a4236f17bfd6\n")],
+            sources=["bench/guests/nbody_linux.c", "bench/guests/nbody.c"],
+        ),
+        variants={name: ["--fp", *flags] for name, flags in VARIANTS.items()},
+    ),
     "example_collatz": program([case(), case("5", "100")], sources=["examples/collatz.c"]),
-    "example_fault": program([case(), case("readonly"), case("undefined"), case("some")], sources=["examples/fault.c"]),
+    "example_fault": program(
+        [case(), case("readonly"), case("undefined"), case("some")], sources=["examples/fault.c"]
+    ),
     "example_hello": program([case(expect="hello from lane 0\n")], sources=["examples/hello.c"]),
     "example_life": program([case(), case("9", "30")], sources=["examples/life.c"]),
     "example_mandelbrot": program([case(), case("17")], sources=["examples/mandelbrot.c"]),
     "example_pi": program([case(), case("3", "1000")], sources=["examples/pi.c"]),
     "example_proof_of_work": program([case(), case("3", "10")], sources=["examples/proof_of_work.c"]),
-    "example_queens": program([case("0", str(size)) for size in range(1, 10)] + [
-        case("0", "8", expect="8 queens: 92 solutions\n"), case("40")], sources=["examples/queens.c"]),
-    "example_sha256": program([case(stdin=b"abc",
-                                    expect="ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  -\n"),
-                               case(stdin=BINARY)], sources=["examples/sha256.c"]),
+    "example_queens": program(
+        [case("0", str(size)) for size in range(1, 10)]
+        + [case("0", "8", expect="8 queens: 92 solutions\n"), case("40")],
+        sources=["examples/queens.c"],
+    ),
+    "example_sha256": program(
+        [
+            case(
+                stdin=b"abc", expect="ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  -\n"
+            ),
+            case(stdin=BINARY),
+        ],
+        sources=["examples/sha256.c"],
+    ),
     "glibc_nbody": glibc("nbody", O3=[], Ofast=["-Ofast", "-mlow-precision-sqrt", "-mlow-precision-div"]),
     "glibc_fft": glibc("fft", O3=[], fast_v8_3=["-ffast-math", "-march=armv8.3-a"]),
     "glibc_matrix": glibc("matrix", O3=[], O1=["-O1"], dot_products=["-march=armv8.2-a+dotprod"]),
@@ -114,10 +151,15 @@ PROGRAMS = {
     "glibc_half": glibc("half", O3=["-march=armv8.2-a+fp16+fp16fml+dotprod"]),
     "glibc_strings": glibc("strings", O3=[], pie_v8_2=["-static-pie", "-march=armv8.2-a"]),
     # QEMU 6 ignores madvise.
-    "glibc_blocks": glibc("blocks", *[case("1", how) for how in ("read-only", "none", "unmapped")],
-                          case("1", "advice", oldest_qemu=7)),
-    "glibc_ending": glibc("ending", *[case("1", how) for how in (
-        "abort", "assert", "raise", "kill", "blocked", "quick", "sleep")]),
+    "glibc_blocks": glibc(
+        "blocks",
+        *[case("1", how) for how in ("read-only", "none", "unmapped")],
+        case("1", "advice", oldest_qemu=7),
+    ),
+    "glibc_ending": glibc(
+        "ending",
+        *[case("1", how) for how in ("abort", "assert", "raise", "kill", "blocked", "quick", "sleep")],
+    ),
 }
 
 LANES = 100

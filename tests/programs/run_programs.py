@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Builds one guest program of cases.py, runs it under QEMU user mode and under myriarm, and compares standard output and
-# exit status exactly. Then runs 100 lanes at once and compares a sample of them with QEMU.
+# Builds one guest program of cases.py, runs it under QEMU user mode and under myriarm, and compares standard
+# output and exit status exactly. Then runs 100 lanes at once and compares a sample of them with QEMU.
 #   run_programs.py --myriarm build/bin/myriarm --work DIRECTORY [--device cpu] (--raw | PROGRAM ...)
 import argparse
 import json
@@ -26,8 +26,10 @@ class Failure(Exception):
 def find_tool(name, package):
     path = shutil.which(name)
     if not path:
-        raise Failure(f"{name} is missing, and the program tests need it: install the Debian package {package}"
-                      " (`make test` does that).")
+        raise Failure(
+            f"{name} is missing, and the program tests need it: install the Debian package {package}"
+            " (`make test` does that)."
+        )
     return path
 
 
@@ -37,17 +39,25 @@ def no_core_files():
 
 def execute(command, stdin=b"", environment=None):
     try:
-        return subprocess.run(command, input=stdin, capture_output=True, timeout=HANG_SECONDS, env=environment,
-                              preexec_fn=no_core_files)
+        return subprocess.run(
+            command,
+            input=stdin,
+            capture_output=True,
+            timeout=HANG_SECONDS,
+            env=environment,
+            preexec_fn=no_core_files,
+        )
     except subprocess.TimeoutExpired:
-        raise Failure(f"{' '.join(map(str, command))} did not end within {HANG_SECONDS} s.")
+        raise Failure(f"{' '.join(map(str, command))} did not end within {HANG_SECONDS} s.") from None
 
 
 def build(name, variant, work):
     program = cases.PROGRAMS[name]
     output = work / f"{name}-{variant}"
     sources = program["sources"] or [f"tests/programs/src/{name}.c"]
-    built = execute([ROOT / "tools" / program["tool"], output] + program["variants"][variant] + program["flags"] + sources)
+    built = execute(
+        [ROOT / "tools" / program["tool"], output] + program["variants"][variant] + program["flags"] + sources
+    )
     if built.returncode != 0:
         raise Failure(f"{name} cannot be built: {built.stderr.decode()}")
     return output
@@ -63,8 +73,12 @@ class Qemu:
 
     def run(self, program, arguments, stdin, lane=0):
         """Standard output, standard error, exit status (None if killed) and signal (0 if none)."""
-        result = execute([self.path, "-E", f"MYRIARM_LANE={lane}", program] + arguments, stdin, environment={})
-        stderr = b"".join(line for line in result.stderr.splitlines(True) if not line.startswith(b"qemu: uncaught target"))
+        result = execute(
+            [self.path, "-E", f"MYRIARM_LANE={lane}", program] + arguments, stdin, environment={}
+        )
+        stderr = b"".join(
+            line for line in result.stderr.splitlines(True) if not line.startswith(b"qemu: uncaught target")
+        )
         if result.returncode < 0:
             return result.stdout, stderr, None, -result.returncode
         return result.stdout, stderr, result.returncode, 0
@@ -86,18 +100,19 @@ class Myriarm:
         try:
             return json.loads(report.read_bytes())
         except (OSError, ValueError) as error:
-            raise Failure(f"{' '.join(map(str, command))} left no JSON report: {error}.\n{result.stderr.decode()}")
+            raise Failure(
+                f"{' '.join(map(str, command))} left no JSON report: {error}.\n{result.stderr.decode()}"
+            ) from error
 
 
-def show(text):
-    text = text if isinstance(text, str) else text.decode(errors="backslashreplace")
+def show(value):
+    text = value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
     return text if len(text) < 1500 else f"{text[:1000]}\n... {len(text)} characters ...\n{text[-400:]}"
 
 
 def expect_same(what, expected, found):
     if expected != found:
-        raise Failure(f"{what}\n--- expected:\n{show(str(expected) if not isinstance(expected, (str, bytes)) else expected)}"
-                      f"\n--- found:\n{show(str(found) if not isinstance(found, (str, bytes)) else found)}")
+        raise Failure(f"{what}\n--- expected:\n{show(expected)}\n--- found:\n{show(found)}")
 
 
 def check_case(name, variant, case, elf, qemu, myriarm):
@@ -107,10 +122,14 @@ def check_case(name, variant, case, elf, qemu, myriarm):
         expect_same(where + "QEMU's output is not the known answer", case["expect"].encode(), stdout)
     found = myriarm.run(elf, case["arguments"], case["stdin"])
     if found.returncode < 0:
-        raise Failure(f"{where}myriarm itself was killed by signal {-found.returncode}.\n{show(found.stderr)}")
+        raise Failure(
+            f"{where}myriarm itself was killed by signal {-found.returncode}.\n{show(found.stderr)}"
+        )
     if qemu.version < case["oldest_qemu"]:
         if found.returncode == (128 + signal if signal else status):
-            raise Failure(f"{where}QEMU {qemu.version} is right after all: take its oldest_qemu out of cases.py.")
+            raise Failure(
+                f"{where}QEMU {qemu.version} is right after all: take its oldest_qemu out of cases.py."
+            )
         return
     expect_same(f"{where}the exit status differs; standard error is\n{show(found.stderr)}",
                 128 + signal if signal else status, found.returncode)
@@ -139,12 +158,21 @@ def check_lanes(name, variant, elf, work, qemu, myriarm, count):
     expect_same(f"{name}: lanes in the report", count, many["lanes"])
     results = many["lane_results"]
     expect_same(f"{name}: lane numbers in the report", list(range(count)), [r["lane"] for r in results])
-    expect_same(f"{name}: the sum of the lanes' instructions", many["instructions"], sum(r["instructions"] for r in results))
-    expect_same(f"{name}: instructions of lane 0, alone and in a fleet", one["lane_results"][0]["instructions"],
-                results[0]["instructions"])
+    expect_same(
+        f"{name}: the sum of the lanes' instructions",
+        many["instructions"],
+        sum(r["instructions"] for r in results),
+    )
+    expect_same(
+        f"{name}: instructions of lane 0, alone and in a fleet",
+        one["lane_results"][0]["instructions"],
+        results[0]["instructions"],
+    )
     sample = [lane for lane in cases.SAMPLED_LANES if lane < count]
     for lane in sample:
-        check_outcome(f"{name}-{variant}, lane {lane} of {count}: ", results[lane], qemu.run(elf, [], text, lane))
+        check_outcome(
+            f"{name}-{variant}, lane {lane} of {count}: ", results[lane], qemu.run(elf, [], text, lane)
+        )
     return len(sample)
 
 
@@ -155,7 +183,9 @@ def check_older_qemu(name, variant, elf, qemu, myriarm):
             check_case(name, variant, case, elf, qemu, myriarm)
     except Failure:
         return
-    raise Failure(f"{name}-{variant}: QEMU {qemu.version} is right after all: take its oldest_qemu out of cases.py.")
+    raise Failure(
+        f"{name}-{variant}: QEMU {qemu.version} is right after all: take its oldest_qemu out of cases.py."
+    )
 
 
 def check_program(name, work, qemu, myriarm, lanes):
@@ -181,8 +211,13 @@ def check_raw(work, qemu, myriarm):
 
     def fleet(program, *options):
         report.unlink(missing_ok=True)
-        return myriarm.run(prebuilt / program, [], b"", ["--raw", "0", "--registers", "--json", str(report), "--quiet",
-                                                         *options], report)["lane_results"]
+        return myriarm.run(
+            prebuilt / program,
+            [],
+            b"",
+            ["--raw", "0", "--registers", "--json", str(report), "--quiet", *options],
+            report,
+        )["lane_results"]
 
     budget = 300001
     for program, size, before in (("loop_add.bin", 2, 0), ("loop_store.bin", 3, 1)):

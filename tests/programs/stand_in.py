@@ -24,9 +24,15 @@ stdin = pathlib.Path(options.stdin).read_bytes()
 
 
 def run(lane):
-    result = subprocess.run(["qemu-aarch64", "-E", f"MYRIARM_LANE={lane}", options.program] + options.arguments,
-                            input=stdin, capture_output=True, env={})
-    stderr = b"".join(line for line in result.stderr.splitlines(True) if not line.startswith(b"qemu: uncaught target"))
+    result = subprocess.run(
+        ["qemu-aarch64", "-E", f"MYRIARM_LANE={lane}", options.program] + options.arguments,
+        input=stdin,
+        capture_output=True,
+        env={},
+    )
+    stderr = b"".join(
+        line for line in result.stderr.splitlines(True) if not line.startswith(b"qemu: uncaught target")
+    )
     return result.stdout, stderr, result.returncode
 
 
@@ -42,8 +48,18 @@ for number in range(options.lanes):
     stdout, stderr, status = run(31 if lie == "lane" and number == 32 else number)
     if lie == "stderr":
         stderr += b"noise"
-    lanes.append({"lane": number, "stop": "exited" if status >= 0 else "fault", "exit_status": status if status >= 0 else -1,
-                  "signal": max(0, -status) ^ (lie == "signal"), "instructions": 1000 + number + (lie == "count" and options.lanes > 1 and number == 0),
-                  "stdout": stdout.decode(errors="replace"), "stderr": stderr.decode(errors="replace")})
+    lanes.append(
+        {
+            "lane": number,
+            "stop": "exited" if status >= 0 else "fault",
+            "exit_status": status if status >= 0 else -1,
+            "signal": max(0, -status) ^ (lie == "signal"),
+            "instructions": 1000 + number + (lie == "count" and options.lanes > 1 and number == 0),
+            "stdout": stdout.decode(errors="replace"),
+            "stderr": stderr.decode(errors="replace"),
+        }
+    )
 total = sum(lane["instructions"] for lane in lanes) + (lie == "sum")
-pathlib.Path(options.json).write_text(json.dumps({"lanes": options.lanes, "instructions": total, "lane_results": lanes}))
+pathlib.Path(options.json).write_text(
+    json.dumps({"lanes": options.lanes, "instructions": total, "lane_results": lanes})
+)

@@ -16,8 +16,22 @@ def harness(work, lie="", path=None, myriarm=HERE / "stand_in.py"):
     environment = dict(os.environ, STAND_IN_LIE=lie)
     if path is not None:
         environment["PATH"] = path
-    return subprocess.run([sys.executable, HERE / "run_programs.py", "--myriarm", myriarm, "--work", work, "--lanes", "33",
-                           "example_hello"], capture_output=True, text=True, env=environment)
+    return subprocess.run(
+        [
+            sys.executable,
+            HERE / "run_programs.py",
+            "--myriarm",
+            myriarm,
+            "--work",
+            work,
+            "--lanes",
+            "33",
+            "example_hello",
+        ],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
 
 
 def main():
@@ -40,14 +54,21 @@ def main():
             result = harness(work, lie)
             noticed = result.returncode == 1 and sentence in result.stderr
             expect(f"the wrong {lie} is noticed", noticed, result)
-        for tool, package in (("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"), ("qemu-aarch64", "qemu-user")):
+        for tool, package in (
+            ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+            ("qemu-aarch64", "qemu-user"),
+        ):
             tools = work / f"without-{tool}"
             tools.mkdir()
             for other in ("aarch64-linux-gnu-gcc", "qemu-aarch64"):
                 if other != tool:
                     (tools / other).symlink_to(shutil.which(other))
             result = harness(work, path=str(tools))
-            expect(f"a missing {tool} is named", result.returncode == 1 and f"package {package}" in result.stderr, result)
+            expect(
+                f"a missing {tool} is named",
+                result.returncode == 1 and f"package {package}" in result.stderr,
+                result,
+            )
         result = harness(work, myriarm=work / "nothing")
         expect("a missing myriarm is named", result.returncode == 1 and "make build" in result.stderr, result)
     print("the harness notices every wrong report" if not wrong else f"{wrong} checks of the harness failed")

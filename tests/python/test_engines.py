@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine of a fleet and of its runs: which one runs is the caller's choice and changes no result."""
 
+import myriarm
 import numpy as np
 import pytest
-
-import myriarm
 from a64 import code
 
 SUM = code(0xD2800001, 0x8B000021, 0xF1000400, 0x54FFFFC1, 0xD4400000)  # x1 = 1 + ... + x0

@@ -281,7 +281,9 @@ def test_pages_and_their_permissions(make_fleet):
     assert (pages.dtype, pages.tolist()) == (np.uint8, [[8, 8], [every, every], [8, 0]])
     assert fleet.permissions(0x3000, 4096, [2, 1]).tolist() == [[8], [every]]
     assert fleet.permissions(0x3000, 4096, []).shape == (0, 1)
-    assert fleet.read(0x3000, 4, 2).tobytes() == bytes(4), "mapped without permissions, and the host may read it"
+    assert fleet.read(0x3000, 4, 2).tobytes() == bytes(4), (
+        "mapped without permissions, and the host may read it"
+    )
 
 
 def test_holes_in_memory(make_fleet):

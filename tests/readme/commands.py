@@ -41,10 +41,13 @@ def main(arguments):
                     if text in line:
                         expected = status
                         unused.discard(text)
-                ran = subprocess.run(["sh", "-c", line], cwd=folder, capture_output=True, text=True, check=False)
+                ran = subprocess.run(
+                    ["sh", "-c", line], cwd=folder, capture_output=True, text=True, check=False
+                )
                 count += 1
                 if ran.returncode != expected:
-                    print(f"{page}:{number}: {line}\n  ended with {ran.returncode}, not {expected}\n{ran.stderr}")
+                    print(f"{page}:{number}: {line}")
+                    print(f"  ended with {ran.returncode}, not {expected}\n{ran.stderr}")
                     failed += 1
     for text in unused:
         print(f'commands.py: no line holds "{text}"; take it out of STATUS')
