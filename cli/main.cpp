@@ -13,7 +13,8 @@ namespace {
 
 using myriarm::cli::kUsageStatus;
 
-int run_command_line(std::vector<std::string> arguments, std::vector<std::string> after_separator, bool separated) {
+int run_command_line(std::vector<std::string> arguments, const std::vector<std::string>& after_separator,
+                     bool separated) {
   CLI::App app{"Runs ARM64 programs in many isolated copies, on a GPU or on the CPU.", "myriarm"};
   app.set_version_flag("--version", "myriarm " MYRIARM_VERSION);
   app.require_subcommand(1);

@@ -186,6 +186,7 @@ void print_outputs(const Run& run) {
         lane);
   }
   std::vector<const std::pair<const Key, std::vector<uint32_t>>*> groups;
+  groups.reserve(same.size());
   for (const auto& group : same) groups.push_back(&group);
   std::sort(groups.begin(), groups.end(), [](auto a, auto b) { return a->second.front() < b->second.front(); });
   for (size_t i = 0; i < groups.size() && i < kMostGroups; i++) {

@@ -204,8 +204,7 @@ int run(const Options& options) {
       different++;
       if (batch.options.length == 1) differing_rows[kRowInfos[first_row].name]++;
       if (options.keep_going || different > options.failures) continue;
-      tell(qemu, batch, lane, options.device,
-           reproduce(options, "qemu_test", " --qemu " + options.qemu, n, lane));
+      tell(qemu, batch, lane, options.device, reproduce(options, "qemu_test", " --qemu " + options.qemu, n, lane));
       qemu.run(batch, lanes);
     }
     if (options.batch || (different > options.failures && !options.keep_going)) break;

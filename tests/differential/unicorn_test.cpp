@@ -102,8 +102,7 @@ int run(const Options& options) {
       different++;
       if (batch.options.length == 1) differing_rows[kRowInfos[first_row].name]++;
       if (options.keep_going || different > options.failures) continue;
-      tell(unicorn, batch, lane, options.device,
-           reproduce(options, "unicorn_test", "", n, lane));
+      tell(unicorn, batch, lane, options.device, reproduce(options, "unicorn_test", "", n, lane));
     }
     if (options.batch || (different > options.failures && !options.keep_going)) break;
   }

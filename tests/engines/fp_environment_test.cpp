@@ -42,9 +42,16 @@ std::vector<uint64_t> run_arithmetic(uint32_t lanes) {
 }
 
 // As IEEE 754 says, to nearest.
-const std::vector<uint64_t> kExpected = {0x4010000000000000, 0x3FD5555555555555, 0x3FFBB67AE8584CAA, 0x3FBC71C71C71C71C,
-                                         0x3FF1C71C71C71C72, 0x3EAAAAAB,         0x3EAAAAAB,         0x43E0000000000000,
-                                         2,                  kIXC};
+const std::vector<uint64_t> kExpected = {0x4010000000000000,
+                                         0x3FD5555555555555,
+                                         0x3FFBB67AE8584CAA,
+                                         0x3FBC71C71C71C71C,
+                                         0x3FF1C71C71C71C72,
+                                         0x3EAAAAAB,
+                                         0x3EAAAAAB,
+                                         0x43E0000000000000,
+                                         2,
+                                         kIXC};
 
 TEST(FpEnvironment, TheRoundingModeOfTheCallerIsNotTheGuests) {
   for (uint32_t lanes : {1u, 40u}) {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <mutex>
 
-#include "backends/run_batches.h"
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/engine.h"
 #include "backends/cpu/fp_environment.h"
+#include "backends/run_batches.h"
 #include "core/system/registers.h"
 
 namespace myriarm::cpu {

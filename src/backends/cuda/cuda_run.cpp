@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstring>
 
-#include "backends/run_batches.h"
 #include "backends/cuda/cuda_backend.h"
+#include "backends/run_batches.h"
 #include "myriarm/error.h"
 
 namespace myriarm::cuda {
