@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 # The commands of README.md. Each installs missing packages (tools/setup.sh) and calls CMake; `make help` lists them. Variables:
-# PRESET (a preset of CMakePresets.json), CMAKE_FLAGS and JOBS; for tests TESTS (a regular expression of test names); for run
-# RUN_FLAGS (tools/run_examples.py --help).
+# PRESET (a preset of CMakePresets.json), CMAKE_FLAGS and JOBS; for tests TESTS and LEAVE_OUT (regular expressions of test
+# names); for run RUN_FLAGS (tools/run_examples.py --help); for ci STEPS (.ci/run).
 PRESET ?= release
 CMAKE_FLAGS ?=
 JOBS ?= $(shell nproc)
 TESTS ?= .
+LEAVE_OUT ?=
+STEPS ?=
 RUN_FLAGS ?=
 BUILD := $(if $(filter release,$(PRESET)),build,build-$(PRESET))
-CTEST := ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --no-tests=error -R '$(TESTS)'
+CTEST := ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --no-tests=error -R '$(TESTS)' \
+  $(if $(LEAVE_OUT),-E '$(LEAVE_OUT)')
 COMPILE := cmake --build $(BUILD) -j $(JOBS)
 RUN := $(BUILD)/bin/myriarm
 
-.PHONY: build run test test-gpu bench wheel format tidy clean help
+.PHONY: build run test test-gpu bench wheel format tidy ci clean help
 
 build: ## build the library and the command line, build/bin/myriarm
 	@tools/setup.sh build
@@ -55,10 +58,13 @@ format: ## format the sources in place (tables are left alone)
 	@tools/setup.sh format
 	@git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs -r clang-format -i
 
-tidy: ## run clang-tidy over the host sources
+tidy: ## run clang-tidy over the host sources; a finding is an error
 	@tools/setup.sh tidy
 	@tools/configure.sh $(PRESET) $(BUILD) $(CMAKE_FLAGS)
-	@git ls-files 'src/*.cpp' 'cli/*.cpp' | xargs -r -n 1 -P $(JOBS) clang-tidy --quiet -p $(BUILD)
+	@git ls-files 'src/*.cpp' 'cli/*.cpp' | xargs -r -n 1 -P $(JOBS) clang-tidy --quiet --warnings-as-errors='*' -p $(BUILD)
+
+ci: ## what continuous integration runs: every configuration, and the checks of style
+	@.ci/run $(STEPS)
 
 clean: ## remove everything that was built
 	@rm -rf build build-* dist
