@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/interpreter/kinds.h"
 #include "isa/control_flow.h"
 #include "isa/decoder.h"
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/interpreter/kinds.h"
 #include "backends/cpu/interpreter/lane_code.h"
 #include "core/semantics.h"
 #include "isa/decoder.h"
