@@ -34,9 +34,9 @@ constexpr u64 kMonitorOpen = ~(u64)0;
 
 namespace detail {
 template <class A, class B>
-constexpr bool kSame = false;
+inline constexpr bool kSame = false;
 template <class A>
-constexpr bool kSame<A, A> = true;
+inline constexpr bool kSame<A, A> = true;
 template <class A, class B>
 concept Is = kSame<A, B>;
 }  // namespace detail
