@@ -3,7 +3,6 @@
 // src/isa/table_checks.cpp.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <bit>
 #include <map>
 #include <set>
@@ -11,7 +10,6 @@
 #include "isa/decoder.h"
 #include "isa/disassembly/tokens.h"
 #include "isa/row_info.h"
-#include "isa/semantics_ids.h"
 #include "myriarm/isa.h"
 
 namespace myriarm {
@@ -81,17 +79,6 @@ TEST(Table, GroupsCountEveryRowOnce) {
 }
 
 /// Some word of every row that is not UNDEFINED decodes to it: no row is hidden by others or refused by its form.
-TEST(Table, WhatIsCommonAndWhatIsRareAreRows) {
-  // A function that got another name would silently change its half.
-  const auto is_of_a_row = [](const char* semantics, bool base) {
-    return std::any_of(std::begin(kRowInfos), std::end(kRowInfos), [&](const RowInfo& info) {
-      return info.semantics.starts_with(semantics) && (info.feature == "BASE") == base;
-    });
-  };
-  for (const char* semantics : detail::kCommon) EXPECT_TRUE(is_of_a_row(semantics, false)) << semantics;
-  for (const char* semantics : detail::kRare) EXPECT_TRUE(is_of_a_row(semantics, true)) << semantics;
-}
-
 TEST(Table, EveryRowIsReached) {
   for (u32 row = 1; row < kRowCount; row++) {
     const RowInfo& info = kRowInfos[row];

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/row_numbers.h"
 #include "isa/control_flow.h"
-#include "isa/semantics_ids.h"
 #include "myriarm/error.h"
 
 namespace myriarm::cuda {
@@ -25,7 +25,7 @@ std::vector<DeviceRow> device_rows() {
     const bool call_or_return = flow_of(row) == Flow::call || flow_of(row) == Flow::ret;
     if (number == 0) {
       rows[row] = {kKindOutOfLine, kRowNotImplemented};
-    } else if (kSemantics.rare[row]) {
+    } else if (kRareRows.has[row]) {
       rows[row] = {kKindOutOfLine, static_cast<u16>(kFirstRareRow + number - 1)};
     } else {
       rows[row] = {static_cast<u16>(kFirstKind + number - 1), call_or_return ? kRowCallOrReturn : u16{0}};
@@ -50,7 +50,7 @@ Operands device_word(Operands o, const std::vector<DeviceRow>& rows, u64 at, u64
 
 /// Whether a word, not yet as the device has it, can be run together with the branch behind it.
 bool can_fold(const Operands& o, const Operands& next, u64 next_at, u64 window) {
-  const bool plain = flow_of(o.row) == Flow::next && kSemantics.id[o.row] != 0 && !kSemantics.rare[o.row];
+  const bool plain = flow_of(o.row) == Flow::next && kSemantics.id[o.row] != 0 && !kRareRows.has[o.row];
   const bool branch = next.row == kRow_B_only_branch_imm || next.row == kRow_B_only_condbranch;
   return plain && branch && next.offset / 4 >= -512 && next.offset / 4 < 512 && stays_inside(next, next_at, window);
 }

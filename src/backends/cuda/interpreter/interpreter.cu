@@ -3,10 +3,10 @@
 // General registers live in shared memory. Lanes part as the hardware lets them, and are brought together at calls
 // and returns: docs/design/meeting-at-calls.md.
 #include "backends/cuda/kernels.h"
+#include "backends/cuda/row_numbers.h"
 #include "backends/cuda/team_run.cuh"
 #include "core/semantics.h"
 #include "isa/control_flow.h"
-#include "isa/semantics_ids.h"
 
 namespace myriarm::cuda {
 namespace {
@@ -175,7 +175,7 @@ static_assert(Cpu<Interpreter<true>> && Cpu<Interpreter<false>>);
 
 template <bool kRare>
 constexpr bool serves(u32 row) {
-  return kSemantics.id[row] != 0 && kSemantics.first[row] == row && kSemantics.rare[row] == kRare;
+  return serves_its_semantics(row) && kRareRows.has[row] == kRare;
 }
 
 MYR_FN bool not_predecoded(const Operands& o) { return o.kind == kKindOutOfLine && o.row == kRowNotPredecoded; }

@@ -80,7 +80,7 @@ static_assert(Cpu<Stepper>);
 MYR_TABLE u16 kFirstRow[kRowCount] = {
     0,
 #define GROUP(name, title)
-#define A64(name, syntax, bits, form, semantics, feature) kSemantics.first[kRow_##name],
+#define A64(name, syntax, bits, form, semantics, feature) kFirstWithSemantics.row[kRow_##name],
 #define UNDEFINED(name, bits, reason) 0,
 #include "isa/a64.inc"
 #undef A64
@@ -96,9 +96,10 @@ MYR_TABLE u16 kFirstRow[kRowCount] = {
 
 __device__ __noinline__ Outcome run_row(Stepper& cpu, const Operands& o) {
   switch (kFirstRow[o.row]) {
-#define A64(name, syntax, bits, form, semantics, feature)                                                           \
-  case kSemantics.first[kRow_##name] == kRow_##name ? (u32)kRow_##name:                                             \
-    0x10000u + kRow_##name : if constexpr (kSemantics.first[kRow_##name] == kRow_##name) return run_##name(cpu, o); \
+#define A64(name, syntax, bits, form, semantics, feature)                                               \
+  case kFirstWithSemantics.row[kRow_##name] == kRow_##name ? (u32)kRow_##name:                          \
+    0x10000u + kRow_##name                                                                              \
+        : if constexpr (kFirstWithSemantics.row[kRow_##name] == kRow_##name) return run_##name(cpu, o); \
     else __builtin_unreachable();
 #include "isa/a64.inc"
 #undef A64
