@@ -32,7 +32,7 @@ MYR_FN bool decode_operands(Form form, u32 word, Operands& o) {
   switch (form) {
 #define FORM(name, picture) \
   case Form::name:          \
-    return decode_##name(word, o);
+    return decode_##name(Word<Form::name>{word}, o);
 #include "isa/forms.inc"
 #undef FORM
     default: return false;

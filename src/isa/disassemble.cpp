@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The disassembler: decodes a word, then prints the row's syntax. Each syntax string is read once, into a list of
-// pieces; the functions that print tokens are in disassembly/, and tokens.h describes the syntax.
+// pieces; the functions that print tokens are in disassembly/, where syntax.h describes the syntax.
 #include <array>
 #include <cstdio>
-#include <optional>
+#include <vector>
 
 #include "isa/decoder.h"
 #include "isa/disassembly/tokens.h"
@@ -13,67 +13,23 @@ namespace myriarm {
 namespace disassembly {
 namespace {
 
-struct RegisterToken {
-  char kind;  // X W B H S D Q V
-  u8 low;     // where the number is
-  u8 add;     // 1 for the second of an implied pair
-  bool or_sp;
+/// A piece of a row's syntax, with what prints it.
+struct Printer {
+  Piece piece;
+  const Token* token = nullptr;  // null: a register
+  RegisterName reg = {};
 };
 
-struct Piece {
-  enum Kind : u8 { literal, token, register_number, open, close, two } kind;
-  std::string_view text;
-  TokenFunction print = nullptr;
-  RegisterToken reg = {};
-};
-
-std::optional<RegisterToken> parse_register(std::string_view name) {
-  RegisterToken reg = {};
-  if (name.empty() || std::string_view("XWBHSDQV").find(name[0]) == std::string_view::npos) return {};
-  reg.kind = name[0];
-  name.remove_prefix(1);
-  for (std::string_view suffix : {"|SP", "|WSP"}) {
-    if (name.ends_with(suffix)) {
-      reg.or_sp = true;
-      name.remove_suffix(suffix.size());
-    }
-  }
-  if (name.size() == 5 && name.starts_with('(') && name.ends_with("+1)")) {
-    reg.add = 1;
-    name = name.substr(1, 1);
-  }
-  struct Place {
-    std::string_view name;
-    u8 low;
-  };
-  constexpr Place kPlaces[] = {{"d", 0}, {"t", 0}, {"t1", 0}, {"n", 5}, {"m", 16}, {"s", 16}, {"a", 10}, {"t2", 10}};
-  for (const Place& place : kPlaces) {
-    if (place.name == name) {
-      reg.low = place.low;
-      return reg;
-    }
-  }
-  return {};
-}
-
-void print_register(const RegisterToken& reg, u32 word, std::string& out) {
-  u32 number = (((word >> reg.low) & 31) + reg.add) & 31;
+void print_register(const RegisterName& reg, const TokenContext& c, std::string& out) {
+  // Of a pair that is even, the letter is the upper four bits.
+  const u32 unit = 1u << (5 - find_field(kPictures[static_cast<u32>(c.row.form)], reg.letter).width);
+  const u32 number = (c.letter(reg.letter) * unit + reg.add) & 31;
   if (reg.kind == 'X' || reg.kind == 'W') {
     append_general_register(out, reg.kind == 'X' ? 64 : 32, number, reg.or_sp);
   } else {
     out += static_cast<char>(reg.kind - 'A' + 'a');
     append_decimal(out, number);
   }
-}
-
-TokenFunction find_token(std::span<const Token> tokens, std::string_view name, Form form) {
-  TokenFunction found = nullptr;
-  for (const Token& token : tokens) {
-    if (token.print == nullptr || token.name != name) continue;
-    if (token.form == form) return token.print;
-    if (token.form == Form::none && found == nullptr) found = token.print;
-  }
-  return found;
 }
 
 std::span<const Token> family_tokens(RowFamily family) {
@@ -89,62 +45,29 @@ std::span<const Token> family_tokens(RowFamily family) {
   return {};
 }
 
-Piece token_piece(std::string_view name, const RowInfo& row) {
-  Piece piece = {Piece::token, name};
-  piece.print = find_token(family_tokens(row.family), name, row.form);
-  if (piece.print == nullptr) piece.print = find_token(generic_tokens(), name, row.form);
-  if (piece.print != nullptr) return piece;
-  if (auto reg = parse_register(name)) return {Piece::register_number, name, nullptr, *reg};
-  return piece;
-}
-
-std::vector<Piece> parse_syntax(const RowInfo& row) {
-  std::vector<Piece> pieces;
+std::vector<Printer> parse_syntax(const RowInfo& row) {
+  std::vector<Printer> printers;
   std::string_view rest = row.syntax;
-  auto take = [&rest](size_t size) {
-    std::string_view taken = rest.substr(0, size);
-    rest.remove_prefix(taken.size());
-    return taken;
-  };
   while (!rest.empty()) {
-    if (rest.starts_with("{2}")) {
-      pieces.push_back({Piece::two, take(3)});
-    } else if (rest.starts_with("{ ")) {
-      pieces.push_back({Piece::literal, "{"});
-      take(2);
-    } else if (rest.starts_with(" }")) {
-      pieces.push_back({Piece::literal, "}"});
-      take(2);
-    } else if (rest[0] == '{') {
-      pieces.push_back({Piece::open, take(1)});
-    } else if (rest[0] == '}') {
-      pieces.push_back({Piece::close, take(1)});
-    } else if (rest[0] == '<' && rest.find('>') != std::string_view::npos) {
-      std::string_view token = take(rest.find('>') + 1);
-      pieces.push_back(token_piece(token.substr(1, token.size() - 2), row));
-    } else {
-      size_t end = 1;
-      while (end < rest.size() && rest[end] != '{' && rest[end] != '}' && rest[end] != '<' &&
-             !rest.substr(end).starts_with(" }")) {
-        end++;
-      }
-      pieces.push_back({Piece::literal, take(end)});
-    }
+    Printer& printer = printers.emplace_back(Printer{take_piece(rest)});
+    if (printer.piece.kind != Piece::token) continue;
+    printer.token = find_token_of_row(family_tokens(row.family), printer.piece.text, row.form);
+    if (printer.token == nullptr) printer.reg = parse_register(printer.piece.text);
   }
-  return pieces;
+  return printers;
 }
 
 /// Every row's syntax, parsed; made at first use and never freed.
-const std::array<std::vector<Piece>, kRowCount>& programs() {
+const std::array<std::vector<Printer>, kRowCount>& programs() {
   static const auto* made = [] {
-    auto* all = new std::array<std::vector<Piece>, kRowCount>;
+    auto* all = new std::array<std::vector<Printer>, kRowCount>;
     for (u32 row = 1; row < kRowCount; row++) (*all)[row] = parse_syntax(kRowInfos[row]);
     return all;
   }();
   return *made;
 }
 
-std::string print(const std::vector<Piece>& pieces, TokenContext context) {
+std::string print(const std::vector<Printer>& printers, TokenContext context) {
   // An optional group is printed as it comes and taken back at its end if nothing in it was worth saying.
   struct Group {
     size_t start;
@@ -154,22 +77,19 @@ std::string print(const std::vector<Piece>& pieces, TokenContext context) {
   Group groups[kDeepest] = {{0, true}};
   u32 depth = 0;
   std::string out;
-  for (const Piece& piece : pieces) {
+  for (const Printer& printer : printers) {
+    const Piece& piece = printer.piece;
     switch (piece.kind) {
       case Piece::literal: out += piece.text; break;
       case Piece::two:
-        if (context.word >> 30 & 1) out += '2';
-        break;
-      case Piece::register_number:
-        print_register(piece.reg, context.word, out);
-        groups[depth].given = true;
+        if (context.letter('q') != 0) out += '2';
         break;
       case Piece::token:
         context.token = piece.text;
-        if (piece.print == nullptr) {
-          out.append("<").append(piece.text).append(">");
+        if (printer.token == nullptr) {
+          print_register(printer.reg, context, out);
           groups[depth].given = true;
-        } else if (piece.print(context, out) == Printed::given) {
+        } else if (printer.token->print(context, out) == Printed::given) {
           groups[depth].given = true;
         }
         break;
@@ -189,18 +109,6 @@ std::string print(const std::vector<Piece>& pieces, TokenContext context) {
 }
 
 }  // namespace
-
-std::vector<std::string> unknown_tokens() {
-  std::vector<std::string> unknown;
-  for (u32 row = 1; row < kRowCount; row++) {
-    for (const Piece& piece : programs()[row]) {
-      if (piece.kind == Piece::token && piece.print == nullptr) {
-        unknown.push_back(std::string(kRowInfos[row].name) + ": " + std::string(piece.text));
-      }
-    }
-  }
-  return unknown;
-}
 
 }  // namespace disassembly
 

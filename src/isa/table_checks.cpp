@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler reads the instruction table: a bit string of the wrong length, a field that is not where its form
-// looks for it, a form that no row uses, two rows that claim the same word, all stop the build. The error message
-// names the rows. This file makes no code.
+// The compiler reads the instruction table: a bit string of the wrong length, a field that is not where the
+// picture of its form has it, a form that no row uses, two rows that claim the same word, all stop the build. The error
+// message names the rows. This file makes no code.
 #include <string_view>
 
+#include "isa/forms/fields.h"
 #include "isa/row_info.h"
 
 namespace myriarm {
@@ -33,13 +34,6 @@ constexpr Patterns make_patterns() {
   return patterns;
 }
 constexpr Patterns kPattern = make_patterns();
-
-constexpr std::string_view kPictures[] = {
-    "",
-#define FORM(name, picture) picture,
-#include "isa/forms.inc"
-#undef FORM
-};
 
 constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 constexpr bool is_digit(char c) { return c == '0' || c == '1'; }

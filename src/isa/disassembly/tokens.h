@@ -1,29 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the disassembler turns the tokens of a row's syntax into text. For who adds instructions:
-//
-// The syntax string of a row is printed as it stands, except for
-//   <token>      the text that the token's function appends; the token's name is what is between < and >
-//   {...}        an optional group: left out if every token in it returns Printed::as_default; groups nest
-//   {2}          "2" if bit 30 (Q) of the word is set
-//   { ... }      with a space after "{": a register list; printed as {...} without the two spaces
-// A token outside optional groups is always printed, whatever its function returns.
-//
-// A token is looked up by name: first among the row's family's tokens that name its form, then among the family's
-// others, then the same among the generic ones (tokens_generic.cpp); what is in none of them and looks like a
-// register is one: <Xd>, <Wt>, <Xn|SP>, <Wn|WSP>, <Dd>, <Qt2>, <Vm> ... where
-//   d, t, t1 are bits 4:0, n 9:5, m and s 20:16, a and t2 14:10; X and W print xzr and wzr for 31, or sp and wsp
-//   with |SP and |WSP; V prints v0; B H S D Q print b0 ... .
-//   <X(t+1)>, <W(s+1)>: the register after it (of the pairs of CASP).
-// A family's file is an array of Token; floating_point, simd and crypto rows share tokens_simd.cpp.
-// A token that nobody knows is printed as <token>, and fails a unit test (see unknown_tokens()).
+// How the disassembler turns the tokens of a row's syntax into text; syntax.h says what a syntax is. A family's file has
+// the functions that print its tokens, and an array of Token that names them; floating_point, simd and crypto rows share
+// tokens_simd.cpp. A function asks for fields of the word by its parameters, and each of the file's rows is checked to have
+// them: `Letter<'h', 2> kind` is the letter h of the picture of the row's form, which must have two bits.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "core/operands.h"
+#include "isa/disassembly/syntax.h"
 #include "isa/row_info.h"
 
 namespace myriarm::disassembly {
@@ -32,7 +18,7 @@ enum class Printed : bool { as_default, given };
 /// What a token function returns: "this may be left out" where it stands in an optional group.
 constexpr Printed given_if(bool given) { return given ? Printed::given : Printed::as_default; }
 
-/// What a token function knows.
+/// What every token function knows.
 struct TokenContext {
   u32 word;
   u64 pc;
@@ -40,27 +26,102 @@ struct TokenContext {
   const RowInfo& row;
   std::string_view token;  // the name it was found by
 
-  /// Bits [low + width - 1 : low] of the word.
   u32 bits(u32 low, u32 width) const { return (word >> low) & ((1u << width) - 1); }
-  /// The field of a letter of the row's bit string, its parts joined, highest first; 0 if there is none.
+  /// The field of a letter that the picture of the row's form has in one piece.
   u32 letter(char name) const {
-    u32 value = 0;
-    for (u32 i = 0; i < 32; i++) {
-      if (row.bits[i] == name) value = value << 1 | ((word >> (31 - i)) & 1);
-    }
-    return value;
+    const FieldPlace place = find_field(kPictures[static_cast<u32>(row.form)], name);
+    return bits(place.low, place.width);
   }
 };
 
-using TokenFunction = Printed (*)(const TokenContext& c, std::string& out);
+/// Parameters of token functions: the field of a letter, of `kWidth` bits or, with 0, of any number.
+template <char kLetter, u32 kWidth = 0>
+struct Letter {
+  u32 value;
+  operator u32() const { return value; }
+  static Letter of(const TokenContext& c) { return {c.letter(kLetter)}; }
+  static constexpr bool is_in(const char* picture) {
+    const FieldPlace place = find_field(picture, kLetter);
+    return place.pieces == 1 && (kWidth == 0 || place.width == kWidth);
+  }
+};
+/// A field of the digits of the row.
+template <FixedField kField>
+struct Fixed {
+  u32 value;
+  operator u32() const { return value; }
+  static Fixed of(const TokenContext& c) { return {c.bits(kField.low, kField.width)}; }
+  static constexpr bool is_in(const char* picture) { return is_fixed(picture, kField); }
+};
 
 struct Token {
   std::string_view name;
-  TokenFunction print;
-  Form form = Form::none;  // only in rows of this form; none: in all
+  Printed (*print)(const TokenContext& c, std::string& out);
+  bool (*fits)(const char* picture);  // whether a form has the fields that the function asks for
+  Form form;                          // only in rows of this form; none: in all
 };
 
-std::span<const Token> generic_tokens();
+template <auto kFunction, class Function>
+struct TokenFunction;
+template <auto kFunction, class... Fields>
+struct TokenFunction<kFunction, Printed (*)(const TokenContext&, std::string&, Fields...)> {
+  static Printed print(const TokenContext& c, std::string& out) { return kFunction(c, out, Fields::of(c)...); }
+  static constexpr bool fits([[maybe_unused]] const char* picture) { return (Fields::is_in(picture) && ...); }
+};
+/// An entry of a family's array: the function that prints <name>, in rows of one form or of all.
+template <auto kFunction>
+constexpr Token token(std::string_view name, Form form = Form::none) {
+  using Function = TokenFunction<kFunction, decltype(kFunction)>;
+  return {name, Function::print, Function::fits, form};
+}
+
+// Tokens that mean the same in every family; tokens_generic.cpp.
+Printed hex_imm(const TokenContext& c, std::string& out);
+Printed decimal_imm(const TokenContext& c, std::string& out);
+Printed label(const TokenContext& c, std::string& out);
+Printed condition(const TokenContext& c, std::string& out, Letter<'c', 4> cond);
+inline constexpr Token kGenericTokens[] = {
+    token<hex_imm>("imm"), token<decimal_imm>("pimm"), token<decimal_imm>("simm"),
+    token<label>("label"), token<condition>("cond"),
+};
+
+constexpr const Token* find_token(std::span<const Token> tokens, std::string_view name, Form form) {
+  const Token* found = nullptr;
+  const Token* all = tokens.data();  // the compiler counts the steps of an iterator
+  for (size_t i = 0; i < tokens.size(); i++) {
+    if (all[i].name[0] != name[0] || all[i].name != name) continue;
+    if (all[i].form == form) return &all[i];
+    if (all[i].form == Form::none && found == nullptr) found = &all[i];
+  }
+  return found;
+}
+/// The token of that name in rows of that form; null if it is a register, or nothing.
+constexpr const Token* find_token_of_row(std::span<const Token> family, std::string_view name, Form form) {
+  const Token* found = find_token(family, name, form);
+  return found != nullptr ? found : find_token(kGenericTokens, name, form);
+}
+
+/// Whether all pieces of a syntax can be printed, and ask for no field that the form does not have.
+constexpr bool is_printable(std::span<const Token> family, std::string_view syntax, Form form) {
+  const char* picture = kPictures[static_cast<u32>(form)];
+  while (!syntax.empty()) {
+    const Piece piece = take_piece(syntax);
+    if (piece.kind == Piece::two && !Letter<'q', 1>::is_in(picture)) return false;
+    if (piece.kind != Piece::token) continue;
+    if (const Token* token = find_token_of_row(family, piece.text, form)) {
+      if (!token->fits(picture)) return false;
+    } else {
+      const RegisterName reg = parse_register(piece.text);
+      if (reg.kind == 0 || find_field(picture, reg.letter).pieces != 1) return false;
+    }
+  }
+  return true;
+}
+/// For the file of a family, around the rows that it prints: MYR_CHECK_SYNTAX(name, syntax, form).
+#define MYR_CHECK_SYNTAX(name, syntax, form)               \
+  static_assert(is_printable(kTokens, syntax, Form::form), \
+                #name ": nobody prints a token of its syntax, or form " #form " lacks a field that it needs");
+
 std::span<const Token> data_processing_tokens();
 std::span<const Token> branch_system_tokens();
 std::span<const Token> load_store_tokens();
@@ -68,20 +129,16 @@ std::span<const Token> simd_tokens();
 
 /// 12, -3
 void append_decimal(std::string& out, i64 value);
-/// 0xff; append_signed_hex: -0x10
+/// 0xff
 void append_hex(std::string& out, u64 value);
-void append_signed_hex(std::string& out, i64 value);
 /// x3, wzr, sp: width 32 or 64; 31 is SP or the zero register.
 void append_general_register(std::string& out, u32 width, u32 number, bool or_sp);
 
-/// The index of a load or store with a register offset: letter x says how wide it is.
-Printed index_register(const TokenContext& c, std::string& out);
-/// Its extension and shift, `scale` where letter S asks for one; a plain 64-bit index needs neither.
-Printed append_index_extend(const TokenContext& c, u32 scale, std::string& out);
+/// The index of a load or store with a register offset; x: it is 64 bits wide.
+Printed index_register(const TokenContext& c, std::string& out, Letter<'x', 1> x, Letter<'m', 5> m);
+/// Its extension and shift; `shifted`: by `scale`. A plain 64-bit index needs neither.
+Printed append_index_extend(std::string& out, u32 option2, u32 option0, bool shifted, u32 scale);
 /// eq, ne, cs ...
 std::string_view condition_name(u32 condition);
-
-/// "row: token" for each token of the table that no function prints; empty in a sound build.
-std::vector<std::string> unknown_tokens();
 
 }  // namespace myriarm::disassembly

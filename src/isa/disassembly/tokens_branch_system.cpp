@@ -19,8 +19,7 @@ Printed test_width(const TokenContext& c, std::string& out) {
   out += c.operands.aux < 32 ? 'w' : 'x';
   return Printed::given;
 }
-Printed test_number(const TokenContext& c, std::string& out) {
-  u32 number = c.letter('t');
+Printed test_number(const TokenContext&, std::string& out, Letter<'t', 5> number) {
   if (number == 31) {
     out += "zr";
   } else {
@@ -34,9 +33,9 @@ Printed test_bit(const TokenContext& c, std::string& out) {
 }
 
 /// RET: x30 goes without saying.
-Printed return_register(const TokenContext& c, std::string& out) {
-  append_general_register(out, 64, c.letter('n'), false);
-  return given_if(c.letter('n') != kSlotLR);
+Printed return_register(const TokenContext&, std::string& out, Letter<'n', 5> n) {
+  append_general_register(out, 64, n, false);
+  return given_if(n != kSlotLR);
 }
 
 /// UDF: decimal.
@@ -59,28 +58,28 @@ Printed barrier_option(const TokenContext& c, std::string& out) {
 }
 
 // SYS, SYSL.
-Printed op1(const TokenContext& c, std::string& out) {
-  append_decimal(out, c.letter('p'));
+Printed op1(const TokenContext&, std::string& out, Letter<'p', 3> number) {
+  append_decimal(out, number);
   return Printed::given;
 }
-Printed op2(const TokenContext& c, std::string& out) {
-  append_decimal(out, c.letter('q'));
+Printed op2(const TokenContext&, std::string& out, Letter<'q', 3> number) {
+  append_decimal(out, number);
   return Printed::given;
 }
-Printed crn(const TokenContext& c, std::string& out) {
+Printed crn(const TokenContext&, std::string& out, Letter<'n', 4> number) {
   out += 'C';
-  append_decimal(out, c.letter('n'));
+  append_decimal(out, number);
   return Printed::given;
 }
-Printed crm(const TokenContext& c, std::string& out) {
+Printed crm(const TokenContext&, std::string& out, Letter<'m', 4> number) {
   out += 'C';
-  append_decimal(out, c.letter('m'));
+  append_decimal(out, number);
   return Printed::given;
 }
 /// SYS: an operation without an operand has 31 here.
-Printed system_operand(const TokenContext& c, std::string& out) {
-  append_general_register(out, 64, c.letter('t'), false);
-  return given_if(c.letter('t') != 31);
+Printed system_operand(const TokenContext&, std::string& out, Letter<'t', 5> t) {
+  append_general_register(out, 64, t, false);
+  return given_if(t != 31);
 }
 
 struct SystemRegister {
@@ -111,21 +110,29 @@ Printed system_register(const TokenContext& c, std::string& out) {
 }
 
 constexpr Token kTokens[] = {
-    {"cond", branch_condition, Form::BranchCond},
-    {"R", test_width},
-    {"t", test_number},
-    {"imm", test_bit, Form::TestBranch},
-    {"Xn", return_register, Form::Return},
-    {"imm", decimal, Form::Imm16Low},
-    {"CRm", barrier_crm},
-    {"option", barrier_option},
-    {"op1", op1},
-    {"op2", op2},
-    {"Cn", crn},
-    {"Cm", crm},
-    {"Xt", system_operand, Form::SystemOperation},
-    {"systemreg", system_register},
+    token<branch_condition>("cond", Form::BranchCond),
+    token<test_width>("R"),
+    token<test_number>("t"),
+    token<test_bit>("imm", Form::TestBranch),
+    token<return_register>("Xn", Form::Return),
+    token<decimal>("imm", Form::Imm16Low),
+    token<barrier_crm>("CRm"),
+    token<barrier_option>("option"),
+    token<op1>("op1"),
+    token<op2>("op2"),
+    token<crn>("Cn"),
+    token<crm>("Cm"),
+    token<system_operand>("Xt", Form::SystemOperation),
+    token<system_register>("systemreg"),
 };
+
+#define GROUP(name, title)
+#define A64(name, syntax, bits, form, semantics, feature) MYR_CHECK_SYNTAX(name, syntax, form)
+#define UNDEFINED(name, bits, reason)
+#include "isa/a64_branch_system.inc"
+#undef GROUP
+#undef A64
+#undef UNDEFINED
 
 }  // namespace
 

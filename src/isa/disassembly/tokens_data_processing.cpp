@@ -11,52 +11,49 @@ Printed page_label(const TokenContext& c, std::string& out) {
 }
 
 /// ADD and SUB (immediate): the 12 bits as they are, the shift beside them.
-Printed imm12(const TokenContext& c, std::string& out) {
-  append_hex(out, c.letter('i'));
+Printed imm12(const TokenContext&, std::string& out, Letter<'i', 12> imm) {
+  append_hex(out, imm);
   return Printed::given;
 }
-Printed shift12(const TokenContext& c, std::string& out) {
-  bool shifted = c.letter('s') != 0;
+Printed shift12(const TokenContext&, std::string& out, Letter<'s', 1> shifted) {
   out += shifted ? "lsl #12" : "lsl #0";
   return given_if(shifted);
 }
 
 /// MOVN, MOVZ, MOVK: the 16 bits as they are, the shift beside them.
-Printed imm16(const TokenContext& c, std::string& out) {
-  append_hex(out, c.letter('i'));
+Printed imm16(const TokenContext&, std::string& out, Letter<'i', 16> imm) {
+  append_hex(out, imm);
   return Printed::given;
 }
-Printed shift16(const TokenContext& c, std::string& out) {
-  append_decimal(out, c.letter('h') * 16);
-  return given_if(c.letter('h') != 0);
+Printed shift16(const TokenContext&, std::string& out, Letter<'h'> halves) {
+  append_decimal(out, halves * 16);
+  return given_if(halves != 0);
 }
 
 // Bitfields and EXTR: decimal.
-Printed immr(const TokenContext& c, std::string& out) {
-  append_decimal(out, c.letter('r'));
+Printed immr(const TokenContext&, std::string& out, Letter<'r'> number) {
+  append_decimal(out, number);
   return Printed::given;
 }
-Printed imms(const TokenContext& c, std::string& out) {
-  append_decimal(out, c.letter('s'));
+Printed imms(const TokenContext&, std::string& out, Letter<'s'> number) {
+  append_decimal(out, number);
   return Printed::given;
 }
 
 /// The shift of a shifted register: lsl #0 goes without saying.
-Printed shift(const TokenContext& c, std::string& out) {
+Printed shift(const TokenContext&, std::string& out, Letter<'h', 2> kind, Letter<'s'> amount) {
   constexpr const char* kShifts[4] = {"lsl #", "lsr #", "asr #", "ror #"};
-  out += kShifts[c.letter('h')];
-  append_decimal(out, c.letter('s'));
-  return given_if(c.letter('h') != 0 || c.letter('s') != 0);
+  out += kShifts[kind];
+  append_decimal(out, amount);
+  return given_if(kind != 0 || amount != 0);
 }
 
 // An extended register: X only where all 64 bits are used.
-u32 extended_width(const TokenContext& c) { return c.bits(31, 1) && (c.letter('o') & 3) == 3 ? 64 : 32; }
-Printed extended_register_width(const TokenContext& c, std::string& out) {
-  out += extended_width(c) == 64 ? 'x' : 'w';
+Printed extended_register_width(const TokenContext&, std::string& out, Fixed<kFixedSf> sf, Letter<'o', 3> option) {
+  out += sf && (option & 3) == 3 ? 'x' : 'w';
   return Printed::given;
 }
-Printed extended_register_number(const TokenContext& c, std::string& out) {
-  u32 number = c.letter('m');
+Printed extended_register_number(const TokenContext&, std::string& out, Letter<'m', 5> number) {
   if (number == 31) {
     out += "zr";
   } else {
@@ -65,11 +62,11 @@ Printed extended_register_number(const TokenContext& c, std::string& out) {
   return Printed::given;
 }
 /// The one that changes nothing is called LSL where SP is an operand, and goes without saying if it does not shift.
-Printed extend(const TokenContext& c, std::string& out) {
+Printed extend(const TokenContext& c, std::string& out, Fixed<kFixedSf> sf, Letter<'o', 3> option,
+               Letter<'s', 3> amount, Letter<'n', 5> n, Letter<'d', 5> d) {
   constexpr const char* kExtensions[8] = {"uxtb", "uxth", "uxtw", "uxtx", "sxtb", "sxth", "sxtw", "sxtx"};
-  u32 option = c.letter('o'), amount = c.letter('s');
-  bool with_sp = c.letter('n') == 31 || (c.row.form == Form::AddSubExtended && c.letter('d') == 31);
-  bool plain = with_sp && option == (c.bits(31, 1) ? 3u : 2u);
+  bool with_sp = n == 31 || (c.row.form == Form::AddSubExtended && d == 31);
+  bool plain = with_sp && option == (sf ? 3u : 2u);
   out += plain ? "lsl" : kExtensions[option];
   if (amount != 0) {
     out += " #";
@@ -79,39 +76,47 @@ Printed extend(const TokenContext& c, std::string& out) {
 }
 
 // Conditional compare.
-Printed imm5(const TokenContext& c, std::string& out) {
-  append_hex(out, c.letter('i'));
+Printed imm5(const TokenContext&, std::string& out, Letter<'i', 5> imm) {
+  append_hex(out, imm);
   return Printed::given;
 }
-Printed nzcv(const TokenContext& c, std::string& out) {
-  append_hex(out, c.letter('v'));
+Printed nzcv(const TokenContext&, std::string& out, Letter<'v', 4> flags) {
+  append_hex(out, flags);
   return Printed::given;
 }
 
 constexpr Token kTokens[] = {
-    {"label", page_label, Form::Adrp},
-    {"imm", imm12, Form::AddSubImm},
-    {"imm", imm12, Form::AddSubImmFlags},
-    {"shift", shift12, Form::AddSubImm},
-    {"shift", shift12, Form::AddSubImmFlags},
-    {"imm", imm16, Form::MoveWide32},
-    {"imm", imm16, Form::MoveWide64},
-    {"imm", imm16, Form::MoveKeep32},
-    {"imm", imm16, Form::MoveKeep64},
-    {"shift", shift16, Form::MoveWide32},
-    {"shift", shift16, Form::MoveWide64},
-    {"shift", shift16, Form::MoveKeep32},
-    {"shift", shift16, Form::MoveKeep64},
-    {"immr", immr},
-    {"imms", imms},
-    {"lsb", imms},
-    {"shift", shift},
-    {"R", extended_register_width},
-    {"m", extended_register_number},
-    {"extend", extend},
-    {"imm", imm5, Form::CondCompareImm},
-    {"nzcv", nzcv},
+    token<page_label>("label", Form::Adrp),
+    token<imm12>("imm", Form::AddSubImm),
+    token<imm12>("imm", Form::AddSubImmFlags),
+    token<shift12>("shift", Form::AddSubImm),
+    token<shift12>("shift", Form::AddSubImmFlags),
+    token<imm16>("imm", Form::MoveWide32),
+    token<imm16>("imm", Form::MoveWide64),
+    token<imm16>("imm", Form::MoveKeep32),
+    token<imm16>("imm", Form::MoveKeep64),
+    token<shift16>("shift", Form::MoveWide32),
+    token<shift16>("shift", Form::MoveWide64),
+    token<shift16>("shift", Form::MoveKeep32),
+    token<shift16>("shift", Form::MoveKeep64),
+    token<immr>("immr"),
+    token<imms>("imms"),
+    token<imms>("lsb"),
+    token<shift>("shift"),
+    token<extended_register_width>("R"),
+    token<extended_register_number>("m"),
+    token<extend>("extend"),
+    token<imm5>("imm", Form::CondCompareImm),
+    token<nzcv>("nzcv"),
 };
+
+#define GROUP(name, title)
+#define A64(name, syntax, bits, form, semantics, feature) MYR_CHECK_SYNTAX(name, syntax, form)
+#define UNDEFINED(name, bits, reason)
+#include "isa/a64_data_processing.inc"
+#undef GROUP
+#undef A64
+#undef UNDEFINED
 
 }  // namespace
 

@@ -10,8 +10,10 @@ namespace {
 constexpr const char* kConditions[16] = {"eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc",
                                          "hi", "ls", "ge", "lt", "gt", "le", "al", "nv"};
 
+}  // namespace
+
 /// The immediate as the operation uses it, in hexadecimal; what objdump does for most of them.
-Printed imm(const TokenContext& c, std::string& out) {
+Printed hex_imm(const TokenContext& c, std::string& out) {
   append_hex(out, c.operands.imm);
   return given_if(c.operands.imm != 0);
 }
@@ -29,18 +31,10 @@ Printed label(const TokenContext& c, std::string& out) {
 }
 
 /// The condition of a conditional select or compare; B.cond has its own place for it.
-Printed cond(const TokenContext& c, std::string& out) {
-  out += kConditions[c.bits(12, 4)];
+Printed condition(const TokenContext&, std::string& out, Letter<'c', 4> cond) {
+  out += kConditions[cond];
   return Printed::given;
 }
-
-constexpr Token kTokens[] = {
-    {"imm", imm}, {"pimm", decimal_imm}, {"simm", decimal_imm}, {"label", label}, {"cond", cond},
-};
-
-}  // namespace
-
-std::span<const Token> generic_tokens() { return kTokens; }
 
 std::string_view condition_name(u32 condition) { return kConditions[condition & 15]; }
 
@@ -51,11 +45,6 @@ void append_hex(std::string& out, u64 value) {
   auto end = std::to_chars(text, text + sizeof text, value, 16).ptr;
   out += "0x";
   out.append(text, end);
-}
-
-void append_signed_hex(std::string& out, i64 value) {
-  if (value < 0) out += '-';
-  append_hex(out, value < 0 ? 0 - static_cast<u64>(value) : static_cast<u64>(value));
 }
 
 void append_general_register(std::string& out, u32 width, u32 number, bool or_sp) {

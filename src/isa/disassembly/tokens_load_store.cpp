@@ -3,15 +3,14 @@
 #include "isa/disassembly/tokens.h"
 
 namespace myriarm::disassembly {
-Printed index_register(const TokenContext& c, std::string& out) {
-  append_general_register(out, c.letter('x') ? 64 : 32, c.letter('m'), false);
+Printed index_register(const TokenContext&, std::string& out, Letter<'x', 1> x, Letter<'m', 5> m) {
+  append_general_register(out, x ? 64 : 32, m, false);
   return Printed::given;
 }
 
-Printed append_index_extend(const TokenContext& c, u32 scale, std::string& out) {
+Printed append_index_extend(std::string& out, u32 option2, u32 option0, bool shifted, u32 scale) {
   constexpr const char* kExtends[4] = {"uxtw", "lsl", "sxtw", "sxtx"};
-  u32 extend = c.letter('o') << 1 | c.letter('x');
-  bool shifted = c.letter('S') != 0;
+  u32 extend = option2 << 1 | option0;
   out += kExtends[extend];
   if (shifted) {
     out += " #";
@@ -29,15 +28,15 @@ Printed pair_imm(const TokenContext& c, std::string& out) {
 }
 
 /// The extension of an index; byte accesses have a shift of 0, which is printed if it is asked for.
-Printed index_extend(const TokenContext& c, std::string& out) {
-  return append_index_extend(c, c.row.bits.substr(0, 2) == "00" ? 0 : c.bits(30, 2), out);
+Printed index_extend(const TokenContext&, std::string& out, Letter<'o', 1> o, Letter<'x', 1> x, Letter<'S', 1> shifted,
+                     Fixed<kFixedAccessSize> size) {
+  return append_index_extend(out, o, x, shifted, size);
 }
 
 /// pldl1keep ...; what has no name is a number.
-Printed prefetch_operation(const TokenContext& c, std::string& out) {
+Printed prefetch_operation(const TokenContext&, std::string& out, Letter<'p', 5> operation) {
   constexpr const char* kTypes[4] = {"pld", "pli", "pst", nullptr};
   constexpr const char* kTargets[4] = {"l1", "l2", "l3", nullptr};
-  u32 operation = c.letter('p');
   const char* type = kTypes[operation >> 3];
   const char* target = kTargets[(operation >> 1) & 3];
   if (type == nullptr || target == nullptr) {
@@ -56,9 +55,18 @@ Printed literal_label(const TokenContext& c, std::string& out) {
 }
 
 constexpr Token kTokens[] = {
-    {"imm", pair_imm},        {"Rm", index_register}, {"extend", index_extend}, {"prfop", prefetch_operation},
-    {"label", literal_label},
+    token<pair_imm>("imm"),        token<index_register>("Rm"),
+    token<index_extend>("extend"), token<prefetch_operation>("prfop"),
+    token<literal_label>("label"),
 };
+
+#define GROUP(name, title)
+#define A64(name, syntax, bits, form, semantics, feature) MYR_CHECK_SYNTAX(name, syntax, form)
+#define UNDEFINED(name, bits, reason)
+#include "isa/a64_load_store.inc"
+#undef GROUP
+#undef A64
+#undef UNDEFINED
 
 }  // namespace
 

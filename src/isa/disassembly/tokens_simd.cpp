@@ -13,7 +13,6 @@ namespace {
 constexpr char kSizeLetters[] = {'b', 'h', 's', 'd', 'q'};
 
 u32 element_size(const TokenContext& c) { return c.operands.aux & 3; }
-bool is_128_bits(const TokenContext& c) { return c.bits(30, 1) != 0; }
 
 /// 16b, 4h ...: elements of 1 << size bytes in a register of this width.
 Printed arrangement(std::string& out, u32 size, u32 bytes) {
@@ -21,20 +20,20 @@ Printed arrangement(std::string& out, u32 size, u32 bytes) {
   out += kSizeLetters[size];
   return Printed::given;
 }
-u32 width(const TokenContext& c) { return is_128_bits(c) ? 16 : 8; }
+u32 width(const TokenContext& c) { return c.operands.aux & kArrangementQ ? 16 : 8; }
 
 // Vectors: <T>, and where elements get wider or narrower <Tb> for the narrow ones and <Ta> for the wide ones.
 
 Printed same(const TokenContext& c, std::string& out) { return arrangement(out, element_size(c), width(c)); }
 Printed wide(const TokenContext& c, std::string& out) { return arrangement(out, element_size(c) + 1, 16); }
 Printed wide_pairs(const TokenContext& c, std::string& out) { return arrangement(out, element_size(c) + 1, width(c)); }
-Printed bytes(const TokenContext& c, std::string& out) { return arrangement(out, 0, width(c)); }
-Printed half_the_halves(const TokenContext& c, std::string& out) { return arrangement(out, 1, width(c) / 2); }
+Printed bytes(const TokenContext&, std::string& out, Letter<'q', 1> q) { return arrangement(out, 0, 8 << q); }
+Printed half_the_halves(const TokenContext&, std::string& out, Letter<'q', 1> q) { return arrangement(out, 1, 4 << q); }
 Printed one_pair(const TokenContext& c, std::string& out) {
   return arrangement(out, element_size(c), 2u << element_size(c));
 }
-Printed halves(const TokenContext& c, std::string& out) { return arrangement(out, 1, width(c)); }
-Printed words(const TokenContext& c, std::string& out) { return arrangement(out, 2, width(c)); }
+Printed halves(const TokenContext&, std::string& out, Letter<'q', 1> q) { return arrangement(out, 1, 8 << q); }
+Printed words(const TokenContext&, std::string& out, Letter<'q', 1> q) { return arrangement(out, 2, 8 << q); }
 
 // One element, and scalars: <V><d>.
 
@@ -77,17 +76,17 @@ Printed general_letter(const TokenContext& c, std::string& out) {
   out += element_size(c) == 3 ? 'x' : 'w';
   return Printed::given;
 }
-Printed general_number(const TokenContext& c, std::string& out) {
-  if (c.bits(5, 5) == 31) {
+Printed general_number(const TokenContext&, std::string& out, Letter<'n', 5> number) {
+  if (number == 31) {
     out += "zr";
   } else {
-    append_decimal(out, c.bits(5, 5));
+    append_decimal(out, number);
   }
   return Printed::given;
 }
 
 /// Vt.b-Vt3.b: the list of three registers from Vt. As a range from three on, unless it goes on with V0.
-Printed register_list(const TokenContext& c, std::string& out) {
+Printed register_list(const TokenContext& c, std::string& out, u32 first) {
   std::string element;
   std::string_view suffix = c.token.substr(c.token.rfind('.') + 1);
   element += '.';
@@ -96,7 +95,6 @@ Printed register_list(const TokenContext& c, std::string& out) {
   } else {
     element += suffix;
   }
-  u32 first = c.token[1] == 't' ? c.bits(0, 5) : c.bits(5, 5);
   u32 count = static_cast<u32>(c.token[c.token.rfind('.') - 1] - '0');
   bool is_range = count > 2 && first + count <= 32;
   for (u32 i = 0; i < count; i += is_range ? count - 1 : 1) {
@@ -107,6 +105,8 @@ Printed register_list(const TokenContext& c, std::string& out) {
   }
   return Printed::given;
 }
+Printed list_from_t(const TokenContext& c, std::string& out, Letter<'t', 5> t) { return register_list(c, out, t); }
+Printed list_from_n(const TokenContext& c, std::string& out, Letter<'n', 5> n) { return register_list(c, out, n); }
 
 // Indices.
 
@@ -143,23 +143,28 @@ Printed rotation(const TokenContext& c, std::string& out) {
   return Printed::given;
 }
 /// The 8-bit floating-point immediate as a number; all precisions can hold all of them.
-Printed fp_immediate(const TokenContext& c, std::string& out) {
-  u32 imm8 = c.row.family == RowFamily::floating_point ? c.letter('i') : c.letter('a') << 5 | c.letter('b');
+Printed append_fp_immediate(std::string& out, u32 imm8) {
   char text[32];
   std::snprintf(text, sizeof text, "%.18e", bit_cast<double>(expand_fp_imm(imm8, 64)));
   out += text;
   return Printed::given;
 }
-Printed byte_immediate(const TokenContext& c, std::string& out) {
-  append_hex(out, c.letter('a') << 5 | c.letter('b'));
+Printed fp_immediate(const TokenContext&, std::string& out, Letter<'i', 8> imm8) {
+  return append_fp_immediate(out, imm8);
+}
+Printed vector_fp_immediate(const TokenContext&, std::string& out, Letter<'a', 3> a, Letter<'b', 5> b) {
+  return append_fp_immediate(out, a << 5 | b);
+}
+Printed byte_immediate(const TokenContext&, std::string& out, Letter<'a', 3> a, Letter<'b', 5> b) {
+  append_hex(out, a << 5 | b);
   return Printed::given;
 }
-Printed byte_shift(const TokenContext& c, std::string& out) {
-  append_decimal(out, c.letter('c') * 8);
-  return given_if(c.letter('c') != 0);
+Printed byte_shift(const TokenContext&, std::string& out, Letter<'c'> bytes) {
+  append_decimal(out, bytes * 8);
+  return given_if(bytes != 0);
 }
-Printed ones_shift(const TokenContext& c, std::string& out) {
-  append_decimal(out, c.letter('c') ? 16 : 8);
+Printed ones_shift(const TokenContext&, std::string& out, Letter<'c', 1> two) {
+  append_decimal(out, two ? 16 : 8);
   return Printed::given;
 }
 
@@ -169,93 +174,105 @@ Printed literal_label(const TokenContext& c, std::string& out) {
   append_hex(out, c.pc + c.operands.imm);
   return Printed::given;
 }
-Printed index_extend(const TokenContext& c, std::string& out) {
-  return append_index_extend(c, fp_size_field(c.word), out);
+Printed index_extend(const TokenContext&, std::string& out, Letter<'o', 1> o, Letter<'x', 1> x, Letter<'S', 1> shifted,
+                     Fixed<kFixedAccessOpc1> opc1, Fixed<kFixedAccessSize> size) {
+  return append_index_extend(out, o, x, shifted, opc1 << 2 | size);
 }
 
 constexpr Token kTokens[] = {
-    {"T", same},
-    {"T", one_pair, Form::Scalar2Fp},
-    {"T", bytes, Form::VectorImm8},
-    {"T", halves, Form::VectorImm16},
-    {"T", halves, Form::VectorImmFp16},
-    {"T", words, Form::VectorImm32},
-    {"T", words, Form::VectorImmMsl},
-    {"T", words, Form::VectorImmFp32},
-    {"Ta", wide},
-    {"Ta", wide_pairs, Form::Vector2Pairwise},
-    {"Ta", same, Form::VectorDot},
-    {"Ta", same, Form::VectorElementDot},
-    {"Ta", same, Form::VectorHalfToSingle},
-    {"Ta", same, Form::VectorElementHalfToSingle},
-    {"Tb", same},
-    {"Tb", bytes, Form::VectorDot},
-    {"Tb", bytes, Form::VectorElementDot},
-    {"Tb", half_the_halves, Form::VectorHalfToSingle},
-    {"Tb", half_the_halves, Form::VectorElementHalfToSingle},
-    {"Ts", size_letter},
-    {"V", size_letter},
-    {"Vb", size_letter},
-    {"Va", wide_letter},
-    {"Va", vector_a, Form::VdVnVmVa},
-    {"d", number_d},
-    {"n", number_n},
-    {"n", general_number, Form::VectorDupGeneral},
-    {"n", general_number, Form::InsertGeneral},
-    {"m", number_m},
-    {"Vm", vector_m},
-    {"R", general_letter},
-    {"Vt.T-Vt2.T", register_list},
-    {"Vt.T-Vt3.T", register_list},
-    {"Vt.T-Vt4.T", register_list},
-    {"Vt.b-Vt2.b", register_list},
-    {"Vt.b-Vt3.b", register_list},
-    {"Vt.b-Vt4.b", register_list},
-    {"Vt.h-Vt2.h", register_list},
-    {"Vt.h-Vt3.h", register_list},
-    {"Vt.h-Vt4.h", register_list},
-    {"Vt.s-Vt2.s", register_list},
-    {"Vt.s-Vt3.s", register_list},
-    {"Vt.s-Vt4.s", register_list},
-    {"Vt.d-Vt2.d", register_list},
-    {"Vt.d-Vt3.d", register_list},
-    {"Vt.d-Vt4.d", register_list},
-    {"Vn.16b-Vn2.16b", register_list},
-    {"Vn.16b-Vn3.16b", register_list},
-    {"Vn.16b-Vn4.16b", register_list},
-    {"index", offset_number},
-    {"index", aux_number, Form::StructureLaneB},
-    {"index", aux_number, Form::StructureLaneH},
-    {"index", aux_number, Form::StructureLaneS},
-    {"index", aux_number, Form::StructureLaneD},
-    {"index", aux_number, Form::StructureLaneBPost},
-    {"index", aux_number, Form::StructureLaneHPost},
-    {"index", aux_number, Form::StructureLaneSPost},
-    {"index", aux_number, Form::StructureLaneDPost},
-    {"index", ra_number, Form::VectorElementComplexHalf},
-    {"index", ra_number, Form::VectorElementComplexSingle},
-    {"index", imm_number, Form::VdVnVmLane},
-    {"index1", offset_number},
-    {"index2", ra_number},
-    {"bytes", offset_number},
-    {"shift", offset_number},
-    {"shift", whole_element, Form::Vector2Bhs},
-    {"fbits", offset_number},
-    {"fbits", imm_number, Form::FixedToFp32},
-    {"fbits", imm_number, Form::FixedToFp64},
-    {"fbits", imm_number, Form::FpToFixed32},
-    {"fbits", imm_number, Form::FpToFixed64},
-    {"rotate", rotation},
-    {"fpimm", fp_immediate},
-    {"nzcv", offset_hex},
-    {"imm6", imm_number},
-    {"imm8", byte_immediate},
-    {"amount", byte_shift},
-    {"amount", ones_shift, Form::VectorImmMsl},
-    {"label", literal_label},
-    {"Rm", index_register},
-    {"extend", index_extend},
+    token<same>("T"),
+    token<one_pair>("T", Form::Scalar2Fp),
+    token<bytes>("T", Form::VectorImm8),
+    token<halves>("T", Form::VectorImm16),
+    token<halves>("T", Form::VectorImmFp16),
+    token<words>("T", Form::VectorImm32),
+    token<words>("T", Form::VectorImmMsl),
+    token<words>("T", Form::VectorImmFp32),
+    token<wide>("Ta"),
+    token<wide_pairs>("Ta", Form::Vector2Pairwise),
+    token<same>("Ta", Form::VectorDot),
+    token<same>("Ta", Form::VectorElementDot),
+    token<same>("Ta", Form::VectorHalfToSingle),
+    token<same>("Ta", Form::VectorElementHalfToSingle),
+    token<same>("Tb"),
+    token<bytes>("Tb", Form::VectorDot),
+    token<bytes>("Tb", Form::VectorElementDot),
+    token<half_the_halves>("Tb", Form::VectorHalfToSingle),
+    token<half_the_halves>("Tb", Form::VectorElementHalfToSingle),
+    token<size_letter>("Ts"),
+    token<size_letter>("V"),
+    token<size_letter>("Vb"),
+    token<wide_letter>("Va"),
+    token<vector_a>("Va", Form::VdVnVmVa),
+    token<number_d>("d"),
+    token<number_n>("n"),
+    token<general_number>("n", Form::VectorDupGeneral),
+    token<general_number>("n", Form::InsertGeneral),
+    token<number_m>("m"),
+    token<vector_m>("Vm"),
+    token<general_letter>("R"),
+    token<list_from_t>("Vt.T-Vt2.T"),
+    token<list_from_t>("Vt.T-Vt3.T"),
+    token<list_from_t>("Vt.T-Vt4.T"),
+    token<list_from_t>("Vt.b-Vt2.b"),
+    token<list_from_t>("Vt.b-Vt3.b"),
+    token<list_from_t>("Vt.b-Vt4.b"),
+    token<list_from_t>("Vt.h-Vt2.h"),
+    token<list_from_t>("Vt.h-Vt3.h"),
+    token<list_from_t>("Vt.h-Vt4.h"),
+    token<list_from_t>("Vt.s-Vt2.s"),
+    token<list_from_t>("Vt.s-Vt3.s"),
+    token<list_from_t>("Vt.s-Vt4.s"),
+    token<list_from_t>("Vt.d-Vt2.d"),
+    token<list_from_t>("Vt.d-Vt3.d"),
+    token<list_from_t>("Vt.d-Vt4.d"),
+    token<list_from_n>("Vn.16b-Vn2.16b"),
+    token<list_from_n>("Vn.16b-Vn3.16b"),
+    token<list_from_n>("Vn.16b-Vn4.16b"),
+    token<offset_number>("index"),
+    token<aux_number>("index", Form::StructureLaneB),
+    token<aux_number>("index", Form::StructureLaneH),
+    token<aux_number>("index", Form::StructureLaneS),
+    token<aux_number>("index", Form::StructureLaneD),
+    token<aux_number>("index", Form::StructureLaneBPost),
+    token<aux_number>("index", Form::StructureLaneHPost),
+    token<aux_number>("index", Form::StructureLaneSPost),
+    token<aux_number>("index", Form::StructureLaneDPost),
+    token<ra_number>("index", Form::VectorElementComplexHalf),
+    token<ra_number>("index", Form::VectorElementComplexSingle),
+    token<imm_number>("index", Form::VdVnVmLane),
+    token<offset_number>("index1"),
+    token<ra_number>("index2"),
+    token<offset_number>("bytes"),
+    token<offset_number>("shift"),
+    token<whole_element>("shift", Form::Vector2Bhs),
+    token<offset_number>("fbits"),
+    token<imm_number>("fbits", Form::FixedToFp32),
+    token<imm_number>("fbits", Form::FixedToFp64),
+    token<imm_number>("fbits", Form::FpToFixed32),
+    token<imm_number>("fbits", Form::FpToFixed64),
+    token<rotation>("rotate"),
+    token<fp_immediate>("fpimm", Form::FpImm),
+    token<vector_fp_immediate>("fpimm"),
+    token<offset_hex>("nzcv"),
+    token<imm_number>("imm6"),
+    token<byte_immediate>("imm8"),
+    token<byte_shift>("amount"),
+    token<ones_shift>("amount", Form::VectorImmMsl),
+    token<literal_label>("label"),
+    token<index_register>("Rm"),
+    token<index_extend>("extend"),
 };
+
+#define GROUP(name, title)
+#define A64(name, syntax, bits, form, semantics, feature) MYR_CHECK_SYNTAX(name, syntax, form)
+#define UNDEFINED(name, bits, reason)
+#include "isa/a64_crypto.inc"
+#include "isa/a64_floating_point.inc"
+#include "isa/a64_simd.inc"
+#undef GROUP
+#undef A64
+#undef UNDEFINED
 
 }  // namespace
 

@@ -7,14 +7,14 @@
 namespace myriarm {
 
 /// imm: lane of Vm.
-MYR_FN bool decode_VdVnVmLane(u32 word, Operands& o) {
-  o.imm = field(word, 12, 2);
-  return decode_VdVnVm(word, o);
+MYR_FN bool decode_VdVnVmLane(Word<Form::VdVnVmLane> word, Operands& o) {
+  o.imm = field<'i'>(word);
+  return vector_dnm(word, o);
 }
 /// imm: the rotation, to the right.
-MYR_FN bool decode_VdVnVmImm(u32 word, Operands& o) {
-  o.imm = field(word, 10, 6);
-  return decode_VdVnVm(word, o);
+MYR_FN bool decode_VdVnVmImm(Word<Form::VdVnVmImm> word, Operands& o) {
+  o.imm = field<'i'>(word);
+  return vector_dnm(word, o);
 }
 
 }  // namespace myriarm

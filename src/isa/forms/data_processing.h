@@ -6,29 +6,53 @@
 
 namespace myriarm {
 
-/// offset: bytes from this instruction.
-MYR_FN bool decode_Adr(u32 word, Operands& o) {
+/// Rd and Rn, or Rd, Rn and Rm, all of them where 31 is the zero register.
+template <Form kForm>
+MYR_FN bool general_dn(Word<kForm> word, Operands& o) {
   o.rd = destination(rd_field(word));
-  o.offset = signed_field(word, 5, 19) * 4 + (i32)field(word, 29, 2);
+  o.rn = source(rn_field(word));
+  return true;
+}
+template <Form kForm>
+MYR_FN bool general_dnm(Word<kForm> word, Operands& o) {
+  o.rm = source(rm_field(word));
+  return general_dn(word, o);
+}
+
+/// immhi:immlo.
+template <Form kForm>
+MYR_FN i32 address_offset(Word<kForm> word) {
+  return signed_field<'h'>(word) * 4 + (i32)field<'l', 2>(word);
+}
+/// offset: bytes from this instruction.
+MYR_FN bool decode_Adr(Word<Form::Adr> word, Operands& o) {
+  o.rd = destination(rd_field(word));
+  o.offset = address_offset(word);
   return true;
 }
 /// imm: bytes from the start of this instruction's 4 KiB.
-MYR_FN bool decode_Adrp(u32 word, Operands& o) {
-  decode_Adr(word, o);
-  o.imm = (u64)(i64)o.offset << 12;
+MYR_FN bool decode_Adrp(Word<Form::Adrp> word, Operands& o) {
+  o.rd = destination(rd_field(word));
+  o.imm = (u64)(i64)address_offset(word) << 12;
   return true;
 }
 
-/// imm: imm12, shifted by 12 if sh.
-MYR_FN bool decode_AddSubImm(u32 word, Operands& o) {
+/// imm12, shifted by 12 if sh.
+template <Form kForm>
+MYR_FN u64 shifted_imm12(Word<kForm> word) {
+  return (u64)field<'i', 12>(word) << (field<'s', 1>(word) ? 12 : 0);
+}
+/// imm: imm12, shifted.
+MYR_FN bool decode_AddSubImm(Word<Form::AddSubImm> word, Operands& o) {
   o.rd = or_sp(rd_field(word));
   o.rn = or_sp(rn_field(word));
-  o.imm = (u64)field(word, 10, 12) << (field(word, 22, 1) ? 12 : 0);
+  o.imm = shifted_imm12(word);
   return true;
 }
-MYR_FN bool decode_AddSubImmFlags(u32 word, Operands& o) {
-  decode_AddSubImm(word, o);
+MYR_FN bool decode_AddSubImmFlags(Word<Form::AddSubImmFlags> word, Operands& o) {
   o.rd = destination(rd_field(word));
+  o.rn = or_sp(rn_field(word));
+  o.imm = shifted_imm12(word);
   return true;
 }
 
@@ -48,147 +72,163 @@ MYR_FN bool decode_bit_mask(u32 n, u32 imms, u32 immr, u64& mask) {
   return true;
 }
 
-/// imm: the mask, of the width of the instruction.
-MYR_FN bool decode_LogicalImm64(u32 word, Operands& o) {
-  o.rd = or_sp(rd_field(word));
+/// imm: the mask, of 64 bits; those of 32 bits fix N at 0. rn: Rn.
+template <Form kForm>
+MYR_FN bool logical_imm(Word<kForm> word, u32 n, Operands& o) {
   o.rn = source(rn_field(word));
   u64 mask = 0;
-  bool valid = decode_bit_mask(field(word, 22, 1), field(word, 10, 6), field(word, 16, 6), mask);
+  bool valid = decode_bit_mask(n, field<'s', 6>(word), field<'r', 6>(word), mask);
   o.imm = mask;
   return valid;
 }
-MYR_FN bool decode_LogicalImmFlags64(u32 word, Operands& o) {
-  bool valid = decode_LogicalImm64(word, o);
-  o.rd = destination(rd_field(word));
-  return valid;
+MYR_FN bool decode_LogicalImm64(Word<Form::LogicalImm64> word, Operands& o) {
+  o.rd = or_sp(rd_field(word));
+  return logical_imm(word, field<'N', 1>(word), o);
 }
-MYR_FN bool decode_LogicalImm32(u32 word, Operands& o) {
-  bool valid = decode_LogicalImm64(word, o);
+MYR_FN bool decode_LogicalImmFlags64(Word<Form::LogicalImmFlags64> word, Operands& o) {
+  o.rd = destination(rd_field(word));
+  return logical_imm(word, field<'N', 1>(word), o);
+}
+MYR_FN bool decode_LogicalImm32(Word<Form::LogicalImm32> word, Operands& o) {
+  o.rd = or_sp(rd_field(word));
+  bool valid = logical_imm(word, 0, o);
   o.imm = (u32)o.imm;
   return valid;
 }
-MYR_FN bool decode_LogicalImmFlags32(u32 word, Operands& o) {
-  bool valid = decode_LogicalImmFlags64(word, o);
+MYR_FN bool decode_LogicalImmFlags32(Word<Form::LogicalImmFlags32> word, Operands& o) {
+  o.rd = destination(rd_field(word));
+  bool valid = logical_imm(word, 0, o);
   o.imm = (u32)o.imm;
   return valid;
 }
 
-/// imm: what the register gets: imm16 shifted, inverted for MOVN, which is opc 00.
-MYR_FN bool decode_MoveWide64(u32 word, Operands& o) {
+/// What the register gets: imm16 shifted, inverted for MOVN.
+template <Form kForm>
+MYR_FN u64 wide_imm(Word<kForm> word) {
+  u64 imm = (u64)field<'i', 16>(word) << (field<'h'>(word) * 16);
+  return fixed<kFixedMoveOpc>(word) == 0 ? ~imm : imm;
+}
+/// imm: what the register gets.
+MYR_FN bool decode_MoveWide64(Word<Form::MoveWide64> word, Operands& o) {
   o.rd = destination(rd_field(word));
-  o.imm = (u64)field(word, 5, 16) << (field(word, 21, 2) * 16);
-  if (field(word, 29, 2) == 0) o.imm = ~o.imm;
+  o.imm = wide_imm(word);
   return true;
 }
-MYR_FN bool decode_MoveWide32(u32 word, Operands& o) {
-  decode_MoveWide64(word, o);
-  o.imm = (u32)o.imm;
+MYR_FN bool decode_MoveWide32(Word<Form::MoveWide32> word, Operands& o) {
+  o.rd = destination(rd_field(word));
+  o.imm = (u32)wide_imm(word);
   return true;
 }
 /// rn: Rd as a source; offset: bit position, aux: imm16.
-MYR_FN bool decode_MoveKeep64(u32 word, Operands& o) {
+template <Form kForm>
+MYR_FN bool move_keep(Word<kForm> word, Operands& o) {
   o.rd = destination(rd_field(word));
   o.rn = source(rd_field(word));
-  o.offset = (i32)(field(word, 21, 2) * 16);
-  o.aux = field(word, 5, 16);
+  o.offset = (i32)(field<'h'>(word) * 16);
+  o.aux = field<'i', 16>(word);
   return true;
 }
-MYR_FN bool decode_MoveKeep32(u32 word, Operands& o) { return decode_MoveKeep64(word, o); }
+MYR_FN bool decode_MoveKeep64(Word<Form::MoveKeep64> word, Operands& o) { return move_keep(word, o); }
+MYR_FN bool decode_MoveKeep32(Word<Form::MoveKeep32> word, Operands& o) { return move_keep(word, o); }
 
 /// offset: shift left by width - 1 - imms, aux: then right by immr more, modulo the width.
-template <int kWidth>
-MYR_FN bool decode_bitfield(u32 word, Operands& o) {
-  o.rd = destination(rd_field(word));
-  o.rn = source(rn_field(word));
-  u32 left = kWidth - 1 - field(word, 10, 6);
+template <int kWidth, Form kForm>
+MYR_FN bool bitfield(Word<kForm> word, Operands& o) {
+  u32 left = kWidth - 1 - field<'s'>(word);
   o.offset = (i32)left;
-  o.aux = (left + field(word, 16, 6)) & (kWidth - 1);
-  return true;
+  o.aux = (left + field<'r'>(word)) & (kWidth - 1);
+  return general_dn(word, o);
 }
-MYR_FN bool decode_Bitfield32(u32 word, Operands& o) { return decode_bitfield<32>(word, o); }
-MYR_FN bool decode_Bitfield64(u32 word, Operands& o) { return decode_bitfield<64>(word, o); }
+MYR_FN bool decode_Bitfield32(Word<Form::Bitfield32> word, Operands& o) { return bitfield<32>(word, o); }
+MYR_FN bool decode_Bitfield64(Word<Form::Bitfield64> word, Operands& o) { return bitfield<64>(word, o); }
 /// ra: Rd as a source.
-MYR_FN bool decode_BitfieldInsert32(u32 word, Operands& o) {
+MYR_FN bool decode_BitfieldInsert32(Word<Form::BitfieldInsert32> word, Operands& o) {
   o.ra = source(rd_field(word));
-  return decode_bitfield<32>(word, o);
+  return bitfield<32>(word, o);
 }
-MYR_FN bool decode_BitfieldInsert64(u32 word, Operands& o) {
+MYR_FN bool decode_BitfieldInsert64(Word<Form::BitfieldInsert64> word, Operands& o) {
   o.ra = source(rd_field(word));
-  return decode_bitfield<64>(word, o);
+  return bitfield<64>(word, o);
 }
 
-/// Rd, Rn and Rm, all of them where 31 is the zero register.
-MYR_FN bool decode_TwoSources(u32 word, Operands& o) {
-  o.rd = destination(rd_field(word));
-  o.rn = source(rn_field(word));
-  o.rm = source(rm_field(word));
-  return true;
-}
-MYR_FN bool decode_OneSource(u32 word, Operands& o) {
-  o.rd = destination(rd_field(word));
-  o.rn = source(rn_field(word));
-  return true;
-}
-MYR_FN bool decode_ThreeSources(u32 word, Operands& o) {
+MYR_FN bool decode_OneSource(Word<Form::OneSource> word, Operands& o) { return general_dn(word, o); }
+MYR_FN bool decode_TwoSources(Word<Form::TwoSources> word, Operands& o) { return general_dnm(word, o); }
+MYR_FN bool decode_ThreeSources(Word<Form::ThreeSources> word, Operands& o) {
   o.ra = source(ra_field(word));
-  return decode_TwoSources(word, o);
+  return general_dnm(word, o);
 }
 /// Bits 14:10 should be ones and are ignored.
-MYR_FN bool decode_MultiplyHigh(u32 word, Operands& o) { return decode_TwoSources(word, o); }
+MYR_FN bool decode_MultiplyHigh(Word<Form::MultiplyHigh> word, Operands& o) { return general_dnm(word, o); }
 
 /// imm: lsb.
-MYR_FN bool decode_Extract64(u32 word, Operands& o) {
-  o.imm = field(word, 10, 6);
-  return decode_TwoSources(word, o);
+MYR_FN bool decode_Extract64(Word<Form::Extract64> word, Operands& o) {
+  o.imm = field<'s'>(word);
+  return general_dnm(word, o);
 }
-MYR_FN bool decode_Extract32(u32 word, Operands& o) { return decode_Extract64(word, o); }
+MYR_FN bool decode_Extract32(Word<Form::Extract32> word, Operands& o) {
+  o.imm = field<'s'>(word);
+  return general_dnm(word, o);
+}
 
 /// offset: kind of shift, aux: amount.
-MYR_FN bool decode_LogicalShifted64(u32 word, Operands& o) {
-  o.offset = (i32)field(word, 22, 2);
-  o.aux = field(word, 10, 6);
-  return decode_TwoSources(word, o);
+template <Form kForm>
+MYR_FN bool shifted_register(Word<kForm> word, Operands& o) {
+  o.offset = (i32)field<'h', 2>(word);
+  o.aux = field<'s'>(word);
+  return general_dnm(word, o);
 }
-MYR_FN bool decode_LogicalShifted32(u32 word, Operands& o) { return decode_LogicalShifted64(word, o); }
+MYR_FN bool decode_LogicalShifted64(Word<Form::LogicalShifted64> word, Operands& o) {
+  return shifted_register(word, o);
+}
+MYR_FN bool decode_LogicalShifted32(Word<Form::LogicalShifted32> word, Operands& o) {
+  return shifted_register(word, o);
+}
 /// The same; additions do not rotate.
-MYR_FN bool decode_AddSubShifted64(u32 word, Operands& o) { return decode_LogicalShifted64(word, o) && o.offset != 3; }
-MYR_FN bool decode_AddSubShifted32(u32 word, Operands& o) { return decode_AddSubShifted64(word, o); }
+MYR_FN bool decode_AddSubShifted64(Word<Form::AddSubShifted64> word, Operands& o) {
+  return shifted_register(word, o) && o.offset != 3;
+}
+MYR_FN bool decode_AddSubShifted32(Word<Form::AddSubShifted32> word, Operands& o) {
+  return shifted_register(word, o) && o.offset != 3;
+}
 
-/// aux: bits above the part of Rm that is extended; offset: imm3, plus 256 if the extension is signed.
-MYR_FN bool decode_AddSubExtended(u32 word, Operands& o) {
-  o.rd = or_sp(rd_field(word));
+/// rn, rm; aux: bits above the part of Rm that is extended; offset: imm3, plus 256 if the extension is signed.
+template <Form kForm>
+MYR_FN bool extended_register(Word<kForm> word, Operands& o) {
   o.rn = or_sp(rn_field(word));
   o.rm = source(rm_field(word));
-  u32 option = field(word, 13, 3), amount = field(word, 10, 3);
+  u32 option = field<'o', 3>(word), amount = field<'s', 3>(word);
   o.offset = (i32)(amount | (option >> 2) << 8);
   o.aux = 64 - (8u << (option & 3));
   return amount <= 4;
 }
-MYR_FN bool decode_AddSubExtendedFlags(u32 word, Operands& o) {
-  bool valid = decode_AddSubExtended(word, o);
+MYR_FN bool decode_AddSubExtended(Word<Form::AddSubExtended> word, Operands& o) {
+  o.rd = or_sp(rd_field(word));
+  return extended_register(word, o);
+}
+MYR_FN bool decode_AddSubExtendedFlags(Word<Form::AddSubExtendedFlags> word, Operands& o) {
   o.rd = destination(rd_field(word));
-  return valid;
+  return extended_register(word, o);
 }
 
 /// offset: cond, aux: nzcv.
-MYR_FN bool decode_CondCompareRegister(u32 word, Operands& o) {
+MYR_FN bool decode_CondCompareRegister(Word<Form::CondCompareRegister> word, Operands& o) {
   o.rn = source(rn_field(word));
   o.rm = source(rm_field(word));
-  o.offset = (i32)field(word, 12, 4);
-  o.aux = field(word, 0, 4);
+  o.offset = (i32)field<'c', 4>(word);
+  o.aux = field<'v', 4>(word);
   return true;
 }
 /// offset: cond, aux: nzcv in bits 3:0, imm5 above.
-MYR_FN bool decode_CondCompareImm(u32 word, Operands& o) {
+MYR_FN bool decode_CondCompareImm(Word<Form::CondCompareImm> word, Operands& o) {
   o.rn = source(rn_field(word));
-  o.offset = (i32)field(word, 12, 4);
-  o.aux = field(word, 0, 4) | field(word, 16, 5) << 4;
+  o.offset = (i32)field<'c', 4>(word);
+  o.aux = joined<'i', 'v'>(word);
   return true;
 }
 /// imm: cond.
-MYR_FN bool decode_CondSelect(u32 word, Operands& o) {
-  o.imm = field(word, 12, 4);
-  return decode_TwoSources(word, o);
+MYR_FN bool decode_CondSelect(Word<Form::CondSelect> word, Operands& o) {
+  o.imm = field<'c', 4>(word);
+  return general_dnm(word, o);
 }
 
 }  // namespace myriarm

@@ -11,94 +11,120 @@ namespace myriarm {
 // Loads and stores of one SIMD&FP register, or a pair. The operands are those of the general registers' loads and
 // stores, so that core/integer/load_store.h computes the addresses of both.
 
-MYR_FN void fp_transfer_registers(u32 word, Operands& o) {
-  o.rd = (u8)rd_field(word);
+template <Form kForm>
+MYR_FN void fp_transfer_registers(Word<kForm> word, Operands& o) {
+  o.rd = (u8)rt_field(word);
   o.rn = or_sp(rn_field(word));
 }
 /// log2 of the access size: opc<1> is above the size field, 4 is Q.
-MYR_FN u32 fp_size_field(u32 word) { return field(word, 23, 1) << 2 | field(word, 30, 2); }
+template <Form kForm>
+MYR_FN u32 fp_access_size(Word<kForm> word) {
+  return fixed<kFixedAccessOpc1>(word) << 2 | fixed<kFixedAccessSize>(word);
+}
 
 /// imm: bytes from this instruction.
-MYR_FN bool decode_FpLoadLiteral(u32 word, Operands& o) {
-  o.rd = (u8)rd_field(word);
-  o.imm = (u64)(i64)(signed_field(word, 5, 19) * 4);
+MYR_FN bool decode_FpLoadLiteral(Word<Form::FpLoadLiteral> word, Operands& o) {
+  o.rd = (u8)rt_field(word);
+  o.imm = literal_offset(word);
   return true;
 }
-/// ra: Rt2, imm: bytes. opc, bits 31:30, is 0 for S, 1 for D, 2 for Q.
-MYR_FN bool decode_FpPair(u32 word, Operands& o) {
+/// ra: Rt2, imm: bytes.
+MYR_FN bool decode_FpPair(Word<Form::FpPair> word, Operands& o) {
   fp_transfer_registers(word, o);
-  o.ra = (u8)ra_field(word);
-  o.imm = (u64)((i64)signed_field(word, 15, 7) * (4 << field(word, 30, 2)));
+  o.ra = (u8)rt2_field(word);
+  o.imm = (u64)((i64)signed_field<'i', 7>(word) * (4 << fixed<kFixedPairOpc>(word)));
   return true;
 }
 /// imm: imm9. Unscaled, pre- and post-indexed.
-MYR_FN bool decode_FpUnscaled(u32 word, Operands& o) {
+MYR_FN bool decode_FpUnscaled(Word<Form::FpUnscaled> word, Operands& o) {
   fp_transfer_registers(word, o);
-  o.imm = (u64)(i64)signed_field(word, 12, 9);
+  o.imm = signed_offset(word);
   return true;
 }
 /// imm: imm12 scaled by the access size.
-MYR_FN bool decode_FpUnsignedImm(u32 word, Operands& o) {
+MYR_FN bool decode_FpUnsignedImm(Word<Form::FpUnsignedImm> word, Operands& o) {
   fp_transfer_registers(word, o);
-  o.imm = (u64)field(word, 10, 12) << fp_size_field(word);
+  o.imm = (u64)field<'i', 12>(word) << fp_access_size(word);
   return true;
 }
 /// rm: the index, aux: as access_register has it.
-MYR_FN bool decode_FpRegisterOffset(u32 word, Operands& o) {
+MYR_FN bool decode_FpRegisterOffset(Word<Form::FpRegisterOffset> word, Operands& o) {
   fp_transfer_registers(word, o);
-  o.rm = source(rm_field(word));
-  o.aux = index_aux(word, fp_size_field(word));
+  index_operands(word, fp_access_size(word), o);
   return true;
 }
 
 // Registers alone: scalar floating point, and the AdvSIMD scalar and crypto rows with nothing else to decode.
 
-MYR_FN bool decode_VdVn(u32 word, Operands& o) {
+template <Form kForm>
+MYR_FN bool vector_dn(Word<kForm> word, Operands& o) {
   o.rd = (u8)rd_field(word);
   o.rn = (u8)rn_field(word);
   return true;
 }
-MYR_FN bool decode_VdVnVm(u32 word, Operands& o) {
+template <Form kForm>
+MYR_FN bool vector_dnm(Word<kForm> word, Operands& o) {
   o.rm = (u8)rm_field(word);
-  return decode_VdVn(word, o);
+  return vector_dn(word, o);
 }
-MYR_FN bool decode_VdVnVmVa(u32 word, Operands& o) {
-  o.ra = (u8)ra_field(word);
-  return decode_VdVnVm(word, o);
-}
-MYR_FN bool decode_VnVm(u32 word, Operands& o) {
+template <Form kForm>
+MYR_FN bool vector_nm(Word<kForm> word, Operands& o) {
   o.rn = (u8)rn_field(word);
   o.rm = (u8)rm_field(word);
   return true;
 }
+MYR_FN bool decode_VdVn(Word<Form::VdVn> word, Operands& o) { return vector_dn(word, o); }
+MYR_FN bool decode_VdVnVm(Word<Form::VdVnVm> word, Operands& o) { return vector_dnm(word, o); }
+MYR_FN bool decode_VdVnVmVa(Word<Form::VdVnVmVa> word, Operands& o) {
+  o.ra = (u8)ra_field(word);
+  return vector_dnm(word, o);
+}
+MYR_FN bool decode_VnVm(Word<Form::VnVm> word, Operands& o) { return vector_nm(word, o); }
 /// Comparison with zero: the Rm field should be 0 and is ignored.
-MYR_FN bool decode_VnZero(u32 word, Operands& o) {
+MYR_FN bool decode_VnZero(Word<Form::VnZero> word, Operands& o) {
   o.rn = (u8)rn_field(word);
   return true;
 }
 
 /// From a SIMD&FP register to a general one, and back.
-MYR_FN bool decode_FpToGeneral(u32 word, Operands& o) {
+template <Form kForm>
+MYR_FN bool vector_to_general(Word<kForm> word, Operands& o) {
   o.rd = destination(rd_field(word));
   o.rn = (u8)rn_field(word);
   return true;
 }
-MYR_FN bool decode_GeneralToFp(u32 word, Operands& o) {
+template <Form kForm>
+MYR_FN bool general_to_vector(Word<kForm> word, Operands& o) {
   o.rd = (u8)rd_field(word);
   o.rn = source(rn_field(word));
   return true;
 }
-/// imm: number of fraction bits, 64 - scale. The rows of 32-bit registers fix the highest bit of scale.
-MYR_FN bool decode_FpToFixed64(u32 word, Operands& o) {
-  o.imm = 64 - field(word, 10, 6);
-  return decode_FpToGeneral(word, o);
+MYR_FN bool decode_FpToGeneral(Word<Form::FpToGeneral> word, Operands& o) { return vector_to_general(word, o); }
+MYR_FN bool decode_GeneralToFp(Word<Form::GeneralToFp> word, Operands& o) { return general_to_vector(word, o); }
+
+/// Number of fraction bits, 64 - scale. The rows of 32-bit registers fix the highest bit of scale at 1, and the letter is
+/// the rest.
+template <Form kForm>
+MYR_FN u32 fraction_bits(Word<kForm> word) {
+  return (1u << field_width<'f'>(word)) - field<'f'>(word);
 }
-MYR_FN bool decode_FpToFixed32(u32 word, Operands& o) { return decode_FpToFixed64(word, o); }
-MYR_FN bool decode_FixedToFp64(u32 word, Operands& o) {
-  o.imm = 64 - field(word, 10, 6);
-  return decode_GeneralToFp(word, o);
+/// imm: fraction bits.
+MYR_FN bool decode_FpToFixed64(Word<Form::FpToFixed64> word, Operands& o) {
+  o.imm = fraction_bits(word);
+  return vector_to_general(word, o);
 }
-MYR_FN bool decode_FixedToFp32(u32 word, Operands& o) { return decode_FixedToFp64(word, o); }
+MYR_FN bool decode_FpToFixed32(Word<Form::FpToFixed32> word, Operands& o) {
+  o.imm = fraction_bits(word);
+  return vector_to_general(word, o);
+}
+MYR_FN bool decode_FixedToFp64(Word<Form::FixedToFp64> word, Operands& o) {
+  o.imm = fraction_bits(word);
+  return general_to_vector(word, o);
+}
+MYR_FN bool decode_FixedToFp32(Word<Form::FixedToFp32> word, Operands& o) {
+  o.imm = fraction_bits(word);
+  return general_to_vector(word, o);
+}
 
 /// VFPExpandImm() of the manual: the bits of a 16-, 32- or 64-bit floating-point number.
 MYR_FN u64 expand_fp_imm(u32 imm8, u32 bits) {
@@ -109,24 +135,24 @@ MYR_FN u64 expand_fp_imm(u32 imm8, u32 bits) {
   u64 exponent = (b ^ 1) << (exponent_bits - 1) | repeated << 2 | cd;
   return sign << (bits - 1) | exponent << fraction_bits | efgh << (fraction_bits - 4);
 }
-/// imm: the bits of the number. ptype, bits 23:22, is 0 for S, 1 for D, 3 for H.
-MYR_FN bool decode_FpImm(u32 word, Operands& o) {
-  u32 ptype = field(word, 22, 2);
+/// imm: the bits of the number.
+MYR_FN bool decode_FpImm(Word<Form::FpImm> word, Operands& o) {
+  u32 ptype = fixed<kFixedPtype>(word);
   o.rd = (u8)rd_field(word);
-  o.imm = expand_fp_imm(field(word, 13, 8), ptype == 3 ? 16 : 32u << ptype);
+  o.imm = expand_fp_imm(field<'i', 8>(word), ptype == 3 ? 16 : 32u << ptype);
   return true;
 }
 
 /// aux: the condition, offset: the flags if it does not hold, as 4 bits.
-MYR_FN bool decode_FpConditionalCompare(u32 word, Operands& o) {
-  o.aux = field(word, 12, 4);
-  o.offset = (i32)field(word, 0, 4);
-  return decode_VnVm(word, o);
+MYR_FN bool decode_FpConditionalCompare(Word<Form::FpConditionalCompare> word, Operands& o) {
+  o.aux = field<'c', 4>(word);
+  o.offset = (i32)field<'v', 4>(word);
+  return vector_nm(word, o);
 }
 /// aux: the condition.
-MYR_FN bool decode_FpConditionalSelect(u32 word, Operands& o) {
-  o.aux = field(word, 12, 4);
-  return decode_VdVnVm(word, o);
+MYR_FN bool decode_FpConditionalSelect(Word<Form::FpConditionalSelect> word, Operands& o) {
+  o.aux = field<'c', 4>(word);
+  return vector_dnm(word, o);
 }
 
 }  // namespace myriarm

@@ -8,139 +8,183 @@
 
 namespace myriarm {
 
-/// log2 of the access size, where the encoding has it in bits 31:30.
-MYR_FN u32 size_field(u32 word) { return field(word, 30, 2); }
-
-/// The base and the transferred register; the register fields that these forms have at their usual places.
-MYR_FN void load_registers(u32 word, Operands& o) {
-  o.rd = destination(rd_field(word));
+/// The base and the transferred register.
+template <Form kForm>
+MYR_FN void load_registers(Word<kForm> word, Operands& o) {
+  o.rd = destination(rt_field(word));
   o.rn = or_sp(rn_field(word));
 }
-MYR_FN void store_registers(u32 word, Operands& o) {
-  o.rd = source(rd_field(word));
+template <Form kForm>
+MYR_FN void store_registers(Word<kForm> word, Operands& o) {
+  o.rd = source(rt_field(word));
+  o.rn = or_sp(rn_field(word));
+}
+/// A prefetch does nothing. rd: prfop, which nothing reads; the disassembler wants the address.
+template <Form kForm>
+MYR_FN void prefetch_registers(Word<kForm> word, Operands& o) {
+  o.rd = destination(field<'p', 5>(word));
   o.rn = or_sp(rn_field(word));
 }
 
-/// imm: imm12 scaled by the access size.
-MYR_FN bool decode_LoadUnsignedImm(u32 word, Operands& o) {
+/// imm12 scaled by the access size.
+template <Form kForm>
+MYR_FN u64 unsigned_offset(Word<kForm> word) {
+  return (u64)field<'i', 12>(word) << fixed<kFixedAccessSize>(word);
+}
+/// imm: bytes.
+MYR_FN bool decode_LoadUnsignedImm(Word<Form::LoadUnsignedImm> word, Operands& o) {
   load_registers(word, o);
-  o.imm = (u64)field(word, 10, 12) << size_field(word);
+  o.imm = unsigned_offset(word);
   return true;
 }
-MYR_FN bool decode_StoreUnsignedImm(u32 word, Operands& o) {
+MYR_FN bool decode_StoreUnsignedImm(Word<Form::StoreUnsignedImm> word, Operands& o) {
   store_registers(word, o);
-  o.imm = (u64)field(word, 10, 12) << size_field(word);
+  o.imm = unsigned_offset(word);
+  return true;
+}
+MYR_FN bool decode_PrefetchUnsignedImm(Word<Form::PrefetchUnsignedImm> word, Operands& o) {
+  prefetch_registers(word, o);
+  o.imm = unsigned_offset(word);
   return true;
 }
 
-/// imm: imm9.
-MYR_FN bool decode_LoadSignedImm(u32 word, Operands& o) {
+/// imm9, bytes.
+template <Form kForm>
+MYR_FN u64 signed_offset(Word<kForm> word) {
+  return (u64)(i64)signed_field<'i', 9>(word);
+}
+/// imm: bytes.
+MYR_FN bool decode_LoadSignedImm(Word<Form::LoadSignedImm> word, Operands& o) {
   load_registers(word, o);
-  o.imm = (u64)(i64)signed_field(word, 12, 9);
+  o.imm = signed_offset(word);
   return true;
 }
-MYR_FN bool decode_StoreSignedImm(u32 word, Operands& o) {
+MYR_FN bool decode_StoreSignedImm(Word<Form::StoreSignedImm> word, Operands& o) {
   store_registers(word, o);
-  o.imm = (u64)(i64)signed_field(word, 12, 9);
+  o.imm = signed_offset(word);
+  return true;
+}
+MYR_FN bool decode_PrefetchSignedImm(Word<Form::PrefetchSignedImm> word, Operands& o) {
+  prefetch_registers(word, o);
+  o.imm = signed_offset(word);
   return true;
 }
 
-/// aux of access_register: option<0> set is a 64-bit index, option<2> a signed one. `scale`: the shift that S asks for.
-MYR_FN u32 index_aux(u32 word, u32 scale) {
-  u32 aux = field(word, 12, 1) ? scale : 0;
-  if (!field(word, 13, 1)) aux |= field(word, 15, 1) ? kIndexWord | kIndexSigned : kIndexWord;
-  return aux;
-}
-/// rm: the index, aux: as access_register has it.
-MYR_FN bool decode_LoadRegister(u32 word, Operands& o) {
-  load_registers(word, o);
+/// rm: the index, aux: as access_register has it. option<0>, letter x, is a 64-bit index, option<2>, letter o, a signed
+/// one. `scale`: the shift that S asks for.
+template <Form kForm>
+MYR_FN void index_operands(Word<kForm> word, u32 scale, Operands& o) {
   o.rm = source(rm_field(word));
-  o.aux = index_aux(word, size_field(word));
+  u32 aux = field<'S', 1>(word) ? scale : 0;
+  if (!field<'x', 1>(word)) aux |= field<'o', 1>(word) ? kIndexWord | kIndexSigned : kIndexWord;
+  o.aux = aux;
+}
+MYR_FN bool decode_LoadRegister(Word<Form::LoadRegister> word, Operands& o) {
+  load_registers(word, o);
+  index_operands(word, fixed<kFixedAccessSize>(word), o);
   return true;
 }
-MYR_FN bool decode_StoreRegister(u32 word, Operands& o) {
+MYR_FN bool decode_StoreRegister(Word<Form::StoreRegister> word, Operands& o) {
   store_registers(word, o);
-  o.rm = source(rm_field(word));
-  o.aux = index_aux(word, size_field(word));
+  index_operands(word, fixed<kFixedAccessSize>(word), o);
+  return true;
+}
+MYR_FN bool decode_PrefetchRegister(Word<Form::PrefetchRegister> word, Operands& o) {
+  prefetch_registers(word, o);
+  index_operands(word, fixed<kFixedAccessSize>(word), o);
   return true;
 }
 
-/// imm: imm19 * 4.
-MYR_FN bool decode_LoadLiteral(u32 word, Operands& o) {
-  o.rd = destination(rd_field(word));
-  o.imm = (u64)(i64)(signed_field(word, 5, 19) * 4);
+/// imm19 * 4, bytes from this instruction.
+template <Form kForm>
+MYR_FN u64 literal_offset(Word<kForm> word) {
+  return (u64)(i64)(signed_field<'i', 19>(word) * 4);
+}
+/// imm: bytes.
+MYR_FN bool decode_LoadLiteral(Word<Form::LoadLiteral> word, Operands& o) {
+  o.rd = destination(rt_field(word));
+  o.imm = literal_offset(word);
+  return true;
+}
+MYR_FN bool decode_PrefetchLiteral(Word<Form::PrefetchLiteral> word, Operands& o) {
+  o.rd = destination(field<'p', 5>(word));
+  o.imm = literal_offset(word);
   return true;
 }
 
-// Prefetches do nothing; the disassembler wants the offset.
-MYR_FN bool decode_PrefetchUnsignedImm(u32 word, Operands& o) { return decode_LoadUnsignedImm(word, o); }
-MYR_FN bool decode_PrefetchSignedImm(u32 word, Operands& o) { return decode_LoadSignedImm(word, o); }
-MYR_FN bool decode_PrefetchRegister(u32 word, Operands& o) { return decode_LoadRegister(word, o); }
-MYR_FN bool decode_PrefetchLiteral(u32 word, Operands& o) { return decode_LoadLiteral(word, o); }
-
-/// imm7 scaled by the size of one register, which is 8 bytes if bit 31 is set and 4 if not.
-MYR_FN u64 pair_offset(u32 word) { return (u64)((i64)signed_field(word, 15, 7) * (field(word, 31, 1) ? 8 : 4)); }
+/// imm7 scaled by the size of one register: 8 bytes of X registers, else 4.
+template <Form kForm>
+MYR_FN u64 pair_offset(Word<kForm> word) {
+  return (u64)((i64)signed_field<'i', 7>(word) * (fixed<kFixedPairOpc>(word) & 2 ? 8 : 4));
+}
 /// ra: Rt2, imm: bytes.
-MYR_FN bool decode_LoadPairImm(u32 word, Operands& o) {
+MYR_FN bool decode_LoadPairImm(Word<Form::LoadPairImm> word, Operands& o) {
   load_registers(word, o);
-  o.ra = destination(ra_field(word));
+  o.ra = destination(rt2_field(word));
   o.imm = pair_offset(word);
   return true;
 }
-MYR_FN bool decode_StorePairImm(u32 word, Operands& o) {
+MYR_FN bool decode_StorePairImm(Word<Form::StorePairImm> word, Operands& o) {
   store_registers(word, o);
-  o.ra = source(ra_field(word));
+  o.ra = source(rt2_field(word));
   o.imm = pair_offset(word);
   return true;
 }
 
 /// Base alone.
-MYR_FN bool decode_LoadBase(u32 word, Operands& o) {
+MYR_FN bool decode_LoadBase(Word<Form::LoadBase> word, Operands& o) {
   load_registers(word, o);
   return true;
 }
-MYR_FN bool decode_StoreBase(u32 word, Operands& o) {
+MYR_FN bool decode_StoreBase(Word<Form::StoreBase> word, Operands& o) {
   store_registers(word, o);
   return true;
 }
-MYR_FN bool decode_LoadBaseOnly(u32 word, Operands& o) { return decode_LoadBase(word, o); }
+MYR_FN bool decode_LoadBaseOnly(Word<Form::LoadBaseOnly> word, Operands& o) {
+  load_registers(word, o);
+  return true;
+}
 
 /// rm: Rs, which gets the status; ra: Rt2 of pairs.
-MYR_FN bool decode_StoreExclusive(u32 word, Operands& o) {
+MYR_FN bool decode_StoreExclusive(Word<Form::StoreExclusive> word, Operands& o) {
   store_registers(word, o);
-  o.rm = destination(rm_field(word));
+  o.rm = destination(rs_field(word));
   return true;
 }
-MYR_FN bool decode_LoadExclusivePair(u32 word, Operands& o) {
+MYR_FN bool decode_LoadExclusivePair(Word<Form::LoadExclusivePair> word, Operands& o) {
   load_registers(word, o);
-  o.ra = destination(ra_field(word));
+  o.ra = destination(rt2_field(word));
   return true;
 }
-MYR_FN bool decode_StoreExclusivePair(u32 word, Operands& o) {
-  decode_StoreExclusive(word, o);
-  o.ra = source(ra_field(word));
+MYR_FN bool decode_StoreExclusivePair(Word<Form::StoreExclusivePair> word, Operands& o) {
+  store_registers(word, o);
+  o.rm = destination(rs_field(word));
+  o.ra = source(rt2_field(word));
   return true;
 }
 
 /// rm: Rs.
-MYR_FN bool decode_AtomicUpdate(u32 word, Operands& o) {
+MYR_FN bool decode_AtomicUpdate(Word<Form::AtomicUpdate> word, Operands& o) {
   load_registers(word, o);
-  o.rm = source(rm_field(word));
+  o.rm = source(rs_field(word));
   return true;
 }
 /// rm: Rs to compare with, ra: Rs to write.
-MYR_FN bool decode_CompareSwap(u32 word, Operands& o) {
+MYR_FN bool decode_CompareSwap(Word<Form::CompareSwap> word, Operands& o) {
   store_registers(word, o);
-  o.rm = source(rm_field(word));
-  o.ra = destination(rm_field(word));
+  o.rm = source(rs_field(word));
+  o.ra = destination(rs_field(word));
   return true;
 }
-/// rd, rm: Rt and Rs, which are even; ra: Rt + 1; aux: Rs + 1, to compare with and from bit 8 to write.
-MYR_FN bool decode_CompareSwapPair(u32 word, Operands& o) {
-  store_registers(word, o);
-  o.rm = source(rm_field(word));
-  o.ra = source(rd_field(word) + 1);
-  o.aux = source(rm_field(word) + 1) | (u32)destination(rm_field(word) + 1) << 8;
+/// rd, rm: Rt and Rs, which are even, so that their letters are the upper four bits; ra: Rt + 1; aux: Rs + 1, to compare
+/// with and from bit 8 to write.
+MYR_FN bool decode_CompareSwapPair(Word<Form::CompareSwapPair> word, Operands& o) {
+  u32 rs = field<'s', 4>(word) * 2, rt = field<'t', 4>(word) * 2;
+  o.rd = source(rt);
+  o.rn = or_sp(rn_field(word));
+  o.rm = source(rs);
+  o.ra = source(rt + 1);
+  o.aux = source(rs + 1) | (u32)destination(rs + 1) << 8;
   return true;
 }
 
