@@ -46,8 +46,11 @@ MYR_FN Operands decode(const DecodeTable& table, u32 word) {
     u16 row = table.candidates[i];
     RowPattern pattern = table.patterns[row];
     if ((word & pattern.mask) != pattern.value) continue;
+    // The same word, put together from what this row fixes and the rest. Given `word`, which no candidate changes, a
+    // compiler takes the fields of all forms ahead of the loop, which are more than a GPU has registers for.
+    const u32 of_row = (word & ~pattern.mask) | pattern.value;
     Operands o = {};
-    if (!decode_operands(pattern.form, word, o)) continue;
+    if (!decode_operands(pattern.form, of_row, o)) continue;
     o.kind = o.row = row;
     return o;
   }
