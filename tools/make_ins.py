@@ -7,12 +7,14 @@ calls it.
 """
 import ctypes
 import ctypes.util
+import pathlib
 import re
 import struct
 import subprocess
 import sys
 import tempfile
 
+FEATURES = pathlib.Path(__file__).parent.parent / "src/core/system/features.inc"
 ARCH_ARM64, MODE_ARM, PROT_ALL = 2, 0, 7
 REGISTERS = {f"x{i}": 199 + i for i in range(29)}
 REGISTERS |= {"x29": 1, "x30": 2, "sp": 4, "nzcv": 3, "tpidr": 262, "fpcr": 291, "fpsr": 292}
@@ -122,11 +124,19 @@ def outputs(unicorn, word, inputs, memory):
     return " ".join(items)
 
 
+def architecture():
+    """What the assembler calls the processor that has all features of the table: armv8.3-a+crc+fp..."""
+    names = re.findall(r'^(?:FEATURE|ROWLESS)\(\w+, *"([^"]*)"', FEATURES.read_text(), re.MULTILINE)
+    versions = [name for name in names if name.startswith("armv")]
+    extensions = [name for name in dict.fromkeys(names) if name and name not in versions]
+    return "+".join([max(versions, default="armv8.2-a"), *extensions])
+
+
 def assemble(texts):
     """The machine words of assembly lines. Branch targets are relative to the instruction: b .+8"""
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/a.s", "w") as file:
-            file.write("\n".join([".arch armv8.2-a+crc+lse+fp16+crypto+rdma+dotprod", *texts, ""]))
+            file.write("\n".join([f".arch {architecture()}", *texts, ""]))
         subprocess.run(["aarch64-linux-gnu-as", "-o", f"{folder}/a.o", f"{folder}/a.s"], check=True)
         subprocess.run(["aarch64-linux-gnu-objcopy", "-O", "binary", "-j", ".text", f"{folder}/a.o", f"{folder}/a.bin"],
                        check=True)

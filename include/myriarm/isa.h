@@ -29,4 +29,12 @@ struct IsaRow {
 };
 std::vector<IsaRow> isa_rows();
 
+/// What Linux tells a program about the features of the processor: AT_HWCAP and AT_HWCAP2 of the auxiliary vector. A
+/// feature has its bit if all of its rows are implemented.
+struct HardwareCapabilities {
+  uint64_t hwcap = 0;
+  uint64_t hwcap2 = 0;
+};
+HardwareCapabilities hardware_capabilities();
+
 }  // namespace myriarm

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table as include/myriarm/isa.h shows it: coverage per group, and the rows.
+// The table as include/myriarm/isa.h shows it: coverage per group, the rows, the features.
 #include "isa/row_info.h"
 
+#include "core/system/features.h"
 #include "myriarm/isa.h"
 
 namespace myriarm {
@@ -48,5 +49,7 @@ std::vector<IsaRow> isa_rows() {
   }
   return rows;
 }
+
+HardwareCapabilities hardware_capabilities() { return {kHwcap, kHwcap2}; }
 
 }  // namespace myriarm

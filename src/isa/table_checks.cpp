@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compiler reads the instruction table: a bit string of the wrong length, a field that is not where the
-// picture of its form has it, a form that no row uses, two rows that claim the same word, all stop the build. The error
+// picture of its form has it, a form that no row uses, two rows that claim the same word, a feature that
+// features.inc does not have, all stop the build. The error
 // message names the rows. This file makes no code.
 #include <string_view>
 
@@ -99,6 +100,34 @@ constexpr Row unlisted_overlap(u32 row) {
   return kRowUndefined;
 }
 
+enum class Feature : u8 {
+  BASE,
+#define FEATURE(name, gnu, ids, hwcaps) name,
+#define ROWLESS(name, gnu, ids, hwcaps) name,
+#include "core/system/features.inc"
+#undef FEATURE
+#undef ROWLESS
+  count
+};
+struct RowsOfFeatures {
+  u32 rows[static_cast<u32>(Feature::count)];
+  u32 todo[static_cast<u32>(Feature::count)];
+};
+constexpr RowsOfFeatures count_rows_of_features() {
+  RowsOfFeatures counts = {};
+#define GROUP(name, title)
+#define A64(name, syntax, bits, form, semantics, feature) \
+  counts.rows[static_cast<u32>(Feature::feature)]++;      \
+  counts.todo[static_cast<u32>(Feature::feature)] += kRowInfos[kRow_##name].status != RowStatus::implemented;
+#define UNDEFINED(name, bits, reason)
+#include "isa/a64.inc"
+#undef GROUP
+#undef A64
+#undef UNDEFINED
+  return counts;
+}
+constexpr RowsOfFeatures kRowsOfFeatures = count_rows_of_features();
+
 template <Row kRow, Row kOther>
 struct SharesNoWords {
   static_assert(kOther == kRowUndefined, "these two rows share words and are not in overlaps.inc");
@@ -125,6 +154,22 @@ struct SharesNoWords {
   static_assert(is_used(Form::name), #name ": no row is of this form");
 #include "isa/forms.inc"
 #undef FORM
+
+#define ID(id_register, field, low, value) +1
+#define HWCAP(bit) +1
+#define HWCAP2(bit) +1
+#define FEATURE(name, gnu, ids, hwcaps)                                                                        \
+  static_assert(kRowsOfFeatures.rows[static_cast<u32>(Feature::name)] > 0, "features.inc: no row has " #name); \
+  static_assert((0 ids hwcaps) == 0 || kRowsOfFeatures.todo[static_cast<u32>(Feature::name)] == 0,             \
+                "features.inc: programs are told of " #name ", and a row of it has no semantics");
+#define ROWLESS(name, gnu, ids, hwcaps) \
+  static_assert(kRowsOfFeatures.rows[static_cast<u32>(Feature::name)] == 0, "features.inc: there are rows of " #name);
+#include "core/system/features.inc"
+#undef ID
+#undef HWCAP
+#undef HWCAP2
+#undef FEATURE
+#undef ROWLESS
 
 #define OVERLAP(specific, general, reason)                         \
   static_assert(is_more_specific(kRow_##specific, kRow_##general), \

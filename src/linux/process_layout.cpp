@@ -60,35 +60,6 @@ bool is_lane_variable(const std::string& text) { return text.rfind(kLaneVariable
 
 }  // namespace
 
-uint64_t hardware_capabilities() {
-  // Bits of AT_HWCAP in the kernel's uapi/asm/hwcap.h.
-  struct Capability {
-    const char* feature;  // its name in the instruction table
-    unsigned bit;
-  };
-  static constexpr Capability capabilities[] = {
-      {"FP", 0},    {"SIMD", 1}, {"AES", 3},   {"PMULL", 4},    {"SHA1", 5},    {"SHA256", 6}, {"CRC32", 7},
-      {"LSE", 8},   {"FP16", 9}, {"FP16", 10}, {"RDM", 12},     {"JSCVT", 13},  {"FCMA", 14},  {"LRCPC", 15},
-      {"SHA3", 17}, {"SM3", 18}, {"SM4", 19},  {"DOTPROD", 20}, {"SHA512", 21}, {"FHM", 23},
-  };
-  // The instructions of these two are rows of the base set: MRS of ID registers, and DC CVAP, both at EL0.
-  constexpr uint64_t kCpuid = uint64_t{1} << 11, kDcpop = uint64_t{1} << 16;
-  static const uint64_t value = [] {
-    std::map<std::string, bool> complete;
-    for (const IsaRow& row : isa_rows()) {
-      bool& all = complete.try_emplace(row.feature, true).first->second;
-      all = all && row.status == "implemented";
-    }
-    uint64_t bits = kCpuid | kDcpop;
-    for (const Capability& c : capabilities) {
-      auto found = complete.find(c.feature);
-      if (found != complete.end() && found->second) bits |= uint64_t{1} << c.bit;
-    }
-    return bits;
-  }();
-  return value;
-}
-
 LaneBytes lane_bytes(uint64_t seed, uint32_t lane) {
   LaneBytes bytes = {};
   std::string digits = std::to_string(lane);
@@ -146,7 +117,7 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t memory, const Linu
   stack.align_down(16);
 
   const std::vector<uint64_t> auxiliary = {
-      AT_HWCAP,    hardware_capabilities(),
+      AT_HWCAP,    hardware_capabilities().hwcap,
       AT_PAGESZ,   kPageBytes,
       AT_CLKTCK,   kClockTicks,
       AT_PHDR,     image.program_headers,
@@ -161,7 +132,7 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t memory, const Linu
       AT_EGID,     kUserId,
       AT_SECURE,   0,
       AT_RANDOM,   random,
-      AT_HWCAP2,   0,
+      AT_HWCAP2,   hardware_capabilities().hwcap2,
       AT_EXECFN,   file_name,
       AT_PLATFORM, platform,
       AT_NULL,     0,

@@ -32,9 +32,6 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t memory, const Linu
 
 LaneBytes lane_bytes(uint64_t seed, uint32_t lane);
 
-/// The value of AT_HWCAP: the features of which every instruction in the table is implemented.
-uint64_t hardware_capabilities();
-
 // The identity of the guest, in auxv and in system calls.
 constexpr uint32_t kUserId = 1000;
 constexpr uint32_t kProcessId = 1000;

@@ -15,7 +15,24 @@ namespace {
 
 constexpr const char* kObjdump =
     "aarch64-linux-gnu-objdump -D -z -b binary -m aarch64 -M no-aliases --no-show-raw-insn ";
-constexpr const char* kAs = "aarch64-linux-gnu-as -march=armv8.2-a+fp16+fp16fml+crypto+sha3+sm4+dotprod+rcpc+compnum ";
+
+/// The assembler, told to accept Armv8.2-A and what it calls our features.
+std::string assembler() {
+  constexpr std::string_view kExtensions[] = {
+#define FEATURE(name, gnu, ids, hwcaps) gnu,
+#define ROWLESS(name, gnu, ids, hwcaps) gnu,
+#include "core/system/features.inc"
+#undef FEATURE
+#undef ROWLESS
+  };
+  std::string command = "aarch64-linux-gnu-as -march=armv8.2-a";
+  for (std::string_view extension : kExtensions) {
+    // A later version of the architecture brings more than the feature: its rows are in divergences.inc.
+    if (extension.empty() || extension.starts_with("armv")) continue;
+    command.append("+").append(extension);
+  }
+  return command + ' ';
+}
 
 struct TemporaryFolder {
   std::filesystem::path path;
@@ -145,7 +162,7 @@ std::vector<Verdict> ask_binutils(const std::vector<uint32_t>& words) {
     if (!file.flush()) throw std::runtime_error("cannot write " + source);
   }
   bool alive = false;
-  each_line(kAs + source + " -o " + object + " 2>&1", [&](std::string_view line) {
+  each_line(assembler() + source + " -o " + object + " 2>&1", [&](std::string_view line) {
     size_t error = line.find(": Error: ");
     if (error == std::string_view::npos) return;
     size_t number = line.rfind(':', error - 1);

@@ -8,6 +8,7 @@
 #include "linux/process_layout.h"
 #include "linux/random_stream.h"
 #include "linux_caller.h"
+#include "myriarm/isa.h"
 #include "myriarm/linux.h"
 
 namespace myriarm {
@@ -35,7 +36,8 @@ TEST(LinuxStart, StackHoldsArgumentsEnvironmentAndAuxiliaryVector) {
       EXPECT_EQ(start.auxiliary[AT_SECURE], 0u);
       EXPECT_EQ(start.auxiliary[AT_CLKTCK], 100u);
       EXPECT_EQ(start.auxiliary[AT_UID], start.auxiliary[AT_EUID]);
-      EXPECT_EQ(start.auxiliary[AT_HWCAP], hardware_capabilities());
+      EXPECT_EQ(start.auxiliary[AT_HWCAP], hardware_capabilities().hwcap);
+      EXPECT_EQ(start.auxiliary[AT_HWCAP2], hardware_capabilities().hwcap2);
       EXPECT_EQ(start.sp, Start(machine.fleet(), 0).sp);
       EXPECT_EQ(start.environment_addresses, Start(machine.fleet(), 0).environment_addresses);
     }
@@ -72,7 +74,7 @@ TEST(LinuxStart, HardwareCapabilitiesAgreeWithTheIdRegisters) {
   machine.run();
   ASSERT_EQ(machine.outcome(0).stop.reason, StopReason::breakpoint);
   auto field = [&](unsigned reg, unsigned low_bit) { return machine.fleet().get(x(reg), 0) >> low_bit & 15; };
-  auto capability = [&](unsigned bit) { return (hardware_capabilities() >> bit & 1) != 0; };
+  auto capability = [&](unsigned bit) { return (hardware_capabilities().hwcap >> bit & 1) != 0; };
   EXPECT_EQ(capability(0), field(2, 16) != 15) << "FP";
   EXPECT_EQ(capability(1), field(2, 20) != 15) << "ASIMD";
   EXPECT_EQ(capability(3), field(0, 4) >= 1) << "AES";

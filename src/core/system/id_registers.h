@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program finds out about this processor: the ID registers as Linux shows them to user space, which
-// emulates the reads of S3_0_C0_C0 and S3_0_C0_C2 to C7 and hides what a program cannot use. The one place that
-// says which features there are; whoever adds one changes its field here and the hwcaps in src/linux.
+// emulates the reads of S3_0_C0_C0 and S3_0_C0_C2 to C7 and hides what a program cannot use. The fields of features come
+// from features.inc.
 #pragma once
 
-#include "core/portable.h"
+#include "core/system/features.h"
 
 namespace myriarm {
 
@@ -21,27 +21,13 @@ constexpr u64 kMidr = 0x000FA640;
 constexpr u64 kMpidr = (u64)1 << 31;  // all that Linux tells
 constexpr u64 kRevidr = 0;
 
-constexpr u64 kIdPfr0 = id_field(0, 1)        // EL0: AArch64 only
-                        | id_field(4, 1)      // EL1: the same
-                        | id_field(16, 1)     // FP: half precision too
-                        | id_field(20, 1);    // AdvSIMD: the same
-constexpr u64 kIdIsar0 = id_field(4, 2)       // AES, PMULL
-                         | id_field(8, 1)     // SHA1
-                         | id_field(12, 2)    // SHA2: SHA256, SHA512
-                         | id_field(16, 1)    // CRC32
-                         | id_field(20, 2)    // Atomic: LSE
-                         | id_field(28, 1)    // RDM
-                         | id_field(32, 1)    // SHA3
-                         | id_field(36, 1)    // SM3
-                         | id_field(40, 1)    // SM4
-                         | id_field(44, 1)    // DP: dot product
-                         | id_field(48, 1);   // FHM
-constexpr u64 kIdIsar1 = id_field(0, 1)       // DPB: DC CVAP
-                         | id_field(12, 1)    // JSCVT
-                         | id_field(16, 1)    // FCMA
-                         | id_field(20, 1);   // LRCPC: LDAPR
-constexpr u64 kIdDfr0 = id_field(0, 6);       // DebugVer: the safe value that Linux shows
-constexpr u64 kIdMmfr0 = id_field(24, 0xF)    // TGran64, TGran4: hidden, so shown as not supported
+constexpr u64 kIdPfr0 = id_field(0, 1)    // EL0: AArch64 only
+                        | id_field(4, 1)  // EL1: the same
+                        | feature_fields(IdRegister::PFR0);
+constexpr u64 kIdIsar0 = feature_fields(IdRegister::ISAR0);
+constexpr u64 kIdIsar1 = feature_fields(IdRegister::ISAR1);
+constexpr u64 kIdDfr0 = id_field(0, 6);     // DebugVer: the safe value that Linux shows
+constexpr u64 kIdMmfr0 = id_field(24, 0xF)  // TGran64, TGran4: hidden, so shown as not supported
                          | id_field(28, 0xF);
 
 /// Cache type: 64-byte lines, physically tagged, and neither cleaning (IDC) nor invalidation (DIC) is needed
