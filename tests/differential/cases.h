@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "isa/generate.h"
+#include "generate/generate.h"
 #include "myriarm/fleet.h"
 
 namespace myriarm::differential {

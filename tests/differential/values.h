@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "isa/generate.h"
+#include "generate/generate.h"
 
 namespace myriarm::differential {
 

@@ -10,7 +10,7 @@
 #include "core/semantics.h"
 #include "fp/cases.h"
 #include "isa/decoder.h"
-#include "isa/generate.h"
+#include "generate/generate.h"
 #include "isa/row_info.h"
 
 namespace myriarm {

@@ -7,7 +7,7 @@
 
 #include "execute_row.h"
 #include "isa/decoder.h"
-#include "isa/generate.h"
+#include "generate/generate.h"
 #include "isa/row_info.h"
 
 namespace myriarm {

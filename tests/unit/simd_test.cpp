@@ -6,7 +6,7 @@
 #include "core/simd/shift_immediate.h"
 #include "core/simd/three_different.h"
 #include "core/simd/two_misc.h"
-#include "isa/generate.h"
+#include "generate/generate.h"
 
 namespace myriarm {
 namespace {

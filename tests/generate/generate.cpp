@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random code from the instruction table.
-#include "isa/generate.h"
+#include "generate/generate.h"
 
 #include <bit>
 #include <utility>
