@@ -21,6 +21,7 @@
 #include "core/integer/conditional.h"
 #include "core/integer/crc32.h"
 #include "core/integer/exclusive.h"
+#include "core/integer/flags.h"
 #include "core/integer/load_store.h"
 #include "core/integer/logical.h"
 #include "core/integer/move.h"

@@ -210,6 +210,11 @@ MYR_FN bool decode_AddSubExtendedFlags(Word<Form::AddSubExtendedFlags> word, Ope
   return extended_register(word, o);
 }
 
+/// rn: Rn.
+MYR_FN bool decode_FlagsOfRegister(Word<Form::FlagsOfRegister> word, Operands& o) {
+  o.rn = source(rn_field(word));
+  return true;
+}
 /// offset: cond, aux: nzcv.
 MYR_FN bool decode_CondCompareRegister(Word<Form::CondCompareRegister> word, Operands& o) {
   o.rn = source(rn_field(word));
