@@ -75,6 +75,12 @@ Printed extend(const TokenContext& c, std::string& out, Fixed<kFixedSf> sf, Lett
   return given_if(!plain || amount != 0);
 }
 
+/// RMIF: decimal.
+Printed flag_mask(const TokenContext&, std::string& out, Letter<'v', 4> flags) {
+  append_decimal(out, flags);
+  return Printed::given;
+}
+
 // Conditional compare.
 Printed imm5(const TokenContext&, std::string& out, Letter<'i', 5> imm) {
   append_hex(out, imm);
@@ -103,6 +109,8 @@ constexpr Token kTokens[] = {
     token<imms>("imms"),
     token<imms>("lsb"),
     token<shift>("shift"),
+    token<imms>("shift", Form::RotateIntoFlags),
+    token<flag_mask>("mask"),
     token<extended_register_width>("R"),
     token<extended_register_number>("m"),
     token<extend>("extend"),

@@ -210,6 +210,13 @@ MYR_FN bool decode_AddSubExtendedFlags(Word<Form::AddSubExtendedFlags> word, Ope
   return extended_register(word, o);
 }
 
+/// offset: the rotation, to the right; aux: which of NZCV are written.
+MYR_FN bool decode_RotateIntoFlags(Word<Form::RotateIntoFlags> word, Operands& o) {
+  o.rn = source(rn_field(word));
+  o.offset = (i32)field<'s', 6>(word);
+  o.aux = field<'v', 4>(word);
+  return true;
+}
 /// rn: Rn.
 MYR_FN bool decode_FlagsOfRegister(Word<Form::FlagsOfRegister> word, Operands& o) {
   o.rn = source(rn_field(word));
