@@ -6,6 +6,15 @@
 
 namespace myriarm {
 
+/// CFINV.
+template <class Cpu>
+MYR_FN Outcome invert_carry(Cpu& cpu, const Operands&) {
+  Flags flags = cpu.flags();
+  flags.c = !flags.c;
+  cpu.set_flags(flags);
+  return Outcome::next;
+}
+
 /// RMIF: the lowest four bits of the rotated register are written to those of NZCV that the mask names.
 template <class Cpu>
 MYR_FN Outcome rotate_into_flags(Cpu& cpu, const Operands& o) {

@@ -60,6 +60,7 @@ MYR_FN bool decode_Barrier(Word<Form::Barrier> word, Operands& o) {
   return true;
 }
 
+MYR_FN bool decode_NoFields(Word<Form::NoFields>, Operands&) { return true; }
 /// aux: the key, op0:op1:CRn:CRm:op2 (core/system/id_registers.h); rd or rn: Rt. The upper bit of op0 is 1 in these, and o is the lower one.
 MYR_FN bool decode_SystemRegisterRead(Word<Form::SystemRegisterRead> word, Operands& o) {
   o.rd = destination(rt_field(word));
