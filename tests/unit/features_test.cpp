@@ -11,12 +11,12 @@ namespace {
 
 TEST(Features, IdRegistersHaveTheirFields) {
   EXPECT_EQ(id_register(system_key(3, 0, 0, 4, 0)), 0x0000000000110011u) << "ID_AA64PFR0_EL1";
-  EXPECT_EQ(id_register(system_key(3, 0, 0, 6, 0)), 0x0001111110212120u) << "ID_AA64ISAR0_EL1";
+  EXPECT_EQ(id_register(system_key(3, 0, 0, 6, 0)), 0x0011111110212120u) << "ID_AA64ISAR0_EL1";
   EXPECT_EQ(id_register(system_key(3, 0, 0, 6, 1)), 0x0000000000111001u) << "ID_AA64ISAR1_EL1";
 }
 
 TEST(Features, HwcapsHaveTheirBits) {
-  EXPECT_EQ(hardware_capabilities().hwcap, 0x00BFFFFBu);
+  EXPECT_EQ(hardware_capabilities().hwcap, 0x08BFFFFBu);
   EXPECT_EQ(hardware_capabilities().hwcap2, 0u);
 }
 

@@ -97,6 +97,7 @@ TEST(LinuxStart, HardwareCapabilitiesAgreeWithTheIdRegisters) {
   EXPECT_EQ(capability(20), field(0, 44) >= 1) << "ASIMDDP";
   EXPECT_EQ(capability(21), field(0, 12) >= 2) << "SHA512";
   EXPECT_EQ(capability(23), field(0, 48) >= 1) << "ASIMDFHM";
+  EXPECT_EQ(capability(27), field(0, 52) >= 1) << "FLAGM";
 }
 
 TEST(LinuxStart, StackIsAnEighthOfMemoryAtTheEnd) {
