@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Mistakes in the instruction table, its forms, its features and the CUDA list stop the build, each with its message.
+"""Mistakes in the instruction table, its forms, its features and the CUDA list stop the build.
 
-test_faults.py COMPILER: every fault is planted into a copy of one file, which the compiler finds before the original.
+test_faults.py COMPILER: each fault is planted into a copy of one file, which the compiler finds first.
 """
 import pathlib
 import subprocess
@@ -27,21 +27,23 @@ FAULTS = [
      "the form's picture does not have this letter"),
     (f"{FORMS}/branch_system.h", "joined<'h', 'b'>", "joined<'h', 'k'>", DECODER,
      "the form's picture does not have this letter"),
-    (f"{FORMS}/data_processing.inc", 'FORM(Extract64, "...........mmmmmssssss', 'FORM(Extract64, "s..........mmmmm.sssss',
-     DECODER, "has this letter in pieces"),
+    (f"{FORMS}/data_processing.inc", 'FORM(Extract64, "...........mmmmmssssss',
+     'FORM(Extract64, "s..........mmmmm.sssss', DECODER, "has this letter in pieces"),
     (f"{FORMS}/fields.h", "kFixedPtype = {22, 2}", "kFixedPtype = {12, 2}", DECODER,
      "the form's picture has a letter there"),
     (f"{FORMS}/data_processing.inc", 'FORM(OneSource, "......................nnnnnddddd")',
-     'FORM(OneSource, "......................dddddnnnnn")', CHECKS, "are not those of the picture of form OneSource"),
-    (f"{ISA}/a64_data_processing.inc", '"000100010siiiiiiiiiiiinnnnnddddd"', '"000100010siiiiiiiiiiiinnnnndddd"', CHECKS,
-     "ADD_32_addsub_imm: the bit string is not 32 characters"),
+     'FORM(OneSource, "......................dddddnnnnn")',
+     CHECKS, "are not those of the picture of form OneSource"),
+    (f"{ISA}/a64_data_processing.inc", '"000100010siiiiiiiiiiiinnnnnddddd"',
+     '"000100010siiiiiiiiiiiinnnnndddd"', CHECKS, "ADD_32_addsub_imm: the bit string is not 32 characters"),
     (f"{ISA}/a64_data_processing.inc", "(add_sub_imm<32, AddSub::add, Setting::keep_flags>), BASE)",
      "(add_sub_imm<32, AddSub::add, Setting::keep_flags>), BAES)", CHECKS, "BAES"),
     (f"{ISA}/a64_data_processing.inc", "<Wn|WSP>, #<imm>{, <shift>}", "<Wn|WSP>, #<imm>{, <shiftt>}", SYNTAX,
      "ADD_32_addsub_imm: nobody prints a token of its syntax"),
-    (f"{ISA}/a64_data_processing.inc", '"add <Wd|WSP>, <Wn|WSP>, #<imm>', '"add <Wd|WSP>, <Wm>, #<imm>', SYNTAX,
-     "form AddSubImm lacks a field that it needs"),
-    (SYNTAX, "Letter<'i', 5> imm", "Letter<'i', 6> imm", SYNTAX, "form CondCompareImm lacks a field that it needs"),
+    (f"{ISA}/a64_data_processing.inc", '"add <Wd|WSP>, <Wn|WSP>, #<imm>', '"add <Wd|WSP>, <Wm>, #<imm>',
+     SYNTAX, "form AddSubImm lacks a field that it needs"),
+    (SYNTAX, "Letter<'i', 5> imm", "Letter<'i', 6> imm", SYNTAX,
+     "form CondCompareImm lacks a field that it needs"),
     (FEATURES, "ROWLESS(DPB,", "FEATURE(DPB,", CHECKS, "no row has DPB"),
     (FEATURES, "FEATURE(LRCPC,", "ROWLESS(LRCPC,", CHECKS, "there are rows of LRCPC"),
     (f"{ISA}/a64_data_processing.inc", "(crc32<kCrc32, 8>)", "todo", CHECKS,
@@ -56,7 +58,7 @@ FAULTS = [
 
 
 def compile_file(compiler, name, planted=None):
-    """Compiles one file, with the files of the folder `planted` in place of those of the tree. Returns what it said."""
+    """Compiles one file, with those of the folder `planted` in place of the tree's. Returns the process."""
     path = next(p for p in (planted and planted / name, ROOT / name) if p and p.exists())
     includes = [f"-I{folder / 'src'}" for folder in (planted, ROOT) if folder]
     return subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-x", "c++", "-w", *includes,
@@ -84,7 +86,8 @@ def main():
         if result.returncode == 0:
             mistakes.append(f"{path} with {after!r} in place of {before!r} compiles")
         elif message not in result.stderr:
-            mistakes.append(f"{path} with {after!r}: no message says {message!r}, but:\n{result.stderr[:2000]}")
+            said = result.stderr[:2000]
+            mistakes.append(f"{path} with {after!r}: no message says {message!r}, but:\n{said}")
     if mistakes:
         raise SystemExit("\n".join(mistakes))
     print(f"{len(FAULTS)} faults stop the build")
