@@ -9,8 +9,8 @@
 
 #include "core/semantics.h"
 #include "fp/cases.h"
-#include "isa/decoder.h"
 #include "generate/generate.h"
+#include "isa/decoder.h"
 #include "isa/row_info.h"
 
 namespace myriarm {

@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "execute_row.h"
-#include "isa/decoder.h"
 #include "generate/generate.h"
+#include "isa/decoder.h"
 #include "isa/row_info.h"
 
 namespace myriarm {
