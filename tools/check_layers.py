@@ -11,6 +11,7 @@ import sys
 # By folder, what the files of a layer may include: folders or files. A file belongs to the deepest folder
 # listed.
 HEADERS = "include/myriarm"
+C_HEADERS = "include/myriarm-c"
 DATA_TYPES = [f"{HEADERS}/{name}.h" for name in ("error", "fleet", "program", "stop")]
 # What each backend may include of src/backends, besides its own folder.
 BACKENDS = ["src/backends/backend.h", "src/backends/run_batches.h", "src/backends/common"]
@@ -24,10 +25,12 @@ LAYERS = {
     "src/backends/cuda": ["src/support", "src/core", "src/isa", *BACKENDS, "src/backends/cuda", *DATA_TYPES],
     "src/fleet": ["src/support", "src/core", "src/isa", "src/backends/backend.h", "src/fleet", HEADERS],
     HEADERS: [HEADERS],
+    C_HEADERS: [C_HEADERS],
+    "src/c_api": [HEADERS, C_HEADERS, "src/c_api"],
     "src/linux": ["src/support", HEADERS, "src/linux"],
     "cli": [HEADERS, "cli"],
     "python": [HEADERS, "python"],
-    "examples": [HEADERS, "examples"],
+    "examples": [HEADERS, C_HEADERS, "examples"],
     "tests": None,  # may include everything
     "bench": None,
     "tools": None,

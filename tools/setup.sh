@@ -30,7 +30,7 @@ case "${1:-}" in
   flags) echo "$flags"; exit 0 ;;
   build) wanted=$build ;;
   run) wanted=$run ;;
-  test) wanted="$run libgtest-dev libmpfr-dev clang llvm $oracles $python" ;;
+  test) wanted="$run libgtest-dev libmpfr-dev clang llvm pkg-config $oracles $python" ;;
   wheel) wanted="$run $python" ;;
   bench) wanted="$run $oracles" ;;
   format) wanted="clang-format git" ;;

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between the structs and numbers of the C API and those of the C++ one, and the lanes that a call names.
+#pragma once
+
+#include <vector>
+
+#include "c_api/boundary.h"
+#include "c_api/handles.h"
+#include "myriarm/fleet.h"
+
+namespace myriarm::c_api {
+
+FleetOptions fleet_options(const myriarm_fleet_options* given, const ProgramObject& program);
+RunOptions run_options(const myriarm_run_options* given);
+myriarm_run_result result_of(const RunResult& result);
+myriarm_poll poll_of(const Poll& poll);
+myriarm_device device_of(const Device& device);
+myriarm_stop stop_of(const Stop& stop);
+Stop stop_of(const myriarm_stop& stop);
+Field field_of(uint32_t number);
+
+/// The lanes that a call names, or all: then the count must say how many those are.
+class Lanes {
+ public:
+  Lanes(const Fleet& fleet, const uint32_t* lanes, uint64_t count);
+  operator std::span<const uint32_t>() const { return lanes_; }  // NOLINT(google-explicit-constructor)
+  std::span<const uint32_t> span() const { return lanes_; }
+
+ private:
+  std::vector<uint32_t> every_;
+  std::span<const uint32_t> lanes_;
+};
+
+}  // namespace myriarm::c_api
