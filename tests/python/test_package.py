@@ -39,6 +39,20 @@ def test_types_travel_with_the_package():
     assert (folder / "_core.pyi").is_file()
 
 
+def test_the_wheel_has_the_package_and_no_more():
+    # `cmake --install` installs headers and libraries too; the wheel takes the component `python` alone.
+    files = [str(file) for file in importlib.metadata.files("myriarm") if "__pycache__" not in str(file)]
+    assert "myriarm/__init__.py" in files
+    foreign = [
+        name
+        for name in files
+        if not name.startswith(("myriarm/", "myriarm-")) and name != "../../../bin/myriarm"
+    ]
+    assert foreign == []
+    libraries = [name for name in files if name.endswith((".h", ".a", ".cmake", ".pc")) or ".so." in name]
+    assert libraries == []
+
+
 def test_stub_has_every_name_of_the_module():
     stub = (pathlib.Path(myriarm.__file__).parent / "_core.pyi").read_text()
     for holder in (_core, _core.Fleet, _core.Program, _core.Snapshot):
