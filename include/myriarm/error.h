@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mistakes of the host: a bad argument, no device, an unreadable file. Each message is one sentence that says
-// what was wrong, where, and what to do.
+// The exceptions of the library: for a bad argument, a missing device, an unreadable file. Each message is one sentence
+// that says what was wrong, where, and what to do.
 #pragma once
 
 #include <stdexcept>
@@ -11,7 +11,7 @@ namespace myriarm {
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-/// The caller asked for something that cannot be: zero lanes, an address outside the window, a hostile ELF file.
+/// The caller asked for something impossible: zero lanes, an address outside the window, a hostile ELF file.
 struct ArgumentError : Error {
   using Error::Error;
 };

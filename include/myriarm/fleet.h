@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fleet: N isolated copies ("lanes") of one program on one device. Every call works on many lanes at once,
-// because on a GPU a call costs as much for one lane as for thousands. One lane is a fleet of 1.
-// A fleet is used from one thread; cancel(), poll(), poll_lanes() and is_running() may be called from any. While a
-// run is in progress these and wait() are all that may be called; anything else is a StateError.
+// A fleet: N isolated copies ("lanes") of one program on one device. Every call works on many lanes at once, because on
+// a GPU a call costs as much for one lane as for thousands. A single lane is a fleet of 1.
+// One thread uses a fleet; cancel(), poll(), poll_lanes() and is_running() may be called from any. While a run is in
+// progress, only these and wait() may be called; every other call throws StateError.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ constexpr Field x(unsigned n) { return static_cast<Field>(n); }
 constexpr Field v_low(unsigned n) { return static_cast<Field>(static_cast<unsigned>(Field::v0_low) + n); }
 constexpr Field v_high(unsigned n) { return static_cast<Field>(static_cast<unsigned>(Field::v0_high) + n); }
 
-/// What runs a fleet, and whose memory an array is in.
+/// The kind of device that runs a fleet, or whose memory an array is in.
 enum class DeviceKind : uint8_t {
   cpu,   ///< the host's processor and memory
   cuda,  ///< a GPU under CUDA
@@ -52,15 +52,15 @@ const char* name(DeviceKind kind);
 /// One device that programs can run on.
 struct Device {
   std::string id;             ///< "cpu", "cuda:0", ...: what FleetOptions::device takes
-  std::string name;           ///< as its maker calls it
-  uint64_t memory_bytes = 0;  ///< what a fleet could use, now
+  std::string name;           ///< as its vendor calls it
+  uint64_t memory_bytes = 0;  ///< what a new fleet could use at the moment
   uint32_t units = 0;         ///< CPU threads, or streaming multiprocessors
   DeviceKind kind = DeviceKind::cpu;
   uint32_t ordinal = 0;  ///< its number among the devices of its kind, from 0
   /// Lanes that run in step and share frames of memory: 1 on the CPU, 32 on a CUDA device. See Placement::lanes.
   uint32_t team_lanes = 1;
 };
-/// The devices of this machine, the CPU first. Never fails: a driver that cannot be used leaves its devices out.
+/// The devices of this machine, the CPU first, without those whose driver cannot be used. Throws nothing for them.
 std::vector<Device> devices();
 /// The device that a fleet with this FleetOptions::device gets. Throws ArgumentError for a name that no device can have,
 /// DeviceError for a device that cannot be used.
@@ -68,11 +68,11 @@ Device find_device(const std::string& device);
 /// Why find_device() throws for this name, as one sentence; empty if the device can be used.
 std::string why_unusable(const std::string& device);
 
-/// What a lane's memory is.
+/// How the lanes get their memory, and who uses it.
 enum class MemoryPolicy : uint8_t {
-  private_copy,   ///< lanes share the program's pages and copy one when they first write to it
-  read_only,      ///< the same, and every store of a guest is a fault; the host may still write
-  transactional,  ///< private_copy, and the state before the first run since commit() or rollback() is kept
+  private_copy,  ///< lanes share the program's pages and copy one when they first write to it
+  read_only,     ///< the same, and every store of a guest is a fault; the host may still write
+  transactional,  ///< private_copy, and rollback() undoes the runs since the last commit() or rollback()
   /// Each lane's window is one flat piece of memory that guest and host both use: memory_view() is that memory, and
   /// what one side writes the other reads. With CUDA it is pinned memory of the host, and each access of the guest
   /// goes over the bus; docs/limits.md says what that costs.
@@ -82,17 +82,17 @@ enum class MemoryPolicy : uint8_t {
 
 struct FleetOptions {
   std::string device = "auto";  ///< "auto", "cpu", "cuda", "cuda:N"
-  uint64_t lanes = 1;           ///< not looked at where several programs say how many each has
+  uint64_t lanes = 1;           ///< ignored if there are several programs: Placement::lanes says how many each has
   /// Bytes of guest address space from the lowest page of the programs up; multiple of 4 KiB. The shared policies
   /// allocate all of it for each lane.
   uint64_t memory = uint64_t{64} << 20;
   uint64_t pool = 0;     ///< bytes for pages that lanes write, over all lanes; 0: what the device has
   unsigned threads = 0;  ///< CPU threads; 0: all
   MemoryPolicy memory_policy = MemoryPolicy::private_copy;
-  Engine engine = Engine::interpreter;  ///< of runs that do not name another
+  Engine engine = Engine::interpreter;  ///< for runs that do not name one
 };
 
-/// Lanes of a program in a fleet of several.
+/// A program of a fleet that has several, and how many lanes run it.
 struct Placement {
   Program program;
   /// A multiple of the team_lanes of the fleet's device (find_device() knows it before there is a fleet), except in the
@@ -100,12 +100,12 @@ struct Placement {
   uint64_t lanes = 1;
 };
 
-/// Where one value of each lane lies. Valid as long as the fleet; not to be touched while it runs.
+/// Where one value of each lane lies. Valid as long as the fleet; must not be accessed while the fleet runs.
 struct ArrayView {
   void* data = nullptr;     ///< of lane 0
   int64_t lane_stride = 0;  ///< bytes from lane to lane
-  /// The device that the memory belongs to, as DLPack asks for it: cpu is memory that the host can use, also where a GPU
-  /// sees it too.
+  /// The device that the memory belongs to, as DLPack has it: cpu for memory that the host can access, even if a GPU
+  /// can access it too.
   DeviceKind device = DeviceKind::cpu;
   uint32_t ordinal = 0;  ///< its number among the devices of its kind
 };
@@ -120,10 +120,10 @@ struct Transfer {
 
 class Fleet {
  public:
-  /// Maps the program's segments and sets pc and sp of every lane; all else is zero and the limits are endless.
-  /// Throws ArgumentError or DeviceError; nothing is left behind.
+  /// Maps the program's segments and sets pc and sp of every lane. All other registers are zero, and Field::limit is
+  /// kEndless. Throws ArgumentError or DeviceError, and then keeps nothing allocated.
   Fleet(const Program& program, const FleetOptions& options);
-  /// Several programs in one window; lane numbers run on from each to the next.
+  /// Several programs in one window. The lanes of a program are numbered after those of the program before it.
   Fleet(std::span<const Placement> programs, const FleetOptions& options);
   ~Fleet();
   Fleet(Fleet&&) noexcept;
@@ -131,7 +131,7 @@ class Fleet {
 
   uint64_t lanes() const;
   const Device& device() const;
-  /// Lanes that run in step: lanes i * team_lanes() and up are one team. device().team_lanes.
+  /// device().team_lanes: lanes i * team_lanes() and up are one team, which runs in step.
   uint64_t team_lanes() const;
   /// FleetOptions::engine.
   Engine engine() const;
@@ -140,33 +140,36 @@ class Fleet {
 
   MemoryPolicy memory_policy() const;
 
-  /// Runs lanes as the options say. Blocks. Throws ArgumentError for options that do not go together.
+  /// Runs lanes as the options say, and returns when they have stopped. Throws ArgumentError for options that do not go
+  /// together.
   RunResult run(const RunOptions& options = {});
-  /// The same in a thread of the library: returns at once. Throws StateError if a run is in progress, or one has
-  /// ended that wait() was not called for.
+  /// Starts such a run in a thread of the library, and returns at once. Throws StateError if a run is in progress, or
+  /// if an earlier one has ended and wait() has not been called for it.
   void start(const RunOptions& options = {});
   /// Whether a run that was started is in progress.
   bool is_running() const;
-  /// How far the run is. Never waits for the device: what the running lanes publish some hundred times a second.
+  /// How far the run is, as the running lanes publish it some hundred times a second. Never waits for the device.
   Poll poll() const;
-  /// For each lane the instructions retired so far, in all, and its signal; size lanes(), or empty.
+  /// The instructions that each lane has retired so far, in all, and its signal. Each span has lanes() elements, or
+  /// none.
   void poll_lanes(std::span<uint64_t> instructions, std::span<Signal> signals) const;
-  /// Waits for the run that start() began, at most this many seconds; negative: as long as it takes. Nothing if it is
-  /// still running. Throws what ended it (a handler's exception, a DeviceError). StateError if none was started.
+  /// Waits for the run that start() began, at most this many seconds; negative: without limit. Returns nothing if it is
+  /// still running. Throws what the run threw (a handler's exception, a DeviceError), and StateError if none was
+  /// started.
   std::optional<RunResult> wait(double seconds = -1);
-  /// Ends a run: its lanes stop with StopReason::cancelled, each at an instruction boundary, within 100 ms. If none is
-  /// in progress, the next one ends at once.
+  /// Ends the run in progress: its lanes stop with StopReason::cancelled, each at an instruction boundary, within 100
+  /// ms. If no run is in progress, the next one ends at once.
   void cancel();
-  /// Cancels and waits for what runs, and frees everything; any other call is a StateError from then on. Neither this
-  /// nor the destructor may be called from the fleet's own handler.
+  /// Cancels the run in progress, waits for it, and frees everything; every other call throws StateError from then on.
+  /// A handler of the fleet must not call this, nor destroy the fleet.
   void close();
 
   /// Stops of all lanes, size lanes(). Valid until the next run() or resume().
   std::span<const Stop> stops() const;
-  /// Takes the stop from these lanes, so that the next run() runs them.
+  /// Clears the stop of these lanes, so that the next run() runs them.
   void resume(std::span<const uint32_t> lanes);
   void resume_all();
-  /// Gives these lanes a stop of the host's making (exited, for example). stops.size() == lanes.size().
+  /// Sets the stop of these lanes, to StopReason::exited for example. stops.size() == lanes.size().
   void set_stops(std::span<const uint32_t> lanes, std::span<const Stop> stops);
 
   /// One field of some lanes. values.size() == lanes.size().
@@ -179,37 +182,37 @@ class Fleet {
   uint64_t get(Field field, uint32_t lane) const;
   void set(Field field, uint32_t lane, uint64_t value);
 
-  /// Reads guest memory, whatever its permissions. done[i] is how many bytes of transfers[i] were mapped,
-  /// from its start; the rest of its place in the buffer is left alone. done may be empty.
+  /// Reads guest memory, whatever its permissions. Each transfer ends at the first byte that is not mapped: done[i] is
+  /// the number of bytes before it, and the rest of its place in the buffer is left alone. `done` may be empty.
   void read(std::span<const Transfer> transfers, std::span<uint8_t> buffer, std::span<uint32_t> done = {}) const;
-  /// Writes guest memory, whatever its permissions, as the loader of the program does: pages are copied on first
-  /// write, predecoded instructions follow. done as for read(). Throws DeviceError if the pool is spent. The transfers
-  /// of one call are made in any order: where two overlap, either may win.
+  /// Writes guest memory, whatever its permissions, as the loader of the program does: the first write to a page copies
+  /// it, and changed instructions are decoded again. `done` as for read(). Throws DeviceError if the pool is spent. The
+  /// transfers of one call are made in any order: where two overlap, either may come last.
   void write(std::span<const Transfer> transfers, std::span<const uint8_t> buffer, std::span<uint32_t> done = {});
-  /// One lane; throws ArgumentError if not all of it is mapped.
+  /// The same for one lane; throws ArgumentError if not all of it is mapped.
   std::vector<uint8_t> read(uint32_t lane, uint64_t address, uint64_t size) const;
   void write(uint32_t lane, uint64_t address, std::span<const uint8_t> bytes);
 
-  /// Maps pages of these lanes as zero with these permissions, whatever was there. With permissions 0 the pages are
-  /// mapped and the guest may do nothing with them, as PROT_NONE of Linux; see unmap(). Address and size are multiples
-  /// of 4 KiB inside the window.
+  /// Maps pages of zeros with these permissions in these lanes, in place of what was there. With permissions 0 the
+  /// pages are mapped, but the guest cannot access them, as with PROT_NONE of Linux; see unmap(). Address and size are
+  /// multiples of 4 KiB inside the window.
   void map(std::span<const uint32_t> lanes, uint64_t address, uint64_t size, uint32_t permissions);
-  /// Removes pages of these lanes, whatever was there: an access of the guest is FaultKind::unmapped.
+  /// Unmaps pages of these lanes: an access of the guest to them is a FaultKind::unmapped.
   void unmap(std::span<const uint32_t> lanes, uint64_t address, uint64_t size);
-  /// Changes the permissions of mapped pages; what they hold stays.
+  /// Changes the permissions of mapped pages; their content stays.
   void protect(std::span<const uint32_t> lanes, uint64_t address, uint64_t size, uint32_t permissions);
-  /// What the pages of these lanes allow the guest, a byte a page: kMapped | permissions, or 0 if it is not mapped. The
-  /// pages of lanes[i] begin at pages[i * size / kPageBytes]; pages.size() == lanes.size() * size / kPageBytes. Under
-  /// MemoryPolicy::read_only no page has kWrite.
+  /// The permissions of pages of these lanes, one byte for each page: kMapped | permissions, or 0 if it is not mapped.
+  /// The pages of lanes[i] begin at pages[i * size / kPageBytes]; pages.size() == lanes.size() * size / kPageBytes.
+  /// With MemoryPolicy::read_only no page has kWrite.
   void permissions(std::span<const uint32_t> lanes, uint64_t address, uint64_t size, std::span<uint8_t> pages) const;
   /// Bytes of the pool in use, and what it can grow to.
   uint64_t pool_used() const;
   uint64_t pool_size() const;
-  /// Makes the pool at least this large, for lanes that stopped with out_of_memory. DeviceError if it cannot: on the CPU
-  /// beyond twice what it was made with, on a GPU beyond the device's memory.
+  /// Makes the pool at least this large, for lanes that stopped with out_of_memory. Throws DeviceError if it cannot: on
+  /// the CPU beyond twice the first size, on a GPU beyond the device's memory.
   void grow_pool(uint64_t bytes);
 
-  /// Registers, stops and memory of all lanes, or of some, as they are now.
+  /// Saves registers, stops and memory of all lanes, or of some, as they are now.
   Snapshot snapshot();
   Snapshot snapshot(std::span<const uint32_t> lanes);
   /// Gives the lanes of a snapshot of this fleet, or some of them, the state that they had.
@@ -218,15 +221,17 @@ class Fleet {
   /// Gives the targets the state that `lane` has now: registers, counts, stop and memory. Pages are shared until
   /// they are written to.
   void fork(uint32_t lane, std::span<const uint32_t> targets);
-  /// transactional: keeps what the runs since the last commit() or rollback() did, or takes it back: registers, counts,
-  /// stops and memory. Changes that the host made before the first of these runs stay. StateError with another policy.
+  /// With MemoryPolicy::transactional: commit() keeps what the runs since the last commit() or rollback() did to
+  /// registers, counts, stops and memory, and rollback() undoes it. Changes that the host made before the first of
+  /// these runs stay. Both throw StateError with another policy.
   void commit();
   void rollback();
 
-  /// Where a field of all lanes lies: no copy. Values that a register cannot hold have no defined effect.
+  /// Where a field of all lanes lies, without a copy. Writing a value that the register cannot hold has no defined
+  /// effect.
   ArrayView view(Field field);
-  /// shared, device_shared: where the windows of the lanes lie, memory_begin() of lane 0 first. StateError with another
-  /// policy. Instructions written through it are seen from the next run on.
+  /// With MemoryPolicy::shared or device_shared: where the windows of the lanes lie, memory_begin() of lane 0 first.
+  /// Throws StateError with another policy. Instructions that the host writes there take effect from the next run on.
   ArrayView memory_view();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruction table, seen from outside: disassembly and coverage.
+// What the instruction table offers to users: disassembly and coverage.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace myriarm {
 
-/// One instruction as text, as `objdump -M no-aliases` prints it; ".inst 0x…" for a word that is none.
+/// One instruction as text, as `objdump -M no-aliases` prints it; ".inst 0x…" for a word that is no instruction.
 std::string disassemble(uint32_t word, uint64_t pc);
 
 /// Coverage of one group of the manual.
@@ -18,7 +18,7 @@ struct IsaGroup {
   uint32_t rows = 0;
   uint32_t implemented = 0;
   uint32_t todo = 0;
-  uint32_t undefined = 0;  ///< never will be, each with a reason
+  uint32_t undefined = 0;  ///< will not be implemented, each for a reason
 };
 std::vector<IsaGroup> isa_groups();
 

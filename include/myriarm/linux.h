@@ -23,9 +23,9 @@ struct ElfImage {
   uint64_t break_start = 0;       ///< first address after the image: where brk begins
   bool executable_stack = false;  ///< PT_GNU_STACK asks for it
 };
-/// Reads a static ELF64 little-endian AArch64 executable; a static-pie one goes to an address of our choice and
-/// relocates itself. Throws ArgumentError with one sentence for a file that
-/// is truncated, hostile, of another machine or class, or dynamic.
+/// Reads a static ELF64 little-endian AArch64 executable; a static-pie one goes to an address that myriarm chooses, and
+/// relocates itself. Throws ArgumentError with one sentence for a file that is truncated, hostile, of another machine
+/// or class, or dynamic.
 ElfImage parse_elf(std::span<const uint8_t> file, const std::string& name);
 ElfImage load_elf(const std::string& path);
 
@@ -34,25 +34,25 @@ struct LinuxOptions {
   std::vector<std::string> environment;  ///< "NAME=value"; MYRIARM_LANE=<lane> is added
   std::vector<uint8_t> standard_input;   ///< what every lane reads from file descriptor 0
   uint64_t seed = 0;                     ///< getrandom, AT_RANDOM: a function of seed, lane and position
-  bool pass_output = false;              ///< lane 0's output goes to this process's as it comes, and is not kept
-  /// Bytes of output kept over all lanes; each lane has an equal share, at least 64 KiB, of its standard output and
-  /// as much of its standard error. A write beyond that fails with ENOSPC.
+  bool pass_output = false;              ///< write lane 0's output to this process's at once, and do not keep it
+  /// Bytes of output kept over all lanes. Each lane has an equal share, at least 64 KiB, for its standard output and as
+  /// much for its standard error; a write beyond that fails with ENOSPC.
   uint64_t output_limit = uint64_t{1} << 30;
 };
 
-/// Stop::detail of a lane that exited is its exit status, 0 to 255, or this and the number of the signal that the process
-/// ended itself with, as abort() does.
+/// Stop::detail of a lane that exited is its exit status, 0 to 255, or the sum of this and the number of the signal
+/// with which the process ended itself, as abort() does.
 constexpr uint32_t kKilledStatus = 0x100;
 
-/// What became of one lane.
+/// How one lane ended.
 struct LaneOutcome {
   Stop stop;             ///< reason exited: detail is the exit status; see kKilledStatus
   int exit_status = -1;  ///< 0 to 255 if it exited, else -1
-  /// The signal that ended it: SIGSEGV, SIGBUS, SIGILL, SIGTRAP for a fault, as Linux would have sent, or what the
-  /// process sent itself; 0 for none.
+  /// The signal that ended it: SIGSEGV, SIGBUS, SIGILL or SIGTRAP for a fault, as Linux would have sent, or the one
+  /// that the process sent itself; 0 for none.
   int signal = 0;
 };
-/// The signal that ends a process that does what this stop says; 0 for none.
+/// The signal with which Linux would end a process that stopped in this way; 0 for none.
 int linux_signal(const Stop& stop);
 
 struct LinuxProgress {

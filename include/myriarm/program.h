@@ -10,7 +10,7 @@ namespace myriarm {
 
 /// Page permissions; combine with |.
 enum Permission : uint32_t { kRead = 1, kWrite = 2, kExecute = 4 };
-/// Beside the permissions in what Fleet::permissions() gives: the page is mapped.
+/// A flag in the bytes that Fleet::permissions() gives: the page is mapped.
 constexpr uint8_t kMapped = 8;
 
 constexpr uint64_t kPageBytes = 4096;
@@ -33,7 +33,7 @@ struct Program {
 };
 
 /// Raw bytes at an address in flat memory of `memory` bytes that starts at 0, all of it readable, writable and
-/// executable, with SP at the end. Entry is `address` unless told.
+/// executable, with SP at the end and the entry at `address`.
 Program raw_program(std::string name, std::vector<uint8_t> bytes, uint64_t address, uint64_t memory);
 
 /// All bytes of a regular file of at most 4 GiB. Throws ArgumentError.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a fleet is run: the modes and their options, what they report, and system calls that the caller serves.
-// Every mode is the same engine and gives the same results and counts; they differ in who starts the next batch.
+// How a fleet is run: the modes and their options, what they report, and system calls that the caller serves. Every
+// mode uses the same engine and gives the same results and counts; they differ in who starts the next batch.
 #pragma once
 
 #include <array>
@@ -21,12 +21,12 @@ constexpr uint64_t kEndless = ~uint64_t{0};
 enum class Mode : uint8_t {
   run,            ///< one dispatch, until every lane has a stop
   continuous,     ///< batches, each started by the host
-  mega,           ///< one dispatch for a whole budget: run, with `instructions` required
+  mega,           ///< as run, but `instructions` is required: one dispatch for a whole budget
   self_dispatch,  ///< batches, each started by the one before it on the device; on the CPU as continuous
 };
 
-/// What executes the instructions. Registers, memory, counts and stops are the same to the bit, and a lane passes from one
-/// engine to another at any instruction boundary; speed is what differs.
+/// What executes the instructions. With every engine registers, memory, counts and stops are the same to the bit, and a
+/// lane can change engines at any instruction boundary; engines differ only in speed.
 enum class Engine : uint8_t {
   interpreter,  ///< predecoded and specialised: the fast one
   /// Fetches, decodes and runs one instruction after the other, each by its row's own function, with floating point in
@@ -40,8 +40,8 @@ const char* name(Engine engine);
 struct BatchReport {
   uint64_t batch = 0;         ///< its number, from 0
   uint64_t instructions = 0;  ///< retired in it, over all lanes
-  uint64_t lanes_left = 0;    ///< lanes that stopped for the end of the batch and have budget for another
-  /// Lanes that got this stop in it, by StopReason.
+  uint64_t lanes_left = 0;    ///< lanes that stopped because the batch ended, and have budget left
+  /// By StopReason: how many lanes got this stop in it.
   std::array<uint64_t, kStopReasons> stops{};
   /// The most urgent of these stops: fault, then syscall, breakpoint, cancelled, halt; checkpoint if there was none.
   Signal signal = Signal::running;
@@ -62,37 +62,36 @@ struct SyscallBatch {
   std::span<uint64_t> results;           ///< for x0; holds x0
   std::span<SyscallAction> actions;      ///< holds resume
 };
-/// May read and write the fleet's registers and memory, but not run it. What it throws ends the run: the lanes of the
-/// batch keep their syscall stop, and run() or wait() throws it on.
+/// May read and write the fleet's registers and memory, but not run it. An exception of the handler ends the run: the
+/// lanes of the batch keep their syscall stop, and run() or wait() rethrows it.
 using SyscallHandler = std::function<void(Fleet&, const SyscallBatch&)>;
 
 struct RunOptions {
   Mode mode = Mode::run;
-  /// For this run; without a value, FleetOptions::engine.
+  /// The engine of this run; without a value, FleetOptions::engine.
   std::optional<Engine> engine = {};
-  /// Most instructions that each lane retires in this call; a lane that has retired them stops with
-  /// StopReason::budget, as it does at its Field::limit.
-  /// Counted from what Field::instructions is when the run begins; Field::limit is looked at then too. A handler that
-  /// changes them, or restores a lane, does not change how far the lane may go in this run.
+  /// The most instructions that each lane retires in this call; a lane that has retired them stops with
+  /// StopReason::budget, as it does at its Field::limit. Field::instructions and Field::limit are read when the run
+  /// begins: a handler that changes them, or restores a lane, does not change how far the lane may go in this run.
   uint64_t instructions = kEndless;
   uint64_t instructions_per_batch = 10'000'000;  ///< continuous, self_dispatch: of each lane, in one batch
-  uint64_t max_batches = kEndless;               ///< continuous, self_dispatch: lanes that are left stop with budget
-  /// Seconds, 0 for none. The lanes that run then stop with StopReason::cancelled, at an instruction boundary.
+  uint64_t max_batches = kEndless;  ///< continuous, self_dispatch: then lanes that are left stop with budget
+  /// Seconds until the lanes that still run stop with StopReason::cancelled, at an instruction boundary; 0: no timeout.
   double timeout = 0;
   /// Lanes that an earlier run left with StopReason::budget or cancelled run too. If false, only those without a stop.
   bool go_on = true;
-  /// continuous: called after each batch; the run ends when it gives false. May use the fleet as SyscallHandler may.
+  /// continuous: called after each batch; the run ends when it returns false. May use the fleet as SyscallHandler may.
   std::function<bool(Fleet&, const BatchReport&)> on_batch = {};
-  /// If set, SVC stops are served: when all lanes of a dispatch have stopped, in one call, and the lanes go on. In run,
-  /// mega and self_dispatch a lane that computes for long keeps those at an SVC waiting; continuous serves after each
-  /// batch.
+  /// If set, it serves lanes that stop at an SVC: all of them in one call, when every lane of a dispatch has stopped.
+  /// Then they go on. In run, mega and self_dispatch one lane that computes for long keeps the lanes at an SVC waiting;
+  /// continuous serves after each batch.
   SyscallHandler on_syscall = {};
 };
 
 /// What one call of run() or start() did.
 struct RunResult {
   uint64_t instructions = 0;  ///< retired in this call, over all lanes
-  uint64_t batches = 0;       ///< dispatches of the engine, or batches of the device's own
+  uint64_t batches = 0;       ///< batches, whether the host or the device started them
   double seconds = 0;
   uint64_t stopped = 0;     ///< lanes that have a stop now
   uint64_t lanes_left = 0;  ///< lanes that go on in the next run
@@ -105,9 +104,9 @@ struct RunResult {
 /// A look at a run in progress, or at the last one.
 struct Poll {
   bool running = false;
-  uint64_t instructions = 0;        ///< retired so far in this run, over all lanes; at least, while it runs
+  uint64_t instructions = 0;        ///< retired so far in this run, over all lanes; while it runs, at least this many
   uint64_t lanes_running = 0;       ///< lanes without a stop
-  double seconds = 0;               ///< since the run began, to its end
+  double seconds = 0;               ///< from the start of the run until now, or until its end
   Signal signal = Signal::running;  ///< of the run, when it has ended
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a fleet, or of some of its lanes, kept to go back to.
+// A saved state of a fleet, or of some of its lanes, which can be restored.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace myriarm {
 
-/// Registers, stops and memory of lanes at one moment. Made by Fleet::snapshot(); shares pages with the fleet until
-/// either writes to them, so it costs what is dirtied. After its fleet has closed it is empty, and using it is a
-/// StateError.
+/// Registers, stops and memory of lanes at one moment. Fleet::snapshot() makes it. It shares pages with the fleet until
+/// a lane writes to them, so that it only costs memory for pages that are written later. After its fleet has closed it
+/// is empty, and using it throws StateError.
 class Snapshot {
  public:
   Snapshot() noexcept;
   ~Snapshot();
   Snapshot(Snapshot&&) noexcept;
   Snapshot& operator=(Snapshot&&) noexcept;
-  /// The lanes that it holds, rising.
+  /// The lanes that it holds, in rising order.
   const std::vector<uint32_t>& lanes() const;
 
  private:

@@ -39,8 +39,8 @@ struct Stop {
 /// Number of values of StopReason.
 constexpr unsigned kStopReasons = 10;
 
-/// What the host is told of a lane or of a whole batch, in the numbers of the systems that myriarm grew out of, which
-/// had the first four.
+/// The state of a lane or of a whole batch in one number, as the systems that myriarm grew out of gave it: they had the
+/// first four.
 enum class Signal : uint8_t {
   running = 0,     ///< no stop
   halt = 1,        ///< halt, exited
@@ -50,7 +50,7 @@ enum class Signal : uint8_t {
   breakpoint = 5,  ///< breakpoint
   cancelled = 6,   ///< cancelled
 };
-/// The signal that a stop is.
+/// The signal that belongs to a stop.
 Signal signal_of(StopReason reason);
 
 /// Lower-case name as the command line and JSON print it: "halt", "out_of_memory", ...

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of Backend::run(): batches until the order is carried out, no lane is left, or the run is cancelled. The same
-// on every backend, which brings only how a batch, or a chain of batches, is dispatched.
+// The loop of Backend::run(), the same on every backend: it dispatches batches until the order is carried out, no lane
+// is left, or the run is cancelled. The backend passes the functions that dispatch a batch, or a chain of batches.
 #pragma once
 
 #include "backends/backend.h"
@@ -13,9 +13,9 @@ using DispatchReport = RunReport;
 
 /// `dispatch(phase, batches)` runs at most that many batches and returns a DispatchReport.
 /// `cancelled()` tells whether cancel() was called.
-/// `feed()` gives lanes that ran out of memory another chance and takes their stop from them; false: it cannot.
-template <class Dispatch, class Cancelled, class Feed>
-RunReport run_batches(const RunOrder& order, Dispatch dispatch, Cancelled cancelled, Feed feed) {
+/// `resume_starved()` finds more memory and clears the stop of the lanes that ran out of it; false: it cannot.
+template <class Dispatch, class Cancelled, class ResumeStarved>
+RunReport run_batches(const RunOrder& order, Dispatch dispatch, Cancelled cancelled, ResumeStarved resume_starved) {
   constexpr auto kOutOfMemory = static_cast<u32>(StopCode::out_of_memory);
   constexpr auto kBudget = static_cast<u32>(StopCode::budget);
   RunReport total;
@@ -26,10 +26,10 @@ RunReport run_batches(const RunOrder& order, Dispatch dispatch, Cancelled cancel
     const bool again = phase == Phase::again;
     total.retired += report.retired;
     total.left = again ? total.left + report.left : report.left;
-    // A batch that went on was counted when it began.
+    // A batch that continues was counted when it began.
     total.batches += report.batches - again;
     for (u32 code = 0; code < kStopCodes; code++) total.stops[code] += report.stops[code];
-    if (report.stops[kOutOfMemory] != 0 && feed()) {
+    if (report.stops[kOutOfMemory] != 0 && resume_starved()) {
       total.stops[kOutOfMemory] -= report.stops[kOutOfMemory];
       phase = Phase::again;
       batches = 1;

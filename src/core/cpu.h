@@ -19,7 +19,7 @@ struct Flags {
 MYR_FN u32 pack_flags(Flags f) { return (u32)f.n << 3 | (u32)f.z << 2 | (u32)f.c << 1 | (u32)f.v; }
 MYR_FN Flags unpack_flags(u32 nzcv) { return {(nzcv & 8) != 0, (nzcv & 4) != 0, (nzcv & 2) != 0, (nzcv & 1) != 0}; }
 
-/// Lane state that few instructions touch; one array across lanes for each.
+/// Lane state that few instructions use. Each field is one array over all lanes.
 enum class SystemField : u8 {
   tpidr,  // TPIDR_EL0
   fpcr,
@@ -69,8 +69,8 @@ concept Cpu = requires(C& cpu, const C& seen, u32 slot, u32 half, u64 value, i64
   { cpu.fault(FaultCode::read, value) } -> detail::Is<Outcome>;
   { cpu.undefined() } -> detail::Is<Outcome>;
 
-  /// The lane's PagedMemory, for load() and store() of core/memory.h, and what these call where an access is not simple:
-  /// core/slow_access.h has the whole story. False: the instruction is abandoned, and the engine knows why.
+  /// The lane's PagedMemory, for load() and store() of core/memory.h, and the functions that these call for an access
+  /// that is not simple: see core/slow_access.h. False: the instruction is abandoned, and the engine has recorded why.
   seen.memory().entry(value);
   { cpu.load_slow(value, size) } -> detail::Is<SlowLoad>;
   { cpu.store_slow(value, value, size) } -> detail::Is<bool>;
@@ -78,12 +78,12 @@ concept Cpu = requires(C& cpu, const C& seen, u32 slot, u32 half, u64 value, i64
 
   /// The context of floating-point operations: FpContext for the reference, or NativeFpContext of core/fp/native.h.
   typename C::Fp;
-  /// The instruction is to be run again, by a policy that does not give up; false. For contexts and slow accesses of a
-  /// policy that gives up, and never called with others.
+  /// Abandons the instruction, so that it runs again with a policy that does not give up; returns false. Only contexts
+  /// and slow accesses of a policy that gives up call it.
   { cpu.give_up() } -> detail::Is<bool>;
 };
 
-/// A policy that keeps NZCV as pack_flags() has it.
+/// A policy that keeps NZCV as the number that pack_flags() makes.
 template <class C>
 concept KeepsPackedFlags = requires(const C& seen) {
   { seen.packed_flags() } -> detail::Is<u32>;
@@ -105,8 +105,7 @@ MYR_FN constexpr bool condition_holds(u32 cond, Flags f) {
   return result != ((cond & 1) != 0);
 }
 
-/// Bits 0 to 15 of part cond >> 1: for which nzcv the condition holds that is cond with bit 0 clear. Made from
-/// condition_holds(), four parts a number.
+/// Truth tables of four conditions, 16 bits each: bit nzcv of table i says whether the condition 2 * (first + i) holds.
 constexpr u64 condition_parts(u32 first) {
   u64 parts = 0;
   for (u32 part = 0; part < 4; part++) {
@@ -118,7 +117,7 @@ constexpr u64 condition_parts(u32 first) {
   return parts;
 }
 
-/// condition_holds() without a branch, for an engine that keeps NZCV packed and meets conditions as data.
+/// condition_holds() without a branch, for an engine that keeps NZCV packed and learns the condition as it runs.
 MYR_FN bool condition_holds_packed(u32 cond, u32 nzcv) {
   constexpr u64 kLow = condition_parts(0), kHigh = condition_parts(4);
   u64 parts = (cond & 8) ? kHigh : kLow;
@@ -126,7 +125,7 @@ MYR_FN bool condition_holds_packed(u32 cond, u32 nzcv) {
   return (holds ^ (cond & 1 & (u32)(cond < 14))) != 0;
 }
 
-/// The condition of an instruction, in the way that suits the engine.
+/// Whether the condition of an instruction holds, computed in the way that suits the engine.
 template <class Cpu>
 MYR_FN bool condition(Cpu& cpu, u32 cond) {
   if constexpr (KeepsPackedFlags<Cpu>) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guest memory as every engine sees it: the page-table entry, where a byte of a lane lies, and the one
-// load and store helper. Permissions, faults and ordering are decided here and in the engine's slow path
-// that these helpers call, nowhere else. Allocation of frames is not here: it is the backend's.
+// Guest memory as every engine sees it: the page-table entry, where a byte of a lane lies, and the helpers for loads
+// and stores. Permissions, faults and ordering are decided only here and in core/slow_access.h. The backends allocate
+// the frames.
 #pragma once
 
 #include "core/portable.h"
@@ -18,8 +18,8 @@ enum PageFlag : u32 {
   kPageWritable = 2,  // the guest may write; with kPageShared the first write copies
   kPageExecutable = 4,
   kPageShared = 8,   // the frame is an image frame: contiguous, one copy for all lanes, never written
-  kPageDiffer = 16,  // the lanes of the team differ in what they may touch: always the slow path
-  kPageCode = 32,    // a store must tell the engine: there is a predecoded copy, or the frame has another holder
+  kPageDiffer = 16,  // the lanes of the team have different permissions: always the slow path
+  kPageCode = 32,    // a store takes the slow path: the page has predecoded code, or a snapshot holds the frame too
 };
 constexpr u32 kPageFlagBits = 6;
 constexpr u32 kPageFlagMask = (1u << kPageFlagBits) - 1;
@@ -34,9 +34,10 @@ MYR_FN StopRecord fault_record(FaultCode fault, u64 address) {
   return {StopCode::fault, fault, 0, 0, untagged(address)};
 }
 
-/// The tables of one team of `kTeam` lanes. A frame holds one page of every lane of the team: granule g (8 bytes) of a
-/// lane lies at lane_offset + g * 8 * granule_step. Interleaved, granule_step is the number of lanes that a frame holds
-/// and lane_offset 8 bytes a lane; 1 is a lane whose page is contiguous. An image frame is contiguous for all.
+/// The page table of one team of `kTeam` lanes, and where one lane's bytes lie. A frame holds one page of every lane of
+/// the team: granule g (8 bytes) of a lane lies at lane_offset + g * 8 * granule_step. In an interleaved frame
+/// granule_step is the number of lanes in the frame, and lane_offset is 8 bytes for each lane before this one. If
+/// granule_step is 1, the lane's page is contiguous. An image frame is contiguous for all lanes.
 template <u32 kTeam>
 struct PagedMemory {
   static constexpr u32 team = kTeam;
@@ -50,7 +51,7 @@ struct PagedMemory {
 
   /// Page number of an address within the window, with the tag ignored; page_count or more outside it.
   MYR_FN u64 page_of(u64 address) const { return (untagged(address) >> kPageBits) - first_page; }
-  /// Where the entry of a page of the window lies: nothing else knows how a page table is laid out.
+  /// Where the entry of a page of the window lies. Only this function knows the layout of a page table.
   MYR_FN u32* entry_place(u64 page) const { return table + page; }
   MYR_FN u32 entry(u64 page) const { return *entry_place(page); }
 
@@ -62,22 +63,23 @@ struct PagedMemory {
     return frame + ((entry & kPageShared) ? offset : own);
   }
 
-  /// True if `kSize` bytes at `offset` can be reached by one access of the machine underneath. A GPU faults on an
-  /// access that is not naturally aligned, even inside a granule.
+  /// True if the host or GPU can reach `kSize` bytes at `offset` in one access. A GPU faults on an access that is not
+  /// naturally aligned, even inside a granule.
   template <u32 kSize>
   MYR_FN static bool whole(u32 offset) {
     return kTeam == 1 ? offset <= kPageSize - kSize : (offset & (kSize - 1)) == 0;
   }
 };
 
-/// A load is fast if the page is readable and all lanes of the team agree on that.
+/// A load is fast if all lanes of the team may read the page.
 MYR_FN bool fast_readable(u32 entry) { return (entry & (kPageReadable | kPageDiffer)) == kPageReadable; }
-/// A store is fast if moreover the frame is the lane's own alone and holds no predecoded instruction.
+/// A store is fast if all lanes of the team may write to the page, nothing else holds its frame, and it has no
+/// predecoded code.
 MYR_FN bool fast_writable(u32 entry) {
   return (entry & (kPageWritable | kPageShared | kPageDiffer | kPageCode)) == kPageWritable;
 }
 
-/// What permission an entry lacks for an access; none if the access may go on.
+/// The fault of an access to a page with this entry; none if the access is allowed.
 MYR_FN FaultCode permission_fault(u32 entry, Access access) {
   if (!(entry & (kPageReadable | kPageWritable | kPageExecutable))) {
     return (entry & ~kPageFlagMask) ? (access == Access::read    ? FaultCode::read
@@ -92,15 +94,15 @@ MYR_FN FaultCode permission_fault(u32 entry, Access access) {
   }
 }
 
-/// What the slow path gives back: in registers, so that no caller's variable needs an address.
+/// What the slow path returns, by value, so that it stays in registers.
 struct SlowLoad {
   u64 value;
-  bool done;  // false: the instruction is abandoned; the engine knows why
+  bool done;  // false: the instruction is abandoned; the engine has recorded why
 };
 
-/// Loads a little-endian T at `address`. False: the instruction is abandoned and must return Outcome::stop.
-/// The read is volatile: guest memory can change between two guest loads (the host's view, another engine), and
-/// a compiler that sees a translated loop has been caught hoisting a plain load out of it.
+/// Loads a little-endian T at `address`. False: the instruction is abandoned and must return Outcome::stop. The read is
+/// volatile: guest memory can change between two guest loads (the host may write to it, for example), and a compiler
+/// has been seen to hoist a plain load out of a translated loop.
 template <class T, class Cpu>
 MYR_FN bool load(Cpu& cpu, u64 address, T& value) {
   const auto& memory = cpu.memory();
@@ -118,7 +120,7 @@ MYR_FN bool load(Cpu& cpu, u64 address, T& value) {
   return slow.done;
 }
 
-/// Stores a little-endian T at `address`, all of it or nothing. False as for load.
+/// Stores a little-endian T at `address`, all of it or nothing. False: as for load().
 template <class T, class Cpu>
 MYR_FN bool store(Cpu& cpu, u64 address, T value) {
   const auto& memory = cpu.memory();
@@ -178,9 +180,9 @@ MYR_FN bool store_pair(Cpu& cpu, u64 address, T first, T second) {
 /// Bytes from an address to the end of its page.
 MYR_FN u32 left_in_page(u64 address) { return kPageSize - ((u32)address & (kPageSize - 1)); }
 
-/// Before an access in several parts, of not more than a page: true if no part can fault once the first has not.
-/// False as for load and store; nothing was read or written. Of two pages the one that the first part does not touch
-/// may lack permission, so both are asked.
+/// To be called before an access in several parts, of at most a page in all. True: no later part will fault unless the
+/// first part does. False: as for load() and store(), and nothing was read or written. If the parts lie in two pages,
+/// both pages are checked.
 template <class Cpu>
 MYR_FN bool may_load_parts(Cpu& cpu, u64 address, u32 bytes) {
   u32 left = left_in_page(address);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slow path of guest memory: accesses that load() and store() of core/memory.h do not make themselves. They cross
-// a page or a granule, meet a page that is not plainly readable or writable, or are refused. What is checked, in which
-// order, and which fault results is decided here for every backend; a backend says where the bytes are and how a page
-// becomes writable. A backend calls these out of line.
+// The slow path of guest memory: accesses that load() and store() of core/memory.h do not make themselves. They cross a
+// page or a granule, use a page that is not plainly readable or writable, or are refused. For every backend this file
+// decides what is checked, in which order, and which fault results; the backend says where the bytes are and how a page
+// becomes writable. A backend calls these functions out of line.
 #pragma once
 
 #include "core/memory.h"
@@ -13,11 +13,11 @@ namespace myriarm {
 ///   u64  page_of(u64 address), u64 page_count()
 ///   u32  entry(u64 page)                  the entry as it is for this lane
 ///   u8*  locate(u32 entry, u32 offset)    where a byte of the page lies
-///   bool refuse(FaultCode, u64 address)   records the fault; false
+///   bool refuse(FaultCode, u64 address)   records the fault; returns false
 ///   bool make_writable(u64 address, u32& entry)
-///        prepares a store to a page that the lane may write but that others hold too or that has predecoded code.
-///        False: the instruction is abandoned, and the backend knows why.
-///   void code_written(u64 address, u32 size)   bytes of a page with predecoded code have been stored
+///        prepares a store to a page that the lane may write, but that is shared or has predecoded code.
+///        False: the instruction is abandoned, and the backend has recorded why.
+///   void code_written(u64 address, u32 size)   is called after a store to a page with predecoded code
 template <class M>
 concept SlowMemory = requires(M& memory, u64 address, u32& entry, FaultCode fault) {
   memory.page_of(address) + memory.page_count();
@@ -33,7 +33,7 @@ MYR_FN u32 size_in_page(u64 address, u32 size) {
   return size < left ? size : left;
 }
 
-/// The entry of the page at `address` if the lane may access it so. 0: the fault is recorded.
+/// The entry of the page at `address` if the lane may access it in this way. 0: it may not, and the fault is recorded.
 template <SlowMemory M>
 MYR_FN u32 entry_for(M& memory, u64 address, Access access) {
   u64 page = memory.page_of(address);
@@ -44,7 +44,7 @@ MYR_FN u32 entry_for(M& memory, u64 address, Access access) {
   return 0;
 }
 
-/// What keeps an instruction from being fetched at `pc`; none if it may run, and then `entry` is its page's.
+/// The fault of fetching an instruction at `pc`; none if it may run, and then `entry` is the entry of its page.
 template <SlowMemory M>
 MYR_FN FaultCode fetch_fault(M& memory, u64 pc, u32& entry) {
   if (pc & 3) return FaultCode::alignment;
@@ -54,10 +54,11 @@ MYR_FN FaultCode fetch_fault(M& memory, u64 pc, u32& entry) {
   return permission_fault(entry, Access::execute);
 }
 
-/// The stop of a lane that cannot fetch at `pc`. The address is all of pc: one with a tag lies outside every window.
+/// The stop of a lane that cannot fetch at `pc`. Its address keeps the top byte of pc: a pc with a tag is outside every
+/// window.
 MYR_FN StopRecord fetch_fault_record(FaultCode fault, u64 pc) { return {StopCode::fault, fault, 0, 0, pc}; }
 
-/// Loads `size` bytes, at most 8. Of two pages, the first is asked first.
+/// Loads `size` bytes, at most 8. If they lie in two pages, the first page is checked first.
 template <SlowMemory M>
 MYR_FN SlowLoad load_slowly(M& memory, u64 address, u32 size) {
   const u32 in_first = size_in_page(address, size);
@@ -76,9 +77,9 @@ MYR_FN SlowLoad load_slowly(M& memory, u64 address, u32 size) {
   return {value, true};
 }
 
-/// Stores `size` bytes, at most 16: those of `low`, then those of `high`. All of them or none. Of size 0: stores
-/// nothing, true if the byte at the address may be written. Both pages are asked before one is made writable, so that
-/// a store that is refused costs nothing.
+/// Stores `size` bytes, at most 16: those of `low`, then those of `high`. All of them or none. With size 0 it stores
+/// nothing, and returns whether the byte at the address may be written. Both pages are checked before either is made
+/// writable, so that a refused store copies nothing.
 template <SlowMemory M>
 MYR_FN bool store_slowly(M& memory, u64 address, u64 low, u64 high, u32 size) {
   const u32 in_first = size_in_page(address, size);
@@ -89,9 +90,9 @@ MYR_FN bool store_slowly(M& memory, u64 address, u64 low, u64 high, u32 size) {
     second = entry_for(memory, address + in_first, Access::write);
     if (second == 0) return false;
   }
-  constexpr u32 kAsks = kPageShared | kPageCode;
-  if ((first & kAsks) && !memory.make_writable(address, first)) return false;
-  if (in_first < size && (second & kAsks) && !memory.make_writable(address + in_first, second)) return false;
+  constexpr u32 kNotWritableYet = kPageShared | kPageCode;
+  if ((first & kNotWritableYet) && !memory.make_writable(address, first)) return false;
+  if (in_first < size && (second & kNotWritableYet) && !memory.make_writable(address + in_first, second)) return false;
   for (u32 i = 0; i < size; i++) {
     const u32 offset = (u32)(address + i) & (kPageSize - 1);
     const u8 byte = (u8)(i < 8 ? low >> (8 * i) : high >> (8 * (i - 8)));

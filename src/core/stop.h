@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a lane is not running. A stop is data: one record a lane, written by the engine, read by the host.
+// Why a lane is not running. A stop is data: one record for each lane, which the engine writes and the host reads.
 #pragma once
 
 #include "core/portable.h"
@@ -22,7 +22,7 @@ enum class StopCode : u8 {
 
 constexpr u32 kStopCodes = 10;
 
-/// Whether the instruction that stopped its lane has retired: an SVC has, and its lane goes on behind it.
+/// Whether the instruction that stopped its lane has retired: an SVC has, and its lane continues after it.
 MYR_FN bool retires_as_it_stops(StopCode code) { return code == StopCode::syscall; }
 
 enum class FaultCode : u8 {
@@ -44,7 +44,7 @@ struct StopRecord {
 };
 static_assert(sizeof(StopRecord) == 16, "one vector store");
 
-/// A stop that is not a fault. Faults are made by fault_record() of core/memory.h.
+/// A stop that is not a fault; fault_record() of core/memory.h makes faults.
 MYR_FN StopRecord stop_record(StopCode code, u32 detail = 0, u64 address = 0) {
   return {code, FaultCode::none, 0, detail, address};
 }

@@ -1,48 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a lane may go: budgets, batches and which stops a run takes up. Each backend asks these functions about each
-// of its lanes, on the host or on the device; the loop over batches is backends/run_batches.h.
+// How far a lane may go in a run and in a batch, and which stopped lanes a run resumes. Each backend calls these
+// functions for each of its lanes, on the host or on the device; the loop over batches is backends/run_batches.h.
 #pragma once
 
 #include "core/stop.h"
 
 namespace myriarm {
 
-/// What a batch is to its run.
+/// The place of a batch in its run.
 enum class Phase : u32 {
-  first,  // a run begins with it
-  next,   // another batch of the same run
-  again,  // the batch goes on: the host has mended what stopped some lanes, which have no stop now
+  first,  // the first batch
+  next,   // a later batch
+  again,  // the same batch continues: the host has cleared the out_of_memory stop of some lanes
 };
 
-/// A lane retires no more than this in all, whatever its limit: engines may count in units of 16.
+/// The most instructions that a lane can retire, whatever its limit: an engine may hold 16 times the count in 64 bits.
 constexpr u64 kMostRetired = (u64)1 << 58;
 
-/// How far a lane may go in a run, as a number that a plane of the lanes' state holds: a count of retired
+/// Where a run ends for a lane, in 64 bits, so that it fits a plane of the lanes' state: a count of retired
 /// instructions, and one flag.
 struct RunEnd {
-  /// The lane had StopCode::budget when a run began that leaves such lanes alone.
-  static constexpr u64 kSitsOut = (u64)1 << 63;
+  /// The lane had StopCode::budget when the run began, and this run does not resume such lanes.
+  static constexpr u64 kExcluded = (u64)1 << 63;
   u64 bits;
 
-  MYR_FN u64 count() const { return bits & ~kSitsOut; }
-  MYR_FN bool sits_out() const { return (bits & kSitsOut) != 0; }
-  /// The end of a lane that was given a new stop: the run takes it up again.
-  MYR_FN RunEnd taken_up() const { return {count()}; }
+  MYR_FN u64 count() const { return bits & ~kExcluded; }
+  MYR_FN bool is_excluded() const { return (bits & kExcluded) != 0; }
+  /// The same without the flag, for a lane that got a new stop: the run may resume it.
+  MYR_FN RunEnd included() const { return {count()}; }
 };
 
 MYR_FN u64 saturating_add(u64 a, u64 b) { return a + b < a ? ~(u64)0 : a + b; }
 MYR_FN u64 smaller(u64 a, u64 b) { return a < b ? a : b; }
 
-/// Where a run ends for a lane with this limit, count and stop. `go_on`: as RunOrder has it.
+/// Where a run ends for a lane with this limit, count and stop. `go_on` is RunOrder::go_on.
 MYR_FN RunEnd end_of_run(u64 limit, u64 retired, u64 budget, StopCode stop, bool go_on) {
   u64 count = smaller(smaller(limit, saturating_add(retired, budget)), kMostRetired);
-  return {stop == StopCode::budget && !go_on ? count | RunEnd::kSitsOut : count};
+  return {stop == StopCode::budget && !go_on ? count | RunEnd::kExcluded : count};
 }
 
-/// Whether the run has a further batch for a lane that stopped for its budget.
-MYR_FN bool has_budget(RunEnd end, u64 retired) { return !end.sits_out() && retired < end.count(); }
+/// Whether a lane with StopCode::budget may retire more instructions in this run.
+MYR_FN bool has_budget(RunEnd end, u64 retired) { return !end.is_excluded() && retired < end.count(); }
 
-/// Whether a batch runs a lane.
+/// Whether a lane takes part in a batch.
 MYR_FN bool takes_part(StopCode stop, Phase phase, bool go_on, RunEnd end, u64 retired) {
   switch (stop) {
     case StopCode::none: return true;

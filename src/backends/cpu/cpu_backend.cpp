@@ -95,7 +95,7 @@ void CpuBackend::attach(Lane& lane, u64 index) {
 
 void CpuBackend::set_stop(u64 lane, const StopRecord& stop) {
   stops_[lane] = stop;
-  run_ends_[lane] = run_ends_[lane].taken_up();
+  run_ends_[lane] = run_ends_[lane].included();
   std::atomic_ref(codes_[lane]).store(stop.code, std::memory_order_release);
 }
 

@@ -96,7 +96,7 @@ void CudaBackend::allocate_state() {
   view_.pool = zeros(device_pool_, 1, "allocating the pool's state");
   view_.control = zeros(control_, 1, "allocating the run's state");
   view_.report = zeros(report_, 1, "allocating the run's state");
-  spent_.resize(1, "allocating a flag");
+  pool_spent_.resize(1, "allocating a flag");
   host_report_.resize(1, "allocating the run's state");
   host_control_.resize(1, "allocating the run's state");
   cancel_.resize(1, "allocating the cancel flag");
@@ -284,13 +284,13 @@ bool CudaBackend::write(std::span<const Transfer> transfers, std::span<const u8>
   transfers_.upload(transfers, stream_);
   buffer_.resize(std::max<u64>(buffer.size(), 1), "allocating a transfer buffer");
   buffer_.upload(buffer, stream_);
-  u32 spent = 0;
+  u32 pool_spent = 0;
   do {
-    check(cudaMemsetAsync(spent_.data(), 0, 4, stream_), "writing guest memory");
-    launch_prepare_write(view_, transfers_.data(), transfers.size(), spent_.data(), stream_);
-    check(cudaMemcpyAsync(&spent, spent_.data(), 4, cudaMemcpyDeviceToHost, stream_), "writing guest memory");
+    check(cudaMemsetAsync(pool_spent_.data(), 0, 4, stream_), "writing guest memory");
+    launch_prepare_write(view_, transfers_.data(), transfers.size(), pool_spent_.data(), stream_);
+    check(cudaMemcpyAsync(&pool_spent, pool_spent_.data(), 4, cudaMemcpyDeviceToHost, stream_), "writing guest memory");
     synchronize("writing guest memory");
-  } while (spent != 0 && pool_is_automatic_ && grow_automatically());
+  } while (pool_spent != 0 && pool_is_automatic_ && grow_automatically());
   done_.resize(transfers.size(), "allocating call results");
   launch_write(view_, transfers_.data(), transfers.size(), buffer_.data(), done_.data(), stream_);
   if (!done.empty()) {
@@ -298,7 +298,7 @@ bool CudaBackend::write(std::span<const Transfer> transfers, std::span<const u8>
           "writing guest memory");
   }
   synchronize("writing guest memory");
-  return spent == 0;
+  return pool_spent == 0;
 }
 
 void CudaBackend::change_pages(std::span<const u32> lanes, u64 page, u64 count, u32 permissions, MapAction action) {
@@ -313,15 +313,15 @@ void CudaBackend::change_pages(std::span<const u32> lanes, u64 page, u64 count, 
   }
   team_masks_.resize(masks.size(), "allocating call arguments");
   team_masks_.upload(masks, stream_);
-  u32 spent = 0;
+  u32 pool_spent = 0;
   do {
     // Run again after growing, the kernel finds what it has done already done.
-    check(cudaMemsetAsync(spent_.data(), 0, 4, stream_), "changing guest pages");
-    launch_map(view_, team_masks_.data(), masks.size(), page, count, permissions, action, spent_.data(), stream_);
-    check(cudaMemcpyAsync(&spent, spent_.data(), 4, cudaMemcpyDeviceToHost, stream_), "changing guest pages");
+    check(cudaMemsetAsync(pool_spent_.data(), 0, 4, stream_), "changing guest pages");
+    launch_map(view_, team_masks_.data(), masks.size(), page, count, permissions, action, pool_spent_.data(), stream_);
+    check(cudaMemcpyAsync(&pool_spent, pool_spent_.data(), 4, cudaMemcpyDeviceToHost, stream_), "changing guest pages");
     synchronize("changing guest pages");
-  } while (spent != 0 && pool_is_automatic_ && grow_automatically());
-  if (spent != 0) {
+  } while (pool_spent != 0 && pool_is_automatic_ && grow_automatically());
+  if (pool_spent != 0) {
     throw DeviceError("the pool of " + std::to_string(pool_size() >> 20) +
                       " MiB for written pages is spent; grow it or make the fleet with a larger pool");
   }

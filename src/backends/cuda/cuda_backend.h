@@ -83,7 +83,7 @@ class CudaBackend final : public Backend {
   std::optional<GrowingRange> frames_;
   DeviceArray<u64> state_, vectors_, touched_;
   DeviceArray<StopRecord> device_stops_;
-  DeviceArray<u32> tables_, base_tables_, team_program_, free_frames_, frame_holders_, decode_first_, spent_;
+  DeviceArray<u32> tables_, base_tables_, team_program_, free_frames_, frame_holders_, decode_first_, pool_spent_;
   DeviceArray<u16> decode_candidates_;
   DeviceArray<RowPattern> decode_patterns_;
   DeviceArray<DeviceRow> rows_;

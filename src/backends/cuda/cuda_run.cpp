@@ -74,11 +74,11 @@ RunReport CudaBackend::run(const RunOrder& order) {
   };
   auto cancelled = [&] { return std::atomic_ref(*cancel_.data()).load() != 0; };
   auto resume_starved = [&] {
-    if (control.may_grow && grow_automatically()) {
+    if (control.pool_may_grow && grow_automatically()) {
       launch_resume_starved(view_, stream_);
       return true;
     }
-    control.may_grow = 0;
+    control.pool_may_grow = 0;
     return false;
   };
   return run_batches(order, dispatch_batches, cancelled, resume_starved);

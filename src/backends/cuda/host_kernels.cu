@@ -30,7 +30,7 @@ __global__ void scatter_stops_kernel(const __grid_constant__ View view, const u3
   const u64 lane = lanes ? lanes[i] : i;
   view.stops[lane] = values[i];
   u64& run_end = view.state[kPlaneRunEnd * view.lanes + lane];
-  run_end = RunEnd{run_end}.taken_up().bits;
+  run_end = RunEnd{run_end}.included().bits;
 }
 
 /// The entry of the page that holds an address, as the lane has it; 0 if not mapped.
@@ -39,7 +39,7 @@ __device__ u32 mapped_entry(const View& view, u32 team, const PagedMemory<kTeam>
   return page < memory.page_count ? entry_of_lane(view, team, page, memory.entry(page), memory.lane_in_team) : 0;
 }
 
-/// One warp a transfer; its threads take the bytes in turn.
+/// One warp for each transfer; its threads take the bytes in turn.
 template <bool kWrite, class Buffer>
 __global__ void transfer_kernel(const __grid_constant__ View view, const Transfer* transfers, u64 count, Buffer* buffer,
                                 u32* done) {
@@ -52,7 +52,8 @@ __global__ void transfer_kernel(const __grid_constant__ View view, const Transfe
   for (u32 begin = 0; begin < t.size; begin += 32) {
     u32 i = begin + thread;
     u32 entry = i < t.size ? mapped_entry(view, team_of(t.lane), memory, t.address + i) : 1;
-    if (kWrite && entry != 1 && (entry & (kPageShared | kPageCode))) entry = 0;  // the pool was spent
+    if (kWrite && entry != 1 && (entry & (kPageShared | kPageCode)))
+      entry = 0;  // the pool was spent, and the page is still shared
     u32 missing = __ballot_sync(0xFFFFFFFFu, entry == 0);
     bool mine = i < t.size && (missing == 0 || thread < (u32)__ffs(missing) - 1);
     if (mine) {
@@ -71,12 +72,12 @@ __global__ void transfer_kernel(const __grid_constant__ View view, const Transfe
   if (done != nullptr && thread == 0) done[index] = reached;
 }
 
-/// Marks a page that one warp of this launch has taken on itself to copy. No guest sees it: none runs.
+/// The entry of a page while one warp of the launch copies it. No guest sees it, since none runs meanwhile.
 constexpr u32 kClaimed = 0xFFFFFFC0u;
 
-/// One warp a transfer: makes its pages the team's own.
+/// One warp for each transfer: gives the team its own copy of the shared pages.
 __global__ void prepare_write_kernel(const __grid_constant__ View view, const Transfer* transfers, u64 count,
-                                     u32* spent) {
+                                     u32* pool_spent) {
   u64 index = thread_index() / 32;
   u32 thread = threadIdx.x % 32;
   if (index >= count) return;
@@ -91,7 +92,7 @@ __global__ void prepare_write_kernel(const __grid_constant__ View view, const Tr
       entry = *(volatile u32*)memory.entry_place(page);
       const bool others = entry < kClaimed && (entry & (kPageShared | kPageCode));
       if (!others || atomicCAS(memory.entry_place(page), entry, kClaimed) != entry) entry = 0;
-      // A write by the host counts as one by the guest: it may be code.
+      // Like a store of the guest, a write by the host may change code.
       if (is_predecoded(view, team, page)) view.own_code[team] = 1;
     }
     entry = __shfl_sync(0xFFFFFFFFu, entry, 0);
@@ -105,7 +106,7 @@ __global__ void prepare_write_kernel(const __grid_constant__ View view, const Tr
         if (thread == 0 && !(entry & kPageShared)) atomicSub(&holders_of(view, entry >> kPageFlagBits), 1);
       } else {
         next = entry;
-        if (thread == 0) *spent = 1;
+        if (thread == 0) *pool_spent = 1;
       }
     }
     __syncwarp();
@@ -116,13 +117,15 @@ __global__ void prepare_write_kernel(const __grid_constant__ View view, const Tr
   }
 }
 
-/// The stack of free frames is pushed to and popped from without a lock, so never in one launch.
+/// One launch must not both push to and pop from the stack of free frames, which has no lock: map_kernel runs once for
+/// each phase.
 enum class MapPhase : u8 { give, take };
 
-/// One warp a page of one team: map, unmap or protect for some of its lanes. `give` frees the frames of pages that end up
-/// the same for all lanes, `take` does the rest. What was done already is found done when a launch is repeated.
+/// One warp for each page of each team: maps, unmaps or protects it for some of the lanes. Phase `give` handles the
+/// pages that need no frame afterwards, and frees theirs; `take` handles the rest. Repeating a launch changes nothing
+/// more.
 __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* teams, u64 count, u64 first_page,
-                           u64 pages, u32 permissions, MapAction action, MapPhase phase, u32* spent) {
+                           u64 pages, u32 permissions, MapAction action, MapPhase phase, u32* pool_spent) {
   u64 index = thread_index() / 32;
   u32 thread = threadIdx.x % 32;
   if (index >= count * pages) return;
@@ -135,7 +138,7 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
   u64 present64 = view.lanes - lane_at(which.team, 0);
   const u32 present = present64 >= 32 ? 0xFFFFFFFFu : (1u << present64) - 1;
 
-  // What each lane has after this, as page_value() has it.
+  // The page_value() that each lane will have.
   u32 wanted = page_value(entry_of_lane(view, which.team, page, entry, thread));
   if (mine && (action == MapAction::map || wanted != 0)) wanted = permissions | kMapped;
   if (mine && action == MapAction::unmap) wanted = 0;
@@ -143,7 +146,8 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
   u32 leader = __shfl_sync(0xFFFFFFFFu, wanted, __ffs(present) - 1);
   bool agree = __all_sync(0xFFFFFFFFu, absent || wanted == leader);
   bool all_mine = (present & ~which.mask) == 0;
-  // Zero for all, or nobody has it any more: the shared page of zeros or none, and the team's frame is free.
+  // All lanes get a page of zeros, or none has the page any more: the entry becomes the shared page of zeros, or 0, and
+  // the team's frame is freed.
   bool gives = !is_flat(view) && action != MapAction::protect && (all_mine || (agree && leader == 0));
   if (gives != (phase == MapPhase::give)) return;
 
@@ -167,16 +171,16 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
   } else if (agree && action == MapAction::protect) {
     next = entry;
     if (leader != 0) next = (entry & ~(u32)(7 | kPageDiffer)) | (leader & 7);
-    if (entry & kPageShared) next &= ~(u32)kPageCode;  // its words are no longer the program's page
+    if (entry & kPageShared) next &= ~(u32)kPageCode;  // the team no longer runs the page's predecoded words
   } else {
-    // The lanes differ, or some get zeros where others keep what they have: a frame with permissions by lane.
+    // The lanes differ in permissions, or only some get zeros: the page needs a frame with permissions by lane.
     u32 frame = has_frame(view, entry) ? entry >> kPageFlagBits : 0;
     const bool alone = frame != 0 && (!(entry & kPageCode) || holders_of(view, frame) == 1);
     if (!alone) {
       const u32 from = entry == 0 ? shared_zero : entry;
       const u32 fresh = copy_to_new_frame(view, which.team, memory, 0xFFFFFFFFu, page, from);
       if (fresh == 0) {
-        if (thread == 0) *spent = 1;
+        if (thread == 0) *pool_spent = 1;
         return;
       }
       if (frame != 0 && thread == 0) atomicSub(&holders_of(view, frame), 1);
@@ -200,7 +204,7 @@ __global__ void permissions_kernel(const __grid_constant__ View view, const u32*
   values[i] = page_value(entry_of_lane(view, team, page, entry, in_team));
 }
 
-/// One block a team.
+/// One block for each team.
 __global__ void fill_tables_kernel(const __grid_constant__ View view, const u8* image) {
   const u32 team = blockIdx.x;
   const u32 thread = threadIdx.x % kTeam;
@@ -209,7 +213,7 @@ __global__ void fill_tables_kernel(const __grid_constant__ View view, const u8* 
     const u32 entry = base_entry(view, team, page);
     const u32 own = first_entry(view, team, page, entry);
     if (is_flat(view) && entry != 0) {
-      // One warp a page: each lane's own, from the image.
+      // One warp for each page: each thread copies it from the image to its lane.
       if (lane_at(team, thread) < view.lanes) {
         u64* to = (u64*)memory_of(view, team, thread).locate(own, 0);
         const u64* from = (const u64*)(image + ((u64)(entry >> kPageFlagBits) << kPageBits));
@@ -220,7 +224,8 @@ __global__ void fill_tables_kernel(const __grid_constant__ View view, const u8* 
   }
 }
 
-/// One block a team, flat memory. A page that a guest or the host has changed is decoded as it runs.
+/// For flat memory; one block for each team. If a guest or the host has changed a predecoded page, the team decodes
+/// words as it runs them.
 __global__ void compare_code_kernel(const __grid_constant__ View view, const u8* image) {
   const u32 team = blockIdx.x;
   const PagedMemory<kTeam> memory = memory_of(view, team, 0);
@@ -241,7 +246,7 @@ __global__ void compare_code_kernel(const __grid_constant__ View view, const u8*
   }
   differs = __syncthreads_or(differs) != 0;
   if (threadIdx.x == 0) view.own_code[team] = differs;
-  // Stores to what is predecoded are told of, as long as it is run.
+  // While a team runs predecoded words, stores to their pages must take the slow path.
   for (u64 page = first + threadIdx.x; page < first + pages && page < view.page_count; page += blockDim.x) {
     if (!differs && (base_entry(view, team, page) & kPageCode)) *memory.entry_place(page) |= kPageCode;
   }
@@ -268,18 +273,19 @@ void launch_scatter_stops(const View& view, const u32* lanes, u64 count, const S
 void launch_read(const View& view, const Transfer* transfers, u64 count, u8* buffer, u32* done, cudaStream_t stream) {
   transfer_kernel<false, u8><<<blocks_for(count * 32), kBlock, 0, stream>>>(view, transfers, count, buffer, done);
 }
-void launch_prepare_write(const View& view, const Transfer* transfers, u64 count, u32* spent, cudaStream_t stream) {
-  prepare_write_kernel<<<blocks_for(count * 32), kBlock, 0, stream>>>(view, transfers, count, spent);
+void launch_prepare_write(const View& view, const Transfer* transfers, u64 count, u32* pool_spent,
+                          cudaStream_t stream) {
+  prepare_write_kernel<<<blocks_for(count * 32), kBlock, 0, stream>>>(view, transfers, count, pool_spent);
 }
 void launch_write(const View& view, const Transfer* transfers, u64 count, const u8* buffer, u32* done,
                   cudaStream_t stream) {
   transfer_kernel<true, const u8><<<blocks_for(count * 32), kBlock, 0, stream>>>(view, transfers, count, buffer, done);
 }
 void launch_map(const View& view, const TeamMask* teams, u64 count, u64 page, u64 pages, u32 permissions,
-                MapAction action, u32* spent, cudaStream_t stream) {
+                MapAction action, u32* pool_spent, cudaStream_t stream) {
   for (MapPhase phase : {MapPhase::give, MapPhase::take}) {
     map_kernel<<<blocks_for(count * pages * 32), kBlock, 0, stream>>>(view, teams, count, page, pages, permissions,
-                                                                      action, phase, spent);
+                                                                      action, phase, pool_spent);
   }
 }
 void launch_permissions(const View& view, const u32* lanes, u64 count, u64 page, u64 pages, u8* values,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots on the device. A snapshot holds the frames of its teams together with the tables; whoever stores to one
-// first gets a copy. Only slices of tables that were touched are looked at, so that the cost is what was dirtied.
+// Snapshots on the device. A snapshot and the page tables of its teams hold the same frames; a team that stores to one
+// gets a copy first. Only slices of tables that were touched are read, so that the cost depends on how many pages were
+// written.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/team_memory.cuh"
 
@@ -25,7 +26,7 @@ __device__ u32 saved_entry(const View& view, const SavedTeams& saved, u32 index,
       .entries[saved.first[index] + ((u64)before << view.slice_shift) + (page & (((u64)1 << view.slice_shift) - 1))];
 }
 
-/// One block a saved team.
+/// One block for each saved team.
 __global__ void save_pages_kernel(const __grid_constant__ View view, const SavedTeams saved) {
   const u32 team = saved.teams[blockIdx.x];
   const PagedMemory<kTeam> memory = memory_of(view, team, 0);
@@ -62,7 +63,7 @@ struct Restore {
   __device__ bool present(u32 lane) const { return lane_at(target.team, lane) < view.lanes; }
   __device__ u32& entry_at(u64 page) const { return *memory_of(view, target.team, 0).entry_place(page); }
 
-  /// Whether a page may have to change. One thread.
+  /// Whether a page may have to change. One thread calls it.
   __device__ bool concerns(u64 page) const {
     const u32 now = entry_at(page);
     if (target.whole) return is_flat(view) || saved_entry(view, saved, saved.index[target.team], page) != now;
@@ -71,7 +72,7 @@ struct Restore {
     for (u32 lane = 0; lane < kTeam; lane++) {
       const u32 source = target.sources[lane];
       if (source == kNotSaved) continue;
-      // A frame holds another lane's page beside this one's.
+      // The frame has a different page for each lane, so that an equal entry does not mean the same page.
       if (has_frame(view, now) && source != lane_at(target.team, lane)) return true;
       if (team_of(source) == seen) continue;
       seen = team_of(source);
@@ -80,7 +81,7 @@ struct Restore {
     return false;
   }
 
-  /// Puts a new entry in place of one that may hold a frame. One thread.
+  /// Replaces an entry, and lists the frame of the old one in `released`. One thread calls it.
   __device__ void replace(u64 page, u32 entry) const {
     u32& place = entry_at(page);
     if (has_frame(view, place)) released[atomicAdd(&counts->released, 1)] = place >> kPageFlagBits;
@@ -98,7 +99,8 @@ struct Restore {
     replace(page, entry);
   }
 
-  /// Each thread brings the page of its lane. By a whole warp.
+  /// Restores a page whose lanes have different sources: each thread copies the page of its lane. A whole warp calls
+  /// it.
   __device__ void mixed_page(u64 page, u32 thread) const {
     const u32 now = entry_at(page);
     const u32 source = target.sources[thread];
@@ -118,7 +120,7 @@ struct Restore {
       }
     }
     const u32 wanted = entry == 0 ? 0 : (entry & 7) | 8;
-    const u32 leader_lane = 0;  // there always is one
+    const u32 leader_lane = 0;  // every team has a lane 0
     const u32 leader = __shfl_sync(kAll, entry, leader_lane);
     const u32 leader_wanted = __shfl_sync(kAll, wanted, leader_lane);
     const bool same = __all_sync(kAll, !here || entry == leader) && !has_frame(view, leader);
@@ -146,7 +148,7 @@ struct Restore {
       return;
     }
     if (here) {
-      const PagedMemory<kTeam> from = memory_of(view, target.team, from_lane);  // frames are where they are for all
+      const PagedMemory<kTeam> from = memory_of(view, target.team, from_lane);  // locate() does not depend on the team
       const u32 or_zero = entry == 0 ? kZeroUnit << kPageFlagBits | kPageShared : entry;
       copy_column(memory_of(view, target.team, thread), (const u64*)from.locate(or_zero, 0),
                   (or_zero & kPageShared) ? 1 : view.granule_step, frame);
@@ -157,7 +159,7 @@ struct Restore {
   }
 };
 
-/// One block a team that is to change.
+/// One block for each team that changes.
 __global__ void restore_pages_kernel(const __grid_constant__ View view, const SavedTeams saved,
                                      const TeamSources* targets, bool dry, u32* released, RestoreCounts* counts) {
   __shared__ TeamSources target;
@@ -191,7 +193,7 @@ __global__ void restore_pages_kernel(const __grid_constant__ View view, const Sa
     }
   }
   if (dry) return;
-  // What still differs from the program.
+  // Find the slices that still differ from the program.
   __syncthreads();
   bool code = false;
   for (u64 rest = slices; rest != 0; rest &= rest - 1) {
@@ -237,7 +239,7 @@ __global__ void copy_stops_kernel(const StopRecord* from, const u32* from_lanes,
   to[to_lanes ? to_lanes[i] : i] = from[from_lanes ? from_lanes[i] : i];
   if (run_ends != nullptr) {
     u64& run_end = run_ends[to_lanes ? to_lanes[i] : i];
-    run_end = RunEnd{run_end}.taken_up().bits;
+    run_end = RunEnd{run_end}.included().bits;
   }
 }
 

@@ -11,12 +11,12 @@ namespace myriarm::cuda {
 enum class SlowOutcome : u8 { done, fault, copy };
 struct SlowResult {
   u64 value;
-  u64 address;  // copy: in the page that must be copied
+  u64 address;  // for `copy`: an address in the page that must be copied
   SlowOutcome outcome;
 };
 
-/// SlowMemory of core/slow_access.h, for one lane. A page is copied by the whole team when it comes together, so that a
-/// store to one that others hold too is abandoned and run again.
+/// SlowMemory of core/slow_access.h, for one lane. All lanes of a team copy a page together, once the team has come
+/// together. So a store to a shared page is abandoned here, and runs again after the copy.
 struct TeamMemory {
   const View& view;
   u32 lane;
@@ -42,7 +42,7 @@ struct TeamMemory {
     outcome = SlowOutcome::copy;
     return false;
   }
-  MYR_FN void code_written(u64, u32) {}  // the copy has told the team: make_page_writable()
+  MYR_FN void code_written(u64, u32) {}  // make_page_writable() has set own_code
 };
 static_assert(SlowMemory<TeamMemory>);
 
@@ -60,7 +60,7 @@ static __device__ __noinline__ SlowResult team_store(const View& view, u32 lane,
   return {0, memory.copy_address, memory.outcome};
 }
 
-/// The word at `pc`, whatever its page's permissions: of an instruction that was fetched from there.
+/// The word at `pc`, from which an instruction was fetched: permissions are not checked again.
 static __device__ __noinline__ u32 fetched_word(const View& view, u32 lane, u64 pc) {
   const PagedMemory<kTeam> memory = memory_of(view, team_of(lane), place_of(lane));
   return read_once<u32>(memory.locate(memory.entry(memory.page_of(pc)), (u32)pc & (kPageSize - 1)));
@@ -70,7 +70,7 @@ static __device__ inline u32& holders_of(const View& view, u32 unit) {
   return view.frame_holders[(unit - view.pool->first) / view.frame_units];
 }
 
-/// A frame for a team with one holder, 0 if the pool is spent. One thread.
+/// Allocates a frame with one holder; returns 0 if the pool is spent. One thread calls it.
 static __device__ __noinline__ u32 allocate_frame(const View& view) {
   Pool* pool = view.pool;
   u32 count = *(volatile u32*)&pool->free_count;
@@ -81,7 +81,7 @@ static __device__ __noinline__ u32 allocate_frame(const View& view) {
     count = seen;
   }
   if (unit == 0) {
-    // Thousands of teams ask at once: an addition, which never has to be tried again.
+    // Thousands of teams may allocate at once: an atomic addition never has to be tried again.
     if (*(volatile u32*)&pool->next + view.frame_units > pool->end) return 0;
     unit = atomicAdd(&pool->next, view.frame_units);
     if (unit + view.frame_units > pool->end) return 0;
@@ -90,22 +90,23 @@ static __device__ __noinline__ u32 allocate_frame(const View& view) {
   return unit;
 }
 
-/// Takes a holder from a frame, and frees it with the last. Only in launches that take no frame.
+/// Takes one holder from a frame, and frees the frame if that was the last. Only for launches that allocate no frame.
 static __device__ inline void release_frame(const View& view, u32 unit) {
   if (atomicSub(&holders_of(view, unit), 1) == 1) view.free_frames[atomicAdd(&view.pool->free_count, 1)] = unit;
 }
 
-/// Fills a lane's column of a new frame from where its page lies: `step` granules from one granule to the next.
+/// Copies a page to a lane's column of a new frame. `from` is its first granule; the others follow `step` granules
+/// apart.
 static __device__ inline void copy_column(const PagedMemory<kTeam>& memory, const u64* from, u32 step, u32 to_frame) {
   if (memory.lane_in_team >= memory.granule_step) return;  // a frame of a small fleet has no such column
   u64* to = (u64*)(memory.frames + ((u64)to_frame << kPageBits)) + memory.lane_in_team;
 #pragma unroll 8
   for (u32 granule = 0; granule < kPageSize / 8; granule++) to[granule * memory.granule_step] = from[granule * step];
 }
-/// The same from the page of an entry of the lane.
+/// The same, from the lane's page with this entry.
 static __device__ inline void copy_column(const PagedMemory<kTeam>& memory, u32 from_entry, u32 to_frame) {
   const bool shared = (from_entry & kPageShared) != 0;
-  // A thread without a column copies nothing, but computes an address.
+  // A thread without a column copies nothing, but it computes the address.
   copy_column(memory, (const u64*)memory.locate(from_entry, 0), shared ? 1 : memory.granule_step, to_frame);
 }
 
@@ -113,23 +114,23 @@ static __device__ inline void touch(const View& view, u32 team, u64 page) {
   atomicOr((unsigned long long*)&view.touched[team], 1ull << (page >> view.slice_shift));
 }
 
-/// The entry that the program of a team begins with.
+/// The entry that the team's program starts with.
 static __device__ inline u32 base_entry(const View& view, u32 team, u64 page) {
   return program_entry(view, view.team_program[team], page);
 }
-/// Whether a page has predecoded words. A team that writes to such a page, or whose page changes, no longer runs them;
-/// what is executed elsewhere is decoded as it runs anyway.
+/// Whether the program has predecoded words for a page. A team that writes to such a page, or whose page changes, no
+/// longer runs predecoded words. Words of other pages are always decoded as they run.
 static __device__ inline bool is_predecoded(const View& view, u32 team, u64 page) {
   return (base_entry(view, team, page) & kPageCode) != 0;
 }
 
-/// An entry of a page that the team itself holds, alone or with a snapshot.
+/// Whether an entry names a frame of the pool, which the team holds alone or together with snapshots.
 static __device__ inline bool has_frame(const View& view, u32 entry) {
   return entry != 0 && !(entry & kPageShared) && !is_flat(view);
 }
 
-/// Gives a team a frame of its own with what another page holds: all threads of `members`, lane 0 among them, together.
-/// The permissions by lane come along. 0 if the pool is spent.
+/// Gives a team a new frame with a copy of the page that has this entry, permissions by lane included. All threads of
+/// `members`, which include lane 0, call it together. Returns 0 if the pool is spent.
 static __device__ inline u32 copy_to_new_frame(const View& view, u32 team, const PagedMemory<kTeam>& memory,
                                                u32 members, u64 page, u32 entry) {
   u32 frame = memory.lane_in_team == 0 ? allocate_frame(view) : 0;
@@ -145,13 +146,13 @@ static __device__ inline u32 copy_to_new_frame(const View& view, u32 team, const
 
 enum class CopyOutcome : u8 { copied, copied_code, out_of_memory };
 
-/// Lets a team store to a page: copies it if others hold it too. The threads of `members`, lane 0 among them, together.
+/// Lets a team store to a page: copies the page if it is shared. All threads of `members`, which include lane 0, call
+/// it together.
 static __device__ __noinline__ CopyOutcome make_page_writable(const View& view, u32 team, u32 lane_in_team, u32 members,
                                                               u64 page) {
   PagedMemory<kTeam> memory = memory_of(view, team, lane_in_team);
   const u32 entry = *(volatile u32*)memory.entry_place(page);
-  if (!(entry & (kPageShared | kPageCode)))
-    return CopyOutcome::copied;  // another lane of the team asked for the same page
+  if (!(entry & (kPageShared | kPageCode))) return CopyOutcome::copied;  // already done for another lane of the team
   const bool code = is_predecoded(view, team, page) && (entry & kPageCode);
   u32 next = entry & ~(u32)(kPageShared | kPageCode);
   const bool alone = is_flat(view) || (!(entry & kPageShared) && holders_of(view, entry >> kPageFlagBits) == 1);
@@ -160,7 +161,7 @@ static __device__ __noinline__ CopyOutcome make_page_writable(const View& view, 
     if (frame == 0) return CopyOutcome::out_of_memory;
     next = frame << kPageFlagBits | (next & kPageFlagMask);
     __syncwarp(members);
-    // The other holder keeps it: nothing is freed while guests run.
+    // Other holders remain, so that this frees no frame.
     if (lane_in_team == 0 && !(entry & kPageShared)) atomicSub(&holders_of(view, entry >> kPageFlagBits), 1);
   }
   __syncwarp(members);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel of every engine does for its team beside running instructions: which lanes take part and how far,
-// what the host is told meanwhile, copies of pages that lanes wait for, and the report at the end. The rules are those
-// of backends/common/run_protocol.h.
+// What the kernel of every engine does for its team besides running instructions: it decides which lanes take part and
+// how far they go, publishes progress to the host, copies pages that lanes wait for, and adds to the report. The rules
+// are in backends/common/run_protocol.h.
 #pragma once
 
 #include "backends/cuda/team_memory.cuh"
 
 namespace myriarm::cuda {
 
-/// Clock cycles between two reports to the host, which are also looks at the cancel flag: some four milliseconds.
+/// Clock cycles after which a warp publishes its progress and checks for a cancel again: some four milliseconds.
 constexpr u32 kReportCycles = 1u << 23;
 
 /// Why a lane left the instruction loop without retiring the instruction.
@@ -16,14 +16,14 @@ enum class Pending : u32 {
   none,
   stopped,      // its stop is recorded
   copy_page,    // it needs its own copy of a shared page, and then runs the instruction again
-  out_of_line,  // not for the fast path: rare, not predecoded, or an access that is not simple
+  out_of_line,  // the fast path cannot run it: it is rare, not predecoded, or its access is not simple
 };
 
 static __device__ inline u64& state_of(const View& view, u32 plane, u32 lane) {
   return view.state[plane * view.lanes + lane];
 }
 
-/// What the slow path came to, for a lane: its Pending, and for the copy the address, kept in the lane's stop.
+/// The Pending that a slow access results in. For a copy, the lane's stop record keeps the address.
 static __device__ inline Pending pending_of(const View& view, u32 lane, const SlowResult& result) {
   if (result.outcome == SlowOutcome::done) return Pending::none;
   if (result.outcome == SlowOutcome::fault) return Pending::stopped;
@@ -33,7 +33,7 @@ static __device__ inline Pending pending_of(const View& view, u32 lane, const Sl
 
 /// How far a lane of this launch goes.
 struct LaneBounds {
-  u64 end;     // of the batch
+  u64 end;     // retired count at which the batch ends
   bool alive;  // it takes part
 };
 static __device__ inline LaneBounds begin_lane(const View& view, u32 lane) {
@@ -51,25 +51,27 @@ static __device__ inline LaneBounds begin_lane(const View& view, u32 lane) {
   return {batch_end, alive};
 }
 
-/// For the host to read at any time: whoever sees the stop sees the count that belongs to it.
+/// Publishes a lane's count and stop, which the host may read at any time. The count is written first, so that a host
+/// that reads a stop then reads the count that belongs to it.
 static __device__ __noinline__ void publish(const View& view, u32 lane, u64 retired, StopCode code) {
   *(volatile u64*)&view.progress[lane] = retired;
   __threadfence_system();
   *(volatile StopCode*)&view.codes[lane] = code;
 }
 
-/// Whether the host has cancelled the run. One warp in some milliseconds asks the host's memory and tells the others:
-/// if all did, they would wait for the bus.
+/// Whether the host has cancelled the run. Every two milliseconds one warp reads the flag in host memory and copies it
+/// to the report for the others: if all warps read it, they would wait for the bus.
 static __device__ __noinline__ bool sees_cancel(const View& view) {
   u64 nanoseconds;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(nanoseconds));
   const unsigned long long tick = nanoseconds >> 21;
-  if (atomicMax((unsigned long long*)&view.report->looked, tick) < tick && *(const volatile u32*)view.cancel != 0)
+  if (atomicMax((unsigned long long*)&view.report->cancel_checked_at, tick) < tick &&
+      *(const volatile u32*)view.cancel != 0)
     *(volatile u32*)&view.report->cancelled = 1;
   return *(const volatile u32*)&view.report->cancelled != 0;
 }
 
-/// Adds what the lanes of a warp did to the report of the launch. By all members.
+/// Adds what the lanes of a warp did to the report of the launch. All members call it.
 static __device__ __noinline__ void add_to_report(Report* report, u32 members, u64 retired, bool took_part,
                                                   StopCode code, bool left) {
   u64 sum = 0;
@@ -84,7 +86,7 @@ static __device__ __noinline__ void add_to_report(Report* report, u32 members, u
   if (first && count != 0) atomicAdd((unsigned long long*)&report->left, (unsigned long long)count);
 }
 
-/// The end of a lane's part in a launch: the report, by all members, and what the host reads.
+/// Ends a lane's part in a launch: adds to the report, publishes the stop, and stores the count. All members call it.
 static __device__ inline void end_lane(const View& view, u32 members, u32 lane, bool took_part, u64 retired) {
   const StopCode stop = view.stops[lane].code;
   const bool left = took_part && is_left(stop, RunEnd{state_of(view, kPlaneRunEnd, lane)}, retired);
@@ -95,8 +97,8 @@ static __device__ inline void end_lane(const View& view, u32 members, u32 lane, 
   count = retired;
 }
 
-/// Copies the pages that lanes wait for, one after the other. By all members together. Returns whether a page with
-/// predecoded instructions is the team's own now.
+/// Copies the pages that lanes wait for, one after the other. All members call it together. Returns whether one of
+/// these pages has predecoded words, which the team then no longer runs.
 static __device__ inline bool copy_pending_pages(const View& view, u32 team, u32 members, Pending& pending,
                                                  bool& alive) {
   const u32 lane_in_team = threadIdx.x % kTeam;

@@ -48,7 +48,7 @@ MYR_FN Outcome system_operation(Cpu& cpu, const Operands& o) {
   }
 }
 
-/// SYSL: EL0 may run none of those in Armv8.2.
+/// SYSL: in Armv8.2 EL0 may run none of its operations.
 template <class Cpu>
 MYR_FN Outcome system_operation_with_result(Cpu& cpu, const Operands&) {
   return cpu.undefined();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel with which a batch ends and launches the next one on the device. Apart from the others since a launch
-// from the device needs relocatable code, which would make the interpreter slower.
+// The kernel that ends a batch and launches the next one from the device. It has its own file, since such a launch
+// needs relocatable code, which would make the interpreter slower.
 #include "backends/cuda/chain/next_batch.h"
 
 namespace myriarm::cuda {
@@ -9,7 +9,7 @@ namespace {
 __global__ void next_batch_kernel(Control* control, Report* report, const u32* cancel) {
   control->phase = Phase::next;
   const u64 done = ++report->batches;
-  const bool starved = control->may_grow && report->stops[(u32)StopCode::out_of_memory] != 0;
+  const bool starved = control->pool_may_grow && report->stops[(u32)StopCode::out_of_memory] != 0;
   if (done >= control->batches || report->left == 0 || starved || *(const volatile u32*)cancel != 0) return;
   // The graph begins again when this kernel has ended.
   if (cudaGraphLaunch(cudaGetCurrentGraphExec(), cudaStreamGraphTailLaunch) == cudaSuccess) report->left = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA interpreter: one warp runs one team of 32 lanes, from the state arrays to the last stop, in one launch.
-// General registers live in shared memory. Lanes part as the hardware lets them, and are brought together at calls
-// and returns: docs/design/meeting-at-calls.md.
+// General registers are in shared memory. Lanes diverge as threads of a warp do; the kernel brings them together at
+// calls and returns: docs/design/meeting-at-calls.md.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/row_numbers.h"
 #include "backends/cuda/team_run.cuh"
@@ -11,27 +11,27 @@
 namespace myriarm::cuda {
 namespace {
 
-constexpr u32 kWarps = 4;  // a block
-/// Blocks an SM: six fill its shared memory, and leave 80 registers a thread. A fleet that does not fill the device is
-/// faster with more registers and fewer blocks.
+constexpr u32 kWarps = 4;  // of a block
+/// Blocks for each SM: six fill its shared memory, and leave 80 registers for each thread. A fleet that does not fill
+/// the device is faster with more registers and fewer blocks.
 constexpr u32 kManyBlocks = 6, kFewBlocks = 3;
-/// Behind the general registers of a lane in shared memory: FPCR, and FPSR in the upper half.
+/// The slot after a lane's general registers in shared memory: FPCR, and FPSR in the upper half.
 constexpr u32 kSlotFp = kSlotCount;
-/// Interpreter::left and at, while a call out of the fast path lasts, in kernels with few registers: what lives on over a
-/// call would be in local memory all the time.
-constexpr u32 kSlotKept = kSlotCount + 1;
+/// The slot for Interpreter::left and `at` during a call out of the fast path, in kernels with few registers: values
+/// that stay live across a call would be in local memory all the time.
+constexpr u32 kSlotPlace = kSlotCount + 1;
 constexpr u32 kSharedSlots = kSlotCount + 2;
 constexpr u32 kNone = 0xFFFFFFFFu;  // greater than any offset or depth
-/// Most instructions that a lane runs before the warp comes together to see whether its batch has ended, and whether it
-/// is time to tell the host how far it is. A team whose lanes have parted runs them one after the other; one that
-/// decodes as it runs, or whose memory is on the host, is slow.
+/// The most instructions that a lane runs before the warp comes together to check whether its batch has ended and
+/// whether to publish its progress. kSlowQuantum is for teams that are slow, since they decode as they run or have flat
+/// memory, and their lanes may run one after the other.
 constexpr u32 kQuantum = 1u << 14, kSlowQuantum = 1u << 10;
-/// The least of the members' values. By all members at once: never behind a condition of one lane.
+/// The least of the members' values. All members must call it at once, so never inside a condition on one lane.
 __device__ inline u32 least(u32 members, u32 value) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   return __reduce_min_sync(members, value);
 #else
-  // Members are the lowest lanes of the warp; a lane beyond them gives back the asker's own value.
+  // Members are the lowest lanes of the warp; values from lanes beyond them are ignored.
   for (int step = 16; step > 0; step /= 2) {
     u32 other = __shfl_down_sync(members, value, step);
     if ((threadIdx.x % kTeam) + step < __popc(members) && other < value) value = other;
@@ -40,7 +40,7 @@ __device__ inline u32 least(u32 members, u32 value) {
 #endif
 }
 
-/// Offset of a pc that is not in the window, or not a multiple of 4; the pc itself is in the state array.
+/// Stands for a pc that is not in the window, or not a multiple of 4; the pc itself is in the state array.
 constexpr u32 kOutside = 0xFFFFFFFCu;
 
 /// The Cpu policy on the device. `kFast`: an access that is not simple gives up, and the instruction is run again out
@@ -53,13 +53,14 @@ struct Interpreter {
   u32 lane;
   u32 lane_offset;  // see PagedMemory
   u32 at = 0;       // pc as an offset in the window
-  u32 next = 0;     // where to go on
+  u32 next = 0;     // offset of the next instruction
   u32 nzcv = 0;
   u64 retires_at_zero = 0;  // the count of retired instructions when `left` is 0
-  u32 left = 0;
+  u32 left = 0;             // instructions until the quantum ends
   Pending pending = Pending::none;
 
-  // As assembly, so that an access is one multiply-add and one instruction, not a generic pointer rebuilt each time.
+  // In assembly, so that an access takes one multiply-add and one instruction: the compiler would rebuild a generic
+  // pointer each time.
   MYR_FN u64 r(u32 slot) const {
     u64 value;
     asm volatile("ld.shared.u64 %0, [%1];" : "=l"(value) : "r"(registers + slot * (kTeam * 8)));
@@ -77,11 +78,11 @@ struct Interpreter {
   MYR_FN u32 fp_field(SystemField field) const {
     return registers + kSlotFp * (kTeam * 8) + (field == SystemField::fpsr ? 4 : 0);
   }
-  MYR_FN void keep_place() const {
-    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(registers + kSlotKept * (kTeam * 8)), "r"(left), "r"(at));
+  MYR_FN void save_place() const {
+    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(registers + kSlotPlace * (kTeam * 8)), "r"(left), "r"(at));
   }
-  MYR_FN void take_place_back() {
-    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(left), "=r"(at) : "r"(registers + kSlotKept * (kTeam * 8)));
+  MYR_FN void restore_place() {
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(left), "=r"(at) : "r"(registers + kSlotPlace * (kTeam * 8)));
   }
   MYR_FN u64* plane(SystemField field) const { return view.state + plane_of(field) * view.lanes + lane; }
   MYR_FN u64 system(SystemField field) const {
@@ -97,7 +98,7 @@ struct Interpreter {
       asm volatile("st.shared.u32 [%0], %1;" ::"r"(fp_field(field)), "r"((u32)value));
     }
   }
-  /// As assembly, so that the compiler keeps no part of it in registers from one instruction to the next.
+  /// In assembly, so that the compiler keeps no part of the address in registers from one instruction to the next.
   MYR_FN u64* vector_half(u32 n, u32 half) const {
     u64 address;
     asm("{\n.reg .u64 column;\nmad.wide.u32 column, %1, 8, %2;\nmad.wide.u32 %0, %3, %4, column;\n}"
@@ -138,8 +139,8 @@ struct Interpreter {
 
   MYR_FN Outcome branch_relative(i64 offset) {
     next = at + (u32)offset;
-    if (kFast) return Outcome::branch;  // the predecoder has looked
-    // A target outside the window wraps to an offset beyond it, or would; what it was is kept as a whole address.
+    if (kFast) return Outcome::branch;  // the predecoder has checked the target
+    // The 32-bit offset of a target outside the window may have wrapped, so that the 64-bit one is checked.
     u64 whole = (u64)at + (u64)offset;
     if (whole >= view.page_count << kPageBits) return branch_outside(view.window_begin + whole);
     return Outcome::branch;
@@ -150,7 +151,7 @@ struct Interpreter {
     next = (u32)offset;
     return Outcome::branch;
   }
-  /// The fault belongs to the fetch: the branch retires, and the budget may come first.
+  /// The branch itself retires; the fetch at its target faults, unless the budget ends before it.
   MYR_FN Outcome branch_outside(u64 address) {
     next = kOutside;
     view.state[kPlanePc * view.lanes + lane] = address;
@@ -180,7 +181,8 @@ constexpr bool serves(u32 row) {
 
 MYR_FN bool not_predecoded(const Operands& o) { return o.kind == kKindOutOfLine && o.row == kRowNotPredecoded; }
 
-/// Decodes the word at an offset that the predecoded image does not serve. kRowNotPredecoded: a fault was recorded.
+/// Decodes the word at an offset that has no predecoded word. Returns kRowNotPredecoded if the fetch faults, which it
+/// records.
 __device__ __noinline__ Operands fetch_slow(const View& view, u32 lane, u32 at) {
   Operands none = {};
   none.kind = kKindOutOfLine;
@@ -200,7 +202,8 @@ __device__ __noinline__ Operands fetch_slow(const View& view, u32 lane, u32 at) 
   return o;
 }
 
-// Rows that are not the first with their semantics, or of the other half, get numbers that no instruction has.
+// A row gets a case number that no instruction has if it is not the first with its semantics, or belongs to the other
+// switch.
 #define MYR_CASE(name, semantics, rare, number)                                               \
   case serves<rare>(kRow_##name) ? (number):                                                  \
     0x4000 + kRow_##name : if constexpr (serves<rare>(kRow_##name)) return semantics(cpu, o); \
@@ -215,7 +218,7 @@ MYR_FN Outcome execute_rare(Cpu& cpu, const Operands& o) {
   MYR_CASE(name, semantics, true, kFirstRareRow + kSemantics.id[kRow_##name] - 1)
 #include "isa/a64.inc"
 #undef A64
-    default: __builtin_unreachable();  // device_rows() has no other
+    default: __builtin_unreachable();  // device_rows() makes no other
   }
 }
 
@@ -234,7 +237,7 @@ MYR_FN Outcome execute(Cpu& cpu, const Operands& o) {
 #undef UNDEFINED
 #undef MYR_CASE
 
-/// One instruction of one lane with all that can come of it. Only what it may change comes back.
+/// What execute_out_of_line() returns: all that the instruction may have changed in Interpreter.
 struct Result {
   u32 next;
   u32 nzcv;
@@ -255,21 +258,22 @@ __device__ __noinline__ Result execute_out_of_line(const View& view, u32 registe
   return {cpu.next, cpu.nzcv, outcome, cpu.pending, common && (o.row & kRowCallOrReturn) != 0};
 }
 
-/// The predecoded words that a team runs: none, if it has code of its own. Where the fleet has one program they are at
-/// the same place for all teams, and that place costs no register.
+/// The predecoded words that a team runs; none, if it decodes as it runs. In a fleet of one program (kSeveral is false)
+/// they are at one address for all teams, which takes no register.
 template <bool kSeveral>
 struct Code {
   const View& view;
   const Operands* own_words;  // of the team's program: kRowNotPredecoded, then its words
   u32 bytes;                  // of guest code: a predecoded word is four times as long
-  u32 skip;                   // with kSeveral: from an offset in the window to one in own_words
+  u32 skip;                   // with kSeveral: what to add to an offset in the window for one in own_words
 
   MYR_FN void find(u32 team) {
     if (kSeveral) own_words = view.code + (u64)view.team_program[team] * (view.code_words + 1);
     bytes = *(const volatile u8*)&view.own_code[team] != 0 ? 0 : view.code_words * 4;
   }
 
-  /// The word at an offset of the window. No branch: what is not there is word 0, which is run out of line.
+  /// The word at an offset of the window. Does not branch: where there is none it returns word 0, which runs out of
+  /// line.
   MYR_FN uint4 fetch(u32 at) const {
     const Operands* words = kSeveral ? own_words : view.code;
     u32 offset = kSeveral ? at + skip : at - view.code_begin + 4;
@@ -288,9 +292,9 @@ struct Code {
   }
 };
 
-/// Runs one lane until it has called or returned, is to wait for something, or has used up `cpu.left`, which is not 0.
-/// Every branch here costs a lone warp some twenty cycles: docs/design/cuda-interpreter.md counts them.
-/// kLean: there are few registers, see kSlotKept.
+/// Runs one lane until it has run a call or a return, something is pending, or it has used up `cpu.left`, which must
+/// not be 0. Every branch in this function costs a warp that runs alone some twenty cycles: see
+/// docs/design/cuda-interpreter.md. kLean: there are few registers, see kSlotPlace.
 template <bool kLean, bool kSeveral>
 MYR_FN void run_lane(Interpreter<true>& cpu, Code<kSeveral>& code) {
   bool goes_on;
@@ -300,11 +304,11 @@ MYR_FN void run_lane(Interpreter<true>& cpu, Code<kSeveral>& code) {
     bool ends_turn = (o.row & kRowCallOrReturn) != 0;
     if (MYR_UNLIKELY(execute(cpu, o) == Outcome::stop)) {
       if (cpu.pending != Pending::out_of_line) return;
-      if (kLean) cpu.keep_place();
+      if (kLean) cpu.save_place();
       Result result =
           execute_out_of_line(cpu.view, cpu.registers, cpu.table, cpu.lane, cpu.at, cpu.nzcv, cpu.retired(), o);
       if (kLean) {
-        cpu.take_place_back();
+        cpu.restore_place();
         code.find(team_of(cpu.lane));
       }
       cpu.pending = result.pending;
@@ -335,7 +339,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   const u32 team = blockIdx.x * kWarps + warp;
   if (team >= view.teams) return;
   const u32 lane = (u32)lane_at(team, lane_in_team);
-  // Lanes that do not exist take no part: waiting ones would cost those that run.
+  // Threads without a lane leave: if they waited, they would slow the others down.
   const u32 members = __ballot_sync(0xFFFFFFFFu, lane < view.lanes);
   if (lane >= view.lanes) return;
   const LaneBounds bounds = begin_lane(view, lane);
@@ -347,7 +351,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   Interpreter<true> cpu{view, column, table_of(view, team, lane_in_team), lane, (u32)(lane_in_team * view.lane_step)};
   for (u32 slot = 0; slot <= kSlotSP; slot++) cpu.set_r(slot, view.state[slot * view.lanes + lane]);
   cpu.set_r(kSlotZero, 0);
-  // The host may have written anything through a view of these.
+  // The host may have written more bits than these registers have, through an ArrayView.
   cpu.set_system(SystemField::fpcr, view.state[kPlaneFpcr * view.lanes + lane] & kFpcrMask);
   cpu.set_system(SystemField::fpsr, view.state[kPlaneFpsr * view.lanes + lane] & kFpsrMask);
   cpu.nzcv = (u32)view.state[kPlaneNzcv * view.lanes + lane] & 15;
@@ -360,7 +364,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   bool waits = true;  // at a call or return, waiting for the others
   Code<kSeveral> code{view, nullptr, 0, 0};
   code.find(team);
-  // Through another thread, so that it is not known to be a constant, which would be loaded again for each instruction.
+  // The shuffle hides from the compiler that this is a constant: it would load a constant again for each instruction.
   code.skip = __shfl_sync(members, 4 - view.code_begin, 0);
   u32 reported = (u32)clock() - kReportCycles;
   cpu.retires_at_zero = view.state[kPlaneInstructions * view.lanes + lane];
@@ -384,14 +388,14 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
     }
     const u32 live = __ballot_sync(members, alive);
     if (live == 0) break;
-    // When all have come to a call or return: those go on that are deepest in the stack, and of those the ones at the
-    // lowest pc. All of them, if they are at one place.
+    // Once all lanes that are alive wait at a call or return: if they are at one pc, all go on. Else those deepest in
+    // the stack go on, and of these only the ones at the lowest pc.
     if (__all_sync(members, waits || !alive)) {
       u32 first_at = __shfl_sync(members, cpu.at, __ffs(live) - 1);
       bool chosen = alive && cpu.at == first_at;
       if (__ballot_sync(members, chosen) != live) {
         u32 depth = alive ? (u32)(cpu.r(kSlotSP) >> 4) : kNone;
-        u32 deepest = least(members, depth);  // by all 32 threads, so never behind a condition
+        u32 deepest = least(members, depth);  // all members call it, so never inside a condition
         bool candidate = alive && depth == deepest;
         u32 lowest = least(members, candidate ? cpu.at : kNone);
         chosen = candidate && cpu.at == lowest;
@@ -434,7 +438,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
 Launch interpreter_launch(const View& view, u32 multiprocessors) {
   const u32 blocks = (view.teams + kWarps - 1) / kWarps;
   const bool few = blocks <= multiprocessors * kFewBlocks;
-  // A fleet that does not fill the device has registers to spare: there is one kernel for any number of programs.
+  // A fleet that does not fill the device has registers to spare: one kernel serves any number of programs.
   const void* kernel = few                 ? (const void*)run_kernel<kFewBlocks, true>
                        : view.programs > 1 ? (const void*)run_kernel<kManyBlocks, true>
                                            : (const void*)run_kernel<kManyBlocks, false>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stepping engine on the device: each lane of a warp fetches a word, decodes it and calls its row's function, one
-// instruction at a time. Registers stay in the state arrays, rows are out of line, floating point is the reference, and
-// nothing is predecoded: what the interpreter does is compared with this.
+// instruction at a time. Registers stay in the state arrays, each row is a function out of line, floating point is the
+// reference, and nothing is predecoded. Tests compare the interpreter with it.
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/team_run.cuh"
 #include "core/semantics.h"
@@ -10,8 +10,8 @@
 namespace myriarm::cuda {
 namespace {
 
-constexpr u32 kWarps = 4;  // a block
-/// Instructions between two looks at the clock.
+constexpr u32 kWarps = 4;  // of a block
+/// Instructions between two readings of the clock.
 constexpr u32 kQuantum = 64;
 
 /// The Cpu policy.
@@ -109,7 +109,7 @@ __device__ __noinline__ Outcome run_row(Stepper& cpu, const Operands& o) {
   }
 }
 
-/// Fetches, decodes and runs the instruction at the lane's pc. Retired: pc and count go on.
+/// Fetches, decodes and runs the instruction at the lane's pc. If it retires, pc and count advance.
 __device__ __noinline__ void step(Stepper& cpu) {
   TeamMemory memory(cpu.view, cpu.lane);
   u32 entry;
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(kWarps* kTeam) step_kernel(const __grid_consta
   if (__ballot_sync(members, alive) == 0) return;
   Stepper cpu{view, lane, state_of(view, kPlanePc, lane), state_of(view, kPlaneInstructions, lane)};
   if (alive) {
-    // The host may have written anything through a view of these.
+    // The host may have written more bits than these registers have, through an ArrayView.
     cpu.plane(kPlaneNzcv) &= 15;
     cpu.plane(kPlaneFpcr) &= kFpcrMask;
     cpu.plane(kPlaneFpsr) &= kFpsrMask;
