@@ -62,16 +62,16 @@ struct Device {
 };
 /// The devices of this machine, the CPU first, without those whose driver cannot be used. Throws nothing for them.
 std::vector<Device> devices();
-/// The device that a fleet with this FleetOptions::device gets. Throws ArgumentError for a name that no device can have,
-/// DeviceError for a device that cannot be used.
+/// The device that a fleet with this FleetOptions::device gets. Throws ArgumentError for a name that no device can
+/// have, DeviceError for a device that cannot be used.
 Device find_device(const std::string& device);
 /// Why find_device() throws for this name, as one sentence; empty if the device can be used.
 std::string why_unusable(const std::string& device);
 
 /// How the lanes get their memory, and who uses it.
 enum class MemoryPolicy : uint8_t {
-  private_copy,  ///< lanes share the program's pages and copy one when they first write to it
-  read_only,     ///< the same, and every store of a guest is a fault; the host may still write
+  private_copy,   ///< lanes share the program's pages and copy one when they first write to it
+  read_only,      ///< the same, and every store of a guest is a fault; the host may still write
   transactional,  ///< private_copy, and rollback() undoes the runs since the last commit() or rollback()
   /// Each lane's window is one flat piece of memory that guest and host both use: memory_view() is that memory, and
   /// what one side writes the other reads. With CUDA it is pinned memory of the host, and each access of the guest

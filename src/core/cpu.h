@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the semantics ask of an engine: the Cpu policy, as a concept that each engine asserts of its class, and the small
-// helpers that every instruction family shares. Semantics are function templates over the policy.
+// What the semantics need of an engine: the Cpu policy, as a concept that each engine asserts of its class, and the
+// small helpers that every instruction family shares. Semantics are function templates over the policy.
 #pragma once
 
 #include "core/memory.h"
@@ -41,7 +41,8 @@ template <class A, class B>
 concept Is = kSame<A, B>;
 }  // namespace detail
 
-/// The Cpu policy. An engine has a class with these members, and runs a row by calling its semantics with an object of it.
+/// The Cpu policy. An engine has a class with these members, and runs a row by calling its semantics with an object of
+/// that class.
 template <class C>
 concept Cpu = requires(C& cpu, const C& seen, u32 slot, u32 half, u64 value, i64 offset, u32 size) {
   /// General register by Slot: 0 to 30 X, 31 SP; 32 reads as zero, 33 takes a result that is thrown away. Results of 32

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows can continue elsewhere than at the next instruction, and which of those call and return. The semantics
-// decide where; engines need to know beforehand. tests/unit/control_flow_test.cpp holds this list to the semantics.
+// Which rows may continue elsewhere than at the next instruction, and which of these are calls and returns. The
+// semantics decide where; engines need to know before they run them. tests/unit/control_flow_test.cpp compares this
+// list with the semantics.
 #pragma once
 
 #include "isa/rows.h"

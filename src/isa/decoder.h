@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instruction word to row and Operands. The tables are plain data made from a64.inc, so that the device decodes
-// with the same function and a copy of them.
+// Turns an instruction word into its row and Operands. The tables are plain data made from a64.inc, so that the device
+// decodes with the same function and a copy of the tables.
 #pragma once
 
 #include "isa/forms/branch_system.h"

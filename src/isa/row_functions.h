@@ -11,13 +11,13 @@ namespace myriarm {
 template <class Cpu>
 using RowFunction = Outcome (*)(Cpu& cpu, const Operands& operands);
 
-/// What a word does that no row has, or one whose row is not implemented.
+/// The function of a word that has no row, or whose row is not implemented.
 template <class Cpu>
 MYR_FN Outcome undefined_row(Cpu& cpu, const Operands&) {
   return cpu.undefined();
 }
 
-/// By Row. Instantiating it compiles all semantics for the policy.
+/// The functions, indexed by Row. Instantiating it compiles all semantics for the policy.
 template <class Cpu>
 MYR_TABLE RowFunction<Cpu> kRowFunctions[kRowCount] = {
     undefined_row<Cpu>,

@@ -105,7 +105,7 @@ constexpr u32 append(std::array<RowInfo, kRowCount>& rows, u32 row, const Entry 
 
 constexpr std::array<RowInfo, kRowCount> make_row_infos() {
   std::array<RowInfo, kRowCount> rows = {};
-  u32 row = 1;  // in the order of a64.inc; table_checks.cpp proves that the names agree
+  u32 row = 1;  // in the order of a64.inc; table_checks.cpp checks that the names agree
   row = append(rows, row, kDataProcessing);
   row = append(rows, row, kBranchSystem);
   row = append(rows, row, kLoadStore);
@@ -117,7 +117,7 @@ constexpr std::array<RowInfo, kRowCount> make_row_infos() {
 
 }  // namespace row_info_detail
 
-/// One entry a row, indexed by Row. Entry 0 is "no such instruction".
+/// One entry for each row, indexed by Row. Entry 0 is "no such instruction".
 inline constexpr std::array<RowInfo, kRowCount> kRowInfos = row_info_detail::make_row_infos();
 
 }  // namespace myriarm

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruction table as C++ sees it: an enumerator a row, and what is fixed in its encoding. Freestanding:
-// the device reads it too. Names, syntax and coverage are in row_info.h, which is for the host alone.
+// The instruction table in C++: an enumerator for each row, and the fixed bits of its encoding. Freestanding: the
+// device reads it too. Names, syntax and coverage are in row_info.h, which is for the host alone.
 #pragma once
 
 #include "core/portable.h"

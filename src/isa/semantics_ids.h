@@ -39,7 +39,7 @@ constexpr FirstRows make_first_rows() {
 #undef UNDEFINED
   };
   FirstRows first = {};
-  // First rows by hash, so that a compiler that counts its steps gets through.
+  // First rows by hash, so that the compiler stays below its limit of constexpr steps.
   constexpr u32 kSlots = 4096;
   static_assert(kRowCount < kSlots / 2, "the search below ends");
   u16 slots[kSlots] = {};
@@ -58,9 +58,9 @@ constexpr FirstRows make_first_rows() {
 /// For each row the first row with the same semantics; 0 where none are implemented.
 inline constexpr FirstRows kFirstWithSemantics = make_first_rows();
 
-/// Numbers of semantics, for an engine that keeps some of them apart from the rest.
+/// Numbers of semantics, for an engine that keeps some of them (`apart`) out of its main switch.
 struct SemanticsIds {
-  u16 id[kRowCount];  // from 1 without gaps, among those apart and among the rest; 0: not implemented
+  u16 id[kRowCount];  // two sequences from 1, one of those apart, one of the rest; 0: not implemented
   u16 count[2];       // ids in use, of the rest and of those apart; 0 among them
 };
 
@@ -75,7 +75,8 @@ constexpr SemanticsIds number_semantics(const RowSet& apart) {
   return ids;
 }
 
-/// A row that is in the set while the first row with its semantics is not, or the reverse; kRowUndefined if all agree.
+/// The first row that is in the set while the first row with its semantics is not, or the reverse; kRowUndefined if
+/// there is none.
 constexpr Row parted_from_its_semantics(const RowSet& set) {
   for (u32 row = 1; row < kRowCount; row++) {
     const u32 first = kFirstWithSemantics.row[row];

@@ -45,7 +45,7 @@ constexpr Hwcaps make_hwcaps() {
 
 }  // namespace detail
 
-/// The fields of that register that say which features there are.
+/// The value of that register's fields that name features.
 constexpr u64 feature_fields(IdRegister id_register) {
   u64 all = 0;
   for (const detail::IdField& field : detail::kIdFields) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program finds out about this processor: the ID registers as Linux shows them to user space, which
-// emulates the reads of S3_0_C0_C0 and S3_0_C0_C2 to C7 and hides what a program cannot use. The fields of features come
-// from features.inc.
+// The ID registers as a program sees them under Linux, which emulates the reads of S3_0_C0_C0 and S3_0_C0_C2 to C7 by
+// user space and hides what a program cannot use. The fields of features come from features.inc.
 #pragma once
 
 #include "core/system/features.h"
@@ -18,7 +17,7 @@ constexpr u64 id_field(int low_bit, u64 value) { return value << low_bit; }
 
 // Implementer 0 (software), variant 0, architecture by ID registers, part 0xA64, revision 0.
 constexpr u64 kMidr = 0x000FA640;
-constexpr u64 kMpidr = (u64)1 << 31;  // all that Linux tells
+constexpr u64 kMpidr = (u64)1 << 31;  // Linux shows no other bit
 constexpr u64 kRevidr = 0;
 
 constexpr u64 kIdPfr0 = id_field(0, 1)    // EL0: AArch64 only
@@ -31,11 +30,11 @@ constexpr u64 kIdMmfr0 = id_field(24, 0xF)  // TGran64, TGran4: hidden, so shown
                          | id_field(28, 0xF);
 
 /// Cache type: 64-byte lines, physically tagged, and neither cleaning (IDC) nor invalidation (DIC) is needed
-/// before new instructions are run, since every store to executed memory is noticed.
+/// before new instructions are run, since the engines notice every store to executed memory.
 constexpr u64 kCtr = (u64)1 << 31 | 1 << 29 | 1 << 28 | 4 << 24 | 4 << 20 | 4 << 16 | 3 << 14 | 4;
 /// DC ZVA zeroes 4 << kDczid bytes.
 constexpr u64 kDczid = 4;
-/// The counter's ticks a second: one for each retired instruction, at a nominal 1 GHz.
+/// Ticks of the counter per second: one for each retired instruction, at a nominal 1 GHz.
 constexpr u64 kCntfrq = 1'000'000'000;
 
 /// True if Linux answers an MRS of this register in place of the processor.

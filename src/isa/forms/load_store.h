@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decode functions of the forms in load_store.inc. Each returns false if the fields make the word undefined.
-// A register number 31 is SP as the base and the zero register elsewhere; a load that names it is still made.
+// Register number 31 is SP as the base and the zero register elsewhere; a load to the zero register is still performed.
 #pragma once
 
 #include "core/integer/load_store.h"
@@ -176,8 +176,8 @@ MYR_FN bool decode_CompareSwap(Word<Form::CompareSwap> word, Operands& o) {
   o.ra = destination(rs_field(word));
   return true;
 }
-/// rd, rm: Rt and Rs, which are even, so that their letters are the upper four bits; ra: Rt + 1; aux: Rs + 1, to compare
-/// with and from bit 8 to write.
+/// rd, rm: Rt and Rs, which are even: their letters are the upper four bits; ra: Rt + 1; aux: Rs + 1, to compare with
+/// and from bit 8 to write.
 MYR_FN bool decode_CompareSwapPair(Word<Form::CompareSwapPair> word, Operands& o) {
   u32 rs = field<'s', 4>(word) * 2, rt = field<'t', 4>(word) * 2;
   o.rd = source(rt);
