@@ -48,7 +48,9 @@ FORBIDDEN = {
     r"\bvirtual\b": "virtual",
     r"\bgoto\b": "goto",
 }
-COMPILER_QUESTION = re.compile(r"\b(?:__CUDACC\w*|__CUDA_ARCH__|__NVCC__|__NVPTX__|_MSC_VER|__GNUC__|__clang__)\b")
+COMPILER_QUESTION = re.compile(
+    r"\b(?:__CUDACC\w*|__CUDA_ARCH__|__NVCC__|__NVPTX__|_MSC_VER|__GNUC__|__clang__)\b"
+)
 # Libraries, by the beginning of their <include>, and the folders that may use them. src/ itself needs only
 # CUDA.
 LIBRARIES = {
@@ -99,7 +101,10 @@ def without_comments(text, strings=False):
         if token[0] in "\"'" and strings:
             return token
         return "\n" * token.count("\n") or " "
-    return re.sub(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", keep_lines, text, flags=re.DOTALL)
+
+    return re.sub(
+        r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", keep_lines, text, flags=re.DOTALL
+    )
 
 
 def line_of(text, position):
@@ -128,7 +133,11 @@ class Checker:
     def check_includes(self, path, name, text):
         layer = layer_of(name)
         if layer is None:
-            self.mistake(name, 1, "no layer has this folder: move the file, or add the folder to LAYERS in check_layers.py.")
+            self.mistake(
+                name,
+                1,
+                "no layer has this folder: move the file, or add the folder to LAYERS in check_layers.py.",
+            )
             return
         allowed = LAYERS[layer]
         for match in INCLUDE.finditer(text):
@@ -144,9 +153,15 @@ class Checker:
                 if target in GENERATED:
                     self.used_generated.add(target)
                 else:
-                    self.mistake(name, line, f"\"{target}\" is not in the repository; a library's header is included with <>.")
+                    self.mistake(
+                        name,
+                        line,
+                        f'"{target}" is not in the repository; a library\'s header is included with <>.',
+                    )
             elif file is not None and allowed is not None and not inside(file, allowed):
-                self.mistake(name, line, f"{layer} must not include {file}; it may include {', '.join(allowed)}.")
+                self.mistake(
+                    name, line, f"{layer} must not include {file}; it may include {', '.join(allowed)}."
+                )
 
     def check_freestanding(self, name, text):
         code = without_comments(text)
@@ -188,7 +203,11 @@ class Checker:
         for path in walk(self.root):
             self.check_file(path)
         for name in sorted(set(LONG_FILES) - self.used_long):
-            self.mistake("tools/check_layers.py", 1, f"LONG_FILES lists {name}, which is not longer than {MOST_LINES} lines.")
+            self.mistake(
+                "tools/check_layers.py",
+                1,
+                f"LONG_FILES lists {name}, which is not longer than {MOST_LINES} lines.",
+            )
         for name in sorted(set(GENERATED) - self.used_generated):
             self.mistake("tools/check_layers.py", 1, f"GENERATED lists {name}, which nothing includes.")
         return self.mistakes
@@ -197,7 +216,9 @@ class Checker:
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[1]).resolve()
     if not (root / "src").is_dir():
-        print(f"check_layers.py: {root} has no src/ folder: give the root of the repository.", file=sys.stderr)
+        print(
+            f"check_layers.py: {root} has no src/ folder: give the root of the repository.", file=sys.stderr
+        )
         return 2
     mistakes = Checker(root).check()
     for mistake in mistakes:

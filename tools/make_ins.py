@@ -47,7 +47,10 @@ class Unicorn:
         self.check(lib.uc_mem_map(uc, ctypes.c_uint64(0), ctypes.c_size_t(WINDOW), PROT_ALL), "map memory")
 
         def write(address, data):
-            self.check(lib.uc_mem_write(uc, ctypes.c_uint64(address), data, ctypes.c_size_t(len(data))), "write memory")
+            self.check(
+                lib.uc_mem_write(uc, ctypes.c_uint64(address), data, ctypes.c_size_t(len(data))),
+                "write memory",
+            )
 
         def data_area():
             buffer = ctypes.create_string_buffer(DATA[1] - DATA[0])
@@ -73,7 +76,9 @@ class Unicorn:
         lib.uc_close(uc)
         # A branch out of the mapped memory is complete when the pc has changed; only the next fetch fails.
         if error and result["pc"] in (pc, pc + 4):
-            raise SystemExit(f"{word:08x} at {pc:#x}: Unicorn stops with error {error}; write this case by hand")
+            raise SystemExit(
+                f"{word:08x} at {pc:#x}: Unicorn stops with error {error}; write this case by hand"
+            )
         changed = {}
         i = 0
         while i < len(before):
@@ -138,8 +143,10 @@ def assemble(texts):
         with open(f"{folder}/a.s", "w") as file:
             file.write("\n".join([f".arch {architecture()}", *texts, ""]))
         subprocess.run(["aarch64-linux-gnu-as", "-o", f"{folder}/a.o", f"{folder}/a.s"], check=True)
-        subprocess.run(["aarch64-linux-gnu-objcopy", "-O", "binary", "-j", ".text", f"{folder}/a.o", f"{folder}/a.bin"],
-                       check=True)
+        subprocess.run(
+            ["aarch64-linux-gnu-objcopy", "-O", "binary", "-j", ".text", f"{folder}/a.o", f"{folder}/a.bin"],
+            check=True,
+        )
         with open(f"{folder}/a.bin", "rb") as file:
             words = [word for (word,) in struct.iter_unpack("<I", file.read())]
     if len(words) != len(texts):
@@ -170,7 +177,9 @@ def run_objdump(path, pc):
     for line in printed.splitlines():
         match = re.match(r"\s*[0-9a-f]+:\t[0-9a-f]{8} \t(.*)$", line)
         if match:
-            lines.append(re.sub(r"\s*(//.*|; undefined.*)$", "", match.group(1)).replace("\t", " ", 1).strip())
+            lines.append(
+                re.sub(r"\s*(//.*|; undefined.*)$", "", match.group(1)).replace("\t", " ", 1).strip()
+            )
     return lines
 
 
@@ -199,11 +208,18 @@ def main():
     texts = disassemble([(c["word"], c["inputs"].get("pc", 0)) for c in cases.values()])
     unicorn = Unicorn()
     for (i, case), text in zip(cases.items(), texts):
-        wanted = case["wanted"] if case["by_hand"] else outputs(unicorn, case["word"], case["inputs"], case["memory"])
+        wanted = (
+            case["wanted"]
+            if case["by_hand"]
+            else outputs(unicorn, case["word"], case["inputs"], case["memory"])
+        )
         if case["by_hand"] and case["shown"].startswith(".inst"):
             text = case["shown"]
         wanted = wanted.replace("address=word", f"address={case['word']:#x}")
-        lines[i] = f"{case['word']:08x} | {text} | {case['given'] + ' ' if case['given'] else ''}=> {wanted}".rstrip()
+        lines[i] = (
+            f"{case['word']:08x} | {text} | "
+            f"{case['given'] + ' ' if case['given'] else ''}=> {wanted}".rstrip()
+        )
     open(sys.argv[1], "w").write("\n".join(lines) + "\n")
 
 

@@ -125,8 +125,13 @@ class ManyLanes(CliTest):
     def test_progress_bar_only_on_a_terminal(self):
         ours, theirs = pty.openpty()
         program = self.elf(guest.LOOP)
-        subprocess.run([MYRIARM, "run", "--device", DEVICE, "--lanes", "2", "--max-instructions", "1000", program],
-                       stdout=subprocess.DEVNULL, stderr=theirs, check=False, timeout=120)
+        subprocess.run(
+            [MYRIARM, "run", "--device", DEVICE, "--lanes", "2", "--max-instructions", "1000", program],
+            stdout=subprocess.DEVNULL,
+            stderr=theirs,
+            check=False,
+            timeout=120,
+        )
         os.close(theirs)
         text = b""
         try:
@@ -141,14 +146,31 @@ class ManyLanes(CliTest):
 class Json(CliTest):
     def test_schema(self):
         result, _ = self.run_json("--lanes", 2, "--registers", self.elf(guest.SHOW))
-        self.assertEqual(list(result), ["device", "engine", "lanes", "instructions", "seconds", "ips", "lane_results"])
+        self.assertEqual(
+            list(result), ["device", "engine", "lanes", "instructions", "seconds", "ips", "lane_results"]
+        )
         self.assertEqual(result["lanes"], 2)
         self.assertGreater(result["seconds"], 0)
-        self.assertAlmostEqual(result["ips"], result["instructions"] / result["seconds"], delta=result["ips"] / 1e6)
+        self.assertAlmostEqual(
+            result["ips"], result["instructions"] / result["seconds"], delta=result["ips"] / 1e6
+        )
         self.assertEqual(sum(lane["instructions"] for lane in result["lane_results"]), result["instructions"])
         for number, lane in enumerate(result["lane_results"]):
-            self.assertEqual(list(lane), ["lane", "stop", "exit_status", "signal", "instructions", "pc", "registers",
-                                          "fault", "stdout", "stderr"])
+            self.assertEqual(
+                list(lane),
+                [
+                    "lane",
+                    "stop",
+                    "exit_status",
+                    "signal",
+                    "instructions",
+                    "pc",
+                    "registers",
+                    "fault",
+                    "stdout",
+                    "stderr",
+                ],
+            )
             self.assertEqual((lane["lane"], lane["stop"], lane["exit_status"], lane["signal"], lane["fault"]),
                              (number, "exited", 1, None, None))
             self.assertEqual(list(lane["registers"]), HEX_KEYS)
@@ -189,10 +211,14 @@ class Json(CliTest):
             self.assertEqual((lane["stop"], lane["exit_status"], lane["signal"]), (stop, None, number))
             self.assertEqual(int(lane["pc"], 16), guest.BASE + guest.HEADERS)
             self.assertEqual(lane["instructions"], 0)
-            self.assertEqual(lane["fault"], {"kind": "unmapped", "address": "0x0"} if stop == "fault" else None)
+            self.assertEqual(
+                lane["fault"], {"kind": "unmapped", "address": "0x0"} if stop == "fault" else None
+            )
         result, _ = self.run_json("--lanes", 2, self.elf(guest.ABORT))
         for lane in result["lane_results"]:
-            self.assertEqual((lane["stop"], lane["exit_status"], lane["signal"]), ("exited", None, signal.SIGABRT))
+            self.assertEqual(
+                (lane["stop"], lane["exit_status"], lane["signal"]), ("exited", None, signal.SIGABRT)
+            )
 
     def test_bytes_that_are_not_text(self):
         stdin = self.file("in", b"\xff\xfe\x00\"")
@@ -208,7 +234,9 @@ class Json(CliTest):
 
 class Bare(CliTest):
     def test_lane_number_and_halt(self):
-        result, status = self.run_json("--raw", "0x1000", "--lanes", 3, "--registers", self.file("raw", guest.HALT))
+        result, status = self.run_json(
+            "--raw", "0x1000", "--lanes", 3, "--registers", self.file("raw", guest.HALT)
+        )
         self.assertEqual(status, 0)
         self.assertEqual(result["instructions"], 3)
         for number, lane in enumerate(result["lane_results"]):
@@ -224,8 +252,18 @@ class Bare(CliTest):
 
     def test_budget_entry_and_memory(self):
         raw = self.file("raw", guest.UNDEFINED + guest.LOOP)
-        result, status = self.run_json("--raw", "4096", "--entry", "0x1004", "--memory", "64K", "--max-instructions",
-                                       77, "--registers", raw)
+        result, status = self.run_json(
+            "--raw",
+            "4096",
+            "--entry",
+            "0x1004",
+            "--memory",
+            "64K",
+            "--max-instructions",
+            77,
+            "--registers",
+            raw,
+        )
         lane = result["lane_results"][0]
         self.assertEqual((lane["stop"], lane["instructions"], lane["registers"]["sp"], status),
                          ("budget", 77, "0x10000", 124))
@@ -236,8 +274,11 @@ class Interrupt(CliTest):
         for arguments in (["--lanes", "3"], [], ["--raw", "0x1000"]):
             program = self.file("raw", guest.LOOP) if "--raw" in arguments else self.elf(guest.LOOP)
             path = self.folder / "result.json"
-            child = subprocess.Popen([MYRIARM, "run", "--device", DEVICE, "--json", path, *arguments, program],
-                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            child = subprocess.Popen(
+                [MYRIARM, "run", "--device", DEVICE, "--json", path, *arguments, program],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
             while not path.exists():  # made just before the run
                 self.assertIsNone(child.poll())
                 time.sleep(0.01)
@@ -296,7 +337,9 @@ class Mistakes(CliTest):
             self.assert_refused(command, self.file("cut", guest.elf(guest.EXIT_7)[:-1]), says="the file ends")
         self.assert_refused("run", self.file("text", b"#!/bin/sh\n"), says="not an ELF file")
         self.assert_refused("run", self.file("none", b""), says="not an ELF file")
-        self.assert_refused("run", self.file("data", guest.elf(guest.EXIT_7, flags=6)), says="executable segment")
+        self.assert_refused(
+            "run", self.file("data", guest.elf(guest.EXIT_7, flags=6)), says="executable segment"
+        )
 
     def test_nothing_is_half_started(self):
         path = self.folder / "result.json"
@@ -306,7 +349,13 @@ class Mistakes(CliTest):
 
 class Other(CliTest):
     def test_help_and_version(self):
-        for arguments in (["--help"], ["run", "--help"], ["info", "--help"], ["isa", "--help"], ["disasm", "--help"]):
+        for arguments in (
+            ["--help"],
+            ["run", "--help"],
+            ["info", "--help"],
+            ["isa", "--help"],
+            ["disasm", "--help"],
+        ):
             done = self.myriarm(*arguments)
             self.assertEqual((done.returncode, done.stderr), (0, b""))
             self.assertIn(b"Usage", done.stdout)

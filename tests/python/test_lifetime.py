@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a fleet where it is least convenient: in a handler of its own run. In processes of their own, since
-what goes wrong there ends the process."""
+"""The end of a fleet where it is least convenient: in a handler of its own run. In processes of their own,
+since what goes wrong there ends the process."""
 
 import subprocess
 import sys
