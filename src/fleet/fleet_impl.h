@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "fleet/clock.h"
 #include "fleet/image.h"
 
 namespace myriarm {
@@ -45,7 +45,7 @@ struct FleetCore {
 };
 
 struct Fleet::Impl {
-  using Clock = std::chrono::steady_clock;
+  using Clock = RunClock;
 
   std::shared_ptr<FleetCore> core = std::make_shared<FleetCore>();
   FleetOptions options;

@@ -13,8 +13,9 @@ namespace {
 /// Longer waits have no deadline, because the clock would overflow.
 constexpr double kLongestWait = 1e9;
 
-std::chrono::steady_clock::duration duration_of(double seconds) {
-  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+RunClock::time_point deadline_of(RunClock::time_point begin, double seconds) {
+  if (seconds > kLongestWait) return RunClock::time_point::max();
+  return begin + std::chrono::duration_cast<RunClock::duration>(std::chrono::duration<double>(seconds));
 }
 
 }  // namespace
@@ -74,12 +75,12 @@ Fleet::Impl::Use::Use(Impl* impl) : impl_(present(impl)) {
 class Fleet::Impl::Watchdog {
  public:
   Watchdog(Impl& impl, double timeout) {
-    if (timeout == 0 || timeout > kLongestWait) return;
-    const Clock::time_point deadline = impl.began + duration_of(timeout);
+    const Clock::time_point deadline = deadline_of(impl.began, timeout);
+    if (timeout == 0 || deadline == Clock::time_point::max()) return;
     try {
       thread_ = std::thread([this, &impl, deadline] {
         std::unique_lock lock(mutex_);
-        if (wake_.wait_until(lock, deadline, [this] { return done_; })) return;
+        if (Clock::wait_until(wake_, lock, deadline, [this] { return done_; })) return;
         impl.request_cancel(true);
       });
     } catch (const std::system_error&) {
@@ -272,8 +273,8 @@ std::optional<RunResult> Fleet::wait(double seconds) {
   Impl::open(&impl);
   if (!impl.started) throw StateError("no run was started; call start() before wait()");
   auto ended = [&] { return !impl.active || impl.closing; };
-  if (seconds < 0 || seconds > kLongestWait) impl.changed.wait(lock, ended);
-  else if (!impl.changed.wait_for(lock, duration_of(seconds), ended)) return std::nullopt;
+  const auto deadline = seconds < 0 ? RunClock::time_point::max() : deadline_of(RunClock::now(), seconds);
+  if (!RunClock::wait_until(impl.changed, lock, deadline, ended)) return std::nullopt;
   if (impl.closing) impl.refuse(Phase::closed);
   if (!impl.started) throw StateError("another thread has waited for this run and has its result");
   impl.started = false;

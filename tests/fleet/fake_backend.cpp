@@ -2,7 +2,6 @@
 #include "fake_backend.h"
 
 #include <stdexcept>
-#include <thread>
 
 #include "myriarm/error.h"
 
@@ -30,7 +29,21 @@ void FakeBackend::each(std::span<const u32> lanes, Each work) {
   for (size_t i = 0; i < count; i++) work(lanes_.at(lanes.empty() ? i : lanes[i]), i);
 }
 
-void FakeBackend::run_lane(Lane& lane, u64 batch) {
+void FakeBackend::cancel() {
+  std::lock_guard lock(mutex_);
+  cancels++;
+  cancel_ = true;
+  changed_.notify_all();
+}
+
+void FakeBackend::retire(u64 instructions) {
+  std::unique_lock lock(mutex_);
+  to_retire_ = instructions;
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return to_retire_ == 0; });
+}
+
+void FakeBackend::run_lane(Lane& lane, u64 batch, std::unique_lock<std::mutex>& lock) {
   u64& count = lane[Field::instructions];
   const u64 end = std::min(end_of(lane), batch > ~count ? ~u64{0} : count + batch);
   for (;;) {
@@ -46,10 +59,10 @@ void FakeBackend::run_lane(Lane& lane, u64 batch) {
       const u64 step = next == script.end() ? end - count : std::min(end, next->first) - count;
       if (step > u64{1} << 40) {
         if (!may_hang) throw std::logic_error("a lane runs for ever");
-        mutex_.unlock();
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        mutex_.lock();
-        count += 1000;
+        changed_.wait(lock, [this] { return cancel_ || to_retire_ != 0; });
+        count += to_retire_;
+        to_retire_ = 0;
+        changed_.notify_all();
       } else {
         count += step;
         lane[x(0)] += step;
@@ -64,7 +77,7 @@ void FakeBackend::run_lane(Lane& lane, u64 batch) {
 RunReport FakeBackend::run(const RunOrder& order) {
   orders.push_back(order);
   if (on_run) on_run(order);
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   RunReport report;
   for (Lane& lane : lanes_) {
     if (!order.first) continue;
@@ -85,7 +98,7 @@ RunReport FakeBackend::run(const RunOrder& order) {
       any = true;
       lane.stop = {};
       const u64 before = lane[Field::instructions];
-      run_lane(lane, order.batch);
+      run_lane(lane, order.batch, lock);
       report.retired += lane[Field::instructions] - before;
       report.stops[static_cast<unsigned>(lane.stop.code)]++;
       report.left += lane.stop.code == StopCode::budget && lane[Field::instructions] < end_of(lane);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -27,8 +28,10 @@ class FakeBackend final : public Backend {
   std::map<u64, StopRecord> script;
   /// Called as run() begins; may throw.
   std::function<void(const RunOrder&)> on_run;
-  /// Lanes that would run for ever add to their counts until cancel(); without this they throw.
+  /// A lane that would run for ever waits in run() until retire() or cancel(); without this it throws.
   bool may_hang = false;
+  /// Lets the lane that waits in run() retire so many instructions. Returns when it has.
+  void retire(u64 instructions);
   std::vector<RunOrder> orders;
   std::map<u64, std::map<u32, std::vector<u64>>> snapshots;  // number, lane: state
   bool snapshots_fail = false;
@@ -36,7 +39,7 @@ class FakeBackend final : public Backend {
   std::atomic<u64> gathers = 0, cancels = 0;
 
   RunReport run(const RunOrder& order) override;
-  void cancel() override { cancels++, cancel_ = true; }
+  void cancel() override;
   void clear_cancel() override { cancel_ = false; }
   void progress(std::span<u64> retired, std::span<StopCode> codes) const override;
   std::span<const StopRecord> stops() override;
@@ -74,12 +77,14 @@ class FakeBackend final : public Backend {
   template <class Each>
   void each(std::span<const u32> lanes, Each work);
   u64 end_of(const Lane& lane) const { return std::min(lane.ceiling, lane[Field::limit]); }
-  void run_lane(Lane& lane, u64 batch);
+  void run_lane(Lane& lane, u64 batch, std::unique_lock<std::mutex>& lock);
 
   mutable std::mutex mutex_;
   std::vector<Lane> lanes_;
   std::vector<StopRecord> stops_;
+  std::condition_variable changed_;  // cancel_ or to_retire_
   std::atomic<bool> cancel_ = false;
+  u64 to_retire_ = 0;
   u64 next_number_ = 1;
 };
 

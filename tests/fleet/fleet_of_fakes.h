@@ -8,10 +8,14 @@
 #include <string>
 #include <thread>
 
+#include "../until.h"
 #include "fake_backend.h"
+#include "fake_clock.h"
 #include "myriarm/myriarm.h"
 
 namespace fleet_test {
+
+using test::until;
 
 inline Program program_at(uint64_t address) {
   Program program;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 #include "fleet_of_fakes.h"
 
@@ -398,6 +399,29 @@ TEST(Programs, HaveTheirLanesInTeams) {
   expect_error<ArgumentError>([&] { fleet_with({{low, 32}, {high, ~uint64_t{0} - 31}}); });
   expect_error<ArgumentError>([&] { fleet_with({{low, 1 << 24}, {high, 32}}); });
   expect_error<ArgumentError>([&] { fleet_with({{low, 32}, {program_at(0x13100), 32}}); });
+}
+
+TEST(Programs, PagesOfTwoSegmentsAreThoseOfBoth) {
+  // Code, then zeros that begin in its page, then data that begins in the last page of the zeros.
+  Program program;
+  program.segments = {{0x1000, 0x100, kRead | kExecute, std::vector<uint8_t>(0x100, 1)},
+                      {0x1100, 0x3000, kRead, {}},
+                      {0x4100, 0x100, kRead | kWrite, std::vector<uint8_t>(0x100, 2)}};
+  FleetOptions options;
+  options.device = "cpu";
+  options.memory = 0x10000;
+  Fleet fleet(program, options);
+  const std::vector<ImagePage>& pages = FakeBackend::last().image.programs[0].pages;
+  ASSERT_EQ(pages.size(), 3u);
+  const std::tuple<u64, u64, u32> wanted[] = {{0, 1, kRead | kExecute}, {1, 2, kRead}, {3, 1, kRead | kWrite}};
+  for (size_t i = 0; i < 3; i++) {
+    EXPECT_EQ(std::tuple(pages[i].page, pages[i].count, pages[i].permissions), wanted[i]) << i;
+  }
+  EXPECT_EQ(pages[0].bytes[0xff], 1);
+  EXPECT_EQ(pages[0].bytes[0x100], 0);
+  EXPECT_TRUE(pages[1].bytes.empty());
+  EXPECT_EQ(pages[2].bytes[0xff], 0);
+  EXPECT_EQ(pages[2].bytes[0x100], 2);
 }
 
 TEST(ReadOnly, NoPageIsWritableForTheGuest) {

@@ -9,7 +9,6 @@
 namespace fleet_test {
 namespace {
 
-using namespace std::chrono_literals;
 constexpr auto kCancelled = static_cast<size_t>(StopReason::cancelled);
 constexpr auto kHalt = static_cast<size_t>(StopReason::halt);
 
@@ -20,10 +19,8 @@ Fleet endless_fleet(uint64_t lanes, MemoryPolicy policy = MemoryPolicy::private_
   return fleet;
 }
 
-/// Until the first lane has retired something.
-void wait_for_progress(const Fleet& fleet) {
-  while (fleet.poll().instructions == 0) std::this_thread::sleep_for(1ms);
-}
+/// Returns when the fleet that was made last is in its run.
+void await_run() { FakeBackend::last().retire(1); }
 
 TEST(Start, RunsWhileTheCallerGoesOn) {
   Fleet fleet = endless_fleet(1);
@@ -39,22 +36,20 @@ TEST(Start, RunsWhileTheCallerGoesOn) {
   fleet.set(Field::instructions, 0, 12345);
   fleet.start();
   EXPECT_TRUE(fleet.is_running());
-  uint64_t last = 0, grown = 0;
-  while (grown < 5) {
+  uint64_t retired = 0;
+  for (uint64_t more : {1000u, 1u, 70u}) {
+    FakeBackend::last().retire(more);
+    retired += more;
     poll = fleet.poll();
     EXPECT_TRUE(poll.running);
     EXPECT_EQ(poll.signal, Signal::running);
     EXPECT_EQ(poll.lanes_running, 1u);
-    EXPECT_GE(poll.instructions, last);
-    grown += poll.instructions > last;
-    last = poll.instructions;
+    EXPECT_EQ(poll.instructions, retired);
   }
-  EXPECT_FALSE(fleet.wait(0).has_value());
-  EXPECT_FALSE(fleet.wait(0.01).has_value());
   std::vector<uint64_t> counts(1);
   std::vector<Signal> signals(1, Signal::fault);
   fleet.poll_lanes(counts, signals);
-  EXPECT_GE(counts[0], 12345 + last);
+  EXPECT_EQ(counts[0], 12345 + retired);
   EXPECT_EQ(signals[0], Signal::running);
   fleet.cancel();
   const std::optional<RunResult> result = fleet.wait();
@@ -65,17 +60,57 @@ TEST(Start, RunsWhileTheCallerGoesOn) {
   EXPECT_FALSE(result->timed_out);
   poll = fleet.poll();
   EXPECT_FALSE(poll.running);
-  EXPECT_EQ(poll.instructions, result->instructions);
-  EXPECT_EQ(poll.instructions, fleet.get(Field::instructions, 0) - 12345);
+  EXPECT_EQ(result->instructions, retired);
+  EXPECT_EQ(poll.instructions, retired);
+  EXPECT_EQ(fleet.get(Field::instructions, 0), 12345 + retired);
   EXPECT_EQ(poll.lanes_running, 0u);
   EXPECT_EQ(poll.signal, Signal::cancelled);
-  EXPECT_GT(poll.seconds, 0);
   fleet.poll_lanes({}, signals);
   EXPECT_EQ(signals[0], Signal::cancelled);
   expect_error<StateError>([&] { fleet.wait(); });
   expect_error<ArgumentError>([&] { fleet.wait(std::nan("")); });
   std::vector<uint64_t> two(2);
   expect_error<ArgumentError>([&] { fleet.poll_lanes(two, {}); });
+}
+
+TEST(Start, SecondsAreThoseOfTheRun) {
+  FakeClock::advance(3);
+  Fleet fleet = endless_fleet(1);
+  FakeClock::advance(3);
+  fleet.start();
+  EXPECT_EQ(fleet.poll().seconds, 0);
+  FakeClock::advance(0.5);
+  EXPECT_EQ(fleet.poll().seconds, 0.5);
+  FakeClock::advance(1.25);
+  fleet.cancel();
+  EXPECT_EQ(fleet.wait()->seconds, 1.75);
+  FakeClock::advance(3);
+  EXPECT_EQ(fleet.poll().seconds, 1.75) << "the run has ended";
+  FakeBackend::last().on_run = [](const RunOrder&) { FakeClock::advance(0.25); };
+  FakeBackend::last().script[5] = halt();
+  EXPECT_EQ(fleet.run().seconds, 0.25);
+  EXPECT_EQ(fleet.poll().seconds, 0.25);
+}
+
+TEST(Start, AWaitEndsWithItsTime) {
+  Fleet fleet = endless_fleet(1);
+  fleet.start();
+  EXPECT_FALSE(fleet.wait(0).has_value());
+  std::thread waiter([&] { EXPECT_FALSE(fleet.wait(2).has_value()); });
+  FakeClock::await_waiting(1);
+  FakeClock::advance(1.999);
+  EXPECT_EQ(FakeClock::waiting(), 1u);
+  FakeClock::advance(0.001);
+  waiter.join();
+  EXPECT_TRUE(fleet.is_running());
+  // The end of the run ends a wait, too: one with a limit, one without, and one whose limit no clock can count to.
+  for (double seconds : {2.0, -1.0, 1e300}) {
+    std::thread last([&] { EXPECT_EQ(fleet.wait(seconds)->stops[kCancelled], 1u); });
+    FakeClock::await_waiting(1);
+    fleet.cancel();
+    last.join();
+    if (seconds != 1e300) fleet.start();
+  }
 }
 
 TEST(Start, EverythingElseWaitsForTheEnd) {
@@ -133,7 +168,7 @@ TEST(Start, TheResultIsFetchedOnce) {
   Fleet fleet = fleet_of(2);
   FakeBackend::last().script[5] = halt();
   fleet.start();
-  while (fleet.is_running()) std::this_thread::sleep_for(1ms);
+  until([&] { return !fleet.is_running(); });
   EXPECT_EQ(fleet.get(x(0), 0), 5u) << "the run has ended, and the fleet can be used";
   expect_error<StateError>([&] { fleet.start(); });
   expect_error<StateError>([&] { fleet.run(); });
@@ -166,7 +201,7 @@ TEST(Start, DestroyingOrReplacingAFleetEndsItsRun) {
   {
     Fleet fleet = endless_fleet(2);
     fleet.start();
-    wait_for_progress(fleet);
+    await_run();
   }
   Fleet fleet = endless_fleet(2);
   fleet.start();
@@ -256,12 +291,26 @@ TEST(Timeout, EndsARunAndIsNoCancel) {
     RunOptions options{.mode = mode, .timeout = 0.02};
     if (mode == Mode::mega) options.instructions = kEndless - 1;
     if (mode != Mode::run && mode != Mode::mega) options.instructions_per_batch = kEndless;
+    FakeBackend::last().on_run = [](const RunOrder&) { FakeClock::advance(0.02); };
     RunResult result = fleet.run(options);
-    EXPECT_TRUE(result.timed_out);
-    EXPECT_EQ(result.signal, Signal::checkpoint);
-    EXPECT_EQ(result.stops[kCancelled], 2u);
-    EXPECT_EQ(result.lanes_left, 2u);
-    EXPECT_GE(result.seconds, 0.02);
+    for (bool started : {false, true}) {
+      EXPECT_TRUE(result.timed_out);
+      EXPECT_EQ(result.signal, Signal::checkpoint);
+      EXPECT_EQ(result.stops[kCancelled], 2u);
+      EXPECT_EQ(result.lanes_left, 2u);
+      EXPECT_EQ(result.seconds, 0.02);
+      if (started) break;
+      fleet.start(options);
+      result = fleet.wait().value();
+    }
+    // The next run is another matter.
+    options.timeout = 0;
+    fleet.start(options);
+    await_run();
+    fleet.cancel();
+    result = fleet.wait().value();
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_EQ(result.signal, Signal::cancelled);
     FakeBackend::last().script[1u << 30] = halt();
     options.timeout = 1e300;
     result = fleet.run(options);
@@ -273,6 +322,10 @@ TEST(Timeout, EndsARunAndIsNoCancel) {
 TEST(Timeout, ThatIsNotReachedChangesNothing) {
   Fleet fleet = fleet_of(2);
   FakeBackend::last().script[5] = halt();
+  FakeBackend::last().on_run = [](const RunOrder&) {
+    FakeClock::await_waiting(1);
+    FakeClock::advance(999.999);
+  };
   const RunResult result = fleet.run({.timeout = 1000});
   EXPECT_FALSE(result.timed_out);
   EXPECT_EQ(result.signal, Signal::halt);
@@ -283,15 +336,17 @@ TEST(Timeout, ThatALaneOutlivesByItsOwnEndIsNone) {
   Fleet fleet = fleet_of(1);
   FakeBackend& backend = FakeBackend::last();
   backend.script[5] = halt();
-  RunOptions options{.mode = Mode::continuous, .timeout = 1e-9};
+  RunOptions options{.mode = Mode::continuous, .timeout = 1};
   options.on_batch = [&](Fleet&, const BatchReport&) {
-    while (backend.cancels == 0) std::this_thread::sleep_for(1ms);
+    FakeClock::advance(1);  // when all is done
+    until([&] { return backend.cancels != 0; });
     return true;
   };
   const RunResult result = fleet.run(options);
-  // Either the deadline came before the lane began, or all was done when it came.
-  EXPECT_EQ(result.timed_out, result.stops[kCancelled] == 1);
-  EXPECT_EQ(result.stops[kCancelled] + result.stops[kHalt], 1u);
+  EXPECT_FALSE(result.timed_out);
+  EXPECT_EQ(result.signal, Signal::halt);
+  EXPECT_EQ(result.stops[kHalt], 1u);
+  EXPECT_EQ(result.stops[kCancelled], 0u);
 }
 
 TEST(Threads, ThatUseOneFleetAtOnceAreTold) {
@@ -339,7 +394,7 @@ TEST(Threads, ThatUseOneFleetAtOnceAreTold) {
 TEST(Close, FreesTheDeviceAndRefusesTheRest) {
   Fleet fleet = endless_fleet(2);
   fleet.start();
-  wait_for_progress(fleet);
+  await_run();
   fleet.close();
   EXPECT_THROW(FakeBackend::last(), std::logic_error);
   fleet.close();
@@ -360,17 +415,17 @@ TEST(Close, FreesTheDeviceAndRefusesTheRest) {
 }
 
 TEST(Close, EndsWaitsAndRunsOfOtherThreads) {
-  Fleet fleet = endless_fleet(1);
-  fleet.start();
-  std::thread waiter([&] { expect_error<StateError>([&] { fleet.wait(); }); });
-  wait_for_progress(fleet);
-  std::this_thread::sleep_for(20ms);
-  fleet.close();
-  waiter.join();
-
+  for (double seconds : {-1.0, 1000.0}) {
+    Fleet fleet = endless_fleet(1);
+    fleet.start();
+    std::thread waiter([&] { expect_error<StateError>([&] { fleet.wait(seconds); }); });
+    FakeClock::await_waiting(1);
+    fleet.close();
+    waiter.join();
+  }
   Fleet other = endless_fleet(1);
   std::thread runner([&] { EXPECT_EQ(other.run().stops[kCancelled], 1u); });
-  wait_for_progress(other);
+  await_run();
   other.close();
   runner.join();
 }
@@ -396,7 +451,7 @@ TEST(DeviceFailure, IsToldOnceAndThenAlways) {
     const RunOptions options{.mode = Mode::continuous, .instructions_per_batch = 10};
     if (started) {
       fleet.start(options);
-      while (fleet.poll().running) std::this_thread::sleep_for(1ms);
+      until([&] { return !fleet.poll().running; });
       EXPECT_EQ(fleet.poll().instructions, 20u);
       EXPECT_EQ(fleet.poll().signal, Signal::fault);
       EXPECT_NE(message_of([&] { (void)fleet.get(x(0), 0); }), "");

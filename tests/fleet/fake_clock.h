@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The clock of the fleets in these tests, in the place of src/fleet/clock.cpp. It stands still until a test moves it.
+#pragma once
+
+#include <cstddef>
+
+namespace fleet_test {
+
+struct FakeClock {
+  /// Moves the time. Every wait whose deadline has come has ended when this returns.
+  static void advance(double seconds);
+  /// Returns when at least so many threads wait by this clock, with a deadline or without one.
+  static void await_waiting(size_t threads);
+  static size_t waiting();
+};
+
+}  // namespace fleet_test
