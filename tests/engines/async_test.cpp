@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs in the background: what poll() sees of them, cancelling at an instruction boundary, and calls that do not fit a
-// fleet that runs or is closed. No test asserts how long anything takes.
+// fleet that runs or is closed. The guests never end by themselves, so that what is asserted of a run holds until the test
+// cancels it, however long that takes.
 #include <atomic>
-#include <chrono>
 #include <functional>
 #include <thread>
 
@@ -10,17 +10,6 @@
 
 namespace fleet_test {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-/// Waits until the condition holds; false if it has not after 5 seconds.
-bool soon(const std::function<bool()>& condition) {
-  for (auto end = Clock::now() + std::chrono::seconds(5); Clock::now() < end;) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
-  return condition();
-}
 
 /// Endless. Lanes are together in the first, and in the second each goes its own way and calls nothing.
 Words together() { return {guest::add(0, 0, 1), guest::eor_register(1, 1, 0), guest::b(-2)}; }
@@ -64,38 +53,31 @@ TEST_P(Async, ProgressIsSeenToGrowAndCancelEndsIt) {
   EXPECT_FALSE(fleet.is_running());
   fleet.start(endless());
   EXPECT_TRUE(fleet.is_running());
-  uint64_t seen = 0;
-  EXPECT_TRUE(soon([&] { return (poll = fleet.poll()).instructions > 0; })) << "nothing is published";
-  seen = poll.instructions;
+  until([&] { return (poll = fleet.poll()).instructions > 0; });
+  const uint64_t seen = poll.instructions;
   EXPECT_TRUE(poll.running);
   EXPECT_EQ(poll.signal, Signal::running);
   EXPECT_GT(poll.lanes_running, 0u);
   EXPECT_LE(poll.lanes_running, lanes());
-  EXPECT_TRUE(soon([&] { return (poll = fleet.poll()).instructions > seen; })) << "progress does not grow";
-  EXPECT_GT(poll.seconds, 0);
+  until([&] { return (poll = fleet.poll()).instructions > seen; });
   // The same of the lanes.
   std::vector<uint64_t> first(lanes()), second(lanes());
   std::vector<Signal> signals(lanes());
   fleet.poll_lanes(first, signals);
-  EXPECT_TRUE(soon([&] {
+  until([&] {
     fleet.poll_lanes(second, {});
     return std::accumulate(second.begin(), second.end(), uint64_t{0}) >
            std::accumulate(first.begin(), first.end(), uint64_t{0});
-  }));
+  });
   for (uint64_t lane = 0; lane < lanes(); lane++) EXPECT_GE(second[lane], first[lane]);
   fleet.poll_lanes({}, signals);
   EXPECT_FALSE(fleet.wait(0.001).has_value());
   EXPECT_FALSE(fleet.wait(0).has_value());
   EXPECT_TRUE(fleet.is_running());
 
-  const Clock::time_point cancelled = Clock::now();
   fleet.cancel();
-  std::optional<RunResult> result = fleet.wait(60);
+  std::optional<RunResult> result = fleet.wait();
   ASSERT_TRUE(result.has_value());
-  auto since = [](Clock::time_point from) {
-    return static_cast<int>(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - from).count());
-  };
-  RecordProperty("cancel_microseconds", since(cancelled));  // on record, and nothing is asserted of it
   EXPECT_FALSE(fleet.is_running());
   EXPECT_EQ(result->signal, Signal::cancelled);
   EXPECT_FALSE(result->timed_out);
@@ -123,9 +105,10 @@ TEST_P(Async, CancelledLanesAreAtABoundaryAndGoOn) {
     prepare_wandering(again, 1);
     for (int round = 0; round < 3; round++) {
       fleet.start(endless());
-      EXPECT_TRUE(soon([&] { return fleet.poll().instructions > 0; }));
+      until([&] { return fleet.poll().instructions > 0; });
       fleet.cancel();
       RunResult result = fleet.wait().value();
+      EXPECT_GT(result.instructions, 0u);
       EXPECT_EQ(result.signal, Signal::cancelled);
       for (const Stop& stop : fleet.stops()) {
         EXPECT_TRUE(stop.reason == StopReason::cancelled || (how().batches() && stop.reason == StopReason::budget))
@@ -156,15 +139,15 @@ TEST_P(Async, LanesThatHaveStoppedAreSeenToHave) {
   Fleet fleet = fleet_of({guest::cbz(0, 3), guest::add(1, 1, 1), guest::b(-2), guest::hlt(9)}, lanes());
   set_each(fleet, x(0), [](uint64_t lane) { return lane; });
   fleet.start(endless());
-  EXPECT_TRUE(soon([&] { return fleet.poll().instructions > 10; }));
+  until([&] { return fleet.poll().instructions > 10; });
   std::vector<uint64_t> counts(lanes());
   std::vector<Signal> signals(lanes());
-  EXPECT_TRUE(soon([&] {
+  until([&] {
     fleet.poll_lanes(counts, signals);
     return signals[0] == Signal::halt;
-  }));
+  });
   EXPECT_EQ(counts[0], 1u);
-  EXPECT_TRUE(soon([&] { return fleet.poll().lanes_running < lanes(); }));
+  until([&] { return fleet.poll().lanes_running < lanes(); });
   EXPECT_TRUE(fleet.poll().running);
   fleet.cancel();
   RunResult result = fleet.wait().value();
@@ -223,7 +206,7 @@ TEST_P(Async, NothingElseFitsAFleetThatRuns) {
   EXPECT_TRUE(fleet.is_running());
   fleet.cancel();
   // A run that nobody waited for blocks the next one; wait() gives its result once.
-  EXPECT_TRUE(soon([&] { return !fleet.is_running(); }));
+  until([&] { return !fleet.is_running(); });
   EXPECT_THROW(fleet.start(endless()), StateError);
   EXPECT_EQ(fleet.wait().value().signal, Signal::cancelled);
   EXPECT_THROW(fleet.wait(), StateError);
@@ -264,7 +247,7 @@ TEST_P(Async, AMovedFleetRunsOn) {
   first.start(endless());
   Fleet second = std::move(first);
   EXPECT_TRUE(second.is_running());
-  EXPECT_TRUE(soon([&] { return second.poll().instructions > 0; }));
+  until([&] { return second.poll().instructions > 0; });
   second.cancel();
   EXPECT_EQ(second.wait().value().signal, Signal::cancelled);
   EXPECT_GT(second.get(Field::instructions, 0) + second.get(Field::instructions, static_cast<uint32_t>(lanes() - 1)),
@@ -278,7 +261,7 @@ TEST_P(Async, ManyShortRunsEndByThemselves) {
     options.instructions = 10;
     fleet.start(options);
     if (round % 2 == 0) {
-      EXPECT_TRUE(soon([&] { return !fleet.poll().running; }));
+      until([&] { return !fleet.poll().running; });
       EXPECT_FALSE(fleet.is_running());
       EXPECT_EQ(fleet.poll().signal, Signal::checkpoint);
       EXPECT_EQ(fleet.poll().instructions, 10 * lanes());
@@ -291,19 +274,21 @@ TEST_P(Async, ManyShortRunsEndByThemselves) {
 TEST_P(Async, PollIsFromAnyThread) {
   Fleet fleet = fleet_of(together(), lanes());
   fleet.start(endless());
-  std::atomic<uint64_t> backwards{0}, looks{0};
+  std::atomic<uint64_t> backwards{0}, ended{0};
   std::vector<std::thread> watchers;
   for (int i = 0; i < 3; i++) {
     watchers.emplace_back([&] {
-      std::vector<uint64_t> counts(lanes());
+      std::vector<uint64_t> counts(lanes()), before(lanes());
       uint64_t last = 0;
-      for (int look = 0; look < 200; look++) {
-        uint64_t now = fleet.poll().instructions;
+      for (int grown = 0; grown < 3;) {
+        const uint64_t now = fleet.poll().instructions;
         backwards += now < last;
+        grown += now > last;
         last = now;
         fleet.poll_lanes(counts, {});
-        fleet.is_running();
-        looks++;
+        for (uint64_t lane = 0; lane < lanes(); lane++) backwards += counts[lane] < before[lane];
+        before = counts;
+        ended += !fleet.is_running();
       }
     });
   }
@@ -311,7 +296,7 @@ TEST_P(Async, PollIsFromAnyThread) {
   std::thread([&] { fleet.cancel(); }).join();
   EXPECT_EQ(fleet.wait().value().signal, Signal::cancelled);
   EXPECT_EQ(backwards, 0u);
-  EXPECT_EQ(looks, 600u);
+  EXPECT_EQ(ended, 0u);
 }
 
 TEST_P(Async, CancelBeforeStartEndsItAtOnce) {
@@ -330,7 +315,7 @@ TEST(AsyncFleets, RunSideBySide) {
   Fleet first = fleet_of({guest::add(0, 0, 1), guest::b(-1)}, 5), second = fleet_of({guest::b(0)}, 5);
   first.start();
   second.start();
-  EXPECT_TRUE(soon([&] { return first.poll().instructions > 0; }));
+  until([&] { return first.poll().instructions > 0; });
   first.cancel();
   EXPECT_EQ(first.wait().value().signal, Signal::cancelled);
   EXPECT_TRUE(second.is_running());

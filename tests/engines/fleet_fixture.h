@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "../until.h"
 #include "guest_words.h"
 #include "myriarm/myriarm.h"
 
@@ -33,6 +34,7 @@ using myriarm::Stop;
 using myriarm::StopReason;
 using myriarm::Transfer;
 using myriarm::x;
+using myriarm::test::until;
 
 using Words = std::vector<uint32_t>;
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any split of a run into calls, batches, modes, engines, time-outs, cancels and snapshots that are gone back to leaves the state
-// and the counts of one run.
-#include <chrono>
-#include <thread>
-
+// Any split of a run into calls, batches, modes, engines, time-outs, cancels and snapshots that are gone back to leaves
+// the state and the counts of one run. Where a time-out or a cancel comes is up to the machine; the end must be the same.
 #include "mode_fixture.h"
 
 namespace fleet_test {
@@ -58,7 +55,11 @@ void split(uint64_t lanes, uint32_t seed, bool changes_itself, uint64_t rounds, 
     if (how.async) {
       parts.start(options);
       if (below(2) == 0) {
-        std::this_thread::sleep_for(std::chrono::microseconds(below(20 * scale)));
+        const uint64_t enough = below(2000 * scale * lanes);
+        until([&] {
+          const Poll poll = parts.poll();
+          return !poll.running || poll.instructions >= enough;
+        });
         parts.cancel();
       }
       result = parts.wait().value();

@@ -156,13 +156,20 @@ TEST(FleetArguments, MoreThreadsThanLanesAreNotStarted) {
 TEST(FleetArguments, BitsThatARegisterLacksAreNotKept) {
   FleetOptions options = options_of(2);
   Fleet fleet(raw_program("halt", bytes_of({kHlt}), 0, options.memory), options);
-  fleet.fill(Field::nzcv, ~uint64_t{0});
-  fleet.set(Field::fpcr, 0, ~uint64_t{0});
-  fleet.set(Field::fpsr, 1, ~uint64_t{0});
+  const std::pair<Field, uint64_t> legal[] = {{Field::nzcv, 0xf}, {Field::fpcr, 0x07c80000}, {Field::fpsr, 0x0800009f}};
+  const std::vector<uint64_t> ones(2, ~uint64_t{0});
+  for (int way = 0; way < 3; way++) {
+    for (const auto& [field, bits] : legal) {
+      fleet.fill(field, 0);
+      if (way == 0) fleet.fill(field, ones[0]);
+      if (way == 1) fleet.set(field, 1, ones[0]);
+      if (way == 2) fleet.set_all(field, ones);
+      EXPECT_EQ(fleet.get(field, 1), bits);
+      EXPECT_EQ(fleet.get(field, 0), way == 1 ? 0 : bits);
+    }
+  }
   fleet.run();
-  EXPECT_EQ(fleet.get(Field::nzcv, 1), 0xfu);
-  EXPECT_EQ(fleet.get(Field::fpcr, 0), 0x07c80000u);
-  EXPECT_EQ(fleet.get(Field::fpsr, 1), 0x0800009fu);
+  for (const auto& [field, bits] : legal) EXPECT_EQ(fleet.get(field, 1), bits);
 }
 
 }  // namespace

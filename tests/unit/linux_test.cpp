@@ -12,6 +12,7 @@
 #include "linux/syscall_server.h"
 #include "linux_caller.h"
 #include "myriarm/linux.h"
+#include "until.h"
 
 namespace myriarm {
 namespace {
@@ -316,10 +317,10 @@ TEST(LinuxEnd, ABudgetStopsAndMoreGoesOn) {
 TEST(LinuxEnd, CancelEndsARunAndTheNextGoesOn) {
   LinuxFleet machine(image_of({kLoopForEver}), fleet_of(3), {});
   std::thread other([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    until([&] { return machine.fleet().poll().instructions > 0; });
     machine.cancel();
   });
-  machine.run();
+  EXPECT_GT(machine.run().instructions, 0u);
   other.join();
   for (uint32_t lane = 0; lane < 3; lane++) EXPECT_EQ(machine.outcome(lane).stop.reason, StopReason::cancelled);
   uint64_t before = machine.fleet().get(Field::instructions, 0);
@@ -328,20 +329,37 @@ TEST(LinuxEnd, CancelEndsARunAndTheNextGoesOn) {
   EXPECT_EQ(machine.fleet().get(Field::instructions, 0), before + 10);
 }
 
-TEST(LinuxEnd, ProgressIsToldAndDoesNotChangeCounts) {
-  LinuxFleet machine(image_of({kLoopForEver}), fleet_of(2), {});
-  machine.fleet().fill(Field::limit, 60'000'000);
-  uint64_t told = 0, last = 0;
+TEST(LinuxEnd, ProgressIsToldWhileLanesRunAndDoesNotChangeCounts) {
+  // Lane 0 exits; the others never end, and only what the progress says ends the run.
+  LinuxFleet machine(image_of({kSvc, kLoopForEver}), fleet_of(3), {});
+  Fleet& fleet = machine.fleet();
+  fleet.set_all(x(8), std::vector<uint64_t>{kExit, kGetpid, kGetpid});
+  std::vector<uint64_t> told;
   RunResult result = machine.run([&](const LinuxProgress& progress) {
-    told++;
-    EXPECT_GE(progress.instructions, last);
-    last = progress.instructions;
-    EXPECT_LE(progress.lanes_done, 2u);
+    EXPECT_EQ(progress.lanes_done, told.empty() ? 0u : 1u);
+    told.push_back(progress.instructions);
+    if (told.size() == 4) machine.cancel();
   });
-  EXPECT_GE(told, 2u);
-  EXPECT_EQ(result.instructions, 120'000'000u);
-  EXPECT_EQ(machine.fleet().get(Field::instructions, 1), 60'000'000u);
+  ASSERT_EQ(told.size(), 4u);
+  EXPECT_EQ(told[0], 0u);
+  EXPECT_EQ(told[1], 3u) << "each lane has made its call";
+  EXPECT_GT(told[2], told[1]);
+  EXPECT_GT(told[3], told[2]);
+  EXPECT_EQ(result.instructions, told[3]);
+  EXPECT_EQ(result.signal, Signal::cancelled);
+  uint64_t sum = 0;
+  for (uint32_t lane : {0u, 1u, 2u}) {
+    const uint64_t count = fleet.get(Field::instructions, lane);
+    sum += count;
+    fleet.set(Field::limit, lane, count + 1000);
+  }
+  EXPECT_EQ(sum, result.instructions);
+  // Where the lanes are interrupted for the progress is no end, and what they retire is counted once.
+  result = machine.run([](const LinuxProgress&) {});
+  EXPECT_EQ(result.instructions, 2000u);
+  EXPECT_EQ(machine.outcome(0).stop.reason, StopReason::exited);
   EXPECT_EQ(machine.outcome(1).stop.reason, StopReason::budget);
+  EXPECT_EQ(machine.outcome(2).stop.reason, StopReason::budget);
 }
 
 }  // namespace

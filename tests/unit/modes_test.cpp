@@ -5,14 +5,13 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 
 #include "myriarm/myriarm.h"
+#include "until.h"
 
 namespace myriarm {
 namespace {
 
-using namespace std::chrono_literals;
 constexpr uint32_t kCount = 0x91000400, kBack = 0x17ffffff;  // add x0, x0, #1; b to the instruction before
 constexpr uint32_t kSvc = 0xd4000001, kHlt = 0xd4400000;
 
@@ -74,7 +73,7 @@ TEST(Async, IsPolledCancelledAndGoesOn) {
   uint64_t all = 0;
   for (int round = 0; round < 3; round++) {
     fleet.start();
-    while (fleet.poll().instructions < 1000) std::this_thread::sleep_for(1ms);
+    test::until([&] { return fleet.poll().instructions >= 1000; });
     EXPECT_TRUE(fleet.is_running());
     EXPECT_THROW((void)fleet.get(x(0), 0), StateError);
     fleet.cancel();
