@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import guest
@@ -269,6 +268,13 @@ class Bare(CliTest):
                          ("budget", 77, "0x10000", 124))
 
 
+def catches(process, number):
+    """Whether a process has a handler for a signal by now."""
+    status = pathlib.Path(f"/proc/{process}/status").read_text()
+    caught = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:")), 16)
+    return bool(caught >> (number - 1) & 1)
+
+
 class Interrupt(CliTest):
     def test_ends_the_run_with_partial_results(self):
         for arguments in (["--lanes", "3"], [], ["--raw", "0x1000"]):
@@ -279,12 +285,11 @@ class Interrupt(CliTest):
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
-            while not path.exists():  # made just before the run
+            while not catches(child.pid, signal.SIGINT):
                 self.assertIsNone(child.poll())
-                time.sleep(0.01)
-            time.sleep(0.3)
+                os.sched_yield()
             child.send_signal(signal.SIGINT)
-            self.assertEqual(child.wait(timeout=60), 130)
+            self.assertEqual(child.wait(), 130)
             for lane in json.loads(path.read_text())["lane_results"]:
                 self.assertEqual(lane["stop"], "cancelled")
 

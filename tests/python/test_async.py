@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs that go on while Python does: start, poll, wait, cancel, threads, Ctrl-C, and handlers that raise.
-Nothing asserts a time; what waits does so until a condition holds, and fails after a minute."""
+The guests of these tests never end by themselves, so that what is asserted of a run holds until the test ends it."""
 
+import os
 import signal
 import subprocess
 import sys
 import threading
-import time
 
 import a64
 import myriarm
@@ -18,11 +18,10 @@ MODES = ("run", "continuous", "mega", "self_dispatch")
 ENDLESS = 10**18
 
 
-def eventually(condition):
-    end = time.monotonic() + 60
+def until(condition):
+    """Returns when the condition holds. If it never does, CTest ends the test after its TIMEOUT."""
     while not condition():
-        assert time.monotonic() < end, "waited for a minute"
-        time.sleep(0.001)
+        os.sched_yield()
 
 
 def start_endless(fleet, mode="run", **options):
@@ -66,7 +65,7 @@ def test_poll_sees_progress_grow(make_fleet, mode):
         seen.append((poll.instructions, poll.seconds))
         return len({count for count, _ in seen}) >= 4
 
-    eventually(grows)
+    until(grows)
     counts, signals = fleet.poll_lanes()
     fleet.cancel()
     result = fleet.wait()
@@ -95,8 +94,8 @@ def test_poll_lanes_tells_lanes_that_have_ended(make_fleet):
     # In one dispatch a CPU comes to some lanes only when others have ended.
     start_endless(fleet, "continuous")
     halted = np.arange(34) % 2 == 0
-    eventually(lambda: (fleet.poll_lanes()[1][halted] == Signal.halt).all())
-    eventually(lambda: fleet.poll().lanes_running == 17)
+    until(lambda: (fleet.poll_lanes()[1][halted] == Signal.halt).all())
+    until(lambda: fleet.poll().lanes_running == 17)
     counts, signals = fleet.poll_lanes()
     assert (counts[halted] == 10).all()
     assert (signals[~halted] == Signal.running).all()
@@ -114,34 +113,31 @@ def test_gil_is_free_meanwhile(make_fleet, call):
         for i in range(2000):
             counted.append(i)
             if i % 100 == 0:
-                time.sleep(0)
-        eventually(fleet.is_running)
+                os.sched_yield()
+        until(fleet.is_running)
         fleet.cancel()
 
     if call == "wait":
         start_endless(fleet)
     thread = threading.Thread(target=count)
     thread.start()
-    # The time-out is there only so that a run that holds the GIL ends.
-    result = fleet.run(timeout=120) if call == "run" else fleet.wait(120)
+    result = fleet.run() if call == "run" else fleet.wait()
     thread.join()
-    assert result is not None and not result.timed_out
     assert len(counted) == 2000
     assert result.stops == {"cancelled": 1}
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_cancel_latency_is_recorded(make_fleet, record_property, mode):
+def test_cancel_is_between_two_instructions(make_fleet, mode):
     fleet = make_fleet(a64.STORE, lanes=33)
     fleet.x[:, 1] = 0x8000
     start_endless(fleet, mode)
-    eventually(lambda: fleet.poll().instructions > 0)
-    before = time.perf_counter()
+    until(lambda: fleet.poll().instructions > 0)
     fleet.cancel()
     fleet.wait()
-    record_property(f"cancel latency, {mode} (ms)", 1000 * (time.perf_counter() - before))
-    # At an instruction boundary: what was stored is what was counted.
+    # What was stored is what was counted.
     done = fleet.instructions[...]
+    assert done.sum() > 0
     np.testing.assert_array_equal(fleet.x[:, 0], (done + 2) // 3)
     np.testing.assert_array_equal(fleet.read(0x8000, 8).view(np.uint64)[:, 0], (done + 1) // 3)
 
@@ -224,7 +220,7 @@ def test_while_it_runs_anything_else_is_a_state_error(make_fleet):
 def test_result_must_be_taken_before_the_next_start(make_fleet):
     fleet = make_fleet(a64.COUNT)
     fleet.start(10)
-    eventually(lambda: not fleet.is_running())
+    until(lambda: not fleet.is_running())
     with pytest.raises(StateError, match="wait"):
         fleet.start(10)
     assert fleet.wait().instructions == 10
@@ -241,7 +237,7 @@ def test_wait_with_time_out(make_fleet):
     assert fleet.wait(0.01) is None
     assert fleet.is_running()
     fleet.cancel()
-    assert fleet.wait(60).stops == {"cancelled": 1}
+    assert fleet.wait().stops == {"cancelled": 1}
 
 
 def test_two_threads_may_not_wait(make_fleet):
@@ -258,7 +254,7 @@ def test_two_threads_may_not_wait(make_fleet):
     threads = [threading.Thread(target=other) for _ in range(2)]
     for thread in threads:
         thread.start()
-    eventually(lambda: results)
+    until(lambda: results)
     assert isinstance(results[0], StateError)
     fleet.cancel()
     for thread in threads:
@@ -334,17 +330,16 @@ def test_close_while_another_thread_waits(make_fleet):
     ended = []
 
     def wait():
-        try:
-            ended.append(fleet.wait())
-        except StateError as error:
-            ended.append(error)
+        with pytest.raises(StateError) as caught:
+            fleet.wait()
+        ended.append(str(caught.value))
 
+    # Whether the other thread waits already or begins to afterwards, it hears the same.
     thread = threading.Thread(target=wait)
     thread.start()
-    time.sleep(0.01)
     fleet.close()
-    thread.join(60)
-    assert len(ended) == 1
+    thread.join()
+    assert ended == ["the fleet is closed; make a new one"]
 
 
 def test_with_closes(make_fleet):
@@ -362,7 +357,7 @@ def test_fleet_that_runs_can_be_forgotten(device):
 
 # Ctrl-C.
 INTERRUPTED = """
-import os, signal, sys, threading, time
+import os, signal, sys, threading
 import myriarm
 import numpy as np
 
@@ -370,7 +365,7 @@ fleet = myriarm.Fleet(bytes.fromhex("00040091ffffff17"), lanes=2, device=sys.arg
 
 def interrupt():
     while not fleet.is_running() or fleet.poll().instructions == 0:
-        time.sleep(0.001)
+        os.sched_yield()
     os.kill(os.getpid(), signal.SIGINT)
 
 thread = threading.Thread(target=interrupt)
@@ -463,7 +458,7 @@ def test_exception_of_a_started_run_that_is_closed(make_fleet):
         raise Oops
 
     fleet.start(mode="continuous", instructions_per_batch=10, on_batch=on_batch)
-    eventually(lambda: not fleet.is_running())
+    until(lambda: not fleet.is_running())
     fleet.close()
     assert fleet.closed
 

@@ -7,12 +7,21 @@ import sys
 import textwrap
 
 PRELUDE = """
-    import struct, threading, time
+    import os, struct, threading
     import numpy as np
     import myriarm
 
     CODE = struct.pack("<II", 0xD4000001, 0xD4400000)  # svc #0; hlt #0
     inside, go = threading.Event(), threading.Event()
+
+    def count_threads():
+        return len(os.listdir("/proc/self/task"))  # those of the library too
+
+    def until(condition):
+        while not condition():
+            os.sched_yield()
+
+    others = count_threads()
 """
 
 
@@ -34,7 +43,7 @@ def test_a_handler_drops_the_last_reference_to_its_fleet():
         inside.wait()
         del fleet
         go.set()
-        time.sleep(0.5)
+        until(lambda: count_threads() == others)  # the fleet's threads have ended, and so has the fleet
         print("alive")
     """
     assert lines_of(script) == ["alive"]
@@ -50,11 +59,13 @@ def test_a_handler_drops_its_fleet_while_an_array_keeps_its_memory():
         memory = np.asarray(fleet.memory)
         fleet.start(on_syscall=serve)
         inside.wait()
+        running = count_threads()
         del fleet
         go.set()
-        time.sleep(0.5)
+        until(lambda: count_threads() == running - 1)  # the thread of the run has ended
         print(bytes(memory[3, :4]).hex())
         del memory
+        until(lambda: count_threads() == others)
         print("alive")
     """
     assert lines_of(script) == ["010000d4", "alive"]
@@ -91,8 +102,7 @@ def test_a_fleet_whose_handler_raised_is_collected_without_wait():
 
         fleet = myriarm.Fleet(CODE, lanes=4, device="cpu")
         fleet.start(on_syscall=serve)
-        while fleet.is_running():
-            time.sleep(0.01)
+        until(lambda: not fleet.is_running())
         alive = weakref.ref(fleet._core)
         del fleet
         gc.collect()

@@ -6,7 +6,6 @@ fleet."""
 import os
 import pathlib
 import threading
-import time
 
 import a64
 import myriarm
@@ -92,7 +91,7 @@ actions = st.one_of(
     st.tuples(st.sampled_from(["run", "mega", "start"]), few, st.sampled_from(MODES)),
     st.tuples(st.sampled_from(["continuous", "self_dispatch", "until_false"]), few, st.integers(1, 9)),
     st.tuples(
-        st.just("cancel"), st.sampled_from(MODES), st.sampled_from([0, 1e-5, 1e-4, 3e-4, 1e-3]), st.booleans()
+        st.just("cancel"), st.sampled_from(MODES), st.sampled_from([0, 1, 100, 5000, 40_000]), st.booleans()
     ),
     st.tuples(st.just("time_out"), st.sampled_from([1e-6, 1e-4, 5e-4])),
     st.tuples(st.sampled_from(["cancelled_before", "snapshot", "poll", "resume"])),
@@ -153,12 +152,14 @@ class Split:
         assert result.batches == len(reports) <= batches
         return result
 
-    def cancel(self, mode, delay, waiting):
+    def cancel(self, mode, enough, waiting):
+        """Cancels when so many instructions are seen to have retired, or when the run has ended."""
         budget = 10**18 if mode == "mega" else None
         self.fleet.start(budget, mode=mode, instructions_per_batch=5000)
 
         def later():
-            time.sleep(delay)
+            while (poll := self.fleet.poll()).running and poll.instructions < enough:
+                os.sched_yield()
             self.fleet.cancel()
 
         thread = threading.Thread(target=later)
