@@ -79,6 +79,32 @@ TEST(LinuxMmap, HintsAndFixedAddresses) {
   EXPECT_EQ(memory.map(2 * kPage, kReadWrite, ~(kPage - 1), kFixed), -ENOMEM);
 }
 
+TEST(LinuxMmap, TheGuestMayDoWithAMappingWhatItAskedFor) {
+  const std::pair<uint64_t, FaultKind> accesses[] = {{kLoadX0AtX9, FaultKind::read}, {kStoreX0AtX9, FaultKind::write}};
+  for (const auto& [access, kind] : accesses) {
+    Caller caller(fleet_of(3), {kSvc, static_cast<uint32_t>(access), kBrk});
+    Fleet& fleet = caller.machine.fleet();
+    const uint64_t place = heap_limit() - kPage;
+    for (auto [field, value] : {std::pair{x(8), uint64_t{kMmap}}, {x(1), kPage}, {x(3), kPrivate}, {x(9), place}}) {
+      fleet.fill(field, value);
+    }
+    fleet.set_all(x(2), std::vector<uint64_t>{kNone, kProtRead, kReadWrite});
+    fleet.fill(x(4), kFile);
+    caller.machine.run();
+    for (uint32_t lane : {0u, 1u, 2u}) {
+      const Stop stop = fleet.stops()[lane];
+      if (lane == 2 || (lane == 1 && kind == FaultKind::read)) {
+        EXPECT_EQ(stop.reason, StopReason::breakpoint) << lane;
+      } else {
+        EXPECT_EQ(stop.reason, StopReason::fault) << lane;
+        EXPECT_EQ(stop.fault, kind) << lane;
+        EXPECT_EQ(stop.address, place);
+        EXPECT_EQ(caller.machine.outcome(lane).signal, SIGSEGV);
+      }
+    }
+  }
+}
+
 TEST(LinuxMmap, BadArguments) {
   Memory memory(1);
   EXPECT_EQ(memory.map(0), -EINVAL);
@@ -284,6 +310,17 @@ TEST(LinuxMremap, InPlaceToAnAddressAndRefused) {
   EXPECT_EQ(memory.call(kMremap, ~(kPage - 1), kPage, 2 * kPage, kMayMove), -EFAULT);
   EXPECT_EQ(memory.call(kMremap, target, 2 * kPage, 1 << 20, kMayMove), -ENOMEM);
   EXPECT_EQ(memory.word(target), 42u);
+}
+
+TEST(LinuxMremap, AMoveThatShrinksLeavesNothingBehind) {
+  Memory memory(1);
+  const uint64_t place = memory.mapped(3 * kPage, kReadWrite, kDataEnd + 0x10000, kFixed), target = place + 0x20000;
+  for (uint64_t page = 0; page < 3; page++) memory.put(place + page * kPage, {41 + page});
+  EXPECT_EQ(memory.call(kMremap, place, 3 * kPage, kPage, kMayMove | kMoveTo, target), static_cast<int64_t>(target));
+  EXPECT_EQ(memory.word(target), 41u);
+  EXPECT_THROW(memory.word(target + kPage), ArgumentError);
+  for (uint64_t page = 0; page < 3; page++) EXPECT_THROW(memory.word(place + page * kPage), ArgumentError) << page;
+  EXPECT_EQ(memory.mapped(3 * kPage, kReadWrite, place, kNoReplace), place) << "nothing is there";
 }
 
 TEST(LinuxMadvise, DontNeedGivesZerosAndTheRestIsAdvice) {
