@@ -238,6 +238,19 @@ TEST_P(FleetCode, WritesCodeToAnotherPageAndWritesItAgain) {
   }
 }
 
+TEST_P(FleetCode, WritesFromAPageOfDataIntoTheCodeBehindIt) {
+  const Words words = {guest::blr(5), guest::str(3, 2, 1), guest::blr(5), guest::hlt(0)};
+  Fleet fleet = fleet_of(words, lanes());
+  fleet.map(all_lanes(fleet), kOtherCode - kPageBytes, kPageBytes, kRead | kWrite);
+  for (uint32_t lane = 0; lane < lanes(); lane++) {
+    fleet.write(lane, kOtherCode, bytes_of({guest::add(0, 0, 1), guest::ret()}));
+  }
+  aim(fleet, kOtherCode - 4, uint64_t{guest::add(0, 0, 0x100)} << 32);
+  fleet.fill(x(5), kOtherCode);
+  run(fleet, pace());
+  expect_x0(fleet, 0x101, 2);
+}
+
 TEST_P(FleetCode, WritesCodeThatRunsOnIntoThePageItCameFrom) {
   // The end of kOtherCode's page is written with NOPs; then comes unmapped memory.
   Fleet fleet = fleet_of({guest::str(3, 2, 1), guest::br(1), guest::hlt(0)}, lanes());
@@ -378,6 +391,37 @@ TEST_P(FleetCode, CodeLosesItsPermissionAndGetsItBack) {
     expect_stop(fleet, lane, plain(StopReason::syscall));
     EXPECT_EQ(fleet.get(x(0), lane), writes(lane) ? 2u : 3u);
   }
+}
+
+TEST_P(FleetCode, TheNextPageOfCodeLosesItsPermission) {
+  // From the first page into the second by running on, and by a branch.
+  constexpr int32_t kWords = kPageBytes / 4;
+  for (uint32_t second : {guest::nop(), guest::b(kWords - 1)}) {
+    Words words(2 * kWords, guest::nop());
+    words[1] = second;
+    words[kWords] = guest::svc(0);
+    Fleet fleet = fleet_of(words, lanes());
+    run(fleet, pace());
+    expect_all_stopped(fleet, plain(StopReason::syscall));
+    fleet.protect(writers(fleet), kCode + kPageBytes, kPageBytes, kRead);
+    fleet.fill(Field::pc, kCode);
+    fleet.resume_all();
+    run(fleet, pace());
+    for (uint32_t lane = 0; lane < lanes(); lane++) {
+      expect_stop(fleet, lane,
+                  writes(lane) ? fault(FaultKind::execute, kCode + kPageBytes) : plain(StopReason::syscall));
+    }
+  }
+}
+
+TEST_P(FleetCode, ATagInThePcIsPartOfTheAddress) {
+  constexpr uint64_t kTagged = 0x5A00'0000'0000'0000 | kCode;
+  Fleet fleet = fleet_of({guest::add(0, 0, 1), guest::hlt(3)}, lanes());
+  fleet.fill(Field::pc, kTagged);
+  run(fleet, pace());
+  expect_all_stopped(fleet, fault(FaultKind::unmapped, kTagged));
+  EXPECT_EQ(fleet.get(Field::pc, 0), kTagged);
+  EXPECT_EQ(fleet.get(x(0), 0), 0u);
 }
 
 TEST(FleetCodeBudget, IsExactInCodeThatWasWritten) {

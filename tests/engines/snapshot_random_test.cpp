@@ -88,6 +88,15 @@ class RandomSequence {
     const std::vector<Field>& fields = thorough ? every_field_ : kTouched;
     expect_same(states_of(tested_, kCode, kCode + kWindow, fields), states_of(plain_, kCode, kCode + kWindow, fields),
                 "step " + std::to_string(number) + ", " + what_);
+    // What a poll tells is the same.
+    std::vector<uint64_t> polled(lanes()), counts(lanes());
+    std::vector<Signal> signals(lanes());
+    tested_.poll_lanes(polled, signals);
+    tested_.get_all(Field::instructions, counts);
+    EXPECT_EQ(polled, counts) << "step " << number << ", " << what_;
+    for (uint64_t lane = 0; lane < lanes(); lane++) {
+      EXPECT_EQ(signals[lane], signal_of(tested_.stops()[lane].reason)) << "step " << number << ", " << what_;
+    }
   }
 
  private:
