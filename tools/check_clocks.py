@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Holds the tests to a rule of tests/README.md: no test reads a clock, sleeps, or waits for a span of time. It looks for
-# the names that C, C++, Python and the shell have for that, also in programs that a test keeps in a string.
+# Holds the tests to a rule of tests/README.md: no test reads a clock, sleeps, or waits for a span of time. It
+# looks for the names that C, C++, Python and the shell have for that, also in programs that a test keeps in a
+# string.
 #   check_clocks.py [ROOT]     prints one line a mistake; status 1 if there is any
 import pathlib
 import re
@@ -33,7 +34,8 @@ EXCEPTIONS = {
 
 def find(text):
     """Line numbers and what is there, for each use of a clock."""
-    return [(text.count("\n", 0, match.start()) + 1, match.group(0).strip()) for match in CLOCKS.finditer(text)]
+    matches = CLOCKS.finditer(text)
+    return [(text.count("\n", 0, match.start()) + 1, match.group(0).strip()) for match in matches]
 
 
 def check(root, exceptions):
@@ -46,21 +48,24 @@ def check(root, exceptions):
         for line, found in find(path.read_text(errors="replace")):
             used.update(covering)
             if not covering:
-                mistakes.append(f"{name}:{line}: \"{found}\" depends on time; wait for an event instead, as tests/README.md says.")
+                mistakes.append(f"{name}:{line}: \"{found}\" depends on time; wait for an event instead, as"
+                                " tests/README.md says.")
     for entry in sorted(set(exceptions) - used):
         mistakes.append(f"tools/check_clocks.py:1: EXCEPTIONS lists {entry}, which uses no clock.")
     return mistakes
 
 
 def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[1]).resolve()
+    default = pathlib.Path(__file__).parents[1]
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else default).resolve()
     if not (root / "tests").is_dir():
-        print(f"check_clocks.py: {root} has no tests/ folder: give the root of the repository.", file=sys.stderr)
+        print(f"check_clocks.py: {root} has no tests/; give the root of the repository.", file=sys.stderr)
         return 2
     mistakes = check(root, EXCEPTIONS)
     for mistake in mistakes:
         print(mistake)
-    print(f"check_clocks.py: {len(mistakes)} mistakes" if mistakes else "check_clocks.py: no test looks at a clock")
+    summary = f"{len(mistakes)} mistakes" if mistakes else "no test looks at a clock"
+    print(f"check_clocks.py: {summary}")
     return 1 if mistakes else 0
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# The test of tools/check_clocks.py: every way to depend on time is noticed, what only looks like one is not, and an
-# exception that is not needed is a mistake.
+# The test of tools/check_clocks.py: every way to depend on time is noticed, what only looks like one is not,
+# and an exception that is not needed is a mistake.
 import pathlib
 import sys
 import tempfile
@@ -68,14 +68,16 @@ def main():
     guests = {"tests/programs/src": "guests"}
     for name, text in NOTICED:
         found = [mistake for mistake in mistakes(name, text, guests) if "EXCEPTIONS" not in mistake]
-        expect(f"{name} with \"{text}\" must be noticed", len(found) == 1 and f"{name}:2: " in found[0], found)
+        one = len(found) == 1 and f"{name}:2: " in found[0]
+        expect(f"{name} with \"{text}\" must be noticed", one, found)
     for name, text in PASSED:
         found = [mistake for mistake in mistakes(name, text, guests) if "EXCEPTIONS" not in mistake]
         expect(f"{name} with \"{text}\" must pass", found == [], found)
     found = mistakes("a.py", "import time", {"tests/a.py": "a test"})
     expect("a listed file passes", found == [], found)
     found = mistakes("a.py", "import os", {"tests/a.py": "a test"})
-    expect("a listed file without a clock is a mistake", len(found) == 1 and "lists tests/a.py" in found[0], found)
+    one = len(found) == 1 and "lists tests/a.py" in found[0]
+    expect("a listed file without a clock is a mistake", one, found)
     print("every way to depend on time is noticed" if not wrong else f"{wrong} checks failed")
     return 1 if wrong else 0
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs that go on while Python does: start, poll, wait, cancel, threads, Ctrl-C, and handlers that raise.
-The guests of these tests never end by themselves, so that what is asserted of a run holds until the test ends it."""
+The guests never end by themselves: what is asserted of a run holds until the test ends it."""
 
 import os
 import signal

@@ -22,9 +22,10 @@ from myriarm.bench.__main__ import main
 
 DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
 # With a limit of time that no machine comes to, so that every row has all of its repeats.
-QUICK = ["--quick", "--device", DEVICE, "--repeat", "2", "--max-lanes", "16", "--no-peers", "--time-limit", "1e9"]
-# `myriarm bench` whose second row never ends: its first measurement, after three of the first row, is a run without a
-# budget.
+QUICK = ["--quick", "--device", DEVICE, "--repeat", "2", "--max-lanes", "16", "--no-peers"]
+QUICK += ["--time-limit", "1e9"]
+# `myriarm bench` whose second row never ends: its first measurement, after three of the first row, is a run
+# without a budget.
 SECOND_ROW_IS_ENDLESS = """
 import sys
 from myriarm.bench import runs
@@ -279,9 +280,12 @@ class TestFailures:
         assert "wrote" in captured.out
 
     def test_control_c(self, tmp_path):
-        command = [sys.executable, "-c", SECOND_ROW_IS_ENDLESS, *QUICK, "--no-plot", "--modes", "run,continuous"]
+        command = [sys.executable, "-c", SECOND_ROW_IS_ENDLESS, *QUICK, "--no-plot"]
         process = subprocess.Popen(
-            [*command, "--out", str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*command, "--modes", "run,continuous", "--out", str(tmp_path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         try:
             while not ((tmp_path / "bench.json").exists() and saved(tmp_path)["runs"]):

@@ -431,8 +431,8 @@ def test_continuous_result(device, word, cycles, batches, number, name):
 
 def test_continuous_time_out_is_a_checkpoint(device):
     cpu = kvrm_cpu("ContinuousMetalCPU", device, a64.add_imm(0, 0, 1), a64.b(-4), cycles_per_batch=1000)
-    # x0 counts every second instruction: what is reported was done, all of it and once. On a busy machine the time may
-    # be over before the first instruction, so several runs may be needed.
+    # x0 counts every second instruction: what is reported was done, all of it and once. On a busy machine the
+    # time may be over before the first instruction, so several runs may be needed.
     total = 0
     while total == 0:
         result = cpu.execute_continuous(timeout_seconds=0.05)
