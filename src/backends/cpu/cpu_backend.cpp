@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making a CPU backend, and the registers of its lanes. Running is run.cpp, memory guest_memory.cpp.
+// Makes a CPU backend, and reads and writes the registers of its lanes. run.cpp runs them, guest_memory.cpp changes
+// their memory.
 #include "backends/cpu/cpu_backend.h"
 
 #include <unistd.h>
@@ -56,13 +57,13 @@ CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
       program_of_(lanes_),
       own_code_(lanes_),
       workers_(options.threads != 0 ? options.threads : host_threads()) {
-  std::vector<u32> of;
-  programs_ = make_programs(image, pool_, static_cast<bool>(flat_), of);
+  std::vector<u32> numbers;
+  programs_ = make_programs(image, pool_, static_cast<bool>(flat_), numbers);
   u64 lane = 0;
   for (size_t i = 0; i < image.programs.size(); i++) {
     for (const u64 end = lane + image.programs[i].lanes; lane < end; lane++) {
-      program_of_[lane] = of[i];
-      programs_[of[i]]->begin(table(lane), flat_ ? flat_.lane(lane) : nullptr, pool_);
+      program_of_[lane] = numbers[i];
+      programs_[numbers[i]]->begin(table(lane), flat_ ? flat_.lane(lane) : nullptr, pool_);
       field(Field::pc)[lane] = image.programs[i].entry;
       field(Field::sp)[lane] = image.programs[i].stack_pointer;
     }
@@ -99,7 +100,7 @@ void CpuBackend::set_stop(u64 lane, const StopRecord& stop) {
   std::atomic_ref(codes_[lane]).store(stop.code, std::memory_order_release);
 }
 
-// Other threads may ask for progress at any time, so that these counts are always read and written as atomics.
+// Other threads may call progress() at any time, so these counts are always read and written as atomics.
 u64 CpuBackend::retired(u64 lane) const {
   return std::atomic_ref(field(Field::instructions)[lane]).load(std::memory_order_relaxed);
 }
@@ -108,7 +109,7 @@ void CpuBackend::publish(u64 lane, u64 retired) {
 }
 
 void CpuBackend::progress(std::span<u64> retired_counts, std::span<StopCode> codes) const {
-  // A lane's count is stored before its stop: with a stop, the count read after it is the last.
+  // A lane's count is stored before its stop, so that a count read after a stop is the lane's last.
   for (size_t i = 0; i < codes.size(); i++) codes[i] = std::atomic_ref(codes_[i]).load(std::memory_order_acquire);
   for (size_t i = 0; i < retired_counts.size(); i++) retired_counts[i] = retired(i);
 }

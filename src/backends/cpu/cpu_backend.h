@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU backend: always there, uses all cores, and is what the other backends are compared with.
+// The CPU backend. It is there on every machine and uses all cores; tests compare the other backends with it.
 #pragma once
 
 #include <atomic>
@@ -57,13 +57,14 @@ class CpuBackend final : public Backend {
     u64 stride;
   };
   Plane plane(Field f) const;
-  /// Where a lane keeps one value, all but the vector registers: the fields, then the system fields that are none.
+  /// The state arrays with one value for each lane, by number: the Fields below v0_low, then the SystemFields that are
+  /// not Fields.
   static constexpr u64 kArrays = static_cast<u64>(Field::v0_low) + 4;
   u64* array(u64 number) const;
   u64* vectors(u64 lane) const { return reinterpret_cast<u64*>(vectors_.data()) + lane * 64; }
   u32* table(u64 lane) const { return reinterpret_cast<u32*>(tables_.data()) + lane * window_pages_; }
   const ProgramPages& program(u64 lane) const { return *programs_[program_of_[lane]]; }
-  void attach(Lane& lane, u64 index);  // memory and code of a lane
+  void attach(Lane& lane, u64 index);  // makes `lane` use the memory and code of lane `index`
   template <class Visit>
   void for_lanes(std::span<const u32> lanes, Visit visit) {
     if (lanes.empty()) {
@@ -79,25 +80,25 @@ class CpuBackend final : public Backend {
   // Running: run.cpp.
   struct Tally;
   void begin_batch(const RunOrder& order, Phase phase);
-  /// `host_was_here`: since the batch before.
-  Tally run_batch(const RunOrder& order, bool host_was_here);
+  /// `host_may_have_written`: to the lanes' memory, since the batch before.
+  Tally run_batch(const RunOrder& order, bool host_may_have_written);
   void run_lane(u64 index, u64 limit, const EngineEntry& engine);
-  void execute(Lane& lane, u64 index, u64 limit, const EngineEntry& engine);  // until a stop
-  void show_lanes_left();  // to other threads, once no further batch follows at once
+  void execute(Lane& lane, u64 index, u64 limit, const EngineEntry& engine);  // runs the lane until it has a stop
+  void show_lanes_left();  // shows progress() the stops of lanes that wait for another run()
   bool cancelled() const { return cancel_.load(std::memory_order_relaxed); }
 
   // Memory: guest_memory.cpp.
   void release_page(u32& entry);
-  /// Every page becomes one of zeros with these permissions, or is not mapped any more.
+  /// Makes each page a page of zeros with these permissions if `mapped`, else unmaps it.
   void replace_pages(std::span<const u32> lanes, u64 page, u64 count, bool mapped, u32 permissions);
   void touch(u64 lane, u64 page, u64 count);
-  void forget_code(u64 lane);
-  void renew_code(u64 lane);
+  void drop_predecoded_code(u64 lane);
+  void refresh_predecoded_code(u64 lane);
 
   // Snapshots: snapshot.cpp.
   struct Restorer;
   CodeState code_state(u64 lane) const;
-  void keep_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapshot>& pages) const;
+  void save_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapshot>& pages) const;
 
   u64 lanes_, window_pages_, first_page_;
   u32 slice_shift_ = 0;  // a page table has at most 64 slices of 1 << slice_shift_ pages
@@ -105,7 +106,7 @@ class CpuBackend final : public Backend {
   FlatMemory flat_;
   LazyArray state_, tables_, vectors_;
   std::vector<StopRecord> stops_;
-  std::unique_ptr<StopCode[]> codes_;  // of stops_, for other threads: none while a lane is to run
+  std::unique_ptr<StopCode[]> codes_;  // those of stops_, for progress(): `none` while a lane runs or waits for a batch
   std::vector<RunEnd> run_ends_;
   std::vector<u64> touched_;
   std::vector<std::unique_ptr<ProgramPages>> programs_;

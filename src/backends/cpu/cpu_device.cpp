@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's processor as a device. What does not change is asked once: a fleet of one lane starts in less time than
-// the system takes to answer.
+// The host's processor as a device. Its name and number of threads are read once: reading them takes longer than
+// starting a fleet of one lane.
 #include <unistd.h>
 
 #include <fstream>

@@ -12,7 +12,7 @@ namespace {
 
 u64 host_bytes() { return static_cast<u64>(sysconf(_SC_PHYS_PAGES)) * static_cast<u64>(sysconf(_SC_PAGESIZE)); }
 
-/// `lanes` windows, or a DeviceError: what is allocated here is all used, so that more than the host has cannot work.
+/// The bytes of `lanes` windows. Throws DeviceError if that is more than the host has, since lanes may use all of it.
 u64 checked_bytes(u64 lanes, u64 window_pages) {
   constexpr u64 kMostPages = (u64{1} << (32 - kPageFlagBits)) - 2;
   if (window_pages > kMostPages) {

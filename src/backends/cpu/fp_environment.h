@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's floating-point environment while guests run: to nearest, nothing flushed. The thread is a caller's or was
-// made by one, and inherits whatever he has set; the interpreter's overrides (core/fp/native.h) count on the default.
+// The host's floating-point environment while guests run: round to nearest, flush nothing to zero. The thread is the
+// caller's or inherits the caller's environment, which may be another; the arithmetic of core/fp/native.h needs the
+// default.
 #pragma once
 
 #include <cfenv>

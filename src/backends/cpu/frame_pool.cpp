@@ -10,12 +10,12 @@
 namespace myriarm::cpu {
 namespace {
 constexpr u64 kMostFrames = u64{1} << (32 - kPageFlagBits);
-constexpr u64 kBytesPerFrame = kPageSize + sizeof(u32);  // and its count of holders
+constexpr u64 kBytesPerFrame = kPageSize + sizeof(u32);  // with its number of holders
 }  // namespace
 
 FramePool::FramePool(u64 image_frames, u64 pool_frames)
     : first_(kFirstImageFrame + image_frames), next_(first_), limit_(pool_frames) {
-  // Twice the limit is reserved, so that grow_pool has somewhere to grow; addresses cost nothing.
+  // Addresses for twice the limit are reserved, so that grow() can raise it. Addresses take no memory.
   reserved_ = std::min(kMostFrames, first_ + 2 * pool_frames);
   void* range = mmap(nullptr, reserved_ * kBytesPerFrame, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

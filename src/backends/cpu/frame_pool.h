@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of the CPU backend: one reserved range of host addresses, so that a frame number is an offset and the
-// pool grows without moving. Image frames come first and are shared by all lanes; pages that lanes write follow. How
-// many page tables and snapshots hold a frame of the pool is counted: who wants to write to one must be the only one.
+// The frames of the CPU backend. They lie in one reserved range of host addresses, so that a frame number is an offset
+// and the pool grows without moving. Image frames come first, which all lanes share; then the frames of the pool, for
+// pages that lanes write. Each of these counts its holders: the page tables and snapshots that refer to it. A lane may
+// write to a frame only if the lane's table is its only holder.
 #pragma once
 
 #include <atomic>
@@ -25,22 +26,24 @@ class FramePool {
   u8* base() const { return base_; }
   u8* at(u32 frame) const { return base_ + (static_cast<u64>(frame) << kPageBits); }
 
-  /// A frame of unspecified content with one holder, `zeroed` if it is known to hold zeros; 0 if the pool is spent.
-  /// Any thread.
+  /// Returns a frame with one holder, or 0 if the pool is spent. `zeroed`: the frame is known to hold zeros; else its
+  /// content is unspecified. Any thread may call it.
   u32 allocate(bool& zeroed);
-  /// One holder more, or one less: the last one gives the frame back. Any thread, but while lanes run, no frame of a
-  /// lane gets a holder more.
+  /// Adds or removes a holder; removing the last one frees the frame. Any thread may call them, but retain() only while
+  /// no lane runs: a lane that is a frame's only holder writes to it without asking again.
   void retain(u32 frame) { holders(frame).fetch_add(1, std::memory_order_relaxed); }
   void release(u32 frame) {
     if (drop(frame)) give_back({&frame, 1});
   }
-  /// Release in two steps, for who has many: whether this was the last holder, and then the frame is to be given back.
+  /// release() in two steps, for callers that have many frames: drop() returns whether it removed the last holder, and
+  /// the caller then passes the frame to give_back().
   bool drop(u32 frame) {
-    // Release: who finds itself the only holder writes after all that the others read. Acquire: so does the next owner.
+    // Release: the holder that remains may write as soon as it sees a count of 1, so our reads must be complete.
+    // Acquire: the same for the next owner of the frame, if we are the last holder.
     return holders(frame).fetch_sub(1, std::memory_order_acq_rel) == 1;
   }
   void give_back(std::span<const u32> frames);
-  /// Whether there is more than one holder. If not, what other holders have read of it is over.
+  /// Whether the frame has more than one holder. If not, all reads by earlier holders are complete.
   bool is_shared(u32 frame) const { return holders(frame).load(std::memory_order_acquire) > 1; }
 
   u64 used_bytes() const;
@@ -55,8 +58,8 @@ class FramePool {
   std::atomic_ref<u32> holders(u32 frame) const { return std::atomic_ref<u32>(holders_[frame]); }
 
   u8* base_ = nullptr;
-  u32* holders_ = nullptr;  // of each frame, behind the frames
-  u64 reserved_ = 0;        // frames, all kinds
+  u32* holders_ = nullptr;  // number of holders of each frame; lies behind the frames
+  u64 reserved_ = 0;        // frames with addresses, image frames included
   u64 first_;               // first pool frame
   std::atomic<u64> next_;
   std::atomic<u64> limit_;  // pool frames that may be in use

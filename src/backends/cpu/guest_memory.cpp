@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's hand in the lanes' memory: transfers, pages, and what becomes of predecoded code when either changes.
+// The host's access to the lanes' memory: reads, writes and changes of pages, and what they do to predecoded code.
 #include <algorithm>
 #include <cstring>
 
@@ -67,8 +67,9 @@ void CpuBackend::touch(u64 lane, u64 page, u64 count) {
   }
 }
 
-/// After a change of pages every branch looks again whether its target may be executed.
-void CpuBackend::forget_code(u64 lane) {
+/// Drops all predecoded code of a lane whose pages have changed, so that every branch checks again whether its target
+/// may be executed.
+void CpuBackend::drop_predecoded_code(u64 lane) {
   std::unique_ptr<LaneCode>& own = own_code_[lane];
   if (own == nullptr) own = std::make_unique<LaneCode>();
   own->use_shared = false;
@@ -87,7 +88,7 @@ void CpuBackend::replace_pages(std::span<const u32> lanes, u64 page, u64 count, 
     }
     if (flat_) clear_pages(flat_.lane(lane) + (page << kPageBits), count << kPageBits);
     touch(lane, page, count);
-    if (code) forget_code(lane);
+    if (code) drop_predecoded_code(lane);
   });
 }
 void CpuBackend::map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {
@@ -105,7 +106,7 @@ void CpuBackend::protect(std::span<const u32> lanes, u64 page, u64 count, u32 pe
       entry = (entry & ~(u32{kPageReadable} | kPageWritable | kPageExecutable)) | flags_of(permissions);
     }
     touch(lane, page, count);
-    if (code) forget_code(lane);
+    if (code) drop_predecoded_code(lane);
   });
 }
 
@@ -116,9 +117,9 @@ void CpuBackend::permissions(std::span<const u32> lanes, u64 page, u64 count, st
   });
 }
 
-/// Makes the lane's code what its memory holds now: the program's wherever that is unchanged. With flat memory that has
-/// to be compared, since the host writes to it without a word.
-void CpuBackend::renew_code(u64 index) {
+/// Makes the lane's predecoded code match its memory: pages that are as the program has them run the program's code.
+/// The pages are compared, since the host writes to flat memory without a call.
+void CpuBackend::refresh_predecoded_code(u64 index) {
   std::unique_ptr<LaneCode>& own = own_code_[index];
   if (code_state(index) == CodeState::remapped) return own->drop_all();
   own.reset();

@@ -35,7 +35,7 @@ LazyArray& LazyArray::operator=(LazyArray&& other) noexcept {
 }
 
 void clear_pages(u8* at, u64 bytes) {
-  // Below some pages the call costs more than it saves. It fails for locked memory, which somebody may have asked for.
+  // For a few pages the call costs more than it saves. It fails if the process has locked the memory.
   constexpr u64 kWorthACall = 16 * kPageSize;
   if (bytes >= kWorthACall && madvise(at, bytes, MADV_DONTNEED) == 0) return;
   std::memset(at, 0, bytes);

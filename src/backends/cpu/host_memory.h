@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large arrays straight from the host's kernel: zero at first, and a page costs nothing until it is touched.
+// Large arrays that the host's kernel maps: they are zero at first, and a page takes memory only once it is written to.
 #pragma once
 
 #include "core/portable.h"
@@ -9,7 +9,7 @@ namespace myriarm::cpu {
 class LazyArray {
  public:
   LazyArray() = default;
-  /// Throws DeviceError with `what` in its sentence if the host refuses the addresses.
+  /// Throws DeviceError with `what` in its message if the host refuses the addresses.
   explicit LazyArray(u64 bytes, const char* what = "the lanes; ask for fewer lanes or less memory");
   ~LazyArray();
   LazyArray(LazyArray&& other) noexcept;
@@ -24,7 +24,7 @@ class LazyArray {
 
 /// Makes whole host pages zero again and gives them back to the host.
 void clear_pages(u8* at, u64 bytes);
-/// Copies guest pages without touching target pages that are zero and stay zero.
+/// Copies guest pages, without writing zeros to target pages that are zero already.
 void copy_pages(u8* to, const u8* from, u64 bytes);
 
 }  // namespace myriarm::cpu

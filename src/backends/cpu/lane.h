@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One lane while a host thread runs it: its registers, its memory, and where it is. Every engine of this backend runs
-// lanes of this type, so that a lane passes from one engine to another at any instruction boundary.
+// One lane while a host thread runs it: its registers, its memory, and its pc. Every engine of this backend runs lanes
+// of this type, so that a lane can change engines at any instruction boundary.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace myriarm::cpu {
 
 struct alignas(64) Lane {
   u64 r[kSlotCount] = {};
-  u8 n = 0, z = 0, c = 0, v_flag = 0;  // PSTATE, apart, so that setting them is four independent stores
+  u8 n = 0, z = 0, c = 0, v_flag = 0;  // PSTATE, in four bytes, so that setting them is four independent stores
 
   InterpreterPlace place;
 
@@ -26,13 +26,13 @@ struct alignas(64) Lane {
   u64 system[static_cast<int>(SystemField::count)] = {};
   u64* v = nullptr;  // v[2 * n] lower, v[2 * n + 1] upper half of register n
 
-  // Where the lane is, valid while no engine runs it.
+  // Valid while no engine runs the lane.
   u64 pc = 0, retired = 0;
   StopRecord stop = {};
-  bool restart = false;  // the instruction must run again: memory has made room for it, or its code has moved
+  bool restart = false;  // the instruction must run again: the lane now has its own copy of the code
 
-  FramePool* pool = nullptr;  // null: flat memory, whose pages have one holder and stay where they are
-  u64* touched = nullptr;     // bit s: entries of slice s, pages s << slice_shift and up, may not be the program's
+  FramePool* pool = nullptr;  // null: flat memory, whose pages are never shared and never move
+  u64* touched = nullptr;     // bit s: entries of slice s, pages s << slice_shift and up, may differ from the program's
   u32 slice_shift = 0;
   const SharedCode* shared_code = nullptr;
   std::unique_ptr<LaneCode>* own_code = nullptr;
@@ -48,13 +48,13 @@ SlowLoad load_slow(Lane* lane, u64 address, u32 size);
 bool store_slow(Lane* lane, u64 address, u64 value, u32 size);
 bool store_pair_slow(Lane* lane, u64 address, u64 first, u64 second, u32 size);
 
-/// What keeps an instruction from being fetched at `pc`; none if it may run.
+/// The fault of fetching an instruction at `pc`; none if it may run.
 FaultCode fetch_fault(Lane& lane, u64 pc);
 /// The instruction word at an executable address; 0 if it cannot be read.
 u32 fetch_word(const Lane& lane, u64 pc);
 
-/// Where the byte at `address` lies for a write by the host, whatever the page's permissions, after copying a page that
-/// others hold too. Null: a stop was recorded.
+/// Where the byte at `address` lies for a write by the host, whatever the page's permissions. Copies the page first if
+/// it is shared. Null: it recorded a stop.
 u8* writable_byte(Lane& lane, u64 address);
 
 }  // namespace myriarm::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of one lane on the CPU beyond the fast path: what core/slow_access.h asks for, copy on write, and what
-// a store to predecoded code brings about.
+// The memory of one lane on the CPU beyond the fast path: the SlowMemory of core/slow_access.h, copy on write, and
+// stores to predecoded code.
 #include <cstring>
 
 #include "backends/cpu/interpreter/lane_code.h"
@@ -8,7 +8,7 @@
 namespace myriarm::cpu {
 namespace {
 
-/// Gives the lane its own copy of a page that others hold too.
+/// Gives the lane its own copy of a shared page. False: the pool is spent, and the stop is recorded.
 bool copy_page(Lane& lane, u32& entry) {
   bool zeroed = false;
   u32 frame = lane.pool->allocate(zeroed);
@@ -47,7 +47,7 @@ struct LaneMemory {
   }
   bool make_writable(u64 address, u32& entry) const {
     const CodeOwner owner = code_owner(lane, address);
-    if (owner == CodeOwner::program) {  // the lane must first have code of its own, and run from it
+    if (owner == CodeOwner::program) {  // the lane first needs its own copy of the code, and must run from it
       privatise_code(lane);
       lane.restart = true;
       return false;

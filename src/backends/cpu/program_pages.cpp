@@ -29,22 +29,22 @@ u64 hash_of(const ImageProgram& program) {
   return hash;
 }
 
-/// of[i]: the first program that has the same pages as program i.
-std::vector<size_t> first_alike(const Image& image) {
+/// For each program, the first one that has the same pages.
+std::vector<size_t> first_with_same_pages(const Image& image) {
   const auto& programs = image.programs;
-  std::vector<size_t> alike(programs.size());
-  if (programs.size() == 1) return alike;
+  std::vector<size_t> first_same(programs.size());
+  if (programs.size() == 1) return first_same;
   std::unordered_multimap<u64, size_t> seen;
   for (size_t i = 0; i < programs.size(); i++) {
     const u64 hash = hash_of(programs[i]);
-    alike[i] = i;
+    first_same[i] = i;
     auto [from, to] = seen.equal_range(hash);
     for (auto at = from; at != to; ++at) {
-      if (same_pages(programs[at->second], programs[i])) alike[i] = at->second;
+      if (same_pages(programs[at->second], programs[i])) first_same[i] = at->second;
     }
-    if (alike[i] == i) seen.emplace(hash, i);
+    if (first_same[i] == i) seen.emplace(hash, i);
   }
-  return alike;
+  return first_same;
 }
 
 std::unique_ptr<ProgramPages> make_program(const std::vector<ImagePage>& pages, u64 window_begin, FramePool& pool,
@@ -75,7 +75,7 @@ std::unique_ptr<ProgramPages> make_program(const std::vector<ImagePage>& pages, 
     code.regions.push_back(predecode_region(pool.at(program->runs[i].frame),
                                             window_begin + (pages[i].page << kPageBits), (end - i) * (kPageSize / 4)));
     code.longest_run = std::max(code.longest_run, code.regions.back()->longest_run + 1);
-    // Nothing but this flag tells the engine of a store to flat memory.
+    // In flat memory only this flag sends a store to predecoded code to the slow path.
     for (; i < end; i++) {
       if (flat) program->runs[i].entry |= kPageCode;
     }
@@ -93,27 +93,27 @@ void fill_run(u32* out, const ProgramPages::Run& run, u64 from, u64 to, bool fla
 }  // namespace
 
 u64 image_frames(const Image& image) {
-  const std::vector<size_t> alike = first_alike(image);
+  const std::vector<size_t> first_same = first_with_same_pages(image);
   u64 frames = 0;
   for (size_t i = 0; i < image.programs.size(); i++) {
-    if (alike[i] != i) continue;
+    if (first_same[i] != i) continue;
     for (const ImagePage& page : image.programs[i].pages) frames += !page.bytes.empty();
   }
   return frames;
 }
 
 std::vector<std::unique_ptr<ProgramPages>> make_programs(const Image& image, FramePool& pool, bool flat,
-                                                         std::vector<u32>& of) {
-  const std::vector<size_t> alike = first_alike(image);
+                                                         std::vector<u32>& numbers) {
+  const std::vector<size_t> first_same = first_with_same_pages(image);
   std::vector<std::unique_ptr<ProgramPages>> programs;
   u32 frame = FramePool::kFirstImageFrame;
-  of.resize(image.programs.size());
+  numbers.resize(image.programs.size());
   for (size_t i = 0; i < image.programs.size(); i++) {
-    if (alike[i] == i) {
-      of[i] = static_cast<u32>(programs.size());
+    if (first_same[i] == i) {
+      numbers[i] = static_cast<u32>(programs.size());
       programs.push_back(make_program(image.programs[i].pages, image.window_begin, pool, frame, flat));
     } else {
-      of[i] = of[alike[i]];
+      numbers[i] = numbers[first_same[i]];
     }
   }
   return programs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lanes of one program begin with: its pages as page-table entries, and its predecoded code. Kept for as long
-// as the fleet, since a lane that is restored goes back to it wherever it had changed nothing.
+// What the lanes of one program start with: its pages as page-table entries, and its predecoded code. Kept as long as
+// the fleet, since a restored lane gets these for all that its snapshot had not changed.
 #pragma once
 
 #include <memory>
@@ -16,24 +16,25 @@ namespace myriarm::cpu {
 struct ProgramPages {
   struct Run {
     u64 page, count;  // window indices
-    u32 entry;        // of the first; with flat memory each page has its own frame, and one page's flags serve all
+    u32 entry;        // of the first page; with flat memory the frame number of each further page is one higher
     u32 frame;        // image frame that holds the content, or the zero frame
   };
-  std::vector<Run> runs;  // by rising page
+  std::vector<Run> runs;  // in rising order of page
   SharedCode code;
   bool flat = false;
 
-  /// Writes the entries of pages [first, end) to out[0] and up. Only what differs is written: untouched pages of a
-  /// large table stay untouched.
+  /// Writes the entries of pages [first, end) to out[0] and up. It does not write zeros over zeros: host pages of a
+  /// large table that nothing has touched stay untouched.
   void fill(u32* out, u64 first, u64 end) const;
   /// Writes the entries of all pages to a table of zeros, and with flat memory their content to `window`.
   void begin(u32* table, u8* window, const FramePool& pool) const;
 };
 
-/// Frames that image pages need.
+/// How many frames the pages of the image need.
 u64 image_frames(const Image& image);
-/// Each different program of the image once, its pages in image frames of the pool; of[i] is the one of programs[i].
+/// Makes one ProgramPages for all programs of the image that have the same pages, with the content in image frames of
+/// the pool. Program i of the image gets number numbers[i].
 std::vector<std::unique_ptr<ProgramPages>> make_programs(const Image& image, FramePool& pool, bool flat,
-                                                         std::vector<u32>& of);
+                                                         std::vector<u32>& numbers);
 
 }  // namespace myriarm::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running lanes on the host's threads: which lanes a batch runs, how far each may go, and what is counted.
+// Runs lanes on the host's threads: decides which lanes a batch runs and how far each may go, and counts what they did.
 #include <algorithm>
 #include <mutex>
 
@@ -12,15 +12,15 @@
 namespace myriarm::cpu {
 namespace {
 
-/// Instructions between two looks at the cancel flag, and between two counts that other threads see: some tenths of a
-/// millisecond, and still some milliseconds where every instruction takes a slow path.
+/// Instructions between two checks of the cancel flag, and between two counts that other threads see. They take some
+/// tenths of a millisecond, or some milliseconds if every instruction takes a slow path.
 constexpr u64 kQuantum = u64{1} << 17;
 
 }  // namespace
 
 struct CpuBackend::Tally {
   u64 retired = 0, left = 0;
-  u64 stops[kStopCodes] = {};  // without those that are left
+  u64 stops[kStopCodes] = {};  // without the lanes of `left`
 
   void add(const Tally& other) {
     retired += other.retired;
@@ -64,7 +64,7 @@ void CpuBackend::run_lane(u64 index, u64 limit, const EngineEntry& engine) {
   for (int i = 0; i < static_cast<int>(SystemField::count); i++) {
     lane.system[i] = system_field(static_cast<SystemField>(i))[index];
   }
-  // The host may have written anything through a view.
+  // The host may have written more bits than these registers have, through an ArrayView.
   lane.system[static_cast<int>(SystemField::fpcr)] &= kFpcrMask;
   lane.system[static_cast<int>(SystemField::fpsr)] &= kFpsrMask;
   lane.pc = field(Field::pc)[index];
@@ -93,7 +93,7 @@ void CpuBackend::begin_batch(const RunOrder& order, Phase phase) {
   }
 }
 
-CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, bool host_was_here) {
+CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, bool host_may_have_written) {
   std::atomic<u64> next{0};
   std::mutex mutex;
   Tally total;
@@ -112,7 +112,7 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, bool host_was_her
         } else if (cancelled()) {
           stops_[lane] = stop_record(StopCode::cancelled);
         } else {
-          if (flat_ && host_was_here) renew_code(lane);
+          if (flat_ && host_may_have_written) refresh_predecoded_code(lane);
           run_lane(lane, limit, engine);
         }
         const u64 after = retired(lane);
@@ -124,7 +124,8 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, bool host_was_her
         } else {
           tally.stops[static_cast<u32>(code)]++;
         }
-        // A lane that waits for its next batch is running, to those who look; run() says otherwise if none comes.
+        // To other threads, a lane that waits for its next batch runs. If no batch follows, show_lanes_left() shows its
+        // stop.
         if (!left) std::atomic_ref(codes_[lane]).store(code, std::memory_order_release);
       }
     }
@@ -136,11 +137,11 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, bool host_was_her
 }
 
 RunReport CpuBackend::run(const RunOrder& order) {
-  bool host_was_here = true;
+  bool host_may_have_written = true;
   auto dispatch = [&](Phase phase, u64) {
     begin_batch(order, phase);
-    const Tally tally = run_batch(order, host_was_here);
-    host_was_here = false;
+    const Tally tally = run_batch(order, host_may_have_written);
+    host_may_have_written = false;
     DispatchReport report;
     report.retired = tally.retired;
     report.batches = 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots: what lanes have changed since their program began is kept and given back, and shared until written to.
+// Takes, drops and restores snapshots. A snapshot saves what its lanes have changed since their program began; pages
+// are shared until a lane writes to them.
 #include "backends/cpu/snapshot.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 namespace myriarm::cpu {
 namespace {
 
-/// Entries that say the same of a page. kPageCode does not: it says what the engine must do.
+/// Whether two entries have the same frame and permissions. kPageCode is ignored: it only says what a store must do.
 bool same(u32 a, u32 b) { return ((a ^ b) & ~u32{kPageCode}) == 0; }
 
 template <class Visit>
@@ -34,15 +35,15 @@ CodeState CpuBackend::code_state(u64 lane) const {
   return own->copies.empty() ? CodeState::remapped : CodeState::written;
 }
 
-void CpuBackend::keep_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapshot>& pages) const {
+void CpuBackend::save_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapshot>& pages) const {
   kept.first_page = pages.size();
-  std::vector<u32> begun(u64{1} << slice_shift_);
+  std::vector<u32> initial(u64{1} << slice_shift_);
   for_bits(touched_[lane], [&](u64 slice) {
-    const u64 first = slice << slice_shift_, end = std::min(first + begun.size(), window_pages_);
-    program(lane).fill(begun.data(), first, end);
+    const u64 first = slice << slice_shift_, end = std::min(first + initial.size(), window_pages_);
+    program(lane).fill(initial.data(), first, end);
     for (u64 page = first; page < end; page++) {
       const u32 entry = table(lane)[page];
-      if (!same(entry, begun[page - first])) pages.push_back({static_cast<u32>(page), entry & ~u32{kPageCode}});
+      if (!same(entry, initial[page - first])) pages.push_back({static_cast<u32>(page), entry & ~u32{kPageCode}});
     }
   });
   kept.page_count = pages.size() - kept.first_page;
@@ -67,7 +68,7 @@ u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
     kept.code = code_state(lane);
     kept.touched = touched_[lane];
     kept.stop = stops_[lane];
-    keep_pages(lane, kept, snapshot.pages);
+    save_pages(lane, kept, snapshot.pages);
     std::memcpy(snapshot.vectors.data() + i * 64, vectors(lane), 64 * sizeof(u64));
     if (flat_) copy_pages(snapshot.windows.lane(i), flat_.lane(lane), flat_.stride());
   }
@@ -78,7 +79,7 @@ u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
   }
   const u64 number = next_snapshot_++;
   FleetSnapshot& made = snapshots_.emplace(number, std::move(snapshot)).first->second;
-  // From here on nothing fails. The frames have one holder more, and the next store to one must ask.
+  // Nothing fails from here on. The snapshot becomes a holder of the frames, so the next store to one must check.
   if (flat_) return number;
   for (u64 i = 0; i < count; i++) {
     const LaneSnapshot& kept = made.kept[i];
@@ -104,12 +105,12 @@ void CpuBackend::drop_snapshot(u64 number) {
   snapshots_.erase(found);
 }
 
-/// Gives lanes what a snapshot has of them; one of these a thread.
+/// Restores lanes from a snapshot. Each thread has one.
 struct CpuBackend::Restorer {
   CpuBackend& backend;
   const FleetSnapshot& snapshot;
-  std::vector<u32> wanted;  // entries of a slice
-  std::vector<u32> freed;   // frames that nobody holds any more
+  std::vector<u32> wanted;  // what the entries of a slice must become
+  std::vector<u32> freed;   // frames that have no holder any more
 
   Restorer(CpuBackend& b, const FleetSnapshot& s) : backend(b), snapshot(s), wanted(u64{1} << b.slice_shift_) {}
   ~Restorer() { backend.pool_.give_back(freed); }
@@ -119,7 +120,8 @@ struct CpuBackend::Restorer {
 
  private:
   bool is_counted(u32 entry) const { return !backend.flat_ && entry != 0 && !(entry & kPageShared); }
-  /// Whether an entry of an executable page has changed. `at` goes on to the pages of the next slice.
+  /// Restores one slice of a page table, and moves `at` to the pages of the next slice. Returns whether an entry of an
+  /// executable page has changed.
   bool restore_slice(u64 lane, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
                      const PageSnapshot* end);
 };
@@ -129,9 +131,10 @@ bool CpuBackend::Restorer::restore_slice(u64 lane, u64 slice, const ProgramPages
   const u64 first = slice << backend.slice_shift_, last = std::min(first + wanted.size(), backend.window_pages_);
   program.fill(wanted.data(), first, last);
   for (; at != end && at->page < last; at++) {
-    // Others hold the frame. In flat memory the page may hold code; the first store finds out.
-    const bool ask = at->entry != 0 && !(at->entry & kPageShared);
-    wanted[at->page - first] = at->entry | (ask ? u32{kPageCode} : 0);
+    // The first store to the page must check: the snapshot holds the frame too, or, in flat memory, the page may have
+    // predecoded code.
+    const bool first_store_checks = at->entry != 0 && !(at->entry & kPageShared);
+    wanted[at->page - first] = at->entry | (first_store_checks ? u32{kPageCode} : 0);
   }
   bool code = false;
   u32* table = backend.table(lane) + first;
@@ -165,10 +168,10 @@ void CpuBackend::Restorer::restore(u64 lane, u64 index) {
   backend.program_of_[lane] = kept.program;
   if (backend.flat_) copy_pages(backend.flat_.lane(lane), snapshot.windows.lane(index), backend.flat_.stride());
   if (code && kept.code == CodeState::remapped) {
-    backend.forget_code(lane);
+    backend.drop_predecoded_code(lane);
   } else if (code) {
     backend.own_code_[lane].reset();
-    backend.renew_code(lane);
+    backend.refresh_predecoded_code(lane);
   }
   std::memcpy(backend.vectors(lane), snapshot.vectors.data() + index * 64, 64 * sizeof(u64));
   backend.set_stop(lane, kept.stop);

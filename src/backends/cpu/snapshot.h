@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a snapshot of the CPU backend holds. Pages that are the program's are not in it; the others are frames that
-// lanes and snapshots hold together until one of them is written to. With flat memory there is nothing to share: the
-// windows are copied.
+// What a snapshot of the CPU backend holds: only pages that differ from the program's, whose frames lanes and snapshots
+// share until a lane writes to them. With flat memory nothing can be shared, and the windows are copied.
 #pragma once
 
 #include <vector>
@@ -13,9 +12,9 @@ namespace myriarm::cpu {
 
 /// Whose predecoded code a lane runs.
 enum class CodeState : u8 {
-  shared,    // the program's, as far as there is some
+  shared,    // the program's, where there is some
   written,   // its own, since it wrote to the program's
-  remapped,  // its own, since permissions of pages are not the program's
+  remapped,  // its own, since its pages or their permissions are not the program's
 };
 
 struct PageSnapshot {
@@ -34,7 +33,7 @@ struct LaneSnapshot {
 struct FleetSnapshot {
   std::vector<u32> lanes;  // rising
   std::vector<LaneSnapshot> kept;
-  std::vector<PageSnapshot> pages;  // entries that differ from the program's, by rising page in each lane
+  std::vector<PageSnapshot> pages;  // entries that differ from the program's, in rising order of page in each lane
   std::vector<u64> arrays;          // of lanes.size() values each: CpuBackend::array(0) and up
   std::vector<u64> vectors;         // 64 of each lane
   FlatMemory windows;

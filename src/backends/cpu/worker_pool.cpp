@@ -26,12 +26,12 @@ void WorkerPool::run(unsigned wanted, const std::function<void()>& work) {
   if (wanted <= 1) return work();
   try {
     while (workers_.size() < wanted - 1) {
-      // The newcomer has missed the calls so far, and must not take one of them for its first.
+      // A new thread has missed the calls so far, and must not take one of them for its own.
       workers_.emplace_back(
           [this, index = static_cast<unsigned>(workers_.size()) + 1, seen = generation_] { loop(index, seen); });
     }
   } catch (const std::system_error&) {
-    // The host has no more threads for us: those that there are do the work.
+    // The host refuses more threads: the existing ones do the work.
   }
   {
     std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that wait for work, so that a fleet which stops and goes on thousands of times does not start them anew.
+// Threads that wait for work, so that a fleet that runs thousands of times does not start new threads each time.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@ unsigned host_threads();
 
 class WorkerPool {
  public:
-  /// `threads` in all, the caller's among them; the others are started when first needed.
+  /// `threads` in all, including the caller's; the others are started when first needed.
   explicit WorkerPool(unsigned threads) : threads_(threads) {}
   ~WorkerPool();
   unsigned size() const { return threads_; }
@@ -25,7 +25,7 @@ class WorkerPool {
 
  private:
   void guarded(const std::function<void()>& work);
-  void loop(unsigned index, unsigned seen);  // seen: the last generation that is not its
+  void loop(unsigned index, unsigned seen);  // seen: the last call of run() before the thread existed
 
   unsigned threads_;
   std::vector<std::thread> workers_;

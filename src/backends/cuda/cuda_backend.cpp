@@ -13,9 +13,9 @@ namespace myriarm::cuda {
 namespace {
 
 constexpr u64 kMiB = u64{1} << 20;
-/// What frame numbers of a page-table entry can count.
+/// The most bytes that frame numbers of page-table entries can address.
 constexpr u64 kMostFrameBytes = u64{1} << (32 - kPageFlagBits + kPageBits);
-/// Frames that a team is given from the start if the pool is automatic; more come when they are needed.
+/// Frames for each team at the start if the pool is automatic; the pool grows when more are needed.
 constexpr u64 kFirstFrames = 4;
 
 Stream make_stream() {
@@ -111,12 +111,12 @@ void CudaBackend::allocate_state() {
 }
 
 void CudaBackend::allocate_frames(u64 pool_bytes) {
-  // A fleet of fewer lanes than a team has does not pay for the others.
+  // If a fleet has fewer lanes than a team, its frames have room for these lanes only.
   view_.granule_step = static_cast<u32>(std::min<u64>(lanes_, kTeam));
   view_.lane_step = 8;
   view_.frame_units = view_.granule_step + 1;
   const u64 frame_bytes = u64{view_.frame_units} << kPageBits;
-  // The most that frames can take: what was asked for, or what is free after the rest, less a margin for the driver.
+  // The most that frames can take: what the device has free, less the image and a margin for the driver.
   size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), "asking for free device memory");
   const u64 room = free > 512 * kMiB ? free - 512 * kMiB : 0;
@@ -126,7 +126,7 @@ void CudaBackend::allocate_frames(u64 pool_bytes) {
     throw DeviceError("a pool of " + std::to_string(pool_bytes >> 20) + " MiB is more than the device has free (" +
                       std::to_string(pool_limit_ >> 20) + " MiB); ask for a smaller one");
   }
-  // Addresses for all of the device, so that the pool can still grow when others have freed memory.
+  // Addresses for all memory of the device, so that the pool can still grow when other programs have freed some.
   frames_.emplace(device_, std::min<u64>(units_bytes + total, kMostFrameBytes));
   const u64 most_frames = std::min<u64>(total, kMostFrameBytes) / frame_bytes + 1;
   free_frames_.resize(most_frames, "allocating the list of free frames");
@@ -265,7 +265,7 @@ void CudaBackend::read(std::span<const Transfer> transfers, std::span<u8> buffer
   transfers_.resize(transfers.size(), "allocating call arguments");
   transfers_.upload(transfers, stream_);
   buffer_.resize(std::max<u64>(buffer.size(), 1), "allocating a transfer buffer");
-  // What is not mapped keeps what the caller had there.
+  // Where a page is not mapped, the caller's bytes stay.
   buffer_.upload(std::span<const u8>(buffer), stream_);
   done_.resize(transfers.size(), "allocating call results");
   launch_read(view_, transfers_.data(), transfers.size(), buffer_.data(), done_.data(), stream_);
@@ -315,7 +315,7 @@ void CudaBackend::change_pages(std::span<const u32> lanes, u64 page, u64 count, 
   team_masks_.upload(masks, stream_);
   u32 pool_spent = 0;
   do {
-    // Run again after growing, the kernel finds what it has done already done.
+    // The kernel runs again after the pool has grown; doing a page twice changes nothing.
     check(cudaMemsetAsync(pool_spent_.data(), 0, 4, stream_), "changing guest pages");
     launch_map(view_, team_masks_.data(), masks.size(), page, count, permissions, action, pool_spent_.data(), stream_);
     check(cudaMemcpyAsync(&pool_spent, pool_spent_.data(), 4, cudaMemcpyDeviceToHost, stream_), "changing guest pages");
@@ -365,7 +365,7 @@ bool CudaBackend::back_pool(u64 bytes) {
   u64 end = (image_units_ << kPageBits) + std::min(bytes, kMostFrameBytes);
   bool enough = frames_->grow(end);
   Pool state = pool();
-  // Frames that were asked for and not there have moved `next` past the end.
+  // Failed allocations have moved `next` past the end.
   const u32 whole = (state.end - state.first) / view_.frame_units * view_.frame_units;
   state.next = std::min(state.next, state.first + whole);
   state.end = static_cast<u32>(std::min(frames_->bytes(), end) >> kPageBits);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA backend: a column of the same rows as the CPU's. All guest state lives on the device; the host holds a
-// copy of the stops.
+// The CUDA backend. All guest state is on the device; the host keeps a copy of the stops.
 #pragma once
 
 #include <map>
@@ -60,12 +59,12 @@ class CudaBackend final : public Backend {
   bool grow_automatically();
   void change_pages(std::span<const u32> lanes, u64 page, u64 count, u32 permissions, MapAction action);
   void synchronize(const char* doing) {
-    check(cudaGetLastError(), doing);  // of the launches: they return nothing themselves
+    check(cudaGetLastError(), doing);  // errors of launches, which return none themselves
     check(cudaStreamSynchronize(stream_), doing);
   }
   void use() const {
     check(cudaSetDevice(device_), "selecting the CUDA device");
-    if (exported_) check(cudaDeviceSynchronize(), "waiting for what else uses the fleet's memory");
+    if (exported_) check(cudaDeviceSynchronize(), "waiting for other users of the fleet's memory");
   }
   /// Copies lane numbers to the device; null for all lanes.
   const u32* upload_lanes(std::span<const u32> lanes);
@@ -78,7 +77,7 @@ class CudaBackend final : public Backend {
   u64 pool_limit_ = 0;  // bytes that frames may take, at most
   Stream own_stream_;
   cudaStream_t stream_ = nullptr;
-  u64 image_units_ = 0;  // frames begin behind them
+  u64 image_units_ = 0;  // units of the image; frames begin after them
   View view_ = {};
   std::optional<GrowingRange> frames_;
   DeviceArray<u64> state_, vectors_, touched_;
@@ -94,7 +93,7 @@ class CudaBackend final : public Backend {
   DeviceArray<Report> report_;
   const u8* image_ = nullptr;  // the image's units on the device
   std::vector<u32> program_of_team_;
-  // Memory of the host that kernels see.
+  // Host memory that kernels access.
   PinnedArray<u32> cancel_;
   PinnedArray<u64> progress_;
   PinnedArray<StopCode> codes_;
@@ -102,12 +101,12 @@ class CudaBackend final : public Backend {
   PinnedArray<Report> host_report_;
   PinnedArray<u8> pinned_memory_;
   std::unique_ptr<Chain> chain_;
-  std::vector<u8> chain_view_;  // the View that the chain was made with, and the engine
+  std::vector<u8> chain_view_;  // bytes of the View that the chain was made with
   Engine chain_engine_ = Engine::interpreter;
-  bool exported_ = false;  // others may be writing to our memory from streams of theirs
+  bool exported_ = false;  // other libraries may access the fleet's memory, on streams of their own
   std::map<u64, SavedLanes> saved_;
   u64 next_snapshot_ = 1;
-  // For calls: arguments and results.
+  // Arguments and results of calls.
   DeviceArray<u32> lane_numbers_, done_;
   DeviceArray<u64> values_;
   DeviceArray<Transfer> transfers_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which CUDA devices there are, and why there are none. Never throws: a machine without a driver is an ordinary one.
+// Lists the CUDA devices, or says why there are none. Never throws: many machines have no driver.
 #include <cuda_runtime_api.h>
 
 #include "backends/backend.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a CUDA fleet begins with: the programs' pages on the device, and their instructions predecoded by the host.
+// Puts the programs' pages on the device, and their instructions, which the host predecodes.
 #include <algorithm>
 #include <cstring>
 
@@ -12,10 +12,9 @@ namespace myriarm::cuda {
 namespace {
 
 constexpr u64 kMiB = u64{1} << 20;
-/// Code that is predecoded lies in one span of the window; a program with code further apart decodes the rest as it
-/// runs.
+/// The most bytes of the one span of the window whose code is predecoded. Code outside the span is decoded as it runs.
 constexpr u64 kMostCodeBytes = 64 * kMiB;
-/// Guest bytes of code of all programs: predecoded they take four times as many on the device.
+/// The most guest bytes of predecoded code, over all programs: on the device each takes four.
 constexpr u64 kMostCodeOfAll = u64{2} << 30;
 
 std::vector<DeviceRow> device_rows() {
@@ -34,7 +33,8 @@ std::vector<DeviceRow> device_rows() {
   return rows;
 }
 
-/// Whether a relative branch at an offset of the window stays in it. The interpreter's fast path does not look.
+/// Whether a relative branch at an offset of the window has its target there. The interpreter's fast path does not
+/// check.
 bool stays_inside(const Operands& branch, u64 at, u64 window) {
   return at + static_cast<u64>(static_cast<i64>(branch.offset)) < window;
 }
@@ -48,7 +48,7 @@ Operands device_word(Operands o, const std::vector<DeviceRow>& rows, u64 at, u64
   return o;
 }
 
-/// Whether a word, not yet as the device has it, can be run together with the branch behind it.
+/// Whether a word can run together with the branch after it. Both are as decode() gives them.
 bool can_fold(const Operands& o, const Operands& next, u64 next_at, u64 window) {
   const bool plain = flow_of(o.row) == Flow::next && kSemantics.id[o.row] != 0 && !kRareRows.has[o.row];
   const bool branch = next.row == kRow_B_only_branch_imm || next.row == kRow_B_only_condbranch;

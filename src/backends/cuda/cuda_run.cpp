@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running a CUDA fleet: one launch and one synchronisation for a batch, or a chain of batches that the device launches.
+// Runs a CUDA fleet: one launch and one synchronisation for each batch, or for a chain of batches that the device
+// launches.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -21,12 +22,12 @@ void launch_run(const View& view, u32 multiprocessors, Engine engine, cudaStream
   cudaLaunchKernel(launch.kernel, launch.blocks, launch.threads, arguments, launch.shared_bytes, stream);
 }
 
-/// One batch, or a chain of them.
+/// Runs one batch, or a chain of batches.
 Report CudaBackend::dispatch(const Control& control, Engine engine) {
   *host_control_.data() = control;
   check(cudaMemcpyAsync(control_.data(), host_control_.data(), sizeof(Control), cudaMemcpyHostToDevice, stream_),
         "starting the engine");
-  // A run that begins cancelled does nothing: warps that do not look themselves know it too.
+  // A run that begins cancelled does nothing: warps that do not read the cancel flag find it in the report.
   *host_report_.data() = {};
   host_report_.data()->cancelled = std::atomic_ref(*cancel_.data()).load();
   check(cudaMemcpyAsync(report_.data(), host_report_.data(), sizeof(Report), cudaMemcpyHostToDevice, stream_),
@@ -88,7 +89,7 @@ void CudaBackend::cancel() { std::atomic_ref(*cancel_.data()).store(1); }
 void CudaBackend::clear_cancel() { std::atomic_ref(*cancel_.data()).store(0); }
 
 void CudaBackend::progress(std::span<u64> retired, std::span<StopCode> codes) const {
-  // The stop first: the count that belongs to it was written before it.
+  // Read the stop first: the device writes the count that belongs to it before it.
   for (size_t i = 0; i < codes.size(); i++) codes[i] = std::atomic_ref(codes_.data()[i]).load();
   for (size_t i = 0; i < retired.size(); i++)
     retired[i] = std::atomic_ref(progress_.data()[i]).load(std::memory_order_relaxed);

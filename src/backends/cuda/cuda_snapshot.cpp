@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots of a CUDA fleet: taking, dropping, and giving lanes what saved lanes had.
+// Takes, drops and restores snapshots of a CUDA fleet.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -32,7 +32,7 @@ u64 CudaBackend::take_snapshot(std::span<const u32> lanes) {
       if (saved.teams.empty() || saved.teams.back() != team_of(lane)) saved.teams.push_back(team_of(lane));
     }
 
-    // Which slices of which tables: their places in `entries`.
+    // Where the touched slices of each team begin in `entries`.
     std::vector<u64> touched(view_.teams), own;
     check(cudaMemcpyAsync(touched.data(), touched_.data(), view_.teams * sizeof(u64), cudaMemcpyDeviceToHost, stream_),
           "taking a snapshot");
@@ -69,7 +69,7 @@ u64 CudaBackend::take_snapshot(std::span<const u32> lanes) {
     saved.vectors.resize(64 * count, "allocating a snapshot");
     launch_copy_planes(view_.vectors, lanes_, numbers, saved.vectors.data(), count, nullptr, count, 64, stream_);
     if (is_flat(view_)) save_flat_memory(saved);
-    // Last, as it is what the fleet notices.
+    // Last, since only this changes the fleet.
     launch_save_pages(view_, saved.pages, stream_);
     synchronize("taking a snapshot");
   } catch (...) {
@@ -123,7 +123,7 @@ void CudaBackend::restore_flat_memory(const SavedLanes& saved, std::span<const u
 }
 
 void CudaBackend::restore_pages(const SavedLanes& saved, std::span<const u32> from, std::span<const u32> to) {
-  // What each lane of the teams that change is to get.
+  // The source of each lane of the teams that change.
   std::map<u32, TeamSources> targets;
   for (size_t i = 0; i < to.size(); i++) {
     auto [at, fresh] = targets.try_emplace(team_of(to[i]));
@@ -172,12 +172,12 @@ void CudaBackend::restore_pages(const SavedLanes& saved, std::span<const u32> fr
   if (!is_flat(view_)) {
     if (!all_whole) {
       launch(true, nullptr);
-      auto there_are = [&] {
+      auto frames_available = [&] {
         const Pool state = pool();
         const u32 next = std::min(state.next, state.end);
         return state.free_count + (state.end - next) / view_.frame_units;
       };
-      while (there_are() < result.frames_needed) {
+      while (frames_available() < result.frames_needed) {
         if (pool_is_automatic_ && grow_automatically()) continue;
         throw DeviceError("the pool of " + std::to_string(pool_size() >> 20) +
                           " MiB for written pages has no room for the restored lanes; grow it or make the fleet with a "

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame range uses the driver's virtual memory calls, found at run time, so that the program starts without one.
+// The range of frames uses the driver's virtual memory calls. They are looked up at run time, so that the program
+// starts on a machine without a driver.
 #include "backends/cuda/device_memory.h"
 
 #include <cuda.h>
@@ -20,7 +21,7 @@ void check(cudaError_t error, const char* doing) {
 
 namespace {
 
-/// One call of the driver, by name.
+/// The driver's function of this name.
 template <class Function>
 Function* driver_call(const char* name) {
   void* address = nullptr;

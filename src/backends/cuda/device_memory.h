@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory: arrays that free themselves, the one place where CUDA's errors become sentences, and the range of
+// Device memory: arrays that free themselves, check(), which turns errors of CUDA into sentences, and the range of
 // frames, which grows without moving.
 #pragma once
 
@@ -27,7 +27,7 @@ class DeviceArray {
   DeviceArray(const DeviceArray&) = delete;
   DeviceArray& operator=(const DeviceArray&) = delete;
 
-  /// Makes room for `count` elements; what was there is lost if it did not suffice.
+  /// Makes room for `count` elements; if the array has to grow, its content is lost.
   void resize(u64 count, const char* what) {
     if (count <= count_) return;
     cudaFree(data_);
@@ -48,7 +48,7 @@ class DeviceArray {
   u64 count_ = 0;
 };
 
-/// Memory of the host that the device sees under the same address.
+/// Host memory that the device accesses at the same address.
 template <class T>
 class PinnedArray {
  public:
@@ -57,7 +57,7 @@ class PinnedArray {
   PinnedArray(const PinnedArray&) = delete;
   PinnedArray& operator=(const PinnedArray&) = delete;
 
-  /// Once.
+  /// To be called once.
   void resize(u64 count, const char* what) {
     check(
         cudaHostAlloc(reinterpret_cast<void**>(&data_), count * sizeof(T), cudaHostAllocMapped | cudaHostAllocPortable),
@@ -74,7 +74,7 @@ struct DestroyStream {
 };
 using Stream = std::unique_ptr<std::remove_pointer_t<cudaStream_t>, DestroyStream>;
 
-/// A range of device addresses, backed by memory from its start as far as it was grown.
+/// A range of device addresses, of which the first bytes() are backed by memory.
 class GrowingRange {
  public:
   /// Reserves addresses only.
@@ -84,7 +84,7 @@ class GrowingRange {
   GrowingRange& operator=(const GrowingRange&) = delete;
   u8* data() const { return data_; }
   u64 bytes() const { return bytes_; }
-  /// Backs at least `bytes` if the device has them. Returns whether it had.
+  /// Backs at least `bytes` with memory. Returns false if the device has too little.
   bool grow(u64 bytes);
 
  private:

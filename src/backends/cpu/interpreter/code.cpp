@@ -35,8 +35,8 @@ void specialise(Operands& o, u64 pc, const CodeRegion& region) {
 #undef FUSE
 }
 
-/// Makes pairs. An entry is looked at before it is changed, and its successor has not been: so that pairs overlap,
-/// and a branch into the middle of one finds the pair that begins there.
+/// Makes pairs of instructions, from the front: neither entry has changed when a pair is looked for. Pairs may
+/// therefore overlap, and a branch to the second instruction of a pair finds the pair that begins there.
 void fuse(std::vector<Operands>& code, u64 count) {
   for (u64 i = 0; i + 1 < count; i++) {
     switch (u32{code[i].kind} << 16 | code[i + 1].kind) {
@@ -55,7 +55,7 @@ void fuse(std::vector<Operands>& code, u64 count) {
   }
 }
 
-/// Control always leaves straight-line execution here, and the budget is looked at.
+/// Whether an instruction always ends straight-line execution, so that the budget is checked after it.
 bool always_leaves(u16 row) {
   return row == kRowUndefined || row == kRow_B_only_branch_imm || row == kRow_BR_64_branch_reg ||
          flow_of(row) == Flow::call || flow_of(row) == Flow::ret;
@@ -127,7 +127,7 @@ u64 LaneCode::longest_run() const {
 }
 
 void LaneCode::invalidate(u64 address, u64 size) {
-  // One word more in front: it may have been fused with the first. At address 0 that is none of any region.
+  // From one word before: it may have been fused with the first. If that is below address 0, no region contains it.
   const u64 first = (address & ~u64{3}) - 4;
   const u64 words = (address + size - first + 3) / 4;
   for (u64 i = 0; i < words; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU interpreter: one handler a kind, made from the instruction table, each ending in a jump to the next
-// instruction's handler (direct threading by tail calls). docs/design/cpu-interpreter.md says why and how fast.
+// The CPU interpreter: one handler for each kind, made from the instruction table. Each handler ends in a jump to the
+// next instruction's handler (direct threading by tail calls). docs/design/cpu-interpreter.md says why and how fast.
 #include "backends/cpu/interpreter/interpreter.h"
 
 #include <algorithm>
@@ -37,19 +37,19 @@
 
 namespace myriarm::cpu {
 
-/// Runs one instruction and calls the next handler. The arguments are what stays in machine registers all the time.
-/// `bias` and the instruction pointer give the count of retired instructions without keeping it:
-/// retired * 16 == bias + address of the Operands, so that only a taken branch has to touch it.
+/// Runs one instruction and calls the next handler. The arguments stay in machine registers all the time. `bias` and
+/// `op` together give the count of retired instructions: retired * 16 == bias + address of the Operands. So only a
+/// taken branch has to change `bias`.
 struct Handler {
   void (*run)(Lane* lane, const Operands* op, u64 bias, const Handler* handlers, u32* table, u8* frames);
 };
 
 namespace {
 
-/// The Cpu policy. `kNear`: relative branches stay in the region and are linked by pointer. `kSlow`: memory takes the
-/// slow path where it must; without, such an access abandons the instruction, and the handler runs it again in a
-/// slow twin. So does floating point that is not for the host's own arithmetic. The fast handlers therefore call nothing
-/// and save no registers, but for those of operations without an override (rounding to an integer, estimates).
+/// The Cpu policy. `kNear`: relative branches stay in the region and are linked by pointer. `kSlow`: memory accesses
+/// may take the slow path, and floating point may use the reference. Without `kSlow` an operation that needs these
+/// abandons the instruction, and the handler runs it again in slow_handler(). The fast handlers therefore call nothing
+/// and save no registers, except for operations without an override (rounding to an integer, estimates).
 template <bool kNear, bool kSlow>
 struct Interpreter {
   Lane* lane;
@@ -60,7 +60,8 @@ struct Interpreter {
   const Operands* target = nullptr;
   bool missed = false;
 
-  /// Fast handlers have overrides of floating-point arithmetic alone, slow ones call the reference where none applies.
+  /// Fast handlers only use overrides of floating-point arithmetic; slow ones call the reference where no override
+  /// applies.
   using Fp = NativeFpContext<!kSlow>;
   MYR_FN bool give_up() {
     missed = true;
@@ -123,7 +124,7 @@ struct Interpreter {
 static_assert(Cpu<Interpreter<true, true>> && Cpu<Interpreter<false, false>>);
 static_assert(sizeof(Operands) == 4 * sizeof(u32), "pc distance times four is the distance of Operands");
 
-// What each kind does, by name, so that a pair can call its two.
+// What each kind does, by name, so that a pair can call its two kinds.
 #define GROUP(name, title)
 #define UNDEFINED(name, bits, reason)
 #define A64(name, syntax, bits, form, semantics, feature)  \
@@ -139,7 +140,8 @@ static_assert(sizeof(Operands) == 4 * sizeof(u32), "pc distance times four is th
 #undef A64
 #undef UNDEFINED
 
-// The row that a kind comes from, to know its policy: near branches and all that is made from them are near.
+// A kind of specialisations.inc calls what it is made from. Near branches are near, and so is all that is made from
+// them.
 #define NEAR(row)                                          \
   struct Do_kKind_near_##row {                             \
     static constexpr bool kNear = true;                    \
@@ -171,7 +173,7 @@ __attribute__((noinline)) void leave(MYR_ARGUMENTS) {
   lane->place.far.kind = kKindCount;  // tells the loop of unthreaded builds to end
 }
 
-/// After a taken branch: count, look at the limit, go on.
+/// After a taken branch: counts it, checks the limit, and dispatches.
 #define MYR_TAKEN(target)                                                \
   do {                                                                   \
     u64 retired16 = bias + reinterpret_cast<u64>(op) + sizeof(Operands); \
@@ -235,7 +237,7 @@ void undefined_handler(MYR_ARGUMENTS) {
   return leave(lane, op, bias, handlers, table, frames);
 }
 
-/// A branch out of the region, or the end of the region: find where pc lies.
+/// A branch out of the region, or the end of the region: finds the region that contains pc.
 void far_handler(MYR_ARGUMENTS) {
   u64 pc = op == &lane->place.far ? lane->place.far_pc : lane->place.pc_of(op);
   u64 retired16 = bias + reinterpret_cast<u64>(op);
@@ -247,7 +249,7 @@ void far_handler(MYR_ARGUMENTS) {
   MYR_DISPATCH();
 }
 
-/// A word of the lane's own code that was not decoded since it was written.
+/// A word of the lane's own regions that has not been decoded since it was written.
 void lazy_handler(MYR_ARGUMENTS) {
   u64 pc = lane->place.pc_of(op);
   CodeRegion* region = (*lane->own_code)->find(pc);
@@ -255,7 +257,7 @@ void lazy_handler(MYR_ARGUMENTS) {
   MYR_DISPATCH();
 }
 
-/// Before every instruction while stepping: the exact limit, and then the row itself, never a pair of two.
+/// Runs before every instruction while stepping: checks the exact limit, then runs the row itself, never a pair.
 void step_handler(MYR_ARGUMENTS);
 
 constexpr bool is_todo(const char* semantics) {
@@ -297,7 +299,7 @@ void step_handler(MYR_ARGUMENTS) {
   MYR_TAIL_CALL kHandlers.fast[op->row].run(lane, op, bias, handlers, table, frames);
 }
 
-/// Runs handlers from the lane's place until one leaves. `stepping`: every instruction looks at step_limit.
+/// Runs handlers from the lane's place on until one leaves. `stepping`: step_limit is checked before every instruction.
 void run_handlers(Lane& lane, bool stepping) {
   const Handler* handlers = stepping ? kHandlers.step : kHandlers.fast;
   InterpreterPlace& place = lane.place;
@@ -311,7 +313,7 @@ void run_handlers(Lane& lane, bool stepping) {
 #endif
 }
 
-/// Most instructions between two looks at the budget while the fast handlers run.
+/// The most instructions between two checks of the budget while the fast handlers run.
 u64 longest_run(const Lane& lane) {
   const LaneCode* own = lane.own_code->get();
   return own == nullptr ? lane.shared_code->longest_run : std::max(lane.shared_code->longest_run, own->longest_run());
@@ -322,7 +324,8 @@ u64 longest_run(const Lane& lane) {
 void run_interpreter(Lane& lane, u64 limit, u64 quantum) {
   if (!enter_region(lane, lane.pc, lane.retired)) return;
   InterpreterPlace& place = lane.place;
-  // The fast handlers may overrun a limit by the longest run without a taken branch; the rest is stepped.
+  // The fast handlers may overrun a limit by the longest run without a taken branch. So they stop that far before it,
+  // and the rest is stepped.
   const u64 slack = longest_run(lane);
   const bool stepping = limit - lane.retired <= slack;
   const u64 until = stepping ? limit : std::min(limit - slack, lane.retired + quantum);

@@ -4,7 +4,7 @@
 namespace myriarm::cpu {
 namespace {
 
-/// The region that serves pc, and whose it is.
+/// The region that contains pc, and who owns it.
 struct Found {
   const CodeRegion* region;
   CodeOwner owner;

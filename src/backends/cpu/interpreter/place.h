@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the interpreter is in its predecoded instructions: what it keeps of a lane beside the state that every engine
-// shares. Valid while the interpreter runs the lane, and of no meaning to others.
+// Where the interpreter is in its predecoded instructions: what only the interpreter keeps in a lane. Valid while it
+// runs the lane.
 #pragma once
 
 #include "core/operands.h"
@@ -13,11 +13,11 @@ struct InterpreterPlace {
 
   const Operands* code = nullptr;  // of the current region
   u64 code_address = 0;            // its first guest address
-  u64 code_bytes = 0;              // of guest code in it
+  u64 code_bytes = 0;              // bytes of guest code in it
   u64 far_pc = 0;                  // target of a branch out of the region
-  Operands far = {};               // the marker that such a branch continues at
+  Operands far = {};               // the marker that such a branch goes to, so that far_handler() runs
   u64 fast_limit = 0;              // retired * 16 at which a taken branch leaves the fast handlers
-  u64 step_limit = 0;              // the same for the handlers that look before every instruction, exact
+  u64 step_limit = 0;              // retired * 16 at which the stepping handlers leave, exactly
 
   u64 pc_of(const Operands* at) const {
     return code_address + ((reinterpret_cast<u64>(at) - reinterpret_cast<u64>(code)) >> 2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU's stepping engine: fetches a word, decodes it and calls its row's function, one instruction at a time. Nothing
-// is predecoded, specialised or overridden, and floating point is the reference: what another engine does is compared
-// with this one, and a debugger stops between any two of its instructions.
+// The CPU's stepping engine: fetches a word, decodes it and calls its row's function, one instruction at a time.
+// Nothing is predecoded, specialised or overridden, and floating point is the reference. Tests compare other engines
+// with this one, and a debugger can stop between any two of its instructions.
 #include "backends/cpu/stepper/stepper.h"
 
 #include <algorithm>
