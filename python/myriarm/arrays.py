@@ -303,7 +303,7 @@ class MemoryArray:
     """The memory of all lanes where it lies: uint8, shape (lanes, memory_end - memory_begin), byte 0 of a
     lane that at memory_begin. Where the host can use it, subscripts and np.asarray(array) give NumPy arrays
     without a copy, and what either side writes the other reads. With "device-shared" on a GPU only DLPack
-    gives it. Writes to instructions are seen from the next run on."""
+    gives it. Instructions written here take effect from the next run on."""
 
     def __init__(self, core: _core.Fleet, lane: Optional[int] = None) -> None:
         self._shared = core.export_memory()

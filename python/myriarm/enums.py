@@ -48,7 +48,7 @@ class FaultKind(IntEnum):
 
 
 class Signal(IntEnum):
-    """What the host is told of a lane or of a whole batch."""
+    """The state of a lane or of a whole batch in one number."""
 
     running = 0
     """no stop"""
@@ -97,4 +97,4 @@ class Permission(IntFlag):
     write = 2
     execute = 4
     mapped = 8
-    """the page is there, be it without permissions"""
+    """the page is mapped, even if without permissions"""

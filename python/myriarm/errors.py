@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions of myriarm. They tell of mistakes of the host; what a guest does is data and never
+"""The exceptions of myriarm. They report mistakes of the host; what a guest does is data and never
 raises."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ class Error(Exception):
 
 
 class ArgumentError(Error, ValueError):
-    """An argument that cannot be: a wrong type or shape, no such lane, an address outside the window."""
+    """An impossible argument: a wrong type or shape, no such lane, an address outside the window."""
 
 
 class LaneIndexError(ArgumentError, IndexError):

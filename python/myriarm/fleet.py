@@ -39,9 +39,9 @@ class Device:
     id: str
     """"cpu", "cuda:0", ..."""
     name: str
-    """as its maker calls it"""
+    """as its vendor calls it"""
     memory_bytes: int
-    """what a fleet could use, now"""
+    """what a new fleet could use at the moment"""
     units: int
     """CPU threads, or streaming multiprocessors"""
     kind: str
@@ -53,8 +53,8 @@ class Device:
 
 
 def devices() -> List[Device]:
-    """The devices of this machine, the CPU first. Never fails: a driver that cannot be used leaves its
-    devices out."""
+    """The devices of this machine, the CPU first, without those whose driver cannot be used. Raises nothing
+    for them."""
     return [Device(*values) for values in _core.devices()]
 
 
@@ -77,14 +77,14 @@ def _device_name(device: Any) -> str:
 
 class Snapshot:
     """Registers, stops and memory of lanes at one moment, from Fleet.snapshot(). It shares pages with the
-    fleet, so it costs what is dirtied. Useless once its fleet is closed."""
+    fleet until a lane writes to them. It cannot be used after its fleet is closed."""
 
     def __init__(self, core: _core.Snapshot) -> None:
         self._core = core
 
     @property
     def lanes(self) -> npt.NDArray[np.uint32]:
-        """The lanes that it holds, rising, (n,) uint32."""
+        """The lanes that it holds, in rising order, (n,) uint32."""
         return np.array(self._core.lanes, dtype=np.uint32)
 
     def __repr__(self) -> str:
@@ -271,12 +271,11 @@ class Fleet(Runner):
         return signals
 
     def resume(self, lanes: Any = None) -> None:
-        """Takes the stop from these lanes, so that the next run runs them."""
+        """Clears the stop of these lanes, so that the next run runs them."""
         self._core.resume(lane_numbers(lanes, self._lanes))
 
     def set_stops(self, lanes: Any, reason: Any, detail: Any = 0) -> None:
-        """Gives these lanes a stop of the host's making: a StopReason for all, or (n,) of them, and detail
-        likewise."""
+        """Sets the stop of these lanes: reason is a StopReason for all, or (n,) of them; detail likewise."""
         chosen = self._chosen(lanes, distinct=True)
         reasons = words(reason, "reason")
         details = words(detail, "detail")
@@ -345,20 +344,20 @@ class Fleet(Runner):
             )
 
     def map(self, address: int, size: int, permissions: str = "rw", lanes: Any = None) -> None:
-        """Maps pages of these lanes as zero, whatever was there; with "" the guest may do nothing with them.
-        address and size are multiples of 4096 inside the window."""
+        """Maps pages of zeros in these lanes, in place of what was there; with "" the guest cannot access
+        them. address and size are multiples of 4096 inside the window."""
         self._core.map(*self._pages(address, size, lanes), permission_bits(permissions))
 
     def unmap(self, address: int, size: int, lanes: Any = None) -> None:
-        """Removes pages of these lanes, whatever was there."""
+        """Unmaps pages of these lanes."""
         self._core.unmap(*self._pages(address, size, lanes))
 
     def protect(self, address: int, size: int, permissions: str, lanes: Any = None) -> None:
-        """Changes the permissions of mapped pages; what they hold stays."""
+        """Changes the permissions of mapped pages; their content stays."""
         self._core.protect(*self._pages(address, size, lanes), permission_bits(permissions))
 
     def permissions(self, address: int, size: int, lanes: Any = None) -> U8:
-        """What pages of these lanes allow the guest: (n, size // 4096) uint8, a row for each of the lanes and
+        """The permissions of pages of these lanes: (n, size // 4096) uint8, a row for each of the lanes and
         in it a Permission for each page; 0 is a page that is not mapped."""
         chosen, first, length = self._pages(address, size, lanes)
         n = self._lanes if chosen is None else chosen.size
@@ -376,7 +375,7 @@ class Fleet(Runner):
 
     # Snapshots.
     def snapshot(self, lanes: Any = None) -> Snapshot:
-        """Keeps registers, stops and memory of all lanes, or of some, as they are now."""
+        """Saves registers, stops and memory of all lanes, or of some, as they are now."""
         return Snapshot(self._core.snapshot(lane_numbers(lanes, self._lanes, distinct=True)))
 
     def restore(self, snapshot: Snapshot, lanes: Any = None) -> None:
@@ -391,11 +390,11 @@ class Fleet(Runner):
         self._core.fork(source, self._chosen(targets, distinct=True))
 
     def commit(self) -> None:
-        """transactional: keeps what the runs since the last commit() or rollback() did."""
+        """With "transactional": keeps what the runs since the last commit() or rollback() did."""
         self._core.commit()
 
     def rollback(self) -> None:
-        """transactional: takes back what the runs since the last commit() or rollback() did: registers,
+        """With "transactional": undoes what the runs since the last commit() or rollback() did to registers,
         counts, stops and memory. Changes that the host made before the first of these runs stay."""
         self._core.rollback()
 

@@ -135,7 +135,7 @@ class _Kvrm:
         self.machine.write(address, word.to_bytes(8, "little"))
 
     def _go_on(self) -> None:
-        """A stop of the last call is no reason not to run: SVC was handled, HLT is looked at again."""
+        """Clears the stop of the last call: after an SVC the program goes on, and a HLT runs again."""
         self.machine.resume()
 
     def _signal(self) -> Signal:

@@ -119,7 +119,7 @@ class LinuxFleet:
 
     @property
     def outcomes(self) -> List[Outcome]:
-        """What became of each lane: (stop, exit_status, signal)."""
+        """How each lane ended: (stop, exit_status, signal)."""
         return [Outcome(stop_of(*stop), status, signal) for stop, status, signal in self._core.outcomes()]
 
     def stdout(self, lane: int = 0) -> bytes:

@@ -122,7 +122,7 @@ class Machine(Runner):
         return Signal(int(self._fleet.signals[0]))
 
     def resume(self) -> None:
-        """Takes the stop, so that the next run goes on."""
+        """Clears the stop, so that the next run goes on."""
         self._fleet.resume()
 
     def read(self, address: int, size: int) -> bytes:
@@ -162,7 +162,7 @@ class Machine(Runner):
         return MemoryArray(self._core, 0)
 
     def snapshot(self) -> Snapshot:
-        """Keeps registers, stop and memory as they are now."""
+        """Saves registers, stop and memory as they are now."""
         return self._fleet.snapshot()
 
     def restore(self, snapshot: Snapshot) -> None:

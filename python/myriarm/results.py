@@ -53,7 +53,7 @@ class RunResult:
     instructions: int
     """retired in this run, over all lanes"""
     batches: int
-    """dispatches of the engine, or batches of the device's own"""
+    """batches, whether the host or the device started them"""
     seconds: float
     """wall time"""
     stopped: int
@@ -100,18 +100,18 @@ class Poll:
 
     running: bool
     instructions: int
-    """retired so far in this run, over all lanes; at least, while it runs"""
+    """retired so far in this run, over all lanes; while it runs, at least this many"""
     lanes_running: int
     """lanes without a stop"""
     seconds: float
-    """since the run began, to its end"""
+    """from the start of the run until now, or until its end"""
     signal: Signal
     """of the run, when it has ended"""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the process in one lane. Unpacks as (stop, exit_status, signal)."""
+    """How the process in one lane ended. Unpacks as (stop, exit_status, signal)."""
 
     stop: Stop
     exit_status: int

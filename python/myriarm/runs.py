@@ -182,9 +182,9 @@ class Runner:
         StopReason.cancelled. go_on: whether lanes that an earlier run left with budget or cancelled run too.
         on_syscall(SyscallBatch) serves the lanes that stop at an SVC, and they go on; it may return a result
         or an array of (n,) results. progress: a bar on a terminal or in a notebook, where tqdm is installed.
-        Ctrl-C cancels the run and raises KeyboardInterrupt; what a handler raises ends the run and comes out
-        here. Lanes are then resumable. Raises ArgumentError, StateError or DeviceError, never for what a
-        guest does."""
+        Ctrl-C cancels the run and raises KeyboardInterrupt; an exception of a handler ends the run and is
+        raised here. Lanes are then resumable. Raises ArgumentError, StateError or DeviceError, never for what
+        a guest does."""
         return self._run(
             self._options(Mode.run, instructions, BATCH, None, timeout, go_on, None, on_syscall), progress
         )
@@ -310,8 +310,8 @@ class Runner:
 
     def wait(self, timeout: Optional[float] = None) -> Optional[RunResult]:
         """The result of the run that start() began, when it has ended; None if it goes on after `timeout`
-        seconds. Raises what ended it: a handler's exception, a DeviceError; StateError if none was started.
-        Ctrl-C ends the waiting and not the run."""
+        seconds. Raises what the run raised (a handler's exception, a DeviceError), and StateError if none was
+        started. Ctrl-C ends the wait but not the run."""
         result = self._core.wait(wait_seconds(timeout))
         return None if result is None else run_result(result)
 

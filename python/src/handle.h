@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a Python fleet holds: the C++ fleet, handlers that raise in a thread of the library, interrupts of the one that
 // waits, arrays that outlive a close().
-// Arguments come checked from python/myriarm; here only what would crash the process is looked at again.
+// python/myriarm has checked the arguments; this code only repeats the checks without which the process would crash.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -41,8 +41,8 @@ struct FleetOwner {
   Fleet& fleet();
   void drop_export();
 };
-/// An empty one. Whoever drops the last reference may be a handler of the fleet, as garbage is collected anywhere: the
-/// fleet then ends in a thread of its own, since no handler can wait for the run that it is called from.
+/// An empty one. A handler of the fleet may drop the last reference, since garbage is collected anywhere: the fleet
+/// then ends in a thread of its own, since no handler can wait for the run that called it.
 std::shared_ptr<FleetOwner> make_owner();
 
 /// The exception that a handler raised, until the run's end gives it to the caller, or null; the GIL guards it. The

@@ -344,7 +344,7 @@ TEST(FleetMemory, StopsWhenThePoolIsSpentAndGoesOn) {
     EXPECT_LE(fleet.pool_used(), fleet.pool_size());
     EXPECT_THROW(fleet.write(waiting, kHeap + (kPages - 1) * kPageBytes, std::vector<uint8_t>(1)),
                  myriarm::DeviceError);
-    // Still spent: nothing moves.
+    // The pool is still spent: no lane gets any further.
     uint64_t before = fleet.get(Field::instructions, waiting);
     fleet.resume(std::span(&waiting, 1));
     EXPECT_EQ(fleet.run().instructions, 0u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guest arithmetic does not see how the calling thread has set its own: rounding mode, flushing of denormals. And the
-// caller finds his settings as they were.
+// Guest arithmetic does not depend on the floating-point environment of the calling thread (rounding mode, flushing of
+// denormals), and the caller's environment is unchanged afterwards.
 #include <cfenv>
 
 #include "fleet_fixture.h"

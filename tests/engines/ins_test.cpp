@@ -84,7 +84,8 @@ TEST_P(Ins, EveryCase) {
   for (const auto& group : place(cases)) run_group(GetParam().filename().string(), group);
 }
 
-/// The third edit of who adds an instruction is a case; two rows may share one only where they overlap.
+/// Whoever adds an instruction adds a case (CONTRIBUTING.md, third edit); two rows may share one only where they
+/// overlap.
 TEST(InsFiles, CoverEveryImplementedRow) {
   std::vector<uint32_t> words;
   for (const auto& file : files()) {

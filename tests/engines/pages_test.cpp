@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a page of a lane is, through map(), unmap(), protect() and permissions(): not mapped, mapped without
-// permissions, or with some; by lane, and under every memory policy.
+// The state of a lane's page after map(), unmap() and protect(), as permissions() reports it: not mapped, mapped
+// without permissions, or with some; by lane, and under every memory policy.
 #include "fleet_fixture.h"
 
 namespace fleet_test {

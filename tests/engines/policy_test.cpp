@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a lane's memory is: read-only, transactional and shared with the host, each with its promises. That results are
-// the same under every policy is tested here and, mode by mode, in modes_test.cpp.
+// The memory policies: read-only, transactional and shared with the host, each with its promises. That results are the
+// same under every policy is tested here and, mode by mode, in modes_test.cpp.
 #include "mode_fixture.h"
 
 namespace fleet_test {

@@ -223,7 +223,7 @@ TEST(ProgramsArguments, PlacementsAreChecked) {
   refused({{overlapping, 32}, {good, 1}});
   refused({{good, 32}, {good, 1}}, 100);
   EXPECT_EQ(Fleet(std::vector<Placement>{{good, 3 * team}, {good, 1}}, options_of(0)).lanes(), 3 * team + 1);
-  // The number of lanes in the options is not looked at.
+  // The number of lanes in the options is ignored.
   FleetOptions options = options_of(77);
   EXPECT_EQ(Fleet(std::vector<Placement>{{good, 32}, {good, 2}}, options).lanes(), 34u);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds src/isa/control_flow.h to the semantics: every implemented row runs with random operands on a Cpu policy that
-// only watches, and must branch if the list says so and never otherwise.
+// Compares src/isa/control_flow.h with the semantics: every implemented row runs with random operands on a Cpu policy
+// that only records, and must branch if the list says so and never otherwise.
 #include "isa/control_flow.h"
 
 #include <gtest/gtest.h>

@@ -54,7 +54,7 @@ TEST(FleetCode, AStoreToTheFirstWordOfTheWindowIsNoticed) {
   }
 }
 
-// The page tables of lanes lie side by side: running past one must not go on in the next.
+// The page tables of lanes lie side by side: an access past the end of one must not use the next.
 TEST(FleetCode, TheEndOfTheWindowIsTheEnd) {
   FleetOptions options = options_of(70, kPageBytes);
   Fleet fleet(raw_program("end", bytes_of(std::vector<uint32_t>(kPageBytes / 4, kNop)), 0, options.memory), options);

@@ -7,7 +7,7 @@
 
 namespace myriarm::cpu {
 
-/// What the interpreter dispatches on: the rows, then what it made of them (specialisations.inc), then markers.
+/// What the interpreter dispatches on: the rows, then the specialisations (specialisations.inc), then markers.
 enum Kind : u16 {
   kKindFirst = kRowCount - 1,
 #define NEAR(row) kKind_near_##row,
