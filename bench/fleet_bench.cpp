@@ -27,13 +27,14 @@ struct Options {
   uint64_t lanes = 0, instructions = 0, memory = 0;
   int iterations = 1, repeats = 3;
   unsigned threads = 0;
+  Engine engine = Engine::interpreter;
   bool divergent = false;
 };
 
 constexpr const char* kUsage =
     "fleet_bench [--device auto|cpu|cuda|cuda:N] [--threads N] [--repeats N] [--json FILE|-] [--commit TEXT]\n"
     "            [--workload mixed|nbody|add|store] [--program FILE] [--lanes N] [--lockstep|--divergent]\n"
-    "            [--iterations 1|4|10] [--instructions N] [--memory BYTES]\n"
+    "            [--iterations 1|4|10] [--instructions N] [--memory BYTES] [--engine interpreter|stepper]\n"
     "Without --workload: the whole list for the device. mixed and nbody run to their end, and their results are\n"
     "checked; add (ADD, B) and store (ADD, STR, B) run N instructions in each lane. --program runs a bare program of\n"
     "yours, which must stop by itself or at N instructions. One warm-up, then the median of the repeats.\n";
@@ -65,6 +66,7 @@ void measure(Report& report, const Options& options) {
   run.options.lanes = options.lanes;
   run.options.memory = memory;
   run.options.threads = options.threads;
+  run.options.engine = options.engine;
   run.lane_in_x0 = options.divergent;
   run.repeats = options.repeats;
   if (!ends) run.limit = options.instructions ? options.instructions : 1'000'000;
@@ -82,6 +84,7 @@ void measure(Report& report, const Options& options) {
               {"pool_bytes", result.pool_bytes},
               {"threads", options.threads},
               {"iterations", ends ? options.iterations : 0},
+              {"engine", name(options.engine)},
               {"inputs", options.divergent ? "divergent" : "lockstep"}});
 }
 
@@ -139,6 +142,8 @@ bool parse(int argc, char** argv, Options& o) {
     if (i + 1 == argc) return false;
     const char* value = argv[++i];
     if (name == "--device") o.device = value;
+    else if (name == "--engine" && value == std::string("interpreter")) o.engine = Engine::interpreter;
+    else if (name == "--engine" && value == std::string("stepper")) o.engine = Engine::stepper;
     else if (name == "--workload") o.workload = value;
     else if (name == "--program") o.program = value;
     else if (name == "--json") o.json = value;
