@@ -32,6 +32,10 @@ uint32_t assemble(std::string_view name, std::initializer_list<std::pair<char, i
   for (u16 row = 1; row < kRowCount; row++) {
     if (kRowInfos[row].name != name) continue;
     const std::string_view bits = kRowInfos[row].bits;
+    for (auto [letter, value] : fields) {
+      if (bits.find(letter) == std::string_view::npos)
+        throw std::logic_error(std::string(name) + " has no field " + letter);
+    }
     uint32_t word = 0;
     for (size_t i = 0; i < bits.size(); i++) {
       uint32_t bit = bits[i] == '1';
@@ -67,7 +71,7 @@ uint32_t store_pair(int t, int u, int n, size_t offset) {
   return assemble("STP_64_ldstpair_off", {{'i', offset / 8}, {'u', u}, {'n', n}, {'t', t}});
 }
 uint32_t vector_pair(std::string_view row, int t, int n, size_t offset) {
-  return assemble(row, {{'i', offset / 16}, {'a', t + 1}, {'n', n}, {'t', t}});
+  return assemble(row, {{'i', offset / 16}, {'u', t + 1}, {'n', n}, {'t', t}});
 }
 uint32_t add(int d, int n, int imm) { return assemble("ADD_64_addsub_imm", {{'i', imm}, {'n', n}, {'d', d}}); }
 
