@@ -122,11 +122,13 @@ struct Fleet::Impl {
   // runner.cpp. begin_run() sets the phase to running, execute() performs the run, end_run() sets the phase to idle.
   void begin_run(const RunOptions& wanted, bool start);
   RunResult execute(const RunOptions& wanted);
-  void end_run(std::optional<RunResult> result, std::exception_ptr error) noexcept;
+  void end_run(std::optional<RunResult> result, const std::exception_ptr& error) noexcept;
   void request_cancel(bool by_deadline);
-  /// Ends the run in progress and frees the backend. With `for_good` it waits for calls of other threads and does not
-  /// throw.
-  void shut(bool for_good);
+  /// Ends the run in progress and frees the backend. Returns the phase that prevents it, if a call of another thread
+  /// uses the fleet; with `for_good` it waits for that call and returns nothing. No handler may call it.
+  std::optional<Phase> try_close(bool for_good);
+  /// try_close(true), for a fleet that goes away. Ends the process if a handler of the fleet calls it.
+  void close_for_good() noexcept;
   /// Copies the progress that the backend publishes into `counts` and `codes`, and returns the sum of the counts. The
   /// caller holds `mutex`, as for the next three.
   u64 published() const;

@@ -2,6 +2,8 @@
 // run, start, poll, wait, cancel and close: which thread may use a fleet, and the thread of a run. What a run does is in
 // run_loop.cpp.
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <numeric>
 #include <system_error>
 
@@ -130,7 +132,7 @@ void Fleet::Impl::begin_run(const RunOptions& wanted, bool start) {
   began = Clock::now();
 }
 
-void Fleet::Impl::end_run(std::optional<RunResult> result, std::exception_ptr error) noexcept {
+void Fleet::Impl::end_run(std::optional<RunResult> result, const std::exception_ptr& error) noexcept {
   if (device_failure.empty()) core->drop_waiting();
   std::lock_guard lock(mutex);
   // A cancel that came too late for this run must not end the next one.
@@ -301,10 +303,9 @@ void Fleet::Impl::request_cancel(bool by_deadline) {
 
 void Fleet::cancel() { Impl::present(impl_.get()).request_cancel(false); }
 
-void Fleet::Impl::shut(bool for_good) {
-  if (in_handler()) throw StateError("a handler cannot close the fleet that it was called from; let it return first");
+std::optional<Phase> Fleet::Impl::try_close(bool for_good) {
   std::unique_lock lock(mutex);
-  if (core->phase == Phase::closed) return;
+  if (core->phase == Phase::closed) return std::nullopt;
   closing = true;
   for (;;) {
     if (active) {
@@ -314,10 +315,10 @@ void Fleet::Impl::shut(bool for_good) {
     }
     const Phase found = take_phase(Phase::closed);
     if (found == Phase::idle) break;
-    if (found == Phase::closed) return;
+    if (found == Phase::closed) return std::nullopt;
     if (found == Phase::busy && !for_good) {
       closing = false;
-      refuse(found);
+      return found;
     }
     lock.unlock();  // a run that is about to begin sees `closing`
     std::this_thread::yield();
@@ -331,19 +332,35 @@ void Fleet::Impl::shut(bool for_good) {
   changed.notify_all();
   lock.unlock();
   if (ended.joinable()) ended.join();
+  return std::nullopt;
 }
 
-void Fleet::close() { Impl::present(impl_.get()).shut(false); }
+void Fleet::Impl::close_for_good() noexcept {
+  // The run would go on without its fleet, and this thread, which is the run's, cannot wait for its end.
+  if (in_handler()) {
+    std::fputs("myriarm: a handler destroyed the fleet that it was called from; let it return first\n", stderr);
+    std::abort();
+  }
+  try_close(true);
+}
+
+void Fleet::close() {
+  Impl& impl = Impl::present(impl_.get());
+  if (impl.in_handler()) {
+    throw StateError("a handler cannot close the fleet that it was called from; let it return first");
+  }
+  if (const std::optional<Phase> found = impl.try_close(false)) impl.refuse(*found);
+}
 
 Fleet::~Fleet() {
-  if (impl_) impl_->shut(true);
+  if (impl_) impl_->close_for_good();
 }
 Fleet::Fleet(Fleet&& other) noexcept : impl_(std::move(other.impl_)) {
   if (impl_) impl_->owner = this;
 }
 Fleet& Fleet::operator=(Fleet&& other) noexcept {
   if (this == &other) return *this;
-  if (impl_) impl_->shut(true);
+  if (impl_) impl_->close_for_good();
   impl_ = std::move(other.impl_);
   if (impl_) impl_->owner = this;
   return *this;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <tuple>
 
 #include "fleet_of_fakes.h"
@@ -352,6 +353,17 @@ TEST(Handlers, UseTheFleetButDoNotRunIt) {
   EXPECT_EQ(fleet.run(options).stops[kExited], 2u);
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(fleet.get(x(7), 0), 0u);
+}
+
+TEST(HandlersDeathTest, ThatDestroyTheirFleetEndTheProcess) {
+  auto destroy = [] {
+    std::optional<Fleet> fleet(fleet_of(1));
+    FakeBackend::last().script[5] = syscall(0);
+    RunOptions options;
+    options.on_syscall = [&](Fleet&, const SyscallBatch&) { fleet.reset(); };
+    fleet->run(options);
+  };
+  EXPECT_DEATH(destroy(), "a handler destroyed the fleet that it was called from");
 }
 
 TEST(Handlers, CountsThatTheyChangeDoNotDisturbPolls) {
