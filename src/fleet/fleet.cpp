@@ -28,8 +28,8 @@ u64 legal(Field field, u64 value) {
 u64 count_lanes(std::span<const PlacedProgram> programs) {
   if (programs.empty()) throw ArgumentError("a fleet needs a program; give at least one");
   u64 lanes = 0;
-  for (size_t i = 0; i < programs.size(); i++) {
-    const u64 more = programs[i].lanes;
+  for (const PlacedProgram& program : programs) {
+    const u64 more = program.lanes;
     if (more == 0) throw ArgumentError("a fleet of zero lanes cannot run; ask for at least 1");
     if (more > kMostLanes || lanes + more > kMostLanes) {
       throw ArgumentError(std::to_string(more > kMostLanes ? more : lanes + more) +

@@ -42,7 +42,7 @@ void clear_pages(u8* at, u64 bytes) {
 }
 
 void copy_pages(u8* to, const u8* from, u64 bytes) {
-  static const u8 kZeros[kPageSize] = {};
+  static constexpr u8 kZeros[kPageSize] = {};
   for (u64 at = 0; at < bytes; at += kPageSize) {
     const bool zeros = std::memcmp(from + at, kZeros, kPageSize) == 0;
     if (zeros && std::memcmp(to + at, kZeros, kPageSize) == 0) continue;
