@@ -58,10 +58,12 @@ format: ## format the sources in place (tables are left alone)
 	@tools/setup.sh format
 	@git ls-files '*.h' '*.cpp' '*.cu' '*.cuh' | xargs -r clang-format -i
 
-tidy: ## run clang-tidy over the host sources; a finding is an error
+tidy: ## run clang-tidy over the host sources that are built; a finding is an error
 	@tools/setup.sh tidy
 	@tools/configure.sh $(PRESET) $(BUILD) $(CMAKE_FLAGS)
-	@git ls-files 'src/*.cpp' 'cli/*.cpp' | xargs -r -n 1 -P $(JOBS) clang-tidy --quiet --warnings-as-errors='*' -p $(BUILD)
+	@cmake $(BUILD) >/dev/null # finds new files
+	@sed -n 's#^ *"file": "$(CURDIR)/\(\(src\|cli\)/.*\.cpp\)",*$$#\1#p' $(BUILD)/compile_commands.json | sort -u | \
+	  xargs -n 1 -P $(JOBS) clang-tidy --quiet --warnings-as-errors='*' -p $(BUILD)
 
 ci: ## what continuous integration runs: every configuration, and the checks of style
 	@.ci/run $(STEPS)
