@@ -70,6 +70,7 @@ GrowingRange::GrowingRange(int device, u64 most_bytes) : device_(device) {
     throw DeviceError("the CUDA driver refuses to reserve " + std::to_string(reserved_ >> 20) +
                       " MiB of addresses for guest memory; ask for a smaller pool");
   }
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): CUDA's driver gives addresses as integers
   data_ = reinterpret_cast<u8*>(address);
 }
 
