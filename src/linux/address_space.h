@@ -23,7 +23,7 @@ class AddressSpace {
     uint64_t begin, end;
     uint32_t permissions;
     bool anonymous;  ///< mapped by a system call; false: a part of the program or its stack
-    auto operator<=>(const Range&) const = default;
+    auto operator<=>(const Range&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a 0 here
   };
 
   /// The mappings of `program` when it starts; a page has the permissions of all segments in it. `break_end`: its first
@@ -50,7 +50,7 @@ class AddressSpace {
 
   uint64_t break_end = 0;
 
-  auto operator<=>(const AddressSpace&) const = default;
+  auto operator<=>(const AddressSpace&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a 0 here
 
  private:
   std::vector<Range>::const_iterator first_after(uint64_t address) const;
