@@ -27,11 +27,12 @@
 #if MYR_THREADED
 #define MYR_DISPATCH() MYR_TAIL_CALL handlers[op->kind].run(lane, op, bias, handlers, table, frames)
 #else
-#define MYR_DISPATCH()       \
-  do {                       \
-    lane->place.op = op;     \
-    lane->place.bias = bias; \
-    return;                  \
+#define MYR_DISPATCH()                         \
+  do {                                         \
+    (void)handlers, (void)table, (void)frames; \
+    lane->place.op = op;                       \
+    lane->place.bias = bias;                   \
+    return;                                    \
   } while (0)
 #endif
 
