@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
     std::vector<std::string> rest;
     if (separated) rest.assign(separator + 1, arguments.end());
     arguments.erase(separator, arguments.end());
-    return run_command_line(std::move(arguments), std::move(rest), separated);
+    return run_command_line(std::move(arguments), rest, separated);
   } catch (const myriarm::Error& error) {
     fmt::print(stderr, "myriarm: {}\n", error.what());
   } catch (const std::bad_alloc&) {
