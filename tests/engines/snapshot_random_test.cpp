@@ -231,23 +231,28 @@ class RandomSequence {
     EXPECT_EQ(have, want);
   }
 
+  struct Pages {
+    uint64_t first, count;
+    uint64_t address() const { return kCode + first * kPageBytes; }
+    uint64_t bytes() const { return count * kPageBytes; }
+  };
   /// Some pages, rarely those of the code.
-  std::pair<uint64_t, uint64_t> some_pages() {
+  Pages some_pages() {
     const uint64_t first = below(12) == 0 ? 0 : 1 + below(kPages - 1);
     return {first, 1 + below(std::min<uint64_t>(3, kPages - first))};
   }
   void map() {
     what_ = "map";
     const std::vector<uint32_t> chosen = some_lanes();
-    auto [first, count] = some_pages();
+    const Pages pages = some_pages();
     const bool mapped = below(4) != 0;
     const auto permissions = static_cast<uint32_t>(below(3) == 0 ? below(8) : kRead | kWrite);
     both([&](Fleet& fleet) {
-      if (mapped) fleet.map(chosen, kCode + first * kPageBytes, count * kPageBytes, permissions);
-      else fleet.unmap(chosen, kCode + first * kPageBytes, count * kPageBytes);
+      if (mapped) fleet.map(chosen, pages.address(), pages.bytes(), permissions);
+      else fleet.unmap(chosen, pages.address(), pages.bytes());
     });
     for (uint32_t lane : chosen) {
-      for (uint64_t page = first; page < first + count; page++) {
+      for (uint64_t page = pages.first; page < pages.first + pages.count; page++) {
         permissions_[lane][page] = mapped ? static_cast<int>(permissions) : kUnmappedPage;
       }
     }
@@ -255,11 +260,11 @@ class RandomSequence {
   void protect() {
     what_ = "protect";
     const std::vector<uint32_t> chosen = some_lanes();
-    auto [first, count] = some_pages();
+    const Pages pages = some_pages();
     const auto permissions = static_cast<uint32_t>(below(8));
-    both([&](Fleet& fleet) { fleet.protect(chosen, kCode + first * kPageBytes, count * kPageBytes, permissions); });
+    both([&](Fleet& fleet) { fleet.protect(chosen, pages.address(), pages.bytes(), permissions); });
     for (uint32_t lane : chosen) {
-      for (uint64_t page = first; page < first + count; page++) {
+      for (uint64_t page = pages.first; page < pages.first + pages.count; page++) {
         int& have = permissions_[lane][page];
         if (have != kUnmappedPage) have = static_cast<int>(permissions);
       }
