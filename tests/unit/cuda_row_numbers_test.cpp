@@ -22,7 +22,9 @@ TEST(CudaRowNumbers, NameTheSemantics) {
     EXPECT_EQ(info.semantics, kRowInfos[first].semantics) << info.name;
     EXPECT_EQ(id, kSemantics.id[first]) << info.name;
     EXPECT_EQ(kRareRows.has[row], kRareRows.has[first]) << info.name;
-    if (serves_its_semantics(row)) EXPECT_TRUE(used[kRareRows.has[row]].insert(id).second) << info.name;
+    if (serves_its_semantics(row)) {
+      EXPECT_TRUE(used[kRareRows.has[row]].insert(id).second) << info.name;
+    }
   }
   for (int rare : {0, 1}) EXPECT_EQ(used[rare].size(), kSemantics.count[rare] - 1u);
 }
