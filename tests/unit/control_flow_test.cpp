@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "execute_row.h"
 #include "generate/generate.h"
 #include "isa/decoder.h"
+#include "isa/row_functions.h"
 #include "isa/row_info.h"
 
 namespace myriarm {
@@ -71,7 +71,7 @@ TEST(ControlFlow, ListsTheRowsThatBranch) {
       const Operands o = decode(decode_table(), word);
       ASSERT_EQ(o.row, row) << info.name << " is not generated";
       Probe cpu(random);
-      const Outcome outcome = execute_row(row, cpu, o);
+      const Outcome outcome = kRowFunctions<Probe>[row](cpu, o);
       ASSERT_EQ(outcome == Outcome::branch, cpu.branched) << info.name << " gives another outcome than it asked for";
       ASSERT_EQ(outcome == Outcome::stop, cpu.ended) << info.name << " stops without a reason, or goes on after one";
       branches += cpu.branched;
