@@ -22,12 +22,21 @@ std::map<std::string, bool> features() {
   return complete;
 }
 
+/// The kinds of devices of which this machine has none that can be used, and why.
+std::vector<std::pair<std::string, std::string>> unusable_kinds() {
+  std::vector<std::pair<std::string, std::string>> kinds;
+  for (DeviceKind kind : kDeviceKinds) {
+    if (std::string reason = why_unusable(name(kind)); !reason.empty()) kinds.emplace_back(name(kind), reason);
+  }
+  return kinds;
+}
+
 void print_text() {
   fmt::print("myriarm {}\n\n", MYRIARM_VERSION);
   for (const Device& device : devices()) {
     fmt::print("{:<10}{}, {} units, {}\n", device.id, device.name, device.units, bytes_text(device.memory_bytes));
   }
-  if (std::string reason = why_unusable("cuda"); !reason.empty()) fmt::print("{}\n", reason);
+  for (const auto& kind : unusable_kinds()) fmt::print("{}\n", kind.second);
   std::string there, missing;
   for (const auto& [feature, complete] : features()) (complete ? there : missing) += " " + feature;
   fmt::print("\nfeatures complete:{}\nfeatures not complete:{}\n", there, missing);
@@ -36,13 +45,15 @@ void print_text() {
 void print_json() {
   nlohmann::ordered_json info = {{"version", MYRIARM_VERSION},
                                  {"devices", nlohmann::ordered_json::array()},
-                                 {"cuda_unavailable", nullptr},
+                                 {"unusable_devices", nlohmann::ordered_json::array()},
                                  {"features", nlohmann::ordered_json::array()}};
   for (const Device& device : devices()) {
     info["devices"].push_back(
         {{"id", device.id}, {"name", device.name}, {"memory_bytes", device.memory_bytes}, {"units", device.units}});
   }
-  if (std::string reason = why_unusable("cuda"); !reason.empty()) info["cuda_unavailable"] = reason;
+  for (const auto& [kind, reason] : unusable_kinds()) {
+    info["unusable_devices"].push_back({{"kind", kind}, {"reason", reason}});
+  }
   for (const auto& [feature, complete] : features()) {
     info["features"].push_back({{"name", feature}, {"complete", complete}});
   }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API of the systems that myriarm grew out of: their scripts need only another import.
+"""The classes of the earlier systems that myriarm replaces: to run one of their scripts, change its import.
 
 python examples/python/kvrm.py [DEVICE]
 """

@@ -46,6 +46,7 @@ enum class DeviceKind : uint8_t {
   cpu,   ///< the host's processor and memory
   cuda,  ///< a GPU under CUDA
 };
+inline constexpr DeviceKind kDeviceKinds[] = {DeviceKind::cpu, DeviceKind::cuda};  ///< all of them
 /// Lower-case name, as in Device::id: "cpu", "cuda".
 const char* name(DeviceKind kind);
 

@@ -3,8 +3,8 @@
 once.
 
 Machine is one program on one processor, Fleet is N of them, LinuxFleet runs static Linux programs;
-myriarm.kvrm has the API of the systems that this one grew out of. What a guest does is data (StopReason,
-Stop) and never raises."""
+myriarm.kvrm has the classes of the earlier systems that myriarm replaces. What a guest does is reported as
+data (StopReason, Stop) and never raises an exception."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .runs import SyscallBatch
 __version__: str = _core.__version__
 
 
-# Where users find them, in tracebacks too.
+# Tracebacks show these classes by the name that users import: myriarm.ArgumentError.
 for _error in (Error, ArgumentError, LaneIndexError, DeviceError, StateError):
     _error.__module__ = __name__
 
 
 def disassemble(word: int, pc: int = 0) -> str:
-    """One instruction as text, as `objdump -M no-aliases` prints it; ".inst 0x..." for a word that is none.
-    pc: its address, for what is relative to it."""
+    """One instruction as text, as `objdump -M no-aliases` prints it; ".inst 0x..." for a word that is not an
+    instruction. pc: the address of the word, from which the targets of branches are computed."""
     return _core.disassemble(_integer(word, "word", 0, 2**32 - 1), _integer(pc, "pc"))
 
 

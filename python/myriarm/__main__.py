@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The script `myriarm`, and `python -m myriarm`: `bench` is Python's, everything else the C++ command line in
-this package."""
+"""The script `myriarm`, and `python -m myriarm`: `bench` runs in Python; for every other command this starts
+the C++ command line that the package contains."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def main(arguments: Union[List[str], None] = None) -> Union[int, NoReturn]:
         return int(bench(given[1:]))
     if not os.access(COMMAND_LINE, os.X_OK):
         print(
-            "myriarm: this package was built without the command line, for want of libfmt-dev,"
-            " nlohmann-json3-dev or libcli11-dev; install these and then myriarm again.",
+            "myriarm: this package was built without the command line, because libfmt-dev,"
+            " nlohmann-json3-dev or libcli11-dev was missing; install all three, then install myriarm again.",
             file=sys.stderr,
         )
         return 2

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The C++ module underneath. Its arguments are checked by the rest of the package; not for users.
+# The C++ module on which the package is built. It is not for users: the package checks arguments before it
+# calls it.
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -18,6 +19,7 @@ STOP_REASONS: Tuple[str, ...]
 FAULT_KINDS: Tuple[str, ...]
 SIGNALS: Tuple[str, ...]
 SIGNAL_OF_REASON: Tuple[int, ...]
+DEVICE_KINDS: Tuple[str, ...]
 
 _Device = Tuple[str, str, int, int, str, int, int]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what callers pass, and gives the C++ module exactly the types it wants: one sentence for each
-mistake."""
+"""Checks arguments and converts them to the types that the C++ module takes. For each mistake it raises
+ArgumentError with one sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ U32 = npt.NDArray[np.uint32]
 U8 = npt.NDArray[np.uint8]
 
 ENDLESS: int = _core.ENDLESS
-MOST: int = 2**64 - 1
+MAX_U64: int = 2**64 - 1
 
 
 ENGINES = ("interpreter", "stepper")
@@ -29,19 +29,19 @@ ENGINES = ("interpreter", "stepper")
 def engine_number(engine: Any) -> int:
     """The number of an engine in the C++ API."""
     if engine not in ENGINES:
-        raise ArgumentError(f"engine is {engine!r}; it is one of {', '.join(ENGINES)}")
+        raise ArgumentError(f"engine is {engine!r}; use one of {', '.join(ENGINES)}")
     return ENGINES.index(engine)
 
 
 def kind(value: Any) -> str:
-    """What a value is, for a message."""
+    """The type of a value, as a message names it."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype}"
     return type(value).__name__
 
 
-def integer(value: Any, what: str, low: int = 0, high: int = MOST) -> int:
-    """A Python or NumPy integer between low and high."""
+def integer(value: Any, what: str, low: int = 0, high: int = MAX_U64) -> int:
+    """A Python or NumPy integer from low to high, both included, as an int."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -54,12 +54,12 @@ def integer(value: Any, what: str, low: int = 0, high: int = MOST) -> int:
 
 
 def count(value: Any, what: str) -> int:
-    """A count of instructions or batches; None: endless."""
+    """A count of instructions or batches; None: no limit."""
     return ENDLESS if value is None else integer(value, what)
 
 
 def seconds(value: Any, what: str) -> float:
-    """A time above 0; None: 0, which stands for none."""
+    """A time limit above 0. None and infinity give 0, which the C++ API takes as no limit."""
     if value is None:
         return 0.0
     try:
@@ -72,7 +72,7 @@ def seconds(value: Any, what: str) -> float:
 
 
 def wait_seconds(value: Any) -> float:
-    """The time-out of wait(): None is for ever, 0 only looks."""
+    """The time-out of wait() in the C++ API: -1 for None, which waits for the end; 0 returns at once."""
     if value is None:
         return -1.0
     if isinstance(value, (int, float)) and value == 0:
@@ -81,11 +81,11 @@ def wait_seconds(value: Any) -> float:
 
 
 def words(value: Any, what: str) -> U64:
-    """Unsigned 64-bit values of any shape. Floats, negative numbers and what does not fit are refused."""
+    """Unsigned 64-bit values of any shape. ArgumentError for floats, and for numbers that do not fit."""
     try:
         array = np.asarray(value)
         if array.dtype.kind in "fO" and not hasattr(value, "dtype"):
-            # NumPy makes floats of a list with small and very large integers.
+            # NumPy converts a list of small and very large integers to floats; objects keep them exact.
             array = np.asarray(value, dtype=object)
     except (TypeError, ValueError, RuntimeError):
         raise ArgumentError(
@@ -159,7 +159,7 @@ def octets(data: Any, what: str) -> U8:
         ) from None
     if isinstance(data, (list, tuple)) and array.dtype.kind in "iu" and array.size:
         if array.min() < 0 or array.max() > 255:
-            raise ArgumentError(f"{what} holds a number that is no byte; bytes are 0 to 255")
+            raise ArgumentError(f"{what} holds a number that is not a byte; give integers from 0 to 255")
         array = array.astype(np.uint8)
     elif isinstance(data, (list, tuple)) and array.size == 0:
         array = array.astype(np.uint8)

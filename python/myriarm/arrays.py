@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of a fleet's lanes. A LaneArray is live, like a dataset of h5py: [...] copies from the device,
-assignment writes to it, and DLPack shares it where it lies."""
+assignment writes to the device, and DLPack shares the state without a copy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _is_axis_key(key: Any) -> bool:
 
 
 class LaneArray(NDArrayOperatorsMixin):
-    """A piece of the state of all lanes, uint64, its first axis the lanes.
+    """A piece of the state of all lanes, uint64; the first axis is the lane.
 
     Reading with a subscript copies from the device and gives a NumPy array or a NumPy scalar; assigning to a
     subscript writes, as NumPy would (negative subscripts count from the end, a lane given twice takes the
@@ -61,7 +61,7 @@ class LaneArray(NDArrayOperatorsMixin):
         inner, self._fields = STATE[name]
         self._whole = (core.lanes, *inner)
 
-    # What a NumPy array has.
+    # Attributes and methods that NumPy arrays have.
     @property
     def shape(self) -> Tuple[int, ...]:
         return self._whole if self._lane is None else self._whole[1:]
@@ -117,7 +117,7 @@ class LaneArray(NDArrayOperatorsMixin):
         return outputs[0]
 
     def copy(self) -> U64:
-        """A NumPy array of all of it."""
+        """A NumPy array with all values."""
         values: U64 = self[...]
         return values
 
@@ -146,7 +146,7 @@ class LaneArray(NDArrayOperatorsMixin):
         return self.copy().all(*args, **keywords)
 
     def fill(self, value: Any) -> None:
-        """Gives all of it one value, on the device."""
+        """Sets all elements to one value, on the device."""
         number = integer(value, self._name)
         if self._lane is None:
             self._core.fill_fields(self._fields, number)
@@ -155,8 +155,8 @@ class LaneArray(NDArrayOperatorsMixin):
 
     # Subscripts.
     def _split(self, key: Any) -> Optional[List[Any]]:
-        """One subscript for each axis of the whole array, or None if it is not that simple: then lanes and
-        fields are looked up element by element."""
+        """One subscript for each axis of the whole array. None for masks and combinations of arrays, for
+        which _select() looks up lane and field of every element."""
         keys = list(key) if isinstance(key, tuple) else [key]
         dots = [i for i, part in enumerate(keys) if part is Ellipsis]
         if len(dots) > 1:
@@ -171,14 +171,15 @@ class LaneArray(NDArrayOperatorsMixin):
         if not all(_is_axis_key(part) for part in keys):
             return None
         arrays = [part for part in keys if not isinstance(part, (slice, int, np.integer))]
-        # NumPy takes two arrays in step, not crosswise, and moves axes about where numbers and arrays mix.
+        # NumPy pairs the elements of two arrays, and reorders the axes where arrays and numbers mix.
         if len(arrays) > 1 or (arrays and any(isinstance(part, (int, np.integer)) for part in keys)):
             return None
         return keys
 
     def _select(self, key: Any) -> Tuple[Optional[npt.NDArray[np.uint32]], U8, Tuple[int, ...], Any]:
-        """Lanes (None: all), fields, and the shape that a (fields, lanes) table turned over has, or the way
-        to pick single elements from it."""
+        """(lanes, fields, shape, pick) of a subscript: the lanes (None: all) and fields of a (fields, lanes)
+        table, and the shape of the result, which is the transposed table, or table[pick] if pick is not
+        None."""
         try:
             selected: Tuple[Any, U8, Tuple[int, ...], Any] = self._select_unchecked(key)
             return selected
@@ -196,7 +197,7 @@ class LaneArray(NDArrayOperatorsMixin):
                 return None, self._fields[fields.ravel()], (lanes, *fields.shape), None
             chosen = np.asarray(np.arange(lanes, dtype=np.uint32)[lane_key])
             return chosen.ravel(), self._fields[fields.ravel()], (*chosen.shape, *fields.shape), None
-        # Anything else that NumPy knows: masks of all dimensions, arrays in step, new axes.
+        # All other subscripts of NumPy: masks of several dimensions, paired arrays, new axes.
         which_lane = np.broadcast_to(np.arange(lanes).reshape((lanes,) + (1,) * len(inner)), self._whole)
         which_field = np.broadcast_to(numbers, self._whole)
         if self._lane is not None:
@@ -270,8 +271,8 @@ class LaneArray(NDArrayOperatorsMixin):
         dl_device: Optional[Tuple[int, int]] = None,
         copy: Optional[bool] = None,
     ) -> Any:
-        """The lane state as a DLPack capsule, where it lies; with dl_device=(1, 0) from a GPU a copy on the
-        host. Nothing is in progress on it, so any stream may use it at once."""
+        """The lane state as a DLPack capsule, without a copy; with dl_device=(1, 0) a GPU's state is copied
+        to the host. The library has no work pending on it, so any stream may use it at once."""
         shared = self._shared()
         if self._lane is not None:
             if shared.__dlpack_device__()[0] != KDL_CPU:
@@ -281,8 +282,8 @@ class LaneArray(NDArrayOperatorsMixin):
 
 
 def share(shared: Any, copied: Any, stream: Any, max_version: Any, dl_device: Any, copy: Any) -> Any:
-    """`shared.__dlpack__` with what the array API standard asks of its keywords; `copied` makes a copy on the
-    host."""
+    """Calls shared.__dlpack__(), with the keywords that the array API standard requires; copied() makes a
+    copy on the host."""
     here = tuple(shared.__dlpack_device__())
     wanted = here if dl_device is None else tuple(int(part) for part in dl_device)
     if wanted == here and not copy:
@@ -292,7 +293,7 @@ def share(shared: Any, copied: Any, stream: Any, max_version: Any, dl_device: An
             return shared.__dlpack__()
     if wanted[0] != KDL_CPU:
         raise BufferError(
-            f"lane state on device {here} cannot be copied to device {wanted}; copy what is shared"
+            f"lane state on device {here} cannot be copied to {wanted}; share it where it is, then copy it"
         )
     if copy is False:
         raise BufferError(f"lane state on device {here} cannot be shared with device {wanted} without a copy")
@@ -300,10 +301,10 @@ def share(shared: Any, copied: Any, stream: Any, max_version: Any, dl_device: An
 
 
 class MemoryArray:
-    """The memory of all lanes where it lies: uint8, shape (lanes, memory_end - memory_begin), byte 0 of a
-    lane that at memory_begin. Where the host can use it, subscripts and np.asarray(array) give NumPy arrays
-    without a copy, and what either side writes the other reads. With "device-shared" on a GPU only DLPack
-    gives it. Instructions written here take effect from the next run on."""
+    """The memory of all lanes without a copy: uint8, shape (lanes, memory_end - memory_begin); byte 0 of a
+    lane is at address memory_begin. If the host can access it, subscripts and np.asarray(array) give NumPy
+    arrays without a copy, and host and guest see each other's writes. With "device-shared" on a GPU the host
+    cannot access it; use DLPack. Instructions written here take effect from the next run on."""
 
     def __init__(self, core: _core.Fleet, lane: Optional[int] = None) -> None:
         self._shared = core.export_memory()
@@ -316,7 +317,7 @@ class MemoryArray:
     def _host(self) -> U8:
         if self._shared.__dlpack_device__()[0] != KDL_CPU:
             raise StateError(
-                "this memory is on the GPU; share it with torch.from_dlpack(fleet.memory), or copy with"
+                "this memory is on the GPU; share it with torch.from_dlpack(fleet.memory), or copy it with"
                 " fleet.read()"
             )
         array: U8 = np.asarray(self._shared)
@@ -356,6 +357,6 @@ class MemoryArray:
         dl_device: Optional[Tuple[int, int]] = None,
         copy: Optional[bool] = None,
     ) -> Any:
-        """The memory as a DLPack capsule, where it lies."""
+        """The memory as a DLPack capsule, without a copy."""
         shared = self._shared if self._lane is None else self._host()
         return share(shared, lambda: self.__array__(copy=True), stream, max_version, dl_device, copy)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of the C++ API by their names there. Fields of NumPy arrays hold these numbers as integers."""
+"""The enumerations of the C++ API, with its names and numbers. NumPy arrays hold the numbers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class StopReason(IntEnum):
     breakpoint = 3
     """BRK; pc is that of the BRK, which has not retired"""
     budget = 4
-    """its instruction limit is reached; a higher limit lets it go on"""
+    """it has reached its instruction limit; after a higher limit it goes on"""
     fault = 5
     """a memory access was refused; pc is that of the instruction, which has not retired"""
     undefined = 6
     """no such instruction, or one not implemented; `address` holds the instruction word"""
     out_of_memory = 7
-    """the pool is spent; grow it and resume"""
+    """no memory is left in the pool; grow_pool() and resume()"""
     cancelled = 8
-    """cancel() was called, or time ran out; at an instruction boundary, resumable"""
+    """cancel() was called, or time ran out; the lane is between two instructions and can go on"""
     exited = 9
     """the program has ended"""
 
@@ -80,7 +80,7 @@ class Mode(IntEnum):
 
 
 class SyscallAction(IntEnum):
-    """What is done with a lane whose system call was served."""
+    """What the run does with a lane after on_syscall has served its system call."""
 
     resume = 0
     """x0 becomes the result, and the lane goes on"""

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions of myriarm. They report mistakes of the host; what a guest does is data and never
-raises."""
+"""The exceptions of myriarm. They report mistakes of the host program; what a guest does is reported as data
+and never raises an exception."""
 
 from __future__ import annotations
 
 
 class Error(Exception):
-    """Everything that myriarm raises of its own; the message is one sentence that says what to do."""
+    """The base of all exceptions of myriarm; the message is one sentence that says what to do."""
 
 
 class ArgumentError(Error, ValueError):
@@ -14,7 +14,7 @@ class ArgumentError(Error, ValueError):
 
 
 class LaneIndexError(ArgumentError, IndexError):
-    """A subscript of a LaneArray that is beyond its shape, or is no subscript."""
+    """A subscript of a LaneArray that is outside its shape, or is of a type that NumPy does not take."""
 
 
 class DeviceError(Error, RuntimeError):

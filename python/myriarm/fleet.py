@@ -20,9 +20,11 @@ from .program import placements_of
 from .results import SIGNAL_OF_REASON, STOP_DTYPE
 from .runs import Runner
 
+DEVICE_KINDS: Tuple[str, ...] = _core.DEVICE_KINDS
 MEMORY_POLICIES = ("private", "read-only", "transactional", "shared", "device-shared")
 
-# What is open when the interpreter ends is closed first, so that no thread of the library calls into it.
+# Python closes these fleets when it exits, so that no thread of the library calls into a finished
+# interpreter.
 _open: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -39,9 +41,9 @@ class Device:
     id: str
     """"cpu", "cuda:0", ..."""
     name: str
-    """as its vendor calls it"""
+    """the product's name"""
     memory_bytes: int
-    """what a new fleet could use at the moment"""
+    """bytes that a new fleet could use now"""
     units: int
     """CPU threads, or streaming multiprocessors"""
     kind: str
@@ -53,8 +55,8 @@ class Device:
 
 
 def devices() -> List[Device]:
-    """The devices of this machine, the CPU first, without those whose driver cannot be used. Raises nothing
-    for them."""
+    """The devices of this machine that can be used, the CPU first. A device whose driver does not work is
+    left out, without an exception; why_unusable() says why."""
     return [Device(*values) for values in _core.devices()]
 
 
@@ -84,7 +86,7 @@ class Snapshot:
 
     @property
     def lanes(self) -> npt.NDArray[np.uint32]:
-        """The lanes that it holds, in rising order, (n,) uint32."""
+        """The lanes whose state it holds, in rising order, (n,) uint32."""
         return np.array(self._core.lanes, dtype=np.uint32)
 
     def __repr__(self) -> str:
@@ -94,9 +96,9 @@ class Snapshot:
 def fleet_options(
     lanes: int, device: Any, memory: int, pool: Any, threads: Any, memory_policy: Any, engine: Any
 ) -> Dict[str, Any]:
-    """FleetOptions of the C++ API."""
+    """The FleetOptions of the C++ API, as the dict that the C++ module takes."""
     if memory_policy not in MEMORY_POLICIES:
-        raise ArgumentError(f"memory_policy is {memory_policy!r}; it is one of {', '.join(MEMORY_POLICIES)}")
+        raise ArgumentError(f"memory_policy is {memory_policy!r}; use one of {', '.join(MEMORY_POLICIES)}")
     return {
         "device": _device_name(device),
         "lanes": lanes,
@@ -117,7 +119,7 @@ def require_flat_memory(policy: str) -> None:
 
 
 class _State:
-    """A LaneArray as an attribute: reading gives it, assigning writes all of it."""
+    """A LaneArray as an attribute: reading it gives the array, assigning to it writes all lanes."""
 
     def __init__(self, name: str, doc: str) -> None:
         self._name = name
@@ -133,7 +135,7 @@ class _State:
         return LaneArray(fleet._core, self._name)
 
     def __set__(self, fleet: Any, value: Any) -> None:
-        # `fleet.pc += 4` has written its result already when it is assigned.
+        # `fleet.pc += 4` writes the result in place; then Python assigns the same array to the attribute.
         if isinstance(value, LaneArray) and value._core is fleet._core and value._name == self._name:
             return
         LaneArray(fleet._core, self._name)[...] = value
@@ -142,11 +144,11 @@ class _State:
 class Fleet(Runner):
     """N isolated copies ("lanes") of one program, or of several, on one device.
 
-    program: a Program, bytes (machine code at address 0), or a list of (Program, lanes) in which all lanes
-    but those of the last are multiples of the device's team_lanes; multiples of 32 suit every device. device:
-    "auto" (a GPU if there is one), "cpu", "cuda", "cuda:N". memory: bytes of guest address space from the
-    lowest page of the programs up; by default what a raw program was made for, else 64 MiB. pool: bytes for
-    pages that lanes write, over all lanes; 0: what the device has. threads: of the CPU; 0: all.
+    program: a Program, bytes (machine code at address 0), or a list of (Program, lanes), where every number
+    of lanes except the last is a multiple of the device's team_lanes; multiples of 32 suit every device.
+    device: "auto" (a GPU if there is one), "cpu", "cuda", "cuda:N". memory: bytes of guest address space from
+    the lowest page of the programs up; by default the memory of a raw program, else 64 MiB. pool: bytes for
+    pages that lanes write, over all lanes; 0: as the device allows. threads: threads of the CPU; 0: all.
     memory_policy: "private" (lanes copy a page when they first write to it), "read-only" (every store of a
     guest is a fault), "transactional" (commit() and rollback()), "shared" (flat memory that guest and host
     both use, see `memory`), or "device-shared" (the same in the device's own memory, for PyTorch or CuPy).
@@ -203,7 +205,7 @@ class Fleet(Runner):
         fleet._adopt(core)
         return fleet
 
-    # What it is.
+    # Properties that do not change.
     @property
     def lanes(self) -> int:
         """Number of lanes."""
@@ -219,7 +221,7 @@ class Fleet(Runner):
 
     @property
     def team_lanes(self) -> int:
-        """Lanes that run in step on its device: lanes i * team_lanes and up are one team."""
+        """Lanes that run in step on its device: team i is the lanes from i * team_lanes on."""
         return self._core.team_lanes
 
     @property
@@ -234,6 +236,7 @@ class Fleet(Runner):
 
     @property
     def memory_policy(self) -> str:
+        """The policy that it was made with."""
         return MEMORY_POLICIES[self._core.memory_policy]
 
     @property
@@ -271,18 +274,19 @@ class Fleet(Runner):
         return signals
 
     def resume(self, lanes: Any = None) -> None:
-        """Clears the stop of these lanes, so that the next run runs them."""
+        """Clears the stop of these lanes, so that the next run continues them."""
         self._core.resume(lane_numbers(lanes, self._lanes))
 
     def set_stops(self, lanes: Any, reason: Any, detail: Any = 0) -> None:
-        """Sets the stop of these lanes: reason is a StopReason for all, or (n,) of them; detail likewise."""
+        """Sets the stop of these lanes. reason: a StopReason for all, or (n,) of them; detail: a number below
+        2**32 for all, or (n,) of them (its meaning: Stop.detail)."""
         chosen = self._chosen(lanes, distinct=True)
         reasons = words(reason, "reason")
         details = words(detail, "detail")
         if reasons.size and reasons.max() > max(StopReason):
-            raise ArgumentError(f"reason is {reasons.max()}; it is a StopReason, at most {max(StopReason):d}")
+            raise ArgumentError(f"reason is {reasons.max()}; give a StopReason, at most {max(StopReason):d}")
         if details.size and details.max() >= 2**32:
-            raise ArgumentError(f"detail is {details.max()}; it has 32 bits")
+            raise ArgumentError(f"detail is {details.max()}; it must be at most {2**32 - 1}")
         self._core.set_stops(
             chosen,
             self._for_lanes(reasons, chosen, "reason").astype(np.uint8),
@@ -290,7 +294,7 @@ class Fleet(Runner):
         )
 
     def fill(self, name: str, value: int) -> None:
-        """Gives one register of all lanes a value: "x0" to "x30", "sp", "pc", "v0_low", "v0_high", ..."""
+        """Sets one register to a value in all lanes: "x0" to "x30", "sp", "pc", "v0_low", "v0_high", ..."""
         if name not in _core.FIELDS:
             raise ArgumentError(
                 f"there is no register {name!r}; use x0 to x30, v0_low to v31_high, sp, pc, nzcv, tpidr,"
@@ -317,14 +321,15 @@ class Fleet(Runner):
             ) from None
         if data.size:
             self._require_inside(addresses, chosen, length, "read")
-            self._require_whole(self._core.read(addresses, chosen, data), addresses, chosen, length, "read")
+            done = self._core.read(addresses, chosen, data)
+            self._require_complete(done, addresses, chosen, length, "read")
         return data
 
     def write(self, address: Any, data: Any, lanes: Any = None) -> None:
         """Writes guest memory, whatever its permissions. data: bytes or a (size,) uint8 array for all the
-        lanes, or (n, size) uint8 with a row for each; address: as for read(). ArgumentError if not all of it
-        is mapped: what is mapped has been written, but nothing if an address is outside the window.
-        DeviceError if the pool is spent."""
+        lanes, or (n, size) uint8 with a row for each; address: as for read(). ArgumentError if an address is
+        outside the window (then nothing was written), or not all of it is mapped (then the mapped part was
+        written). DeviceError if no memory is left in the pool."""
         chosen = lane_numbers(lanes, self._lanes, distinct=True)
         n = self._lanes if chosen is None else chosen.size
         addresses = self._addresses(address, n)
@@ -332,20 +337,21 @@ class Fleet(Runner):
         if rows.ndim == 1:
             rows = rows.reshape(1, -1)
         elif rows.shape[0] != n:
-            raise ArgumentError(f"data has {rows.shape[0]} rows for {n} lanes")
+            raise ArgumentError(
+                f"data has {rows.shape[0]} rows for {n} lanes; give one row for each lane, or one dimension"
+            )
         if rows.shape[1] > self._core.memory_end - self._core.memory_begin:
             raise ArgumentError(
                 f"data has {rows.shape[1]} bytes for a lane; the fleet's window has {self._window()}"
             )
         if rows.size and n:
             self._require_inside(addresses, chosen, rows.shape[1], "write")
-            self._require_whole(
-                self._core.write(addresses, chosen, rows), addresses, chosen, rows.shape[1], "write"
-            )
+            done = self._core.write(addresses, chosen, rows)
+            self._require_complete(done, addresses, chosen, rows.shape[1], "write")
 
     def map(self, address: int, size: int, permissions: str = "rw", lanes: Any = None) -> None:
-        """Maps pages of zeros in these lanes, in place of what was there; with "" the guest cannot access
-        them. address and size are multiples of 4096 inside the window."""
+        """Maps pages of zeros in these lanes, in place of mapped ones; with permissions "" the guest cannot
+        access them. address and size are multiples of 4096 inside the window."""
         self._core.map(*self._pages(address, size, lanes), permission_bits(permissions))
 
     def unmap(self, address: int, size: int, lanes: Any = None) -> None:
@@ -368,7 +374,7 @@ class Fleet(Runner):
 
     @property
     def memory(self) -> MemoryArray:
-        """With "shared" and "device-shared" the memory of all lanes where it lies, see MemoryArray;
+        """With "shared" and "device-shared" the memory of all lanes without a copy, see MemoryArray;
         StateError with another policy."""
         require_flat_memory(self.memory_policy)
         return MemoryArray(self._core)
@@ -379,13 +385,13 @@ class Fleet(Runner):
         return Snapshot(self._core.snapshot(lane_numbers(lanes, self._lanes, distinct=True)))
 
     def restore(self, snapshot: Snapshot, lanes: Any = None) -> None:
-        """Gives the lanes of a snapshot of this fleet, or some of them, the state that they had."""
+        """Sets the lanes of a snapshot of this fleet, or some of them, back to the state that it holds."""
         if not isinstance(snapshot, Snapshot):
             raise ArgumentError(f"snapshot must be a Snapshot, not {kind(snapshot)}")
         self._core.restore(snapshot._core, lane_numbers(lanes, self._lanes, distinct=True))
 
     def fork(self, lane: int, targets: Any) -> None:
-        """Gives the targets the state that `lane` has now: registers, counts, stop and memory."""
+        """Copies the present state of `lane` to the targets: registers, counts, stop and memory."""
         source = integer(lane, "lane", 0, self._lanes - 1)
         self._core.fork(source, self._chosen(targets, distinct=True))
 
@@ -407,7 +413,9 @@ class Fleet(Runner):
         try:
             return np.ascontiguousarray(np.broadcast_to(values, (lanes.size,)))
         except ValueError:
-            raise ArgumentError(f"{what} has shape {values.shape} for {lanes.size} lanes") from None
+            raise ArgumentError(
+                f"{what} has shape {values.shape} for {lanes.size} lanes; give one, or one for each lane"
+            ) from None
 
     def _addresses(self, address: Any, n: int) -> npt.NDArray[np.uint64]:
         addresses = words(address, "address")
@@ -424,20 +432,23 @@ class Fleet(Runner):
         return f"{end - begin} bytes, from {begin:#x} to {end:#x}"
 
     def _require_inside(self, addresses: Any, lanes: Any, size: int, verb: str) -> None:
-        # The library ignores the top byte, as the processor does for the guest; a host that gives one errs.
+        # For a guest the processor ignores the top byte of an address; from the host such an address is a
+        # mistake.
         outside = np.flatnonzero((addresses < self._core.memory_begin) | (addresses >= self._core.memory_end))
         if outside.size:
-            self._require_whole((int(outside[0]), 0), addresses, lanes, size, verb)
+            self._require_complete((int(outside[0]), 0), addresses, lanes, size, verb)
 
-    def _require_whole(self, short: Any, addresses: Any, lanes: Any, size: int, verb: str) -> None:
-        if short is None:
+    def _require_complete(self, incomplete: Any, addresses: Any, lanes: Any, size: int, verb: str) -> None:
+        """incomplete: (index of the lane, bytes done) of the first incomplete transfer, or None."""
+        if incomplete is None:
             return
-        index, done = short
+        index, done = incomplete
         address = int(addresses[0 if addresses.size == 1 else index])
         lane = index if lanes is None else int(lanes[index])
         begin, end = self._core.memory_begin, self._core.memory_end
         where = (address + done) % 2**64
-        why = "is not mapped" if begin <= where < end else f"is outside the window of {self._window()}"
+        inside = begin <= where < end
+        why = "is not mapped; map() it first" if inside else f"is outside the window of {self._window()}"
         raise ArgumentError(f"cannot {verb} {size} bytes at {address:#x} of lane {lane}: {where:#x} {why}")
 
     def _pages(self, address: int, size: int, lanes: Any) -> Tuple[Any, int, int]:
@@ -445,10 +456,12 @@ class Fleet(Runner):
         first, length = integer(address, "address"), integer(size, "size")
         if first % 4096 or length % 4096 or not length:
             raise ArgumentError(
-                f"{length} bytes at {first:#x} are no pages; address and size are multiples of 4096"
+                f"{length} bytes at {first:#x} are not whole pages; address and size must be multiples of"
+                " 4096, and size above 0"
             )
         if first < self._core.memory_begin or first + length > self._core.memory_end:
             raise ArgumentError(
-                f"{length} bytes at {first:#x} are not all inside the window of {self._window()}"
+                f"{length} bytes at {first:#x} do not lie within the window of {self._window()}; give pages"
+                " inside it"
             )
         return chosen, first, length

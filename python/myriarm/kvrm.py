@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The classes of the systems that myriarm grew out of, over Machine: scripts written for them need only
-another import.
+"""The classes of the earlier systems that myriarm replaces, built on Machine: to run a script that was
+written for them, change only its import.
 
-Memory is flat, 4 MiB by default, from address 0. "Cycles" are retired instructions. HLT, and a word of zeros,
-stop with HALT; SVC with SYSCALL, and the next call goes on behind it; a spent budget with MAX_CYCLES. Guest
-mistakes, which those systems did not see, stop with FAULT. Each class takes device= as Fleet does."""
+Memory is flat, 4 MiB by default, from address 0. "Cycles" are retired instructions. HLT and a word of zeros
+stop with HALT; SVC stops with SYSCALL, and the next call continues after it; after max_cycles instructions
+execute() stops with MAX_CYCLES. Faults of the guest, which those systems did not detect, stop with FAULT.
+Each class takes device= as Fleet does."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ XZR = 31
 
 @dataclass(frozen=True)
 class ExecutionResult:
-    """What execute() did."""
+    """The result of execute()."""
 
     cycles: int
     elapsed: float
@@ -38,7 +39,7 @@ class ExecutionResult:
 
 @dataclass(frozen=True)
 class ContinuousResult:
-    """What execute_continuous() and execute_mega() did."""
+    """The result of execute_continuous() and execute_mega()."""
 
     total_cycles: int
     batches: int
@@ -55,7 +56,7 @@ class ContinuousResult:
 
 @dataclass(frozen=True)
 class PollResult:
-    """A look at a run in progress."""
+    """How far a run is."""
 
     cycles_executed: int
     is_running: bool
@@ -63,7 +64,7 @@ class PollResult:
 
 @dataclass(frozen=True)
 class AsyncResult:
-    """What a run that start() began did."""
+    """The result of a run that start() began."""
 
     cycles_executed: int
     elapsed: float
@@ -78,19 +79,19 @@ class AsyncResult:
 
 
 class _Kvrm:
-    """A machine with flat memory, and how their scripts speak to it."""
+    """A Machine with flat memory, and the methods that all classes of this module have."""
 
     _memory_policy = "private"
 
     def __init__(self, memory_size: int = MEMORY_SIZE, *, device: str = "auto") -> None:
         self.memory_size = integer(memory_size, "memory_size", 1)
-        # A window is whole pages.
+        # The size of guest memory must be a multiple of the page size.
         memory = -(-self.memory_size // 4096) * 4096
         program = Program.raw(bytes(4), memory=memory)
         self.machine = Machine(program, device=device, memory=memory, memory_policy=self._memory_policy)
 
     def load_program(self, program: Any, address: int = 0) -> None:
-        """Puts machine code, bytes or a list of bytes, at an address; pc stays as it is."""
+        """Writes machine code, bytes or a list of bytes, to an address; pc stays as it is."""
         self.machine.write(address, program)
 
     def set_pc(self, address: int) -> None:
@@ -113,7 +114,7 @@ class _Kvrm:
         return 0 if number == XZR else int(self.machine.x[number])
 
     def set_register(self, index: int, value: int) -> None:
-        """Negative values are taken in two's complement; writes to XZR are lost."""
+        """Negative values are stored in two's complement; a write to XZR has no effect."""
         number = integer(index, "the register", 0, XZR)
         word = integer(value, "the value", -(2**63)) % 2**64
         if number != XZR:
@@ -135,7 +136,7 @@ class _Kvrm:
         self.machine.write(address, word.to_bytes(8, "little"))
 
     def _go_on(self) -> None:
-        """Clears the stop of the last call: after an SVC the program goes on, and a HLT runs again."""
+        """Clears the stop of the last call: the program continues after an SVC, and executes a HLT again."""
         self.machine.resume()
 
     def _signal(self) -> Signal:
@@ -158,27 +159,27 @@ class MetalCPU(_Kvrm):
         """Runs at most max_cycles instructions."""
         self._go_on()
         result = self.machine.run(integer(max_cycles, "max_cycles"))
-        self._ran()
+        self._after_run()
         signal = self._signal()
         name = "MAX_CYCLES" if signal == Signal.checkpoint else signal.name.upper()
         return ExecutionResult(result.instructions, result.seconds, int(signal), name)
 
-    def _ran(self) -> None:
+    def _after_run(self) -> None:
         pass
 
 
 class MLXKernelCPU(MetalCPU):
-    """The first kernel: memory is read-only to the guest, and its stores are faults."""
+    """The first kernel: memory is read-only for the guest, and its stores are faults."""
 
     _memory_policy = "read-only"
 
 
 class MLXKernelCPUv2(MetalCPU):
-    """The kernel with a double buffer: a run works on a copy of what it writes, kept when it has ended."""
+    """The kernel with a double buffer: a run writes to copies of pages, which are kept when it has ended."""
 
     _memory_policy = "transactional"
 
-    def _ran(self) -> None:
+    def _after_run(self) -> None:
         self.machine.commit()
 
 
@@ -194,7 +195,7 @@ class ContinuousMetalCPU(MetalCPU):
     def execute_continuous(
         self, max_batches: Optional[int] = None, timeout_seconds: Optional[float] = None
     ) -> ContinuousResult:
-        """Runs batches of cycles_per_batch until something else happens, or time is over."""
+        """Runs batches of cycles_per_batch until the program stops, max_batches are done, or time is over."""
         self._go_on()
         result = self.machine.run_continuous(
             instructions_per_batch=self.cycles_per_batch, max_batches=max_batches, timeout=timeout_seconds
@@ -215,7 +216,7 @@ class ContinuousMetalCPU(MetalCPU):
 
 
 class AsyncMetalCPU(MetalCPU):
-    """start() returns at once; poll(), is_running() and wait() watch the run."""
+    """start() returns at once; poll(), is_running() and wait() observe the run."""
 
     def start(self, max_cycles: int) -> None:
         self._go_on()

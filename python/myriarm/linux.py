@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LinuxFleet: a static Linux program as a process in every lane, its system calls served by the library."""
+"""LinuxFleet: a static Linux program as a process in every lane; the library serves its system calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _strings(values: Any, what: str) -> List[str]:
         if not isinstance(value, str):
             raise ArgumentError(f"{what}[{i}] must be a str, not {kind(value)}")
         if "\0" in value:
-            raise ArgumentError(f"{what}[{i}] holds a NUL character, which no argument of a process can")
+            raise ArgumentError(f"{what}[{i}] holds a NUL character, which no process can get; remove it")
     return list(values)
 
 
@@ -35,8 +35,9 @@ class LinuxFleet:
 
     program: a path, or the bytes of the ELF file. arguments: what follows the program's name in argv.
     environment: "NAME=value" each, or a dict; MYRIARM_LANE=<lane> is added. stdin: bytes that every lane
-    reads from descriptor 0. seed: of guest randomness, with lane and position. The rest as of Fleet. Raises
-    ArgumentError, DeviceError, StateError."""
+    reads from descriptor 0. seed: the random bytes that a guest gets depend on it, on the lane and on the
+    position, and on nothing else. The other arguments are those of Fleet. Raises ArgumentError, DeviceError,
+    StateError."""
 
     def __init__(
         self,
@@ -95,7 +96,7 @@ class LinuxFleet:
         and raises KeyboardInterrupt."""
         if instructions is None:
             return self._run(None, progress)
-        # The library knows no limit but the lanes' own, so they are lowered for this call.
+        # The C++ LinuxFleet has no limit for one call; this lowers the lanes' own limits while it runs.
         budget = integer(instructions, "instructions")
         limits, retired = self._fleet.limit[...], self._fleet.instructions[...]
         room = (limits - np.minimum(retired, limits)).clip(max=budget)
@@ -114,7 +115,7 @@ class LinuxFleet:
             return run_result(self._core.run_process(tick))
 
     def cancel(self) -> None:
-        """Ends a run() in another thread, or the next one."""
+        """Ends a run() in another thread; if there is none, the next run() ends at once."""
         self._core.cancel()
 
     @property
@@ -132,11 +133,11 @@ class LinuxFleet:
 
     @property
     def unimplemented(self) -> Dict[str, int]:
-        """System calls that were answered with ENOSYS, and how often."""
+        """The system calls that returned ENOSYS because the library lacks them, and how often each did."""
         return dict(self._core.unimplemented())
 
     def close(self) -> None:
-        """Cancels what runs and frees everything."""
+        """Cancels a run in progress and frees the fleet's memory."""
         self._core.close()
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machine: one lane, with registers as numbers and memory as bytes. A fleet of 1 underneath."""
+"""Machine: a Fleet of one lane, with registers as numbers and memory as bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .runs import Runner
 
 
 class _Register:
-    """A register of the one lane as an attribute: an int."""
+    """A register of the one lane as an attribute that is an int."""
 
     def __init__(self, name: str, doc: str) -> None:
         self._name = name
@@ -35,7 +35,7 @@ class _Register:
 
 
 class _Registers:
-    """Registers of the one lane as an array."""
+    """Registers of the one lane as an attribute that is a LaneArray."""
 
     def __init__(self, name: str, doc: str) -> None:
         self._name = name
@@ -56,11 +56,11 @@ class _Registers:
 
 
 class Machine(Runner):
-    """One program on one processor. Arguments as of Fleet, without lanes.
+    """One program on one processor. The arguments are those of Fleet, without lanes and threads.
 
     x is a live array of shape (31,), v of shape (32, 2) (low half, high half); the other registers are ints.
-    Runs as a Fleet does: run(), run_continuous(), run_mega(), run_self_dispatch(), start(), poll(), wait(),
-    cancel(). Raises ArgumentError, DeviceError, StateError."""
+    The calls that run it are those of Fleet: run(), run_continuous(), run_mega(), run_self_dispatch(),
+    start(), poll(), wait(), cancel(). Raises ArgumentError, DeviceError, StateError."""
 
     x = _Registers("x", "x0 to x30, a live array (31,) of uint64")
     v = _Registers("v", "v0 to v31, a live array (32, 2) of uint64: low half, high half")
@@ -93,7 +93,7 @@ class Machine(Runner):
 
     @property
     def fleet(self) -> Fleet:
-        """The fleet of 1 underneath."""
+        """The fleet whose only lane this is."""
         return self._fleet
 
     @property
@@ -145,8 +145,8 @@ class Machine(Runner):
         self._fleet.unmap(address, size)
 
     def permissions(self, address: int, size: int) -> U8:
-        """What the pages allow the guest: (size // 4096,) uint8, a Permission for each; 0 is a page that is
-        not mapped."""
+        """The permissions of pages: (size // 4096,) uint8, a Permission for each; 0 is a page that is not
+        mapped."""
         pages: U8 = self._fleet.permissions(address, size)[0]
         return pages
 
@@ -156,8 +156,8 @@ class Machine(Runner):
 
     @property
     def memory(self) -> MemoryArray:
-        """With "shared" and "device-shared" all of its memory where it lies, (memory_end - memory_begin,)
-        uint8."""
+        """With "shared" and "device-shared" all of its memory without a copy, (memory_end - memory_begin,)
+        uint8; StateError with another policy."""
         require_flat_memory(self.memory_policy)
         return MemoryArray(self._core, 0)
 

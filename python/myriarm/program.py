@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is loaded before a fleet is made: bytes at addresses with permissions, and where execution begins."""
+"""Program: the bytes that lanes begin with, their addresses and permissions, and where execution begins."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ Segment = Tuple[int, bytes, int, str]
 class Program:
     """A program image, shared by all lanes; a lane gets its own copy of a page when it first writes to it.
 
-    segments: (address, bytes, size, permissions) each; `bytes` are at the segment's start and the rest of
-    `size` bytes is zero; permissions are letters of "rwx". Segments may share a page, which then has the
-    permissions of both, and may not overlap. entry and stack_pointer: addresses, the pc and sp that lanes
-    begin with. Use Program.raw() for flat machine code and Program.elf() for an ELF file. Raises
-    ArgumentError."""
+    segments: a list of (address, bytes, size, permissions); a segment is `size` bytes long and begins with
+    `bytes`, the rest is zero; permissions are letters of "rwx". Segments may not overlap; if two share a
+    page, it has the permissions of both. entry and stack_pointer: the pc and sp that lanes begin with. Use
+    Program.raw() for flat machine code and Program.elf() for an ELF file. Raises ArgumentError."""
 
     def __init__(
         self,
@@ -86,8 +85,8 @@ class Program:
 
     @classmethod
     def elf(cls, file: Union[str, os.PathLike[str], bytes]) -> Program:
-        """The segments of a static AArch64 ELF file, from a path or its bytes, bare: no stack, no arguments,
-        no system calls. LinuxFleet runs it as a process."""
+        """The segments of a static AArch64 ELF file, from a path or its bytes, without a stack, arguments or
+        system calls. LinuxFleet runs such a file as a process."""
         data, name = read_program(file)
         return cls._wrap(_core.elf_program(data, name), None)
 
@@ -97,7 +96,7 @@ class Program:
 
     @property
     def segments(self) -> List[Segment]:
-        """(address, bytes, size, permissions) of each."""
+        """(address, bytes, size, permissions) of each segment."""
         return [(a, data, size, permission_text(bits)) for a, data, size, bits in self._core.segments]
 
     @property
@@ -110,7 +109,7 @@ class Program:
 
     @property
     def memory(self) -> Optional[int]:
-        """Bytes of memory that a raw program was made for; None for others."""
+        """The `memory` of Program.raw(), in bytes; None for other programs."""
         return self._memory
 
     def __repr__(self) -> str:
@@ -124,7 +123,7 @@ def _name(name: Any) -> str:
 
 
 def read_program(file: Any) -> Tuple[bytes, str]:
-    """The bytes of a program file and what to call it."""
+    """The bytes of a program file, and its name in messages."""
     if isinstance(file, (bytes, bytearray, memoryview)):
         return bytes(file), "the ELF file"
     path = name_of_file(file)
@@ -132,7 +131,7 @@ def read_program(file: Any) -> Tuple[bytes, str]:
 
 
 def placements_of(program: Any, lanes: int, memory: Optional[int]) -> Tuple[List[Tuple[Program, int]], int]:
-    """The programs of a fleet with their lanes, and bytes of its memory."""
+    """The (program, lanes) of a fleet and the bytes of its memory, from the arguments of Fleet."""
     if isinstance(program, (bytes, bytearray, memoryview)):
         program = Program.raw(program, memory=RAW_MEMORY if memory is None else memory)
     if isinstance(program, Program):
@@ -145,7 +144,7 @@ def placements_of(program: Any, lanes: int, memory: Optional[int]) -> Tuple[List
             placements.append((item[0], integer(item[1], f"the lanes of program[{i}]", 1)))
         total = sum(count for _, count in placements)
         if lanes not in (1, total):
-            raise ArgumentError(f"lanes is {lanes}, but the programs say {total} lanes; leave it out")
+            raise ArgumentError(f"lanes is {lanes}, but the programs have {total} lanes; leave `lanes` out")
     else:
         raise ArgumentError(
             f"program must be a Program, bytes, or a list of (Program, lanes), not {kind(program)}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A progress bar of a run, drawn by tqdm on a terminal or in a notebook; nothing anywhere else."""
+"""The progress bar of a run. tqdm draws it on a terminal or in a notebook; elsewhere there is none."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _in_notebook() -> bool:
 
 
 def _bar_class() -> Optional[Any]:
-    """The tqdm that fits where we are, or None."""
+    """tqdm's class for this notebook or terminal, or None if there is neither or tqdm is not installed."""
     notebook = _in_notebook()
     if not notebook and not (sys.stderr is not None and sys.stderr.isatty()):
         return None
@@ -35,8 +35,8 @@ def _bar_class() -> Optional[Any]:
 
 @contextlib.contextmanager
 def make_tick(progress: Any, instructions: Optional[int], lanes: int) -> Iterator[Optional[Tick]]:
-    """What a run calls with its poll some times a second, or None. instructions: the most of each lane, or
-    None."""
+    """A function that draws the bar, which a run calls some times a second with the values of its Poll; None
+    if there is no bar. instructions: the most that each lane may retire, or None."""
     bar_class = _bar_class() if progress else None
     if bar_class is None:
         yield None

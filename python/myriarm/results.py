@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs report, as plain values. Counts are exact and the same on every device."""
+"""The results of runs, as plain values. Counts are exact and the same on every device."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Stop(NamedTuple):
     reason: StopReason
     """why it stopped; StopReason.none if it has not"""
     fault: FaultKind
-    """for reason fault, what was wrong"""
+    """for StopReason.fault, what was wrong with the access"""
     detail: int
-    """imm16 of SVC, BRK, HLT; of an exited lane its status, or 256 + the signal that it ended itself with"""
+    """imm16 of SVC, BRK, HLT; of an exited lane its status, or 256 + the signal with which it ended itself"""
     address: int
     """fault: the first inaccessible byte; undefined: the instruction word"""
 
@@ -42,18 +42,18 @@ def stop_of(reason: int, fault: int, detail: int, address: int) -> Stop:
 
 
 def stops_by_name(counts: Tuple[int, ...]) -> Dict[str, int]:
-    """Lanes by the name of their stop's reason, without those that no lane has."""
+    """The number of lanes by the name of their stop's reason, without reasons that no lane has."""
     return {StopReason(reason).name: count for reason, count in enumerate(counts) if count}
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What one run did."""
+    """The result of one run."""
 
     instructions: int
     """retired in this run, over all lanes"""
     batches: int
-    """batches, whether the host or the device started them"""
+    """batches that were run, by whichever side they were started"""
     seconds: float
     """wall time"""
     stopped: int
@@ -63,7 +63,7 @@ class RunResult:
     timed_out: bool
     """whether the time-out ended it"""
     stops: Dict[str, int]
-    """how many lanes got which stop, by the name of the reason; served system calls do not count"""
+    """the number of lanes that stopped, by the name of the reason; served system calls do not count"""
     signal: Signal
     """the most urgent of these stops: fault, syscall, breakpoint, cancelled, halt; else checkpoint"""
 
@@ -89,14 +89,14 @@ class BatchReport:
     lanes_left: int
     """lanes that have budget for another batch"""
     stops: Dict[str, int]
-    """how many lanes got which stop in it, by the name of the reason"""
+    """the number of lanes that stopped in it, by the name of the reason"""
     signal: Signal
     """the most urgent of these stops; checkpoint if there was none"""
 
 
 @dataclass(frozen=True)
 class Poll:
-    """A look at a run in progress, or at the last one."""
+    """How far a run in progress is, or how the last one ended."""
 
     running: bool
     instructions: int
@@ -106,7 +106,7 @@ class Poll:
     seconds: float
     """from the start of the run until now, or until its end"""
     signal: Signal
-    """of the run, when it has ended"""
+    """RunResult.signal when the run has ended"""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Outcome:
     exit_status: int
     """0 to 255 if it exited, else -1"""
     signal: int
-    """the number of the signal that ended it, a fault's or one that it sent itself; 0 for none"""
+    """the number of the signal that ended it, after a fault or sent by itself; 0 for none"""
 
     def __iter__(self) -> Any:
         return iter((self.stop, self.exit_status, self.signal))

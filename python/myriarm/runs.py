@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs: what Fleet, Machine and LinuxFleet share of it, and the handlers that Python gives to a run."""
+"""Runner, with the calls that run a Fleet or Machine, and what their handlers get."""
 
 from __future__ import annotations
 
@@ -34,17 +34,18 @@ _R = TypeVar("_R", bound="Runner")
 
 
 class SyscallBatch:
-    """The lanes that stopped at an SVC, all in one call; element i is the same lane in every array."""
+    """The lanes that stopped at an SVC; one call of on_syscall gets all of them. Element i of every array
+    belongs to lane lanes[i]."""
 
     def __init__(
         self, fleet: Any, lanes: U32, numbers: U64, immediates: U32, arguments: U64, results: U64, actions: U8
     ) -> None:
         self.fleet = fleet
-        """the Fleet, or Machine, whose registers and memory the handler may read and write, but not run"""
+        """the Fleet or Machine; the handler may read and write its registers and memory, but not run it"""
         self.lanes = lanes
         """(n,) uint32, the numbers of the lanes"""
         self.numbers = numbers
-        """(n,) uint64, x8, where Linux has the number of the call"""
+        """(n,) uint64, x8, which holds the number of a Linux system call"""
         self.immediates = immediates
         """(n,) uint32, imm16 of the SVC"""
         self.arguments = arguments
@@ -57,7 +58,8 @@ class SyscallBatch:
 
     @property
     def results(self) -> U64:
-        """(n,) uint64, what x0 becomes; holds x0. Writable; assigned integers may be negative."""
+        """(n,) uint64, the value that x0 gets; before the handler writes it, the present x0. Integers
+        assigned to it may be negative."""
         return self._results
 
     @results.setter
@@ -66,7 +68,7 @@ class SyscallBatch:
 
     @property
     def actions(self) -> U8:
-        """(n,) uint8 of SyscallAction; holds resume. Writable."""
+        """(n,) uint8, a SyscallAction for each lane; before the handler writes it, SyscallAction.resume."""
         return self._actions
 
     @actions.setter
@@ -77,7 +79,9 @@ class SyscallBatch:
         try:
             self._actions[:] = array.astype(np.uint8)
         except ValueError:
-            raise ArgumentError(f"actions have shape {array.shape} for {len(self)} lanes") from None
+            raise ArgumentError(
+                f"actions have shape {array.shape} for {len(self)} lanes; give one for each lane"
+            ) from None
 
 
 OnBatch = Callable[[BatchReport], Any]
@@ -85,7 +89,7 @@ OnSyscall = Callable[[SyscallBatch], Any]
 
 
 def _result_words(values: Any, shape: Tuple[int, ...]) -> U64:
-    """Results as registers hold them: negative ones in two's complement, as Linux returns errors."""
+    """Results as a register holds them: negative ones, which are errors in Linux, in two's complement."""
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError):
@@ -103,7 +107,7 @@ def _result_words(values: Any, shape: Tuple[int, ...]) -> U64:
 
 
 class Runner:
-    """Running, in every mode. Handlers run in a thread of the library while a run is in progress."""
+    """The calls that run lanes, in every mode. A thread of the library calls the handlers of a run."""
 
     _core: _core.Fleet
     _engine: Optional[int] = None
@@ -112,7 +116,8 @@ class Runner:
     def engine(self) -> str:
         """What executes the instructions of runs that begin from now on: "interpreter" (the fast one), or
         "stepper" (one instruction at a time, the reference for other engines, and for debugging). Registers,
-        memory, counts and stops are the same to the bit. Can be set; ArgumentError for any other."""
+        memory, counts and stops are the same to the bit. Assign to it to choose; ArgumentError for another
+        name."""
         return ENGINES[self._core.engine if self._engine is None else self._engine]
 
     @engine.setter
@@ -148,7 +153,7 @@ class Runner:
         }
 
     def _syscall_handler(self, user: OnSyscall) -> Callable[..., None]:
-        # The run must not keep alive the fleet that it runs in.
+        # The run keeps this function alive; a strong reference in it would keep the fleet alive too.
         reference = weakref.ref(self)
 
         def serve(
@@ -177,14 +182,14 @@ class Runner:
     ) -> RunResult:
         """Runs until every lane has a stop, in one dispatch.
 
-        instructions: the most that each lane retires in this call; one that has then has StopReason.budget.
-        None: no limit but the lanes' own (`limit`). timeout: seconds; the lanes that still run then have
-        StopReason.cancelled. go_on: whether lanes that an earlier run left with budget or cancelled run too.
-        on_syscall(SyscallBatch) serves the lanes that stop at an SVC, and they go on; it may return a result
-        or an array of (n,) results. progress: a bar on a terminal or in a notebook, where tqdm is installed.
-        Ctrl-C cancels the run and raises KeyboardInterrupt; an exception of a handler ends the run and is
-        raised here. Lanes are then resumable. Raises ArgumentError, StateError or DeviceError, never for what
-        a guest does."""
+        instructions: the most that each lane retires in this call; a lane that has retired as many stops with
+        StopReason.budget. None: no limit except the lanes' own (`limit`). timeout: seconds; lanes that still
+        run after them stop with StopReason.cancelled. go_on: whether lanes that an earlier run left with the
+        stop budget or cancelled run too. on_syscall(SyscallBatch) serves the lanes that stop at an SVC, and
+        they go on; it may return a result or an array of (n,) results. progress: draws a bar on a terminal or
+        in a notebook, if tqdm is installed. Ctrl-C cancels the run and raises KeyboardInterrupt; an exception
+        of a handler ends the run and is raised here; after both the next run continues the lanes. Raises
+        ArgumentError, StateError or DeviceError, never because of what a guest does."""
         return self._run(
             self._options(Mode.run, instructions, BATCH, None, timeout, go_on, None, on_syscall), progress
         )
@@ -201,9 +206,9 @@ class Runner:
         on_syscall: Optional[OnSyscall] = None,
         progress: bool = False,
     ) -> RunResult:
-        """Runs in batches that the host starts, of at most instructions_per_batch of each lane, at most
-        max_batches. on_batch(BatchReport) is called after each; the run ends when it returns False. Otherwise
-        as run()."""
+        """Runs at most max_batches batches, each started by the host; in a batch each lane retires at most
+        instructions_per_batch. After each batch it calls on_batch(BatchReport), and ends if that returns
+        False. Everything else is as in run()."""
         return self._run(
             self._options(
                 Mode.continuous,
@@ -247,8 +252,8 @@ class Runner:
         on_syscall: Optional[OnSyscall] = None,
         progress: bool = False,
     ) -> RunResult:
-        """Runs in batches each of which the one before starts on the device, without the host. On the CPU as
-        run_continuous(). Otherwise as run()."""
+        """Runs in batches; each starts the next one on the device, without the host. On the CPU it does what
+        run_continuous() does. Everything else is as in run()."""
         return self._run(
             self._options(
                 Mode.self_dispatch,
@@ -280,12 +285,12 @@ class Runner:
         cancel() and wait() may be called; anything else is a StateError."""
         if isinstance(mode, str):
             if mode not in Mode.__members__:
-                raise ArgumentError(f"mode is {mode!r}; it is one of {', '.join(Mode.__members__)}")
+                raise ArgumentError(f"mode is {mode!r}; use one of {', '.join(Mode.__members__)}")
             mode = Mode[mode]
         elif not isinstance(mode, Mode):
             raise ArgumentError(f"mode must be a str or a Mode, not {kind(mode)}")
         if mode == Mode.mega and instructions is None:
-            raise ArgumentError('mode "mega" needs a number of instructions')
+            raise ArgumentError('mode "mega" needs a number of instructions; pass instructions=')
         self._core.start(
             self._options(
                 mode, instructions, instructions_per_batch, max_batches, timeout, go_on, on_batch, on_syscall
@@ -293,7 +298,7 @@ class Runner:
         )
 
     def is_running(self) -> bool:
-        """Whether a run that was started is in progress. May be called from any thread."""
+        """Whether a run is in progress. May be called from any thread."""
         return self._core.is_running()
 
     def poll(self) -> Poll:
@@ -301,17 +306,17 @@ class Runner:
         return poll_of(self._core.poll())
 
     def poll_lanes(self) -> Tuple[U64, npt.NDArray[np.uint8]]:
-        """For each lane the instructions retired so far in all, (lanes,) uint64, and its Signal, (lanes,)
-        uint8. May be called from any thread."""
+        """For each lane the instructions that it has retired since it was made, (lanes,) uint64, and its
+        Signal, (lanes,) uint8. May be called from any thread."""
         instructions = np.zeros(self._core.lanes, np.uint64)
         signals = np.zeros(self._core.lanes, np.uint8)
         self._core.poll_lanes(instructions, signals)
         return instructions, signals
 
     def wait(self, timeout: Optional[float] = None) -> Optional[RunResult]:
-        """The result of the run that start() began, when it has ended; None if it goes on after `timeout`
-        seconds. Raises what the run raised (a handler's exception, a DeviceError), and StateError if none was
-        started. Ctrl-C ends the wait but not the run."""
+        """Waits for the run that start() began and returns its result; None if it has not ended after
+        `timeout` seconds. Raises what the run raised (a handler's exception, a DeviceError), and StateError
+        if no run was started. Ctrl-C ends the wait but not the run."""
         result = self._core.wait(wait_seconds(timeout))
         return None if result is None else run_result(result)
 
@@ -322,7 +327,8 @@ class Runner:
         self._core.cancel()
 
     def close(self) -> None:
-        """Cancels what runs and frees everything. Arrays that were shared with other libraries stay valid."""
+        """Cancels a run in progress and frees the fleet's memory. Arrays that other libraries share stay
+        valid."""
         self._core.close()
 
     @property

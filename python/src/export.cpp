@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays over the lane state and the shared memory where they lie, with strides, for DLPack and the buffer protocol.
+// Exports lane state and shared memory as arrays with strides, without a copy, for DLPack and the buffer protocol.
 #include <string>
 
 #include "handle.h"
@@ -7,7 +7,7 @@
 namespace myriarm::python {
 namespace {
 
-/// DLPack's number for a kind of device.
+/// DLPack's number for a kind of device. Throws StateError if it has none.
 int dlpack_kind(DeviceKind kind) {
   switch (kind) {
     case DeviceKind::cpu: return nb::device::cpu::value;
@@ -22,7 +22,7 @@ nb::object array_of(const ArrayView& view, const std::vector<size_t>& shape, con
   std::vector<int64_t> strides(bytes.size());
   for (size_t i = 0; i < bytes.size(); ++i) {
     if (bytes[i] % static_cast<int64_t>(sizeof(T)) != 0) {
-      throw StateError("this fleet's lane state does not lie in whole elements; copy it instead, with [...]");
+      throw StateError("the elements of this fleet's lane state have no common stride; copy it instead, with [...]");
     }
     strides[i] = bytes[i] / static_cast<int64_t>(sizeof(T));
   }
@@ -31,21 +31,21 @@ nb::object array_of(const ArrayView& view, const std::vector<size_t>& shape, con
   return nb::cast(array);
 }
 
-/// Bytes from `first` to `second`, which must be the same way apart in every lane.
+/// Bytes from `first` to `second`, in lane 0; the fields of every other lane are as far apart.
 int64_t distance(const ArrayView& first, const ArrayView& second) {
   return static_cast<int64_t>(reinterpret_cast<intptr_t>(second.data) - reinterpret_cast<intptr_t>(first.data));
 }
 
-void require_even(bool even, const char* name) {
-  if (!even) {
-    throw StateError(std::string(name) + " does not lie as one array on this device; copy it instead, with " + name +
-                     "[...]");
+void require_equal_steps(bool equal, const char* name) {
+  if (!equal) {
+    throw StateError("the registers of " + std::string(name) +
+                     " have no common stride on this device; copy them instead, with " + name + "[...]");
   }
 }
 
 }  // namespace
 
-/// Keeps what an array shows for as long as the array lives.
+/// The owner of an exported array: it keeps the fleet's memory alive as long as the array exists.
 nb::capsule FleetHandle::share() {
   auto* share = new std::shared_ptr<FleetOwner>(owner_);
   owner_->exports++;
@@ -63,7 +63,7 @@ nb::object FleetHandle::export_state(const std::string& name) {
   if (name == "x") {
     ArrayView first = fleet.view(x(0));
     int64_t step = distance(first, fleet.view(x(1)));
-    for (unsigned n = 2; n < 31; ++n) require_even(distance(first, fleet.view(x(n))) == step * n, "x");
+    for (unsigned n = 2; n < 31; ++n) require_equal_steps(distance(first, fleet.view(x(n))) == step * n, "x");
     return array_of<uint64_t>(first, {lanes, 31}, {first.lane_stride, step}, owner);
   }
   if (name == "v") {
@@ -71,8 +71,8 @@ nb::object FleetHandle::export_state(const std::string& name) {
     int64_t half = distance(first, fleet.view(v_high(0)));
     int64_t step = distance(first, fleet.view(v_low(1)));
     for (unsigned n = 1; n < 32; ++n) {
-      require_even(distance(first, fleet.view(v_low(n))) == step * n, "v");
-      require_even(distance(first, fleet.view(v_high(n))) == step * n + half, "v");
+      require_equal_steps(distance(first, fleet.view(v_low(n))) == step * n, "v");
+      require_equal_steps(distance(first, fleet.view(v_high(n))) == step * n + half, "v");
     }
     return array_of<uint64_t>(first, {lanes, 32, 2}, {first.lane_stride, step, half}, owner);
   }
@@ -89,7 +89,7 @@ nb::object FleetHandle::export_state(const std::string& name) {
     ArrayView view = fleet.view(field);
     return array_of<uint64_t>(view, {lanes}, {view.lane_stride}, owner);
   }
-  throw ArgumentError("there is no lane state \"" + name + "\"");
+  throw ArgumentError("there is no lane state \"" + name + "\"; use x, v or the name of a field");
 }
 
 nb::object FleetHandle::export_memory() {

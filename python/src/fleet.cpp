@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// myriarm._core.Fleet and Snapshot: the calls of the C++ fleet over whole arrays, without the GIL.
+// myriarm._core.Fleet and Snapshot: the calls of the C++ fleet, with arrays as arguments; they release the GIL.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -21,9 +21,9 @@ static_assert(sizeof(Stop) == 16 && offsetof(Stop, fault) == 1 && offsetof(Stop,
                   offsetof(Stop, address) == 8,
               "STOP_DTYPE of python/myriarm/results.py has this layout");
 
-constexpr uint64_t kMostInTransfer = uint64_t{1} << 30;
+constexpr uint64_t kMaxTransferBytes = uint64_t{1} << 30;
 
-/// The lanes given, or all; `every` is where all of them are put.
+/// The given lanes, or all of them; then `every` holds their numbers.
 Lanes lanes_or_all(const MaybeLanes& given, Fleet& fleet, std::vector<uint32_t>& every) {
   if (given) return {given->data(), given->size()};
   every.resize(fleet.lanes());
@@ -32,13 +32,15 @@ Lanes lanes_or_all(const MaybeLanes& given, Fleet& fleet, std::vector<uint32_t>&
 }
 
 Field field_of(uint8_t number) {
-  if (number >= static_cast<uint8_t>(Field::count)) throw ArgumentError("there is no such field");
+  if (number >= static_cast<uint8_t>(Field::count)) {
+    throw ArgumentError("there is no field " + std::to_string(number) + "; use a number of _core.FIELDS");
+  }
   return static_cast<Field>(number);
 }
 
 void require_size(size_t given, size_t wanted, const char* what) {
   if (given != wanted) {
-    throw ArgumentError(std::string(what) + " has " + std::to_string(given) + " elements, not " +
+    throw ArgumentError(std::string(what) + " has " + std::to_string(given) + " elements; give " +
                         std::to_string(wanted));
   }
 }
@@ -73,27 +75,28 @@ void fill_fields(FleetHandle& handle, Bytes fields, uint64_t value) {
   for (size_t f = 0; f < fields.size(); ++f) handle->fill(field_of(fields.data()[f]), value);
 }
 
-/// The transfers of `size` bytes of each lane; those of lane i begin at i * row of the buffer.
+/// The transfers of `size` bytes of each lane, split because a Transfer holds less than 4 GiB. Those of lanes[i] begin
+/// at offset i * row of the buffer.
 std::vector<Transfer> transfers_of(Lanes lanes, const Column<const uint64_t>& addresses, uint64_t size, uint64_t row) {
   if (addresses.size() != 1) require_size(addresses.size(), lanes.size(), "addresses");
   std::vector<Transfer> transfers;
-  transfers.reserve(lanes.size() * (size / kMostInTransfer + 1));
+  transfers.reserve(lanes.size() * (size / kMaxTransferBytes + 1));
   for (size_t i = 0; i < lanes.size(); ++i) {
     uint64_t address = addresses.data()[addresses.size() == 1 ? 0 : i];
-    for (uint64_t at = 0; at < size; at += kMostInTransfer) {
-      auto piece = static_cast<uint32_t>(std::min(kMostInTransfer, size - at));
+    for (uint64_t at = 0; at < size; at += kMaxTransferBytes) {
+      auto piece = static_cast<uint32_t>(std::min(kMaxTransferBytes, size - at));
       transfers.push_back({lanes[i], piece, address + at, i * row + at});
     }
   }
   return transfers;
 }
 
-/// The first of the lanes whose transfers were not all done, as (index, bytes done), or None.
-nb::object first_short(Lanes lanes, const std::vector<Transfer>& transfers, const std::vector<uint32_t>& done) {
+/// (index, bytes done) of the first lane whose transfers are not complete, or None.
+nb::object first_incomplete(Lanes lanes, const std::vector<Transfer>& transfers, const std::vector<uint32_t>& done) {
   size_t pieces = lanes.empty() ? 0 : transfers.size() / lanes.size();
   for (size_t t = 0; t < transfers.size(); ++t) {
     if (done[t] == transfers[t].size) continue;
-    return nb::make_tuple(t / pieces, (t % pieces) * kMostInTransfer + done[t]);
+    return nb::make_tuple(t / pieces, (t % pieces) * kMaxTransferBytes + done[t]);
   }
   return nb::none();
 }
@@ -110,10 +113,10 @@ nb::object read(FleetHandle& handle, Column<const uint64_t> addresses, MaybeLane
     done.resize(transfers.size());
     handle->read(transfers, {buffer.data(), buffer.size()}, done);
   }
-  return first_short(lanes, transfers, done);
+  return first_incomplete(lanes, transfers, done);
 }
 
-/// One row of data serves all lanes.
+/// `data` has a row for each lane, or one row that every lane gets.
 nb::object write(FleetHandle& handle, Column<const uint64_t> addresses, MaybeLanes given, Table<const uint8_t> data) {
   std::vector<uint32_t> every, done;
   std::vector<Transfer> transfers;
@@ -126,7 +129,7 @@ nb::object write(FleetHandle& handle, Column<const uint64_t> addresses, MaybeLan
     done.resize(transfers.size());
     handle->write(transfers, {data.data(), data.size()}, done);
   }
-  return first_short(lanes, transfers, done);
+  return first_incomplete(lanes, transfers, done);
 }
 
 void copy_stops(FleetHandle& handle, Bytes target) {
@@ -142,7 +145,9 @@ void set_stops(FleetHandle& handle, LaneNumbers lanes, Column<const uint8_t> rea
   nb::gil_scoped_release free;
   std::vector<Stop> stops(lanes.size());
   for (size_t i = 0; i < stops.size(); ++i) {
-    if (reasons.data()[i] >= kStopReasons) throw ArgumentError("there is no such stop reason");
+    if (reasons.data()[i] >= kStopReasons) {
+      throw ArgumentError("there is no stop reason " + std::to_string(reasons.data()[i]) + "; use a StopReason");
+    }
     stops[i].reason = static_cast<StopReason>(reasons.data()[i]);
     stops[i].detail = details.data()[i];
   }
@@ -179,7 +184,7 @@ void protect(FleetHandle& handle, MaybeLanes given, uint64_t address, uint64_t s
   handle->protect(lanes_or_all(given, handle.fleet(), every), address, size, permissions);
 }
 
-/// Row i of `pages` is the pages of the lane at i.
+/// Row i of `pages` gets the permissions of lane i of the given lanes.
 void permissions(FleetHandle& handle, MaybeLanes given, uint64_t address, uint64_t size, Table<uint8_t> pages) {
   nb::gil_scoped_release free;
   std::vector<uint32_t> every;
@@ -202,13 +207,13 @@ void fork(FleetHandle& handle, uint32_t lane, LaneNumbers targets) {
   handle->fork(lane, {targets.data(), targets.size()});
 }
 
-/// A call without arguments that works on the fleet.
+/// A call without arguments.
 template <auto kMethod>
 auto plain(FleetHandle& handle) {
   nb::gil_scoped_release free;
   return (handle.fleet().*kMethod)();
 }
-/// What does not change, and may be asked while the fleet runs.
+/// A getter of a value that never changes; it may be called while the fleet runs.
 template <auto kMethod>
 auto constant(FleetHandle& handle) {
   return (handle.fleet().*kMethod)();

@@ -14,14 +14,15 @@
 namespace myriarm::python {
 namespace {
 
-constexpr double kLookSeconds = 0.05;
+/// Between two checks for signals of Python while a thread waits for a run.
+constexpr double kSignalCheckSeconds = 0.05;
 
-/// Thrown through the library in place of a Python exception, which is kept aside with its traceback.
+/// What a handler throws through the library in place of a Python exception, which FleetHandle::failure_ keeps.
 struct HandlerFailed : std::exception {
   const char* what() const noexcept override { return "a Python handler raised an exception"; }
 };
 
-/// A Python object that threads without the GIL may hold and drop.
+/// A reference to a Python object that threads may copy and destroy without holding the GIL.
 std::shared_ptr<nb::object> keep(nb::object object) {
   return {new nb::object(std::move(object)), [](nb::object* kept) {
             nb::gil_scoped_acquire gil;
@@ -29,7 +30,7 @@ std::shared_ptr<nb::object> keep(nb::object object) {
           }};
 }
 
-/// The exception as one object, with its traceback.
+/// The exception with its traceback, as one object.
 nb::object raised(nb::python_error& error) {
   error.restore();
 #if PY_VERSION_HEX >= 0x030C0000
@@ -75,7 +76,7 @@ void serve(const nb::object& handler, const SyscallBatch& batch) {
     uint8_t action = decided.data()[i];
     if (action > static_cast<uint8_t>(SyscallAction::exit)) {
       throw ArgumentError("on_syscall: action " + std::to_string(action) + " of lane " +
-                          std::to_string(batch.lanes[i]) + " is none; use SyscallAction.resume, stop or exit");
+                          std::to_string(batch.lanes[i]) + " does not exist; use SyscallAction.resume, stop or exit");
     }
     batch.actions[i] = static_cast<SyscallAction>(action);
   }
@@ -98,18 +99,18 @@ Fleet& FleetOwner::fleet() {
 
 std::shared_ptr<FleetOwner> make_owner() {
   return {new FleetOwner, [](FleetOwner* owner) {
-            std::optional<nb::gil_scoped_release> free;  // a handler that is waited for may want it
+            std::optional<nb::gil_scoped_release> free;  // close() may wait for a handler, which needs the GIL
             if (PyGILState_Check()) free.emplace();
             try {
               if (owner->process) owner->process->fleet().close();
               else if (owner->own) owner->own->close();
-            } catch (const StateError&) {  // this is one of its handlers
+            } catch (const StateError&) {  // this runs in a handler of the fleet, which cannot wait for its own run
               try {
                 std::thread([owner] { delete owner; }).detach();
-              } catch (const std::system_error&) {  // no thread is left, and nothing else to do than to keep it
+              } catch (const std::system_error&) {  // the system has no thread left: the fleet is never freed
               }
               return;
-            } catch (const std::exception&) {  // its end closes it
+            } catch (const std::exception&) {  // the destructor closes it below
             }
             delete owner;
           }};
@@ -119,7 +120,7 @@ void FleetOwner::drop_export() {
   if (exports.fetch_sub(1) != 1 || !closed) return;
   try {
     (process ? process->fleet() : *own).close();
-  } catch (const Error&) {  // the owner's end closes it
+  } catch (const Error&) {  // the destructor of the owner closes it
   }
 }
 
@@ -127,7 +128,7 @@ FleetHandle::FleetHandle(std::shared_ptr<FleetOwner> owner) : owner_(std::move(o
 
 FleetHandle::~FleetHandle() {
   try {
-    close();  // arrays may keep the fleet, but no run may call this handle from now on
+    close();  // arrays may keep the fleet alive, but no run may use this object any more
   } catch (const std::exception&) {
   }
   nb::gil_scoped_release free;
@@ -158,13 +159,13 @@ void FleetHandle::close() {
   if (owner_->exports == 0) {
     fleet.close();
   } else {
-    // What is shared must stay, so only what runs ends.
+    // Arrays still show the fleet's memory, so this only ends its run.
     if (fleet.is_running()) fleet.cancel();
     try {
       fleet.wait(-1);
-    } catch (const StateError&) {  // no run was started, unless this is one of its handlers
+    } catch (const StateError&) {  // no run was started; or this is a handler of the run, which goes on
       if (fleet.is_running()) throw;
-    } catch (const std::exception&) {  // nobody is left to hear of what ended it
+    } catch (const std::exception&) {  // the error of a run whose result nobody asks for any more
     }
   }
   owner_->closed = true;
@@ -172,7 +173,7 @@ void FleetHandle::close() {
 
 FleetHandle::Waiting::Waiting(FleetHandle& handle) : handle_(handle) {
   if (handle_.waiting_.exchange(true)) {
-    throw StateError("a run of this fleet is waited for, in another thread or behind this handler; let it end first");
+    throw StateError("another thread, or the caller of this handler, waits for a run of this fleet; let it end first");
   }
 }
 
@@ -185,7 +186,7 @@ RunOptions FleetHandle::run_options(const nb::dict& given) {
   options.max_batches = nb::cast<uint64_t>(given["max_batches"]);
   options.timeout = nb::cast<double>(given["timeout"]);
   options.go_on = nb::cast<bool>(given["go_on"]);
-  // Runs what Python gave, and keeps what it raised.
+  // Calls a handler of Python and keeps the exception that it raises.
   auto guarded = [failure = failure_](auto&& body) {
     try {
       body();
@@ -235,9 +236,9 @@ void FleetHandle::start(nb::dict given) {
 
 nb::object FleetHandle::wait(double seconds) {
   Waiting waiting(*this);
-  for (double left = seconds;; left -= kLookSeconds) {
-    bool last = seconds >= 0 && left <= kLookSeconds;
-    nb::object result = collect(last ? std::max(left, 0.0) : kLookSeconds);
+  for (double left = seconds;; left -= kSignalCheckSeconds) {
+    bool last = seconds >= 0 && left <= kSignalCheckSeconds;
+    nb::object result = collect(last ? std::max(left, 0.0) : kSignalCheckSeconds);
     if (last || !result.is_none()) return result;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
@@ -248,7 +249,7 @@ nb::object FleetHandle::run(nb::dict given, nb::object tick) {
   start(std::move(given));
   try {
     while (true) {
-      nb::object result = collect(kLookSeconds);
+      nb::object result = collect(kSignalCheckSeconds);
       if (!tick.is_none()) tick(poll());
       if (!result.is_none()) return result;
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -258,7 +259,7 @@ nb::object FleetHandle::run(nb::dict given, nb::object tick) {
     try {
       if (fleet().is_running()) fleet().cancel();
       fleet().wait(-1);
-    } catch (...) {  // it was collected, or ended by an exception of its own: the first one counts
+    } catch (...) {  // another thread has the result, or the run threw too: the exception of Python is the one to raise
     }
     throw;
   }
@@ -267,20 +268,21 @@ nb::object FleetHandle::run(nb::dict given, nb::object tick) {
 nb::object FleetHandle::run_process(nb::object tick) {
   Waiting waiting(*this);
   LinuxFleet& process = this->process();
-  // A process is many runs of its fleet, one after each round of system calls: what they retired is in the lanes.
+  // LinuxFleet::run() runs its fleet again after each round of system calls, and the fleet's own poll() counts only the
+  // last of these runs. The lanes' counts cover all of them.
   std::vector<uint64_t> counts(fleet().lanes());
   auto retired = [&] {
     fleet().poll_lanes(counts, {});
     return std::accumulate(counts.begin(), counts.end(), uint64_t{0});
   };
   const uint64_t before = retired();
-  auto tell = [&] {
+  auto report_progress = [&] {
     if (tick.is_none()) return;
     Poll poll = fleet().poll();
     poll.instructions = retired() - before;
     tick(tuple_of(poll));
   };
-  // The library runs processes in the caller's thread; this one must stay free to hear of Ctrl-C.
+  // LinuxFleet::run() runs in the thread that calls it, and this thread must stay free to handle Ctrl-C.
   RunResult result;
   std::exception_ptr failed;
   std::atomic<bool> done{false};
@@ -301,17 +303,17 @@ nb::object FleetHandle::run_process(nb::object tick) {
     {
       nb::gil_scoped_release free;
       std::unique_lock guard(lock);
-      ended.wait_for(guard, std::chrono::duration<double>(kLookSeconds), [&] { return done.load(); });
+      ended.wait_for(guard, std::chrono::duration<double>(kSignalCheckSeconds), [&] { return done.load(); });
     }
     if (interrupt) continue;
     try {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      tell();
-    } catch (...) {  // of Python, or of a fleet that another thread has closed; the runner is waited for all the same
+      report_progress();
+    } catch (...) {  // Python's, or that of a fleet which another thread has closed; the runner must end in either case
       interrupt = std::current_exception();
       try {
         process.cancel();
-      } catch (const std::exception&) {  // closed: it ends by itself
+      } catch (const std::exception&) {  // the fleet is closed, which ends the run
       }
     }
   }
@@ -321,7 +323,7 @@ nb::object FleetHandle::run_process(nb::object tick) {
   }
   if (interrupt) std::rethrow_exception(interrupt);
   if (failed) std::rethrow_exception(failed);
-  tell();
+  report_progress();
   return tuple_of(result);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Python fleet holds: the C++ fleet, handlers that raise in a thread of the library, interrupts of the one that
-// waits, arrays that outlive a close().
-// python/myriarm has checked the arguments; this code only repeats the checks without which the process would crash.
+// FleetHandle, the C++ side of a Python fleet. It owns the C++ fleet, brings exceptions of handlers from the library's
+// thread to the caller, handles Ctrl-C while a thread waits for a run, and keeps memory alive that exported arrays
+// show. python/myriarm has checked the arguments; this code only repeats the checks without which the process would
+// crash.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -30,10 +31,11 @@ std::span<T> span_of(const Column<T>& array) {
   return {array.data(), array.size()};
 }
 
-/// The C++ fleet. Exported arrays share it: what they show lives until the last of them is gone, even after close().
+/// The C++ fleet. Exported arrays share its ownership, so that their memory exists as long as they do, even after
+/// close().
 struct FleetOwner {
-  std::unique_ptr<LinuxFleet> process;  // where the fleet is that of a Linux process
-  std::optional<Fleet> own;             // where it is not
+  std::unique_ptr<LinuxFleet> process;  // if the lanes run Linux processes
+  std::optional<Fleet> own;             // otherwise
   std::atomic<int> exports{0};
   std::atomic<bool> closed{false};
 
@@ -41,12 +43,12 @@ struct FleetOwner {
   Fleet& fleet();
   void drop_export();
 };
-/// An empty one. A handler of the fleet may drop the last reference, since garbage is collected anywhere: the fleet
-/// then ends in a thread of its own, since no handler can wait for the run that called it.
+/// An owner without a fleet. A handler of the fleet may drop the last reference, because Python's collector may run
+/// there: then a new thread destroys the fleet, because a handler cannot wait for the run that called it.
 std::shared_ptr<FleetOwner> make_owner();
 
-/// The exception that a handler raised, until the run's end gives it to the caller, or null; the GIL guards it. The
-/// handlers of a run hold it too, since the run may be in progress a moment longer than the handle lives.
+/// The exception that a handler raised, until the end of the run raises it in the caller, or null; the GIL guards it.
+/// The handlers share its ownership, because a run may end shortly after the FleetHandle is destroyed.
 using Failure = std::shared_ptr<nb::object>;
 
 class FleetHandle {
@@ -58,14 +60,14 @@ class FleetHandle {
 
   Fleet& fleet() const { return owner_->fleet(); }
   Fleet* operator->() const { return &owner_->fleet(); }
-  /// Throws StateError where there is no Linux process.
+  /// Throws StateError if the lanes do not run Linux processes.
   LinuxFleet& process() const;
 
-  /// Starts a run and waits for it, looking every 50 ms whether Python has a signal to handle, and then calling
-  /// `tick` with the poll, if it is not None. An exception of either cancels the run.
+  /// Starts a run and waits for its end. Every 50 ms it calls `tick` with the poll, unless that is None, and lets
+  /// Python handle its signals. An exception from either cancels the run.
   nb::object run(nb::dict options, nb::object tick);
   void start(nb::dict options);
-  /// None if the run goes on after this many seconds; negative: waits for its end.
+  /// The result of the run; None if the run has not ended after this many seconds. Negative: waits for its end.
   nb::object wait(double seconds);
   nb::object run_process(nb::object tick);
   nb::object poll();
@@ -74,16 +76,17 @@ class FleetHandle {
   void close();
   bool closed() const { return owner_->closed; }
 
-  /// x, v or a field's name: the lane state where it lies, as an nb_ndarray with DLPack and the buffer protocol.
+  /// The lane state `name` (x, v or the name of a field) without a copy, as an nb_ndarray with DLPack and the buffer
+  /// protocol.
   nb::object export_state(const std::string& name);
   nb::object export_memory();
 
-  /// For Python's collector: an exception holds the frames that it came through, and those the fleet.
+  /// For Python's garbage collector: the kept exception refers to stack frames, which may refer to the fleet.
   static int visit(PyObject* self, visitproc visit, void* arg) noexcept;
   static int clear(PyObject* self) noexcept;
 
  private:
-  /// One thread at a time waits for a run.
+  /// Held by the one thread that waits for a run. The constructor throws StateError if another thread does.
   class Waiting {
    public:
     explicit Waiting(FleetHandle& handle);

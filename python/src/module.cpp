@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// myriarm._core: devices, programs, making fleets, and the exceptions. Python's own code in python/myriarm is what users
-// see; this module has no names of its own for them.
+// myriarm._core: devices, programs, the constructors of fleets, and the exceptions. Users see only the Python code in
+// python/myriarm, which calls this module.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -17,7 +17,7 @@ std::vector<uint8_t> bytes_of(const nb::bytes& bytes) {
   return {data, data + bytes.size()};
 }
 
-/// A program, made once and never changed.
+/// A program as an immutable Python object.
 struct ProgramHandle {
   Program program;
 };
@@ -92,7 +92,7 @@ nb::object names_of(unsigned count) {
   return nb::tuple(list);
 }
 
-/// Name of each piece of lane state and its number.
+/// The number of each Field by its name.
 nb::object field_numbers() {
   nb::dict fields;
   auto add = [&](const std::string& name, Field field) { fields[name.c_str()] = static_cast<unsigned>(field); };
@@ -110,7 +110,7 @@ nb::object field_numbers() {
   return fields;
 }
 
-/// The classes of myriarm/errors.py; they live as long as the process.
+/// The classes of myriarm/errors.py. The references are never dropped.
 struct Errors {
   PyObject *error, *argument, *device, *state;
 };
@@ -148,6 +148,7 @@ NB_MODULE(_core, module) {
   module.attr("STOP_REASONS") = names_of<StopReason>(kStopReasons);
   module.attr("FAULT_KINDS") = names_of<FaultKind>(6);
   module.attr("SIGNALS") = names_of<Signal>(7);
+  module.attr("DEVICE_KINDS") = names_of<DeviceKind>(std::size(kDeviceKinds));
   nb::list signals;
   for (unsigned r = 0; r < kStopReasons; ++r) signals.append(static_cast<int>(signal_of(static_cast<StopReason>(r))));
   module.attr("SIGNAL_OF_REASON") = nb::tuple(signals);

@@ -372,6 +372,10 @@ class Other(CliTest):
         info = json.loads(self.myriarm("info", "--json").stdout)
         self.assertEqual(info["devices"][0]["id"], "cpu")
         self.assertGreater(info["devices"][0]["units"], 0)
+        kinds = {device["id"].partition(":")[0] for device in info["devices"]}
+        unusable = {device["kind"]: device["reason"] for device in info["unusable_devices"]}
+        self.assertEqual(set(unusable), {"cpu", "cuda"} - kinds)
+        self.assertNotIn("", unusable.values())
         self.assertIn("BASE", [feature["name"] for feature in info["features"]])
 
     def test_isa(self):

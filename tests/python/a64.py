@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words of the A64 instructions that the tests are written in. Offsets of branches and of ADR are in bytes,
-relative to the instruction itself."""
+"""Functions that encode A64 instructions for the tests. Offsets of branches and of ADR are in bytes, relative
+to the instruction itself."""
 
 import struct
 
@@ -26,7 +26,7 @@ def movn(rd, value, shift=0):
 
 
 def mov64(rd, value):
-    """Four words that put any 64-bit value into a register."""
+    """Four instructions that load any 64-bit value into a register."""
     return [movz(rd, value & 0xFFFF)] + [movk(rd, value >> s & 0xFFFF, s) for s in (16, 32, 48)]
 
 
@@ -115,7 +115,7 @@ FOREVER = code(b(0))
 """Branches to itself."""
 
 COUNT = code(add_imm(0, 0, 1), b(-4))
-"""Adds 1 to x0 for ever: the tight loop of two instructions."""
+"""An endless loop of two instructions that adds 1 to x0."""
 
 STORE = code(add_imm(0, 0, 1), str_(0, 1), b(-8))
-"""The same, storing x0 at x1 each time: three instructions."""
+"""An endless loop of three instructions that adds 1 to x0 and stores x0 at x1."""

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests share: the device that MYRIARM_TEST_DEVICE names, and how much hypothesis tries
-(MYRIARM_TEST_PROFILE=thorough for a long search with new examples each time)."""
+"""Fixtures that the tests share: the device that MYRIARM_TEST_DEVICE names, and the profile of hypothesis
+(MYRIARM_TEST_PROFILE=thorough searches long, with new examples each time)."""
 
 import os
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-# What make test runs is the same each time and has no deadlines: machines differ.
+# `make test` tries the same examples each time, without deadlines, because machines differ in speed.
 _common = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("make-test", max_examples=25, derandomize=True, **_common)
 settings.register_profile("thorough", max_examples=500, print_blob=True, **_common)
@@ -16,7 +16,7 @@ settings.load_profile(os.environ.get("MYRIARM_TEST_PROFILE", "make-test"))
 
 @pytest.fixture(scope="session")
 def device():
-    """The device under test: "cpu" unless MYRIARM_TEST_DEVICE says another."""
+    """The device under test: that of MYRIARM_TEST_DEVICE, by default "cpu"."""
     return os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
 
 
@@ -27,7 +27,7 @@ def on_cuda(device):
 
 @pytest.fixture
 def make_fleet(device):
-    """Fleet on the device under test, closed when the test has ended."""
+    """A function that makes fleets on the device under test; they are closed when the test has ended."""
     import myriarm
 
     made = []

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the package into a fresh virtual environment and runs the tests of this folder against it:
 #   run_tests.py SOURCE FOLDER [-DNAME=VALUE ...] [-- PYTEST_ARGUMENT ...]
-# FOLDER holds the environment, made anew each time, and what was compiled, which is kept.
+# FOLDER holds the environment, which is made anew each time, and the compiled files, which are kept.
 import os
 import pathlib
 import shlex
@@ -25,27 +25,27 @@ def main(arguments):
     shutil.rmtree(environment_folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     if subprocess.run([sys.executable, "-m", "venv", str(environment_folder)]).returncode != 0:
-        return fail("no virtual environment could be made; install python3-venv (tools/setup.sh test does).")
+        return fail("cannot make a virtual environment; install python3-venv (tools/setup.sh test does).")
     python = str(environment_folder / "bin" / "python")
 
     environment = {
         name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")
     }
-    # Compiled files stay, so that the next run has only to compile what changed.
+    # Compiled files stay, so that the next run compiles only what changed.
     environment["SKBUILD_BUILD_DIR"] = str(folder / "build")
     environment["CMAKE_ARGS"] = shlex.join(flag for flag in flags if flag != "--")
     environment.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", "2")
-    # For the pip that makes the build environment too: without a network it fails, and soon.
+    # Without a network pip then fails soon, also the pip that makes the build environment.
     environment.setdefault("PIP_RETRIES", "2")
     environment.setdefault("PIP_DEFAULT_TIMEOUT", "30")
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{source}[test]"]
     if subprocess.run(install, env=environment, cwd=folder).returncode != 0:
         return fail(
-            "pip could not install the package; what it said is above. It needs the network, or a mirror that"
-            " pip is told of, and python3-dev."
+            "pip could not install the package; its messages are above. Install python3-dev, and give pip a"
+            " network or a mirror."
         )
 
-    # Run from elsewhere, so that nothing but the installed package can be imported.
+    # In another folder, so that the tests import the installed package and not the source.
     tests = [
         python,
         "-m",

@@ -24,7 +24,7 @@ def fleet(make_fleet):
     return numbered_fleet(make_fleet)
 
 
-# What it is.
+# Shape, type, copies.
 @pytest.mark.parametrize("name", SHAPES)
 def test_shape_and_dtype(fleet, name):
     array, shape = getattr(fleet, name), SHAPES[name]
@@ -152,7 +152,7 @@ def test_any_subscript(subscripted, data):
     key = data.draw(
         st.one_of(
             numpy_st.basic_indices(shape, allow_newaxis=True),
-            # Distinct elements: NumPy leaves open what a += of an element named twice does.
+            # Distinct elements, because NumPy does not define += of an element that is selected twice.
             numpy_st.integer_array_indices(shape, result_shape=st.just((1,))),
             numpy_st.arrays(bool, shape),
             numpy_st.arrays(bool, shape[:1]),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that go on while Python does: start, poll, wait, cancel, threads, Ctrl-C, and handlers that raise.
-The guests never end by themselves: what is asserted of a run holds until the test ends it."""
+"""Runs in the background: start, poll, wait, cancel, threads, Ctrl-C, and handlers that raise. The guests
+never end by themselves, so a run is in progress until the test ends it."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def start_endless(fleet, mode="run", **options):
 
 
 def check_usable(fleet, x0=None):
-    """COUNT goes on in every lane: two instructions add 1 to x0."""
+    """Every lane continues COUNT: two instructions add 1 to x0."""
     before = fleet.x[:, 0]
     pc = fleet.pc[...]
     assert fleet.run(2).instructions == 2 * fleet.lanes
@@ -91,7 +91,7 @@ def test_poll_lanes_tells_lanes_that_have_ended(make_fleet):
     fleet = make_fleet(a64.code(a64.sub_imm(0, 0, 1), a64.cbnz(0, -4), a64.hlt()), lanes=34)
     fleet.x[:, 0] = 2**62
     fleet.x[::2, 0] = 5
-    # In one dispatch a CPU comes to some lanes only when others have ended.
+    # Without batches a CPU would begin some lanes only when others have ended.
     start_endless(fleet, "continuous")
     halted = np.arange(34) % 2 == 0
     until(lambda: (fleet.poll_lanes()[1][halted] == Signal.halt).all())
@@ -135,7 +135,7 @@ def test_cancel_is_between_two_instructions(make_fleet, mode):
     until(lambda: fleet.poll().instructions > 0)
     fleet.cancel()
     fleet.wait()
-    # What was stored is what was counted.
+    # The stored values agree with the counts.
     done = fleet.instructions[...]
     assert done.sum() > 0
     np.testing.assert_array_equal(fleet.x[:, 0], (done + 2) // 3)
@@ -161,7 +161,7 @@ def test_cancel_twice_and_from_many_threads(make_fleet):
         thread.join()
 
 
-# What may not be called while it runs.
+# Calls that raise StateError while the fleet runs.
 BUSY = {
     "start": lambda fleet: fleet.start(1),
     "run": lambda fleet: fleet.run(1),

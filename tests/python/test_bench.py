@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`myriarm bench`: what it measures is what it says, its files are whole, and mistakes are one sentence.
+"""`myriarm bench`: it measures what it reports, its files are complete, and mistakes give one sentence.
 
 No figure is compared with anything: only counts, results and the shape of what is written.
 """
@@ -21,10 +21,10 @@ from myriarm.bench import guests, machine, peers, plot, reference, report, runs
 from myriarm.bench.__main__ import main
 
 DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
-# With a limit of time that no machine comes to, so that every row has all of its repeats.
+# The time limit is so long that every row has all of its repeats on any machine.
 QUICK = ["--quick", "--device", DEVICE, "--repeat", "2", "--max-lanes", "16", "--no-peers"]
 QUICK += ["--time-limit", "1e9"]
-# `myriarm bench` whose second row never ends: its first measurement, after three of the first row, is a run
+# A `myriarm bench` whose second row never ends: the fourth measurement, after three of the first row, runs
 # without a budget.
 SECOND_ROW_IS_ENDLESS = """
 import sys
@@ -107,7 +107,7 @@ class TestQuickRun:
         for loop in guests.LOOPS:
             rows = [run for run in quick["runs"] if (run["mode"], run["loop"]) == ("lanes", loop.key)]
             assert [run["lanes"] for run in rows] == [1, 4, 16]
-            assert all(run["instructions_per_lane"] >= runs.LEAST for run in rows)
+            assert all(run["instructions_per_lane"] >= runs.LEAST_INSTRUCTIONS for run in rows)
 
     def test_what_it_ran_on(self, quick):
         assert quick["schema"] == report.SCHEMA
@@ -183,7 +183,7 @@ class TestOutput:
     def test_a_plot_of_everything(self, tmp_path, quick):
         pytest.importorskip("matplotlib")
         for n, name in enumerate(plot.PEERS):
-            for ips in (1e4 * 3**n, 1.1e4 * 3**n):  # near to each other, as two devices are
+            for ips in (1e4 * 3**n, 1.1e4 * 3**n):  # close together, like the figures of two devices
                 peer = peers.Peer(name, "1", "add", "", DEVICE, int(ips), [1.0])
                 quick = {**quick, "peers": [*quick["peers"], peer.as_json()]}
         drawn = plot.draw(quick, tmp_path)
@@ -296,7 +296,7 @@ class TestFailures:
         finally:
             process.kill()
         assert process.returncode == 130, errors
-        assert errors == "myriarm: interrupted; what was measured until then is saved\n"
+        assert errors == "myriarm: interrupted; the rows that were measured are saved\n"
         found = saved(tmp_path)
         assert found["state"] == "interrupted"
         assert [(run["mode"], run["loop"]) for run in found["runs"]] == [("run", "add")]
@@ -412,7 +412,7 @@ class TestGuests:
     @pytest.mark.parametrize("loop", guests.LOOPS, ids=lambda loop: loop.key)
     @pytest.mark.parametrize("instructions", range(9))
     def test_expected_results(self, loop, instructions):
-        """Held against a loop written out."""
+        """Against a loop that executes one instruction after the other."""
         order = ["setup"] * loop.setup + ["add", "str", "b"][:: 1 if loop.stores else 2] * 4
         done = order[:instructions]
         assert loop.expected_x0(instructions) == done.count("add")
@@ -420,14 +420,14 @@ class TestGuests:
             assert loop.expected_store(instructions) == done.count("str")
 
     @pytest.mark.parametrize("key", ["add", "store"])
-    @pytest.mark.parametrize("turns", [0, 1, 1000])
-    def test_the_count_down_exits_with_0(self, key, turns):
-        """The program that QEMU gets, here in our own engine: 18 instructions around the turns."""
-        process = myriarm.LinuxFleet(guests.countdown_elf(key, turns), device=DEVICE)
+    @pytest.mark.parametrize("iterations", [0, 1, 1000])
+    def test_the_count_down_exits_with_0(self, key, iterations):
+        """Runs the program for QEMU in myriarm: 18 instructions before and after the iterations."""
+        process = myriarm.LinuxFleet(guests.countdown_elf(key, iterations), device=DEVICE)
         result = process.run()
         stop, status, signal_number = process.outcomes[0]
         assert (status, signal_number) == (0, 0)
-        assert result.instructions == 18 + turns * guests.COUNTDOWN_TURN[key]
+        assert result.instructions == 18 + iterations * guests.COUNTDOWN_LENGTH[key]
 
     def test_a_count_down_that_is_wrong_exits_with_1(self):
         elf = bytearray(guests.countdown_elf("add", 1000))
@@ -520,7 +520,7 @@ class TestCommandLine:
 
     def test_it_hands_over(self, tmp_path):
         os.symlink(sys.executable, tmp_path / "python3")
-        environment = Path(sys.prefix)  # a virtual environment is found by the folder of its interpreter
+        environment = Path(sys.prefix)  # Python finds a virtual environment by the folder of the interpreter
         done = self.run(environment / "bin", "--device", "tpu", "--out", str(tmp_path / "out"))
         assert done.returncode == 2
         assert "no device 'tpu'" in done.stderr

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU that fails under a fleet. Another user of the CUDA context, in the same process, executes a trap,
-after which CUDA refuses everything there. Only on a GPU."""
+"""A GPU that fails while a fleet uses it. Other code in the same process and CUDA context executes a trap,
+after which CUDA refuses every call in that context. Only on a GPU."""
 
 import subprocess
 import sys
 
 import pytest
 
-# Uses the driver alone: what PyTorch or CuPy would do to the context by a kernel of theirs that fails.
+# Uses only the driver. A kernel of PyTorch or CuPy that fails would have the same effect on the context.
 SCRIPT = """
 import ctypes, os, sys
 import myriarm
@@ -23,7 +23,7 @@ fleet = myriarm.Fleet(bytes.fromhex("00040091ffffff17"), lanes=40, device=device
 number = int(fleet.device.id.partition(":")[2])
 assert fleet.run(10).instructions == 400
 
-# The context that the CUDA runtime of every library in the process uses, and a kernel in it.
+# The context that every library in the process uses through the CUDA runtime, and a kernel in it.
 context, module, kernel = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
 ordinal = ctypes.c_int()
 call("cuInit", 0)
@@ -81,7 +81,7 @@ assert "make a new fleet" in caught(lambda: fleet.poll())
 fleet.cancel()
 assert not fleet.is_running()
 
-# The context is lost to the process, and the CPU is not.
+# This process cannot use the context any more, but it can use the CPU.
 caught(lambda: myriarm.Fleet(bytes(4), device=device))
 with myriarm.Fleet(bytes.fromhex("00040091ffffff17"), lanes=3, device="cpu", memory=65536) as other:
     assert other.run(1000).instructions == 3000
@@ -103,7 +103,7 @@ def test_gpu_that_fails(device, on_cuda, when):
     assert ran.returncode == 0, ran.stdout + ran.stderr
     lines = ran.stdout.splitlines()
     assert len(lines) == 2 and lines[0].startswith("first: ") and lines[1] == "cpu goes on: cpu"
-    # The first says what was being done, and CUDA's own words.
+    # The first error says what the fleet was doing, and CUDA's own message.
     assert "failed" in lines[0] and "make a new fleet" not in lines[0]
     assert ran.stderr == ""
 

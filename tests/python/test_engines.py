@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine of a fleet and of its runs: which one runs is the caller's choice and changes no result."""
+"""The engine of a fleet and of its runs: the caller chooses it, and the choice changes no result."""
 
 import myriarm
 import numpy as np
@@ -10,7 +10,7 @@ SUM = code(0xD2800001, 0x8B000021, 0xF1000400, 0x54FFFFC1, 0xD4400000)  # x1 = 1
 
 
 def sums(fleet, pieces):
-    """Runs in pieces of (engine, instructions), then to the end; returns all that a lane is."""
+    """Runs each (engine, instructions) of pieces, then to the end; returns the whole state of the lanes."""
     fleet.x[:, 0] = np.arange(1, len(fleet) + 1)
     for engine, instructions in pieces:
         fleet.engine = engine
@@ -44,9 +44,9 @@ def test_a_fleet_a_machine_and_processes_are_made_with_an_engine(device):
 
 @pytest.mark.parametrize("wrong", ["jit", 1, None, ["stepper"]])
 def test_other_engines_are_refused(device, wrong):
-    with pytest.raises(myriarm.ArgumentError, match="it is one of interpreter, stepper"):
+    with pytest.raises(myriarm.ArgumentError, match="use one of interpreter, stepper"):
         myriarm.Fleet(SUM, device=device, engine=wrong)
     with myriarm.Fleet(SUM, device=device) as fleet:
-        with pytest.raises(myriarm.ArgumentError, match="it is one of interpreter, stepper"):
+        with pytest.raises(myriarm.ArgumentError, match="use one of interpreter, stepper"):
             fleet.engine = wrong
         assert fleet.engine == "interpreter"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What callers can get wrong: each mistake raises the exception that the package promises, with one sentence
-that names the value, and leaves the fleet as it was. What a guest does wrong never raises."""
+"""Mistakes of callers: each raises the exception that the package documents, with one sentence that names the
+wrong value, and leaves the fleet unchanged. A mistake of a guest never raises an exception."""
 
 import pickle
 
@@ -25,7 +25,7 @@ def nothing(*arguments):
     pass
 
 
-# (what is called, what the sentence has to name)
+# (a wrong call, a text that its message must contain)
 ON_A_FLEET = {
     # lanes
     "lane beyond the end": (lambda f: f.read(0, 8, LANES), "lane 3.*lanes 0 to 2"),
@@ -148,7 +148,7 @@ def test_wrong_arguments(fleet, name):
     with pytest.raises(ArgumentError, match=says) as caught:
         call(fleet)
     assert one_sentence(caught.value)
-    # Nothing has begun, and nothing has changed.
+    # No run has begun, and nothing has changed.
     assert not fleet.is_running()
     np.testing.assert_array_equal(fleet.read(0, MEMORY - 2), memory)
     assert not fleet.x[...].any() and not fleet.stops["reason"].any()
@@ -294,17 +294,17 @@ def test_holes_in_memory(make_fleet):
         fleet.read(0x2FFE, 4)
     with pytest.raises(ArgumentError, match="of lane 1: 0x3000 is not mapped"):
         fleet.write([0x4000, 0x2FFF], b"xyz", [0, 1])
-    # What is mapped has been written, as promised.
+    # The mapped part was written, as documented.
     assert fleet.read(0x2FFF, 1, 1).tobytes() == b"x"
     assert fleet.read(0x4000, 3, 0).tobytes() == b"xyz"
-    # Nothing has, where an address is outside the window.
+    # If an address is outside the window, nothing is written.
     with pytest.raises(ArgumentError, match="lane 1"):
         fleet.write([0x5000, MEMORY], b"xyz", [0, 1])
     assert fleet.read(0x5000, 3, 0).tobytes() == bytes(3)
     assert fleet.read(0x2FFE, 4, [0, 2]).tobytes() == b"abcd" * 2
 
 
-# What guests do is data.
+# Mistakes of guests are data.
 GUESTS = {
     "fault": ([a64.movn(1, 0), a64.ldr_b(0, 1)], StopReason.fault),
     "undefined": ([0xFFFFFFFF], StopReason.undefined),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documentation shows in Python works as it says: the scripts of examples/python, the tutorial with
+"""The Python of the documentation works as the pages say: the scripts of examples/python, the tutorial with
 its output, the program of README.md, and the fragments of the guides."""
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def test_script(name):
     script = [sys.executable, str(SCRIPTS / f"{name}.py"), DEVICE]
     ran = subprocess.run(script, capture_output=True, text=True, timeout=600)
     assert ran.returncode == 0, ran.stderr
-    if name not in ("torch_policy", "dlpack"):  # PyTorch may have something to say of its own
+    if name not in ("torch_policy", "dlpack"):  # PyTorch may print warnings of its own
         assert ran.stderr == ""
     assert re.fullmatch(PRINTED[name], ran.stdout), ran.stdout
 
@@ -100,7 +100,7 @@ def blocks(page, language):
 
 
 def run_block(page, line, text, names):
-    """Runs a block, its lines numbered as in the page, and gives what it printed."""
+    """Runs a block, with the page's line numbers in tracebacks, and returns what it printed."""
     code = compile(ast.increment_lineno(ast.parse(text), line - 1), str(SOURCE / page), "exec")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

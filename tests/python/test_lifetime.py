@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a fleet where it is least convenient: in a handler of its own run. In processes of their own,
-since what goes wrong there ends the process."""
+"""The destruction of a fleet by a handler of its own run. Each test runs in a process of its own, because a
+mistake there would end the process."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ PRELUDE = """
     inside, go = threading.Event(), threading.Event()
 
     def count_threads():
-        return len(os.listdir("/proc/self/task"))  # those of the library too
+        return len(os.listdir("/proc/self/task"))  # with the threads of the library
 
     def until(condition):
         while not condition():

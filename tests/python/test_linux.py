@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linux processes in the lanes: the prebuilt programs of examples/, what they print and how they end."""
+"""Linux processes in the lanes: what the prebuilt programs of examples/ print, and how they end."""
 
 import hashlib
 import os
@@ -68,7 +68,7 @@ def test_arguments(process):
 
 
 def test_environment_of_the_caller(process):
-    """A lane's own number goes before one that the caller gives."""
+    """MYRIARM_LANE of the caller's environment does not replace the lane's own."""
     for environment in (["MYRIARM_LANE=77", "A=b"], {"PATH": "/bin", "EMPTY": "", "MYRIARM_LANE": "77"}):
         fleet = process("hello", environment=environment, lanes=2)
         fleet.run()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random sequences of what a host does with a fleet (registers, memory, maps, stops, snapshots, forks, short
-runs) against a model in NumPy, for each memory policy."""
+"""Random sequences of calls of a fleet (registers, memory, maps, stops, snapshots, forks, short runs),
+compared with a model in NumPy, for each memory policy."""
 
 import os
 
@@ -20,7 +20,7 @@ PAGES = 6
 SIZE = PAGE * PAGES
 FIELDS = ("x", "v", "sp", "pc", "nzcv", "tpidr", "instructions")
 STOP = ("reason", "fault", "detail", "address")
-# Page 0 is the program: adds x2 to the number at x0, and leaves it in x1.
+# The program on page 0 adds x2 to the number at x0; the sum goes to x1 and to memory.
 PROGRAM = a64.code(a64.ldr(1, 0), a64.add(1, 1, 2), a64.str_(1, 0), a64.b(-12))
 
 lane_masks = st.integers(1, 2**LANES - 1)
@@ -39,7 +39,7 @@ def bits_of(permissions):
 
 
 class Model:
-    """All that a fleet is, as arrays with the lanes first."""
+    """The whole state of a fleet, as arrays whose first axis is the lane."""
 
     def __init__(self):
         self.x = np.zeros((LANES, 31), np.uint64)
@@ -79,7 +79,7 @@ class HostOperations(RuleBasedStateMachine):
             PROGRAM, lanes=LANES, device=DEVICE, memory=SIZE, memory_policy=self.policy
         )
         self.model = Model()
-        self.kept = None  # transactional: the model as rollback() gives it back
+        self.kept = None  # transactional: the state that rollback() restores
 
     def teardown(self):
         if hasattr(self, "fleet"):
@@ -123,7 +123,7 @@ class HostOperations(RuleBasedStateMachine):
 
     # Memory.
     def whole(self, address, size, lanes):
-        """Whether each of the lanes has all of it mapped."""
+        """Whether all of these bytes are mapped in each of these lanes."""
         pages = slice(address // PAGE, (address + size - 1) // PAGE + 1)
         return address + size <= SIZE and self.model.pages[lanes, pages].all()
 
@@ -204,7 +204,7 @@ class HostOperations(RuleBasedStateMachine):
         for name in STOP:
             getattr(self.model, name)[lanes] = 0
 
-    # Runs: once around the loop of four instructions.
+    # Runs: one iteration of the loop of four instructions.
     @rule(page=st.integers(1, PAGES - 1), offset=st.integers(0, PAGE - 8), value=values)
     def run(self, page, offset, value):
         for x in (self.fleet.x, self.model.x):
@@ -231,7 +231,7 @@ class HostOperations(RuleBasedStateMachine):
         }
 
     def allowed(self, pages):
-        """What the guest may do: under read-only no page can be written to."""
+        """The permissions of the guest: with the policy read-only it can write to no page."""
         return pages & ~np.uint8(Permission.write) if self.policy == "read-only" else pages
 
     def fault_of(self, lane, address, wanted):
@@ -242,7 +242,7 @@ class HostOperations(RuleBasedStateMachine):
         return kinds[wanted] if page else FaultKind.unmapped
 
     def four_steps(self, lane):
-        """The program in one lane of the model; gives how many instructions retired."""
+        """Executes the program in one lane of the model, and returns how many instructions retired."""
         model = self.model
         model.reason[lane] = model.detail[lane] = model.fault[lane] = model.address[lane] = 0
         at = int(model.x[lane, 0])
@@ -254,7 +254,7 @@ class HostOperations(RuleBasedStateMachine):
                 if not fault:
                     model.x[lane, 1] = word[0]
             elif model.pc[lane] == 4:
-                model.x[lane, 1:2] += model.x[lane, 2]  # an array, whose numbers may overflow
+                model.x[lane, 1:2] += model.x[lane, 2]  # an array, because NumPy warns if a scalar overflows
             elif model.pc[lane] == 8:
                 fault = self.fault_of(lane, at, Permission.write)
                 if not fault:
@@ -331,7 +331,7 @@ class HostOperations(RuleBasedStateMachine):
 
 def machine(name, policy):
     case = type(name, (HostOperations,), {"policy": policy}).TestCase
-    # Hypothesis leaves most rules out of an example; with fewer of these some are never seen together.
+    # Each example uses only some of the rules, so there must be enough examples to combine all of them.
     case.settings = settings(
         max_examples=4 * settings.default.max_examples,
         stateful_step_count=40,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed package itself: its version, its names, its script, and that it says what the C++ library
-says."""
+"""The installed package: its version, its script, and that its names and enumerations are those of the C++
+library."""
 
 import importlib.metadata
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A budget may be split into runs of any mode, batches, cancels, time-outs, snapshots and returns to them:
+"""A budget may be split into runs of any mode, batches, cancels, time-outs, snapshots and restores:
 the final state is that of one run, and every instruction counts once. The oracle is one run() of another
 fleet."""
 
@@ -23,7 +23,8 @@ MEMORY = 64 << 10
 DATA = 0x4000  # programs store from here to 0x7000
 POINTER, COUNTER = 20, 27
 
-# Programs: a loop over random instructions on x0 to x7 and the data, with branches forwards, and an end.
+# Programs: a loop of random instructions on x0 to x7 and the data, with forward branches, and a HLT at the
+# end.
 low = st.integers(0, 7)
 imm12 = st.integers(0, 4095)
 plain = st.one_of(
@@ -100,7 +101,7 @@ actions = st.one_of(
 
 
 class Split:
-    """A fleet that gets to its limit by pieces."""
+    """A fleet that reaches its limit in several runs."""
 
     def __init__(self, fleet):
         self.fleet = fleet
@@ -153,7 +154,7 @@ class Split:
         return result
 
     def cancel(self, mode, enough, waiting):
-        """Cancels when so many instructions are seen to have retired, or when the run has ended."""
+        """Cancels when poll() reports at least `enough` instructions, or when the run has ended."""
         budget = 10**18 if mode == "mega" else None
         self.fleet.start(budget, mode=mode, instructions_per_batch=5000)
 
@@ -179,7 +180,7 @@ class Split:
         return result
 
     def forget_cancel(self):
-        """A cancel that came after the end would end the next run."""
+        """Ends the next run at once if the cancel came after the end of the last one."""
         before = self.fleet.instructions[...]
         self.fleet.cancel()
         self.fleet.run()
@@ -220,7 +221,7 @@ def state(fleet):
 
 
 def check_split(program, lanes, policy, seed, budget, pieces):
-    """Both fleets get the same inputs, another for each lane."""
+    """Compares one run with the pieces, on two fleets with the same inputs; each lane has its own input."""
     random = np.random.default_rng(seed)
     x = random.integers(0, 2**64, (lanes, 31), dtype=np.uint64)
     x[:, POINTER] = DATA + random.integers(0, 0x2000, lanes)
@@ -293,7 +294,7 @@ def test_any_split_of_the_mixed_program_is_one_run(mixed_results, lanes, policy,
 
 @pytest.fixture(scope="module")
 def mixed_results():
-    """What 40 lanes of the mixed program (hashing, sorting, searching, strings) come to in one run."""
+    """The result of 40 lanes of the mixed program (hashing, sorting, searching, strings) in one run."""
     program = (SOURCE / "examples" / "prebuilt" / "mixed_1.bin").read_bytes()
     with myriarm.Fleet(program, lanes=40, device=DEVICE, memory=128 << 10) as fleet:
         mixed_lanes(fleet)
@@ -319,11 +320,11 @@ def test_rollback_takes_back_what_was_done_since_the_commit(program, seed, round
         for pieces, end in rounds:
             before = state(fleet)
             for piece in pieces:
-                if piece[0] != "restore":  # that is a change by the host
+                if piece[0] != "restore":  # a restore is a change by the host
                     split.do(piece)
             after = state(fleet)
             getattr(fleet, end)()
-            # A cancel's own run and resume() changes stops alone, before the first run or after it.
+            # The run and the resume() of a cancel change only stops, before the first run or after it.
             for name, values in (before if end == "rollback" and ran(pieces) else after).items():
                 if name != "stops":
                     np.testing.assert_array_equal(state(fleet)[name], values, err_msg=name)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays shared without a copy: lane state with NumPy, PyTorch and CuPy through DLPack, and the memory of the
-shared policies, which host and guest both write."""
+"""Arrays without a copy: NumPy, PyTorch and CuPy share lane state through DLPack, and host and guest share
+the memory of the shared policies."""
 
 import gc
 import os
@@ -77,7 +77,7 @@ def test_capsule_that_nobody_takes(fleet):
 
 
 def test_dlpack_copies(fleet):
-    """To the host, from any device, and without a share."""
+    """A copy to the host from any device, which shares nothing with the fleet."""
     try:
         copy = np.from_dlpack(fleet.x, device="cpu", copy=True)
     except TypeError:
@@ -159,7 +159,7 @@ def test_cupy_shares_the_state(fleet, on_cuda):
     assert x[:, 0].get().tolist() == [1, 101, 201, 301, 401, 501]
 
 
-# Memory that both sides use. The guest adds x2 to the word at 0x2000 and stores it at 0x2008.
+# Memory that host and guest use. The guest adds x2 to the word at 0x2000 and stores the sum at 0x2008.
 ADDER = a64.code(a64.ldr(0, 1), a64.add(0, 0, 2), a64.str_(0, 1, 8), a64.b(-12))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""System calls that a Python handler serves, for all lanes that stopped in one call."""
+"""System calls that a Python handler serves; one call of the handler gets all lanes that stopped."""
 
 import a64
 import myriarm
@@ -10,7 +10,7 @@ from myriarm import ArgumentError, Signal, StateError, StopReason, SyscallAction
 MODES = ("run", "continuous", "mega", "self_dispatch")
 LANES = 35
 
-# x8 = 64 and SVC #3, three times, each result added to x9; then SVC with x8 = 93, then HLT.
+# Three times SVC #3 with x8 = 64, with the result added to x9; then SVC with x8 = 93, then HLT.
 CALLS = a64.code(
     a64.movz(10, 3),
     a64.movz(8, 64),
@@ -39,7 +39,7 @@ def run_served(fleet, mode, handler):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_batches(fleet, mode):
-    """What a handler is given; nothing that it does not change changes."""
+    """The arrays that a handler gets; what it does not write stays as it is."""
     seen = np.zeros(LANES, int)
     expected = fleet.x[:, 0:6]
 
@@ -98,7 +98,7 @@ def test_results_and_actions_of_a_stateful_handler(fleet, mode):
     np.testing.assert_array_equal(fleet.x[stopped, 0], 4 * lanes[stopped])  # x0 has the result
     np.testing.assert_array_equal(fleet.stops["detail"][exited], 4 * lanes[exited])  # the status
     assert result.instructions == (RETIRED) * LANES
-    # A lane that was left at its call goes on behind it.
+    # A lane that kept the stop of its call continues after the call.
     fleet.resume(stopped)
     assert fleet.run().stops == {"halt": 12}
 
@@ -144,7 +144,7 @@ def test_wrong_answers(fleet, answer, message):
 
 
 def check_waits_at_the_first_call(fleet):
-    """The lanes keep the stop of their call, and can be served yet."""
+    """The lanes keep the stop of their call, and a later run can serve it."""
     assert not fleet.is_running()
     assert (fleet.stops["reason"] == StopReason.syscall).all()
     assert (fleet.stops["detail"] == 3).all()
@@ -233,7 +233,8 @@ def test_handler_that_cancels(fleet):
 
 
 def test_lanes_that_call_at_different_times(make_fleet):
-    """Each waits as many rounds as its number; all are served, each as often as it calls."""
+    """Each lane executes as many rounds of a loop as its number before its first call; every call is
+    served."""
     program = a64.code(a64.sub_imm(1, 1, 1), a64.cbnz(1, -4), a64.svc(), a64.add_imm(2, 2, 1), a64.b(-8))
     fleet = make_fleet(program, lanes=LANES)
     fleet.x[:, 1] = np.arange(1, LANES + 1) * 50
@@ -245,7 +246,7 @@ def test_lanes_that_call_at_different_times(make_fleet):
     result = fleet.run_continuous(3000, instructions_per_batch=250, on_syscall=handler)
     assert result.stops == {"budget": LANES}
     waited = 100 * np.arange(1, LANES + 1)
-    # After the wait it is SVC, ADD, B, over and over.
+    # After these rounds the lane repeats SVC, ADD, B.
     np.testing.assert_array_equal(calls, np.maximum(3000 - waited + 2, 0) // 3)
     np.testing.assert_array_equal(fleet.x[:, 2], np.maximum(3000 - waited + 1, 0) // 3)
 
@@ -259,7 +260,7 @@ def test_machine_is_what_its_handler_is_given(device):
 
 
 def test_torch_handler(fleet, on_cuda):
-    """The handler works on the registers where they are, and answers with a tensor."""
+    """The handler works on the registers without a copy, and returns a tensor."""
     torch = pytest.importorskip("torch")
 
     def handler(batch):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run tells a progress bar."""
+"""The values that a run gives to its progress bar."""
 
 import os
 import pathlib

@@ -14,19 +14,19 @@ import myriarm
 
 from . import machine, plot, report
 from .peers import measure_all
-from .runs import ALL_MODES, LANES, QUICK_SIZES, Bench, Settings
+from .runs import ALL_MODES, LANES, QUICK_SIZES, Bench, Row, Settings
 
 USAGE_STATUS, FAILED_STATUS, INTERRUPTED_STATUS = 2, 1, 130
 
 DESCRIPTION = """\
-Runs two tight loops (ADD, B and ADD, STR, B) in every mode, for 1 M, 10 M and 100 M instructions, then over
-lanes in powers of four up to what the device holds, and other engines where they are installed (QEMU,
-Unicorn, PyTorch). Prints a table beside the figures that the earlier systems published, and writes
-bench.json, bench.svg and bench.png."""
+Runs two tight loops (ADD, B and ADD, STR, B) in every mode, for 1 M, 10 M and 100 M instructions, then on 1,
+4, 16, ... lanes up to what the device holds, and in QEMU, Unicorn and PyTorch if they are installed. Prints a
+table with the figures that the earlier systems published beside the new ones, and writes bench.json,
+bench.svg and bench.png."""
 
 
 class UsageError(Exception):
-    """What was wrong and what to do, in one sentence."""
+    """A mistake of the user; the message says in one sentence what was wrong and what to do."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -56,7 +56,7 @@ def _modes(text: str) -> Tuple[str, ...]:
     names = tuple(name for name in text.split(",") if name)
     for name in names:
         if name not in ALL_MODES:
-            raise argparse.ArgumentTypeError(f"there is no mode '{name}', only {', '.join(ALL_MODES)}")
+            raise argparse.ArgumentTypeError(f"there is no mode '{name}'; use {', '.join(ALL_MODES)}")
     return names or ALL_MODES
 
 
@@ -98,24 +98,25 @@ def _parser() -> Parser:
         "--time-limit",
         metavar="SECONDS",
         type=_positive_float,
-        help="what one row may take: fewer repeats, then no longer rows (default: 60, with --quick 10)",
+        help="the most that one row may take; slower rows are run fewer times, and those with more "
+        "instructions or lanes are left out (default: 60, with --quick 10)",
     )
     add(
         "--modes",
         default=ALL_MODES,
         metavar="LIST",
         type=_modes,
-        help="only these, with commas: " + ",".join(ALL_MODES),
+        help="measure only these modes, separated by commas: " + ",".join(ALL_MODES),
     )
     add(
         "--max-lanes",
         metavar="N",
         type=_positive_int,
-        help="no more lanes than that (default: what the device holds)",
+        help="the most lanes in one run (default: what the device holds)",
     )
     add("--no-peers", action="store_true", help="do not run QEMU, Unicorn and PyTorch")
-    add("--no-plot", action="store_true", help="do not draw")
-    add("--commit", metavar="TEXT", help="what to record as the commit, where the package does not know it")
+    add("--no-plot", action="store_true", help="do not draw bench.svg and bench.png")
+    add("--commit", metavar="TEXT", help="record this as the commit, if the package does not know it")
     return parser
 
 
@@ -143,7 +144,7 @@ def _find_devices(wanted: str) -> List[myriarm.Device]:
     if not found:
         names = ", ".join(device.id for device in devices)
         why = f" ({myriarm.why_unusable(wanted)})" if wanted.startswith("cuda") else ""
-        raise UsageError(f"there is no device '{wanted}' here{why}; there is {names}, or take auto or all")
+        raise UsageError(f"there is no device '{wanted}' here{why}; use {names}, auto or all")
     return found
 
 
@@ -163,7 +164,7 @@ class Progress:
 
 
 class Session:
-    """One invocation: measures, prints as it goes, and saves after every row."""
+    """One call of the command: measures, and prints and saves each row when it is complete."""
 
     def __init__(self, options: argparse.Namespace, devices: List[myriarm.Device], machine: Dict[str, Any]):
         self._options = options
@@ -198,12 +199,14 @@ class Session:
 
     def _measure_device(self, device: myriarm.Device) -> None:
         bench = Bench(device, self._settings, self._progress.show)
-        rows, kind = [], None
+        rows: List[Row] = []
+        heading = None
         try:
             for row in bench.rows():
-                if kind is not (row.mode == LANES):
-                    kind = row.mode == LANES
-                    self._print(*(report.lanes_heading if kind else report.single_lane_heading)(device))
+                needed = report.lanes_heading if row.mode == LANES else report.single_lane_heading
+                if heading is not needed:
+                    heading = needed
+                    self._print(*heading(device))
                 rows.append(row)
                 self.report.rows.append(row)
                 self._print(report.row_line(row))
@@ -223,7 +226,7 @@ class Session:
             self.report.save(self._options.out)
 
     def finish(self, state: str) -> None:
-        """Saves and draws what there is."""
+        """Saves and draws the rows that were measured."""
         self._progress.clear()
         self.report.state = state
         written = [self.report.save(self._options.out)]
@@ -253,14 +256,14 @@ def _run(argv: Optional[Sequence[str]]) -> int:
         session.measure()
     except KeyboardInterrupt:
         session.finish("interrupted")
-        print("myriarm: interrupted; what was measured until then is saved", file=sys.stderr)
+        print("myriarm: interrupted; the rows that were measured are saved", file=sys.stderr)
         return INTERRUPTED_STATUS
     session.finish("finished")
     return FAILED_STATUS if session.report.failed else 0
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """Runs the benchmark with these arguments, sys.argv's if None, and gives the exit status.
+    """Runs the benchmark with these arguments (None: those of sys.argv) and returns the exit status.
 
     0; 1 if a row has no figure or a wrong result; 2 for a mistake in the arguments; 130 after Ctrl-C.
     """
@@ -269,9 +272,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except UsageError as error:
         print(f"myriarm: {error}", file=sys.stderr)
         return USAGE_STATUS
-    except KeyboardInterrupt:  # before there was anything to save
+    except KeyboardInterrupt:  # before the first row was measured
         return INTERRUPTED_STATUS
-    except BrokenPipeError:  # the reader of our output has seen enough; nothing more can be said there
+    except BrokenPipeError:  # the reader has closed the pipe; with /dev/null Python can flush when it exits
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED_STATUS
     except OSError as error:

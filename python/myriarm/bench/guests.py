@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guest programs of the benchmark, assembled here and nowhere else.
+"""The guest programs of the benchmark, as machine code.
 
-Two loops that never end, for everything that counts instructions itself, and the same two with a count-down,
-for engines that only know how to run a program to its end. Words are little-endian, as ARM64 wants them.
+Two endless loops, for engines that can stop after a number of instructions, and the same two loops with a
+counter that counts down, for engines that can only run a program to its end.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass
 from typing import List
 
-STORE_ADDRESS = 0x10000  # where the loop with a store writes: not on the page of the code
+STORE_ADDRESS = 0x10000  # where the loop with a store writes: on another page than the code
 
 
 def movz(d: int, imm16: int, shift: int = 0) -> int:
@@ -50,17 +50,17 @@ def str_x(t: int, n: int) -> int:
 
 
 def b(words: int) -> int:
-    """B, so many instructions on (or back)."""
+    """B to the instruction that is `words` instructions further on; a negative number is a branch back."""
     return 0x14000000 | words & 0x3FFFFFF
 
 
 def b_ne(words: int) -> int:
-    """B.NE, so many instructions on (or back)."""
+    """B.NE; words: as in b()."""
     return 0x54000001 | (words & 0x7FFFF) << 5
 
 
 def cbz(t: int, words: int) -> int:
-    """CBZ Xt, so many instructions on (or back)."""
+    """CBZ Xt; words: as in b()."""
     return 0xB4000000 | (words & 0x7FFFF) << 5 | t
 
 
@@ -70,19 +70,19 @@ def svc(imm16: int) -> int:
 
 
 def code(words: List[int]) -> bytes:
-    """The bytes of these instructions."""
+    """The bytes of these instruction words."""
     return struct.pack("<%dI" % len(words), *words)
 
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop without an end, at address 0. After n instructions x0 is expected_x0(n)."""
+    """An endless loop at address 0. After n instructions x0 is expected_x0(n)."""
 
     key: str  # "add" or "store"
-    name: str  # as the table says it
+    name: str  # its name in the table
     words: List[int]
     setup: int  # instructions before the loop
-    length: int  # instructions of one turn; the first of them is ADD x0, x0, #1
+    length: int  # instructions of one iteration; the first of them is ADD x0, x0, #1
 
     @property
     def code(self) -> bytes:
@@ -96,19 +96,21 @@ class Loop:
         return max(0, instructions - self.setup + self.length - 1) // self.length
 
     def expected_store(self, instructions: int) -> int:
-        """What STORE_ADDRESS holds then: x0 as of the last STR, which is the second instruction of a turn."""
+        """The value at STORE_ADDRESS after as many instructions: x0 at the last STR, the second one of an
+        iteration."""
         return max(0, instructions - self.setup + self.length - 2) // self.length
 
 
 LOOPS = (
     Loop("add", "ADD, B", [add(0, 0, 1), b(-1)], 0, 2),
-    # x1 points away from the code, or every store would throw away what was decoded.
+    # x1 points to another page than the code's, because a store to that page discards its decoded
+    # instructions.
     Loop("store", "ADD, STR, B", [movz(1, STORE_ADDRESS >> 16, 16), add(0, 0, 1), str_x(0, 1), b(-2)], 1, 3),
 )
 
 
-# The count-down: x19 turns are left; x1 is where to store.
-COUNTDOWN_TURN = {"add": 3, "store": 4}  # instructions of one turn
+# The loops that count down: x19 holds the iterations that are left, and x1 the address of the store.
+COUNTDOWN_LENGTH = {"add": 3, "store": 4}  # instructions of one iteration
 COUNTDOWN_TEXT = {
     "add": "ADD x0, x0, #1; SUBS x19, x19, #1; B.NE",
     "store": "ADD x0, x0, #1; STR x0, [x1]; SUBS x19, x19, #1; B.NE",
@@ -116,24 +118,25 @@ COUNTDOWN_TEXT = {
 
 
 def countdown_loop(key: str) -> List[int]:
-    """The loop alone; falls through when x19 is 0. With 0 turns it is to be jumped over."""
+    """The loop alone. It tests x19 after an iteration, so for 0 iterations the program must skip it."""
     body = [add(0, 0, 1)] + ([str_x(0, 1)] if key == "store" else [])
     return body + [subs(19, 19, 1), b_ne(-len(body) - 1)]
 
 
 def load(d: int, value: int) -> List[int]:
-    """MOVZ and three MOVK: any 64-bit value, always in four instructions."""
+    """MOVZ and three MOVK that load a 64-bit value; four instructions whatever the value."""
     return [movz(d, value & 0xFFFF)] + [movk(d, value >> s & 0xFFFF, s) for s in (16, 32, 48)]
 
 
-def countdown_elf(key: str, turns: int) -> bytes:
-    """A static Linux program of a few hundred bytes: the count-down, then exit(x0 == turns ? 0 : 1).
+def countdown_elf(key: str, iterations: int) -> bytes:
+    """A static Linux program of a few hundred bytes: the loop that counts down, then exit(x0 != iterations).
 
-    One segment, readable, writable and executable, of 128 KiB at 0x400000; the store goes to its second half.
+    It has one segment of 128 KiB at 0x400000, readable, writable and executable; the store goes to its second
+    half.
     """
     base, size, header = 0x400000, 0x20000, 64 + 56
     loop = countdown_loop(key)
-    words = load(19, turns) + load(20, turns) + load(1, base + STORE_ADDRESS) + [movz(0, 0)]
+    words = load(19, iterations) + load(20, iterations) + load(1, base + STORE_ADDRESS) + [movz(0, 0)]
     words += [cbz(19, 1 + len(loop))] + loop
     words += [cmp_register(0, 20), cset_ne(0), movz(8, 93), svc(0)]  # 93 is exit
     text = code(words)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the figures were made on: processor, GPUs, system, versions.
+"""Describes the machine that the figures belong to: processor, GPUs, system, versions.
 
-Nothing here may fail: what is not known is None.
+Nothing here may raise an exception: an unknown value is None.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import Any, Dict, List, Optional
 
 import myriarm
 
+from ..fleet import DEVICE_KINDS
+
 
 def output_of(command: List[str], folder: Optional[Path] = None) -> Optional[str]:
-    """What the command prints, stripped; None if it is not there, fails, or takes more than 10 s."""
+    """The stripped standard output of a command; None if it is missing, fails, or takes more than 10 s."""
     try:
         done = subprocess.run(
             command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10
@@ -43,25 +45,25 @@ def cpu_model() -> Optional[str]:
 def usable_threads() -> int:
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
+    except AttributeError:  # not every system has it
         return os.cpu_count() or 1
 
 
 def git_commit() -> Optional[str]:
-    """The commit of the checkout that the package lies in, if it does."""
+    """The commit of the git checkout that contains this package; None if there is none."""
     folder = Path(__file__).resolve().parent
     top = output_of(["git", "rev-parse", "--show-toplevel"], folder)
     if not top or not (Path(top) / "include" / "myriarm" / "fleet.h").is_file():
-        return None  # not in a checkout, or in one of something else
+        return None  # not in a checkout, or in that of another project
     commit = output_of(["git", "rev-parse", "--short=12", "HEAD"], folder)
     changed = output_of(["git", "status", "--porcelain", "--untracked-files=no"], folder)
     return commit + " with local changes" if commit and changed else commit
 
 
 def describe(commit: Optional[str]) -> Dict[str, Any]:
-    """For the JSON. `commit` is what the user said it is, if they did."""
+    """`machine` of the JSON. commit: what the user gave with --commit, or None."""
     driver = output_of(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"])
-    reason = myriarm.why_unusable("cuda")
+    reasons = {kind: myriarm.why_unusable(kind) for kind in DEVICE_KINDS}
     return {
         "cpu": cpu_model(),
         "cpu_threads": usable_threads(),
@@ -70,9 +72,9 @@ def describe(commit: Optional[str]) -> Dict[str, Any]:
         "myriarm": myriarm.__version__,
         "commit": commit or getattr(myriarm, "__commit__", None) or git_commit(),
         "nvidia_driver": driver.splitlines()[0] if driver else None,
-        "cuda_unavailable": reason or None,
         "devices": [
             {"id": d.id, "name": d.name, "memory_bytes": d.memory_bytes, "units": d.units}
             for d in myriarm.devices()
         ],
+        "unusable_devices": [{"kind": kind, "reason": reason} for kind, reason in reasons.items() if reason],
     }

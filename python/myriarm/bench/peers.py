@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other ways to run the same loops on the same machine, where they are installed: QEMU, Unicorn, PyTorch.
+"""Measures the same loops in other engines on the same machine, if they are installed: QEMU, Unicorn,
+PyTorch.
 
-QEMU and Unicorn translate the guest's code to the machine's, one lane at a time; QEMU has no budget of
-instructions, so it runs a loop that counts down, and so does Unicorn, which a budget slows: with one it
-counts every instruction by a hook. What exactly was run is in each entry as `what`.
+QEMU and Unicorn translate the guest's code to the machine's and run one lane. QEMU cannot stop after a number
+of instructions, so it runs the loops that count down. Unicorn can, but then calls a hook for every
+instruction; it runs both kinds of loops. `what` of each entry says exactly what was run.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from .guests import (
+    COUNTDOWN_LENGTH,
     COUNTDOWN_TEXT,
-    COUNTDOWN_TURN,
     LOOPS,
     STORE_ADDRESS,
     Loop,
@@ -30,8 +31,8 @@ from .guests import (
 )
 from .machine import output_of
 
-SECONDS = 1.0  # that one run is to take
-QUICK_SECONDS = 0.1
+SECONDS = 1.0  # approximate time of one run
+QUICK_SECONDS = 0.1  # the same with --quick
 
 
 @dataclass
@@ -69,55 +70,57 @@ class Peer:
 
 
 class PeerError(Exception):
-    """It is there and does not do what it should."""
+    """An engine that is installed failed or computed a wrong result."""
 
 
 def _grow(run: Callable[[int], float], first: int, seconds: float) -> int:
-    """A number of turns that takes about so long, found by running ever more of them."""
-    turns = first
+    """The number of iterations that take about `seconds`, found by running more and more of them."""
+    iterations = first
     while True:
-        took = run(turns)
-        if took >= seconds / 4 or turns >= 1 << 40:
-            return max(1, int(turns * min(16.0, seconds / max(took, 1e-9))))
-        turns = int(turns * min(16.0, max(2.0, seconds / 2 / max(took, 1e-9))))
+        took = run(iterations)
+        if took >= seconds / 4 or iterations >= 1 << 40:
+            return max(1, int(iterations * min(16.0, seconds / max(took, 1e-9))))
+        iterations = int(iterations * min(16.0, max(2.0, seconds / 2 / max(took, 1e-9))))
 
 
 def _fill(
     peer: Peer, run: Callable[[int], float], scale: int, first: int, seconds: float, repeat: int
 ) -> Peer:
-    """Measures run(turns), which gives seconds, where a turn is `scale` instructions."""
+    """Measures run(iterations), which returns seconds; an iteration is `scale` instructions."""
     try:
-        turns = _grow(run, first, seconds)
-        peer.instructions = turns * scale
+        iterations = _grow(run, first, seconds)
+        peer.instructions = iterations * scale
         for _ in range(repeat):
-            peer.seconds.append(run(turns))
-    except Exception as error:  # whatever another engine throws, the others are still to be measured
+            peer.seconds.append(run(iterations))
+    except Exception as error:  # whatever one engine raises, the others must still be measured
         peer.seconds, peer.error = [], (str(error) or type(error).__name__).splitlines()[0]
     return peer
 
 
 class _Qemu:
-    """Runs the count-down of one loop as a process; the time is less that of a program of 0 turns."""
+    """Runs a loop that counts down as a process. Its time is that of the process minus that of one that runs
+    0 iterations."""
 
     def __init__(self, program: str, folder: str, loop: Loop):
         self._program = program
         self._path = os.path.join(folder, "countdown-" + loop.key)
         self._loop = loop
 
-    def run(self, turns: int) -> float:
-        empty = self._process(0)  # each time, so that both see the same machine
-        return max(self._process(turns) - empty, 1e-9)
+    def run(self, iterations: int) -> float:
+        empty = self._process(0)  # measured each time, so that both processes meet the same load
+        return max(self._process(iterations) - empty, 1e-9)
 
-    def _process(self, turns: int) -> float:
+    def _process(self, iterations: int) -> float:
         with open(self._path, "wb") as file:
-            file.write(countdown_elf(self._loop.key, turns))
-        os.chmod(self._path, 0o700)  # QEMU runs nothing that the system would not
+            file.write(countdown_elf(self._loop.key, iterations))
+        os.chmod(self._path, 0o700)  # QEMU runs only files that the system may execute
         command = [self._program, self._path]
         begin = time.perf_counter()
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=600)
         took = time.perf_counter() - begin
         if done.returncode != 0:
-            raise PeerError(f"{self._program} ended with status {done.returncode} for {turns} turns")
+            status = done.returncode
+            raise PeerError(f"{self._program} ended with status {status} for {iterations} iterations")
         return took
 
 
@@ -129,34 +132,35 @@ def _qemu(seconds: float, repeat: int) -> Iterator[Peer]:
     for loop in LOOPS:
         what = (
             f"user mode, a static ELF that counts down ({COUNTDOWN_TEXT[loop.key]}) and exits; wall time of "
-            "the process less that of the same program with 0 turns"
+            "the process minus that of the same program with 0 iterations"
         )
         peer = Peer("qemu", version, loop.key, what)
         with tempfile.TemporaryDirectory(prefix="myriarm-bench-") as folder:
             run = _Qemu(program, folder, loop).run
-            yield _fill(peer, run, COUNTDOWN_TURN[loop.key], 1_000_000, seconds, repeat)
+            yield _fill(peer, run, COUNTDOWN_LENGTH[loop.key], 1_000_000, seconds, repeat)
 
 
 class _Unicorn:
-    """Runs a loop by one emu_start on a fresh engine. Making the engine is outside of the time."""
+    """Runs a loop by one emu_start on a fresh engine. The time does not include the making of the engine."""
 
     def __init__(self, unicorn: Any, registers: Any, loop: Loop):
         self._unicorn = unicorn
         self._registers = registers
         self._loop = loop
 
-    def count_down(self, turns: int) -> float:
+    def count_down(self, iterations: int) -> float:
         words = countdown_loop(self._loop.key)
         uc = self._engine(words)
-        uc.reg_write(self._registers.UC_ARM64_REG_X19, turns)
-        return self._timed(uc, turns, 4 * len(words))
+        uc.reg_write(self._registers.UC_ARM64_REG_X19, iterations)
+        return self._timed(uc, iterations, 4 * len(words))
 
     def counted(self, instructions: int) -> float:
         uc = self._engine(self._loop.words)
         return self._timed(uc, self._loop.expected_x0(instructions), STORE_ADDRESS, count=instructions)
 
     def _engine(self, words: List[int]) -> Any:
-        """The code is on a page of its own, so that stores do not throw its translation away."""
+        """An engine with the code on its own page, since a store to that page would discard the
+        translation."""
         uc = self._unicorn.Uc(self._unicorn.UC_ARCH_ARM64, self._unicorn.UC_MODE_ARM)
         uc.mem_map(0, 2 * STORE_ADDRESS)
         uc.mem_write(0, code(words))
@@ -169,7 +173,7 @@ class _Unicorn:
         took = time.perf_counter() - begin
         found = uc.reg_read(self._registers.UC_ARM64_REG_X0)
         if found != expected_x0:
-            raise PeerError(f"Unicorn left {found} in x0, not {expected_x0}")
+            raise PeerError(f"wrong result: x0 is {found}, not {expected_x0}")
         return took
 
 
@@ -177,28 +181,28 @@ def _unicorn(seconds: float, repeat: int) -> Iterator[Peer]:
     try:
         import unicorn  # type: ignore[import-not-found, unused-ignore]
         from unicorn import arm64_const as registers
-    except Exception:  # not installed, or installed and without its library
+    except Exception:  # it is not installed, or its shared library is missing
         return
     version = f"Unicorn {getattr(unicorn, '__version__', '')}"
     for loop in LOOPS:
         engine = _Unicorn(unicorn, registers, loop)
         what = f"one emu_start of a loop that counts down ({COUNTDOWN_TEXT[loop.key]}), without hooks"
         peer = Peer("unicorn", version, loop.key, what)
-        yield _fill(peer, engine.count_down, COUNTDOWN_TURN[loop.key], 100_000, seconds, repeat)
+        yield _fill(peer, engine.count_down, COUNTDOWN_LENGTH[loop.key], 100_000, seconds, repeat)
         what = f"one emu_start of the endless loop ({loop.name}) with a count of instructions"
         peer = Peer("unicorn-count", version, loop.key, what)
         yield _fill(peer, engine.counted, 1, 100_000, seconds, repeat)
 
 
 def _pytorch(seconds: float, repeat: int, devices: List[str]) -> Iterator[Peer]:
-    """On each of our devices that PyTorch can use as well."""
+    """Measures on each of the devices that PyTorch can use too."""
     if importlib.util.find_spec("torch") is None:
         return
     try:
         import torch  # type: ignore[import-not-found, unused-ignore]
 
         from . import pytorch_baseline
-    except Exception:  # a PyTorch that cannot be loaded is as good as none
+    except Exception:  # a PyTorch that cannot be imported counts as not installed
         return
     for device in devices:
         if device.startswith("cuda") and not torch.cuda.is_available():
@@ -213,7 +217,7 @@ def _pytorch(seconds: float, repeat: int, devices: List[str]) -> Iterator[Peer]:
                     peer.instructions, peer.seconds = pytorch_baseline.measure(
                         kind, loop, device, seconds, repeat
                     )
-                except Exception as error:  # of any kind that PyTorch has
+                except Exception as error:  # PyTorch raises exceptions of many types
                     peer.error = str(error).splitlines()[0] if str(error) else type(error).__name__
                 yield peer
 
@@ -221,12 +225,12 @@ def _pytorch(seconds: float, repeat: int, devices: List[str]) -> Iterator[Peer]:
 def measure_all(
     devices: List[str], quick: bool, repeat: int, progress: Callable[[str], None]
 ) -> Iterator[Peer]:
-    """Each engine that is installed with each loop; an engine that is not there gives nothing."""
+    """A Peer for each loop in each engine that is installed."""
     seconds = QUICK_SECONDS if quick else SECONDS
     for text, peers in (
         ("QEMU", _qemu(seconds, repeat)),
         ("Unicorn", _unicorn(seconds, repeat)),
         ("PyTorch", _pytorch(seconds, repeat, devices)),
     ):
-        progress(f"beside it: {text}")
+        progress(f"other engines: {text}")
         yield from peers

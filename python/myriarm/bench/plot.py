@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws bench.json: modes of one lane beside the published figures, and speed against lanes.
+"""Draws bench.json: the modes of one lane beside the published figures, and the speed over the number of
+lanes.
 
-matplotlib is imported when drawing begins, so that the rest works without it.
+Only draw() imports matplotlib, so that the benchmark works without it.
 
     python -m myriarm.bench.plot bench.json [FOLDER]        draws a saved result again
 """
@@ -18,7 +19,8 @@ from . import reference
 from .runs import LANES, MODES
 
 LOOPS = {"add": ("ADD, B", "o", "-"), "store": ("ADD, STR, B", "D", "--")}  # name, marker, line
-DEVICE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # told apart by all eyes
+# Colours that people with colour blindness can distinguish.
+DEVICE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 EARLIER, INK = "#8a8a8a", "#222222"
 PEERS = {  # name in the JSON: label, colour
     "qemu": ("QEMU", "#7b3294"),
@@ -30,23 +32,23 @@ PEERS = {  # name in the JSON: label, colour
 
 
 class NoPlot(Exception):
-    """Why there is none, in one sentence."""
+    """Nothing was drawn; the message says in one sentence why."""
 
 
 def draw(results: Dict[str, Any], folder: Path) -> List[Path]:
-    """Writes bench.svg and bench.png and gives their paths. NoPlot if there can be none."""
+    """Writes bench.svg and bench.png and returns their paths. Raises NoPlot if it cannot draw."""
     if not any(run["seconds"] for run in results["runs"]):
-        raise NoPlot("no plot, as nothing was measured")
+        raise NoPlot("no plot, because nothing was measured")
     try:
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise NoPlot("no plot, as matplotlib is not installed; 'pip install matplotlib' brings it") from None
+        raise NoPlot("no plot, because matplotlib is not installed; run 'pip install matplotlib'") from None
     if getattr(matplotlib, "__version_info__", (0,))[:2] < (3, 6):
         raise NoPlot(
-            f"no plot, as matplotlib {matplotlib.__version__} is older than 3.6; "
-            "'pip install --upgrade matplotlib' brings a newer one"
+            f"no plot, because matplotlib {matplotlib.__version__} is older than 3.6; "
+            "run 'pip install --upgrade matplotlib'"
         )
 
     figure = Figure(figsize=(14.5, 6.6), layout="constrained")
@@ -78,7 +80,7 @@ def _style(axes: Any, title: str) -> None:
 
 
 def _ips_ticks(axis: Any) -> None:
-    """1 K, 10 K, 100 K, 1 M, ..."""
+    """Labels an axis with 1 K, 10 K, 100 K, 1 M, ..."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis.set_major_locator(LogLocator(numticks=20))
@@ -94,7 +96,7 @@ def _short(value: float) -> str:
 
 
 def _draw_modes(axes: Any, results: Dict[str, Any], colours: Dict[str, str]) -> None:
-    """A line for each mode: ours of the longest run, and what was published."""
+    """A row for each mode: the figure of its longest run, and the published figure."""
     longest: Dict[Tuple[str, str, str], Dict[str, Any]] = {}
     for run in results["runs"]:
         key = (run["device"], run["mode"], run["loop"])
@@ -163,7 +165,8 @@ def _mode_legend(axes: Any, colours: Dict[str, str]) -> None:
 
 
 def _draw_lanes(axes: Any, results: Dict[str, Any], colours: Dict[str, str]) -> None:
-    """Both loops against lanes, log-log, with lines for everything that has one lane only."""
+    """The speed of both loops over the number of lanes, both axes logarithmic, and a horizontal line for each
+    engine that has one lane."""
     lines: Dict[Tuple[str, str], List[Dict[str, Any]]] = {}
     for run in results["runs"]:
         if run["mode"] == LANES and run["seconds"]:
@@ -210,7 +213,7 @@ def _draw_lanes(axes: Any, results: Dict[str, Any], colours: Dict[str, str]) -> 
     _label_lines(axes, labels)
     axes.set_xlabel("lanes", color=INK)
     axes.set_ylabel("instructions per second over all lanes (IPS)", color=INK)
-    _style(axes, "All lanes together; one lane elsewhere is grey, and dotted (ADD, B)")
+    _style(axes, "All lanes together; one lane of other engines: grey, and dotted (ADD, B)")
     if lines:
         axes.legend(
             loc="upper center",
@@ -223,7 +226,7 @@ def _draw_lanes(axes: Any, results: Dict[str, Any], colours: Dict[str, str]) -> 
 
 
 def _lane_ticks(axis: Any, most: int) -> None:
-    """Powers of four in full, every second one if there are many."""
+    """Marks the powers of four, or every second one if there are many."""
     from matplotlib.ticker import NullLocator
 
     powers = range(0, int(math.log(most, 4) + 1.01))
@@ -234,9 +237,10 @@ def _lane_ticks(axis: Any, most: int) -> None:
 
 
 def _label_lines(axes: Any, labels: List[Tuple[float, str, str]]) -> None:
-    """Names to the right of the axes, each at its height, moved apart where they would overlap."""
+    """Writes texts to the right of the axes, each at its height, or above the one before if they would
+    overlap."""
     low, high = (math.log10(y) for y in axes.get_ylim())
-    gap = (high - low) * 0.034  # of one line of text
+    gap = (high - low) * 0.034  # the height of one line of text
     next_free = -math.inf
     for y, text, colour in sorted(labels):
         half = gap * (1 + text.count("\n")) / 2

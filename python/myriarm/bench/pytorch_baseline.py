@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ARM64 as PyTorch tensor operations: the way that the earlier systems were measured against.
+"""ARM64 interpreted by PyTorch tensor operations: the baseline of the earlier systems' measurements.
 
-Two interpreters of one lane, as plain PyTorch lets one write them. Both keep memory, registers and pc in
-tensors on the device, fetch, decode and execute by tensor operations, and know only what the loops and a few
-checks need (MOVZ, ADD and SUB immediate and register, LDR and STR of 64 bits, B, CBZ, CBNZ, HLT), which makes
-them faster than complete ones. Register 31 is XZR everywhere, as in the earlier systems.
+Two interpreters of one lane, written in plain PyTorch. Both keep memory, registers and pc in tensors on the
+device, and fetch, decode and execute by tensor operations. They implement only the instructions of the loops
+and of a few checks (MOVZ, ADD and SUB immediate and register, LDR and STR of 64 bits, B, CBZ, CBNZ, HLT),
+which makes them faster than complete interpreters. Register 31 is always XZR, as in the earlier systems.
 
     python -m myriarm.bench.pytorch_baseline [cpu | cuda | cuda:N ...]
 
-checks both and says how fast they are.
+checks both and prints how fast they are.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from .guests import LOOPS, STORE_ADDRESS, Loop, add, b, code, movz, str_x
 
 MEMORY = 1 << 20  # bytes; a power of two, so that a mask keeps any address inside
 Tensor = Any  # torch.Tensor, where PyTorch is installed
-DISCARD = 32  # register slot that takes what is written to XZR, and what is not to be written
+DISCARD = 32  # the register slot for results that the program must not see: of XZR, and of masked writes
 
 
 class Engine:
-    """What both interpreters share. Scalars are tensors of one element: a plain number would be a sync."""
+    """What both interpreters share. Scalars are tensors of one element, because making a Python number of one
+    waits for the device."""
 
     WHAT = ""
 
@@ -44,7 +45,7 @@ class Engine:
         return torch.tensor(values, dtype=torch.int64, device=self.device)
 
     def run(self, instructions: int) -> int:
-        """Retires as many, or fewer if the program stops first; says how many."""
+        """Retires as many instructions, or fewer if the program stops first, and returns how many."""
         raise NotImplementedError
 
     def x(self, n: int) -> int:
@@ -101,7 +102,7 @@ class PerInstruction(Engine):
             taken = ~zero if bits & 1 << 24 else zero
             self.pc += torch.where(taken, _signed(word, 5, 19) * 4, 4)
             return True
-        else:  # HLT, a zero word, or what is not known
+        else:  # HLT, a zero word, or an instruction that is not implemented
             return False
         self.pc += 4
         return True
@@ -111,11 +112,13 @@ class PerInstruction(Engine):
 
 
 class Batched(Engine):
-    """512 instructions fetched and decoded at once, executed by masks, 512 steps for one look by the host.
+    """Fetches and decodes 512 instructions at once, and executes them with masks; the host waits once per 512
+    steps.
 
-    The block of 512 words that pc lies in becomes a table of numbers; a step looks its row up and does what
-    every instruction could do, with what this one does not do masked out. No step waits for the host. A row
-    more, the last, stands for "outside of the block": it changes nothing. Code that is written is seen from
+    The block of 512 words that contains pc becomes a table with a row of numbers for each instruction. A step
+    looks up the row of its instruction and performs the operations of all instructions, with masks that
+    cancel those that this instruction lacks, so that no step waits for the host. One row more, the last,
+    stands for addresses outside the block and changes nothing. Code that the program writes takes effect from
     the next batch on.
     """
 
@@ -125,9 +128,8 @@ class Batched(Engine):
     )
     SIZE = 512
     # Columns of the table.
-    D, N, M, IMMEDIATE, SIGN, RETIRES, STAYS, NEXT = range(
-        8
-    )  # from NEXT on: index and pc if x[M] != 0, then if it is 0
+    # From NEXT on: row and pc of the next instruction if x[M] is not 0, then those if it is 0.
+    D, N, M, IMMEDIATE, SIGN, RETIRES, STAYS, NEXT = range(8)
     # Columns of the table of masks.
     LOADS, STORES = range(2)
 
@@ -142,7 +144,7 @@ class Batched(Engine):
         while left:
             retired = self._batch(min(left, self.SIZE))
             left -= retired
-            if retired == 0:  # at a HLT, a zero word, or what is not known
+            if retired == 0:  # at a HLT, a zero word, or an instruction that is not implemented
                 break
         return instructions - left
 
@@ -169,8 +171,8 @@ class Batched(Engine):
         immediate = torch.where(load | store, (word >> 10 & 0xFFF) << 3, immediate)
         offset = torch.where(jump, _signed(word, 0, 26), _signed(word, 5, 19))
 
-        def going(taken: Tensor) -> Tuple[Tensor, Tensor]:
-            """Where a row leads to: the row after it, and pc."""
+        def successor(taken: Tensor) -> Tuple[Tensor, Tensor]:
+            """Row and pc of the instruction that follows each row, where `taken` says which rows branch."""
             index = self.rows + torch.where(known, torch.where(taken, offset, 1), zero)
             inside = (index >= 0) & (index < self.SIZE) & known
             return torch.where(inside, index, self.SIZE), base + index * 4
@@ -183,8 +185,8 @@ class Batched(Engine):
             torch.where(sub_reg, -1, torch.where(add_reg, 1, zero)),
             known.to(torch.int64),
             zero,
-            *going(jump | if_not),
-            *going(jump | if_zero),
+            *successor(jump | if_not),
+            *successor(jump | if_zero),
         )
         masks = torch.stack((load, store), 1)
         return (
@@ -195,14 +197,14 @@ class Batched(Engine):
     def _batch(self, steps: int) -> int:
         base = self.pc & -4 * self.SIZE
         table, masks = self._decode(base)
-        uses_memory = bool(masks.any())  # spares blocks without loads and stores what only these need
+        uses_memory = bool(masks.any())  # blocks without loads and stores skip the operations of memory
         index, pc = self.pc - base >> 2, self.pc
         retired = torch.zeros_like(pc)
         for _ in range(steps):
             row = table.index_select(0, index)[0]
             operands = self.registers.index_select(0, row[self.N : self.M + 1])
             a, c = operands[:1], operands[1:]
-            # ADD, SUB, MOVZ and addresses alike: x[N] + sign * x[M] + immediate.
+            # The results of ADD, SUB and MOVZ, and addresses, are all x[N] + sign * x[M] + immediate.
             result = (
                 torch.addcmul(a, row[self.SIGN : self.SIGN + 1], c) + row[self.IMMEDIATE : self.IMMEDIATE + 1]
             )
@@ -222,15 +224,16 @@ class Batched(Engine):
 
 
 def _signed(word: Tensor, shift: int, bits: int) -> Tensor:
-    """The field of so many bits at `shift`, sign-extended."""
+    """The field of `bits` bits at bit `shift`, sign-extended."""
     sign = 1 << bits - 1
     return ((word >> shift & 2 * sign - 1) ^ sign) - sign
 
 
 def measure(kind: type, loop: Loop, device: str, seconds: float, repeat: int) -> Tuple[int, List[float]]:
-    """Instructions of a run of about `seconds`, and what its repeats took. RuntimeError if one is wrong."""
+    """(instructions of a run that takes about `seconds`, seconds of each of `repeat` runs). RuntimeError if a
+    result is wrong."""
     engine = kind(loop.code, device)
-    _timed(engine, 2 * Batched.SIZE)  # PyTorch loads its kernels
+    _timed(engine, 2 * Batched.SIZE)  # warm-up: PyTorch loads its kernels
     speed = 2 * Batched.SIZE / _timed(engine, 2 * Batched.SIZE)
     instructions = max(Batched.SIZE, int(speed * seconds) // Batched.SIZE * Batched.SIZE)
     total, times = 4 * Batched.SIZE, []
@@ -259,7 +262,7 @@ def _timed(engine: Engine, instructions: int) -> float:
 
 
 def check(kind: type, device: str) -> None:
-    """Holds an interpreter to what small programs must give. RuntimeError if it does not."""
+    """Compares an interpreter's results for small programs with the right ones. Raises RuntimeError."""
 
     def expect(what: str, found: int, expected: int) -> None:
         if found != expected:
@@ -276,8 +279,8 @@ def check(kind: type, device: str) -> None:
                 loop.expected_store(instructions) if loop.stores else 0,
             )
 
-    # x3 = 5 + 4 + 3 + 2 + 1 by way of memory, with SUB, both forms of ADD, CBNZ, CBZ, LDR and STR; 2 + 5 * 5
-    # + 3.
+    # x3 = 5 + 4 + 3 + 2 + 1, stored to memory and loaded in each iteration, with SUB, both forms of ADD,
+    # CBNZ, CBZ, LDR and STR: 2 instructions, 5 iterations of 5, and 3 more.
     words = [
         movz(1, 1, 16),
         movz(2, 5),
@@ -300,14 +303,15 @@ def check(kind: type, device: str) -> None:
     expect("the sum in memory", engine.load(STORE_ADDRESS), 15)
     expect("pc", int(engine.pc), 4 * (len(words) - 1))
 
-    # Out of a block of 512 words and back into it; falling from one into the next.
+    # A branch out of a block of 512 words and back into it, and code that continues from one block into the
+    # next.
     far = [b(700), 0xD4400000] + [0] * 698 + [add(0, 0, 1), b(1 - 701)]
     engine = kind(code(far), device)
-    expect("the count of the long way", engine.run(1000), 3)
-    expect("x0 after the long way", engine.x(0), 1)
+    expect("the count of branches between blocks", engine.run(1000), 3)
+    expect("x0 after branches between blocks", engine.x(0), 1)
     engine = kind(code([add(0, 0, 1)] * 1030), device)
-    expect("the count of a straight line", engine.run(5000), 1030)
-    expect("x0 after a straight line", engine.x(0), 1030)
+    expect("the count of code without branches", engine.run(5000), 1030)
+    expect("x0 after code without branches", engine.x(0), 1030)
 
 
 def main(devices: List[str]) -> int:

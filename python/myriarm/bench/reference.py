@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the earlier systems published: instructions per second of one GPU thread of an Apple M4 Pro.
+"""The figures that the earlier systems published: instructions per second of one GPU thread of an Apple M4
+Pro.
 
-They ran the same two loops. Where a range was published its upper end is taken, so that no ratio flatters.
+They ran the same two loops. If a range was published, this is its upper end, so that no ratio favours
+myriarm.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from typing import Dict, List, NamedTuple, Optional
 
 
 class Published(NamedTuple):
-    """A system and its figures in instructions per second; None where there is none."""
+    """A system and its figures in instructions per second; None if it published none."""
 
     system: str
     add: Optional[float]
@@ -29,7 +31,7 @@ SYSTEMS: Dict[str, Published] = {
 }
 BEST = SYSTEMS["async"]
 
-# The system that each mode of ours takes the place of. self-dispatch and lanes were planned there, not built.
+# The earlier system to which each of our modes corresponds. None had self-dispatch or several lanes.
 OF_MODE = {
     "read-only": "v1",
     "transactional": "v2",

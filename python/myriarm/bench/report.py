@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmark found, as lines of a table and as JSON. docs/bench.md explains every key of the JSON."""
+"""The results of the benchmark, as lines of a table and as JSON (docs/bench.md explains its keys)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .guests import LOOPS
 from .peers import Peer
 from .runs import LANES, Row
 
-SCHEMA = 1
+SCHEMA = 2
 LOOP_NAMES = {loop.key: loop.name for loop in LOOPS}
 
 
@@ -35,7 +35,7 @@ def ips_text(value: Optional[float]) -> str:
 
 
 def count_text(value: int) -> str:
-    """10000000 as "10 M" where nothing is lost, else 1,234,567."""
+    """10000000 as "10 M" if that is exact, else as 1,234,567."""
     for factor, unit in ((10**9, "G"), (10**6, "M"), (10**3, "K")):
         if value >= factor and value % factor == 0:
             return f"{value // factor:,} {unit}"
@@ -55,7 +55,7 @@ def ratio_text(value: float, to: Optional[float]) -> str:
 
 
 def _columns(widths: Sequence[int]) -> Callable[..., str]:
-    """Makes lines of columns: to the left where a width is negative, as in printf."""
+    """A function that makes a line of cells; a cell with a negative width is left-aligned, as in printf."""
 
     def line(*cells: str) -> str:
         text = "  ".join(c.ljust(-w) if w < 0 else c.rjust(w) for c, w in zip(cells, widths))
@@ -94,7 +94,7 @@ def peers_heading() -> List[str]:
 
 
 def row_line(row: Row) -> str:
-    """A line below single_lane_heading() or lanes_heading(), whichever the row belongs to."""
+    """The line of a row, with the columns of single_lane_heading() or, in mode LANES, of lanes_heading()."""
     name, best = LOOP_NAMES[row.loop], getattr(reference.BEST, row.loop)
     if not row.seconds:
         what = f"{row.lanes:,} lanes" if row.mode == LANES else row.mode
@@ -143,12 +143,12 @@ def peer_line(peer: Peer) -> str:
 
 
 def async_line(rows: Sequence[Row]) -> Optional[str]:
-    """How soon start() returned; None if it was not measured."""
+    """A line that says how long start() took; None if no row measured it."""
     starts = [seconds for row in rows for seconds in row.start_seconds]
     if not starts:
         return None
     return (
-        f"async: start() returned after {1e3 * statistics.median(starts):.3f} ms in the median, "
+        f"async: start() returned after {1e3 * statistics.median(starts):.3f} ms in the median and "
         f"{1e3 * max(starts):.3f} ms at most, of {len(starts)} runs"
     )
 
@@ -160,7 +160,7 @@ LEGEND = (
 
 
 class Report:
-    """All results so far. save() may be called at any time and leaves a whole file."""
+    """All results so far. save() may be called at any time and leaves a complete file."""
 
     def __init__(self, machine: Dict[str, Any], settings: Dict[str, Any]):
         self.machine = machine
@@ -193,7 +193,7 @@ class Report:
         return json.dumps(self.as_json(), indent=1, allow_nan=False) + "\n"
 
     def save(self, folder: Path) -> Path:
-        """Writes bench.json: in place of the old one, never half. OSError if it cannot."""
+        """Replaces bench.json by a complete new file, and returns its path. Raises OSError."""
         path, new = folder / "bench.json", folder / "bench.json.new"
         new.write_text(self.text(), encoding="utf-8")
         os.replace(new, path)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the loops of guests.py in every mode and over many lanes.
 
-A figure counts only if the result is right: after every run the count of instructions, x0 of every lane and
-what the stores left in memory are compared with what the loop must give. Times are wall time around the call
-alone; making the fleet, setting registers and checking are outside.
+A figure counts only if the result is right: after every run, measure() compares the count of instructions, x0
+of every lane and the stored values with those that the loop must give. Times are the wall time of the call
+alone, without making the fleet, setting registers and checking.
 """
 
 from __future__ import annotations
@@ -20,26 +20,24 @@ import myriarm
 from . import reference
 from .guests import LOOPS, STORE_ADDRESS, Loop
 
-BATCHES = 10  # of continuous and self-dispatch: 10 of 10 M for 100 M
+BATCHES = 10  # in a run in mode continuous or self-dispatch: 10 batches of 10 M instructions for 100 M
 SIZES = (1_000_000, 10_000_000, 100_000_000)
 QUICK_SIZES = (1_000_000,)
 WARM_UP = 1_000_000  # instructions, at most
-POLL_INTERVAL = 100e-6  # seconds between two polls: short against 1 M instructions, long against a poll
-MEMORY = 4 << 20  # of a single lane, as the earlier systems had it
-LANE_MEMORY = 128 << 10  # of each of many: the code's page and the page that is written
-LANE_BYTES = (
-    5 << 10
-)  # what a lane of the loop with a store takes: a page, its registers, its page table; rounded up
-LEAST, MOST = 1_200, 100_000_000  # instructions of each of many lanes
+POLL_INTERVAL = 100e-6  # seconds between two polls: much shorter than a run, and much longer than a poll
+MEMORY = 4 << 20  # guest memory of a single lane, as in the earlier systems
+LANE_MEMORY = 128 << 10  # guest memory of each of many lanes: it includes STORE_ADDRESS
+LANE_BYTES = 5 << 10  # device memory of a lane with a store, rounded up: a page, registers, page table
+LEAST_INSTRUCTIONS, MOST_INSTRUCTIONS = 1_200, 100_000_000  # of each lane in a run of many
 
 
 class WrongResult(Exception):
-    """A run ended with another count or other registers or memory than the loop gives."""
+    """A run ended with a wrong count of instructions, or wrong registers or memory."""
 
 
 @dataclass
 class Row:
-    """One line of the table: so many instructions of a loop in a mode, measured some times."""
+    """One line of the table: several runs of a loop in one mode, for a number of instructions."""
 
     device: str
     mode: str
@@ -49,8 +47,8 @@ class Row:
     memory_policy: str = "private"
     seconds: List[float] = field(default_factory=list)  # wall time around the call, in order
     engine_seconds: List[float] = field(default_factory=list)  # RunResult.seconds of the same runs
-    start_seconds: List[float] = field(default_factory=list)  # async: until start() returned
-    polls: List[int] = field(default_factory=list)  # async: how often it was asked
+    start_seconds: List[float] = field(default_factory=list)  # async: time that start() took
+    polls: List[int] = field(default_factory=list)  # async: number of calls of poll()
     batches: int = 0  # RunResult.batches of the last run
     create_seconds: float = 0.0  # making the fleet
     error: Optional[str] = None  # why there is no figure, or not as many as asked
@@ -122,7 +120,7 @@ def _run(fleet: myriarm.Fleet, instructions: int) -> Sample:
 
 
 def _transactional(fleet: myriarm.Fleet, instructions: int) -> Sample:
-    """A run and the commit() that makes it last, as the second system did with every call."""
+    """A run and a commit(), which every call of the earlier system V2 included."""
 
     def call() -> myriarm.RunResult:
         result = fleet.run(instructions)
@@ -151,7 +149,7 @@ def _mega(fleet: myriarm.Fleet, instructions: int) -> Sample:
 
 
 def _async(fleet: myriarm.Fleet, instructions: int) -> Sample:
-    """start, poll until done, wait. The time is that of all three."""
+    """start(), poll() until the run has ended, wait(). The time is that of all three."""
     polls = 1
     begin = time.perf_counter()
     fleet.start(instructions)
@@ -161,12 +159,12 @@ def _async(fleet: myriarm.Fleet, instructions: int) -> Sample:
         time.sleep(POLL_INTERVAL)
     result = fleet.wait()
     seconds = time.perf_counter() - begin
-    assert result is not None  # it waited as long as it took
+    assert result is not None  # wait() has no time-out here
     return Sample(seconds, result, started - begin, polls)
 
 
 class Mode(NamedTuple):
-    """How a lane is run, and on what memory."""
+    """The call that runs a lane, and the memory policy of its fleet."""
 
     memory_policy: str
     run: Run
@@ -183,12 +181,12 @@ MODES: Dict[str, Mode] = {
     "async": Mode("private", _async),
     "self-dispatch": Mode("private", _self_dispatch),
 }
-LANES = "lanes"  # the mode of many lanes: run
+LANES = "lanes"  # run(), with many lanes
 ALL_MODES = (*MODES, LANES)
 
 
 def measure(fleet: myriarm.Fleet, loop: Loop, run: Run, instructions: int) -> Sample:
-    """One run from the start of the loop, checked. Raises WrongResult."""
+    """Runs the loop from its start and checks the result. Raises WrongResult."""
     fleet.pc[...] = 0
     fleet.x[:, 0] = 0
     sample = run(fleet, instructions)
@@ -212,18 +210,18 @@ def _check(what: str, found: object, expected: object) -> None:
 
 @dataclass
 class Settings:
-    """How much is measured."""
+    """What to measure, and how often."""
 
     sizes: Tuple[int, ...] = SIZES
     modes: Tuple[str, ...] = ALL_MODES
     repeat: int = 3
     time_limit: float = 60.0  # seconds that one row may take
-    lane_seconds: float = 1.0  # that one run over many lanes is to take
+    lane_seconds: float = 1.0  # approximate time of one run of many lanes
     most_lanes: Optional[int] = None
 
 
 class Bench:
-    """Measures one device. rows() gives each row when it is done; `notes` says what was left out and why."""
+    """Measures one device. rows() yields complete rows; `notes` says what was left out, and why."""
 
     def __init__(
         self, device: myriarm.Device, settings: Settings, progress: Callable[[str], None] = lambda text: None
@@ -289,7 +287,7 @@ class Bench:
                 ips = row.ips
 
     def _fill(self, row: Row, fleet: myriarm.Fleet, loop: Loop, run: Run, warm_up: int) -> None:
-        """Warms up, then measures as often as asked and as there is time for; at least once."""
+        """Warms up, then measures Settings.repeat times; fewer after time_limit, but at least once."""
         try:
             begin = time.perf_counter()
             if warm_up:
@@ -304,14 +302,14 @@ class Bench:
                     row.polls.append(sample.polls)
                 if time.perf_counter() - begin + sample.seconds > self._settings.time_limit:
                     break
-        except WrongResult as error:  # no figure counts then
+        except WrongResult as error:  # then no figure of the row counts
             row.seconds, row.engine_seconds, row.start_seconds, row.polls = [], [], [], []
             row.error = str(error)
         except myriarm.Error as error:
             row.error = str(error)
 
     def lane_counts(self) -> List[int]:
-        """Powers of four, and on a GPU also as many lanes as it can hold threads at a time (2,048 a unit)."""
+        """Powers of four, and on a GPU the number of threads that it holds at a time (2,048 a unit)."""
         most = self._settings.most_lanes or max(1, self._device.memory_bytes // 2 // LANE_BYTES)
         counts = {4**n for n in range(16) if 4**n <= most}
         if self._device.id.startswith("cuda") and self._device.units * 2048 <= most:
@@ -320,23 +318,24 @@ class Bench:
 
     def _many_lanes(self, loop: Loop) -> Iterator[Row]:
         settings = self._settings
-        ips_of_lane = 0.0  # of the step before
+        ips_of_lane = 0.0  # of one lane, with the previous number of lanes
         for lanes in self.lane_counts():
             self._progress(f"{self._device.id}: {loop.name}, lanes: {lanes:,}")
             begin = time.perf_counter()
-            row = Row(self._device.id, LANES, loop.key, LEAST, lanes)
+            row = Row(self._device.id, LANES, loop.key, LEAST_INSTRUCTIONS, lanes)
             try:
                 fleet, row.create_seconds = self._fleet(loop, lanes, LANE_MEMORY, "private")
-            except myriarm.Error as error:  # the device holds no more
+            except myriarm.Error as error:  # the device cannot hold as many
                 self.notes.append(f"{self._device.id}, {loop.name}: no fleet of {lanes:,} lanes: {error}")
                 return
             with fleet:
                 try:
-                    # A lane is at most as fast as with fewer of them, and that many took the time that is
-                    # wanted: so a quarter of it, with four times the lanes, ends in time. It is the warm-up
-                    # as well.
+                    # The pilot run finds the speed, and warms up. On a full device, with four times the lanes
+                    # each runs at a quarter of its former speed: a quarter of the instructions of the
+                    # previous step takes lane_seconds there, and less on a device that is not full.
                     guess = ips_of_lane * settings.lane_seconds / 4
-                    pilot = measure(fleet, loop, _run, _rounded(max(guess, WARM_UP if lanes == 1 else LEAST)))
+                    least = WARM_UP if lanes == 1 else LEAST_INSTRUCTIONS
+                    pilot = measure(fleet, loop, _run, _rounded(max(guess, least)))
                 except (WrongResult, myriarm.Error) as error:
                     row.error = str(error)
                     yield row
@@ -349,9 +348,9 @@ class Bench:
                     return
                 ips_of_lane = row.ips / lanes
             took = time.perf_counter() - begin
-            # Four times the lanes take four times as long to make and check, and to run once they are at
-            # LEAST.
-            running = sum(row.seconds) if row.instructions > LEAST else 0.0
+            # Four times the lanes take four times as long to make and check. The time of a run grows too when
+            # the lanes already retire as few as LEAST_INSTRUCTIONS.
+            running = sum(row.seconds) if row.instructions > LEAST_INSTRUCTIONS else 0.0
             if running + 4 * (took - running) > settings.time_limit:
                 self.notes.append(
                     f"{self._device.id}, {loop.name}: {lanes:,} lanes took {took:.0f} s; more would "
@@ -361,7 +360,7 @@ class Bench:
 
 
 def _rounded(instructions: float) -> int:
-    """Within LEAST and MOST, rounded down to two digits that are not 0."""
-    whole = int(min(MOST, max(LEAST, instructions)))
+    """From LEAST_INSTRUCTIONS to MOST_INSTRUCTIONS, rounded down to two significant digits."""
+    whole = int(min(MOST_INSTRUCTIONS, max(LEAST_INSTRUCTIONS, instructions)))
     unit = int(10 ** (len(str(whole)) - 2))
     return whole // unit * unit

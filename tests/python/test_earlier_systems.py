@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the systems that myriarm grew out of had to pass, in every mode and through the classes of
+"""The tests of the earlier systems that myriarm replaces, in every mode and through the classes of
 myriarm.kvrm: memory, ALU, branches, control, and a million instructions with stores."""
 
 import a64
@@ -14,7 +14,8 @@ DATA = 0x10000
 
 
 def run_in_mode(runner, mode, budget, **options):
-    """A run of at most `budget` instructions. Batches do not divide it, so that their ends fall anywhere."""
+    """A run of at most `budget` instructions. The batches' size does not divide it, so the last batch is
+    shorter."""
     batch = max(1, budget // 3 + 1)
     if mode == "run":
         return runner.run(budget, **options)
@@ -29,7 +30,7 @@ def run_in_mode(runner, mode, budget, **options):
 
 
 class ModeSubject:
-    """A Machine run in one mode, spoken to as their tests speak."""
+    """A Machine that runs in one mode, with the methods that the tests of the earlier systems use."""
 
     def __init__(self, device, mode):
         self.mode = mode
@@ -64,7 +65,7 @@ class ModeSubject:
 
 
 class KvrmSubject:
-    """One of their classes, used through one of its ways to run."""
+    """A class of myriarm.kvrm, with one of the methods by which it runs."""
 
     def __init__(self, cpu, way):
         self.way = way
@@ -320,7 +321,7 @@ def test_budget_stops_and_goes_on(reader):
     assert reader.get_register(0) == 1001
 
 
-# Performance: what it takes is not asserted.
+# Performance: no assertion about the time.
 def test_a_million_instructions_with_stores(subject):
     subject.set_register(1, DATA)
     load(subject, a64.add_imm(0, 0, 1), a64.str_(0, 1), a64.b(-8))
@@ -329,7 +330,7 @@ def test_a_million_instructions_with_stores(subject):
     assert subject.read_memory_64(DATA) == 333_333
 
 
-# What only one side has.
+# Several lanes, and what only one of the two interfaces has.
 @pytest.mark.parametrize("mode", MODES)
 def test_modes_over_lanes_with_inputs_of_their_own(make_fleet, mode):
     lanes = 40
@@ -389,7 +390,7 @@ def test_double_buffer_leaves_what_was_loaded_for_the_next_run(device):
     cpu.execute(3)
     cpu.execute(3)
     assert (cpu.read_memory_64(DATA), cpu.get_register(0)) == (2, 2)
-    cpu.machine.rollback()  # nothing: each run is kept when it has ended
+    cpu.machine.rollback()  # no effect, because every run was committed
     assert cpu.read_memory_64(DATA) == 2
     cpu.close()
 
@@ -431,8 +432,8 @@ def test_continuous_result(device, word, cycles, batches, number, name):
 
 def test_continuous_time_out_is_a_checkpoint(device):
     cpu = kvrm_cpu("ContinuousMetalCPU", device, a64.add_imm(0, 0, 1), a64.b(-4), cycles_per_batch=1000)
-    # x0 counts every second instruction: what is reported was done, all of it and once. On a busy machine the
-    # time may be over before the first instruction, so several runs may be needed.
+    # x0 counts every second instruction, so it shows that exactly the reported instructions were executed. On
+    # a busy machine the time may be over before the first instruction, so several runs may be needed.
     total = 0
     while total == 0:
         result = cpu.execute_continuous(timeout_seconds=0.05)
@@ -482,7 +483,7 @@ def test_memory_of_their_classes(device):
     assert cpu.read_memory_64(cpu.memory_size - 8) == 0x80 << 56
     with pytest.raises(myriarm.ArgumentError, match="outside the window"):
         cpu.read_memory_64(cpu.memory_size - 7)
-    with pytest.raises(myriarm.ArgumentError, match="no byte"):
+    with pytest.raises(myriarm.ArgumentError, match="not a byte"):
         cpu.write_memory(0, [256])
     cpu.close()
 
