@@ -15,4 +15,5 @@ else
 fi
 "$build/bin/modes_bench" --device auto --commit "$commit" --json "$results"
 "$build/bin/fleet_bench" --device auto --commit "$commit" --json "$results"
+"$build/bin/written_code" --device auto --commit "$commit" --json "$results"
 echo "run.sh: appended to $results"
