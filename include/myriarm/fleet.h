@@ -20,7 +20,7 @@
 
 namespace myriarm {
 
-/// A piece of lane state. Values travel as uint64_t whatever the width.
+/// A piece of lane state. Its values are uint64_t, whatever the width of the register.
 enum class Field : uint8_t {
   x0 = 0,  ///< x0 to x30 are 0 to 30
   x30 = 30,
@@ -53,15 +53,16 @@ const char* name(DeviceKind kind);
 /// One device that programs can run on.
 struct Device {
   std::string id;             ///< "cpu", "cuda:0", ...: what FleetOptions::device takes
-  std::string name;           ///< as its vendor calls it
-  uint64_t memory_bytes = 0;  ///< what a new fleet could use at the moment
+  std::string name;           ///< the product's name
+  uint64_t memory_bytes = 0;  ///< bytes that a new fleet could use now
   uint32_t units = 0;         ///< CPU threads, or streaming multiprocessors
   DeviceKind kind = DeviceKind::cpu;
   uint32_t ordinal = 0;  ///< its number among the devices of its kind, from 0
   /// Lanes that run in step and share frames of memory: 1 on the CPU, 32 on a CUDA device. See Placement::lanes.
   uint32_t team_lanes = 1;
 };
-/// The devices of this machine, the CPU first, without those whose driver cannot be used. Throws nothing for them.
+/// The devices of this machine that can be used, the CPU first. A device whose driver does not work is left out, without
+/// an exception; why_unusable() says why.
 std::vector<Device> devices();
 /// The device that a fleet with this FleetOptions::device gets. Throws ArgumentError for a name that no device can
 /// have, DeviceError for a device that cannot be used.
@@ -87,7 +88,7 @@ struct FleetOptions {
   /// Bytes of guest address space from the lowest page of the programs up; multiple of 4 KiB. The shared policies
   /// allocate all of it for each lane.
   uint64_t memory = uint64_t{64} << 20;
-  uint64_t pool = 0;     ///< bytes for pages that lanes write, over all lanes; 0: what the device has
+  uint64_t pool = 0;     ///< bytes for pages that lanes write, over all lanes; 0: see Fleet::pool_size()
   unsigned threads = 0;  ///< CPU threads; 0: all
   MemoryPolicy memory_policy = MemoryPolicy::private_copy;
   Engine engine = Engine::interpreter;  ///< for runs that do not name one
@@ -101,11 +102,11 @@ struct Placement {
   uint64_t lanes = 1;
 };
 
-/// Where one value of each lane lies. Valid as long as the fleet; must not be accessed while the fleet runs.
+/// The addresses of one value of each lane. Valid as long as the fleet; must not be accessed while the fleet runs.
 struct ArrayView {
-  void* data = nullptr;     ///< of lane 0
+  void* data = nullptr;     ///< the value of lane 0
   int64_t lane_stride = 0;  ///< bytes from lane to lane
-  /// The device that the memory belongs to, as DLPack has it: cpu for memory that the host can access, even if a GPU
+  /// The device that the memory belongs to, as in DLPack: cpu for memory that the host can access, even if a GPU
   /// can access it too.
   DeviceKind device = DeviceKind::cpu;
   uint32_t ordinal = 0;  ///< its number among the devices of its kind
@@ -132,27 +133,27 @@ class Fleet {
 
   uint64_t lanes() const;
   const Device& device() const;
-  /// device().team_lanes: lanes i * team_lanes() and up are one team, which runs in step.
+  /// device().team_lanes: team i, which runs in step, is the lanes from i * team_lanes() on.
   uint64_t team_lanes() const;
   /// FleetOptions::engine.
   Engine engine() const;
   uint64_t memory_begin() const;  ///< first address of the guest's window
-  uint64_t memory_end() const;    ///< one past its last
+  uint64_t memory_end() const;    ///< one past its last address
 
   MemoryPolicy memory_policy() const;
 
-  /// Runs lanes as the options say, and returns when they have stopped. Throws ArgumentError for options that do not go
-  /// together.
+  /// Runs lanes as the options say, and returns when they have stopped. Throws ArgumentError for options that contradict
+  /// each other.
   RunResult run(const RunOptions& options = {});
-  /// Starts such a run in a thread of the library, and returns at once. Throws StateError if a run is in progress, or
-  /// if an earlier one has ended and wait() has not been called for it.
+  /// Starts a run in a thread of the library and returns at once. Throws StateError if a run is in progress, or if one
+  /// has ended and wait() has not been called for it.
   void start(const RunOptions& options = {});
-  /// Whether a run that was started is in progress.
+  /// Whether a run is in progress.
   bool is_running() const;
   /// How far the run is, as the running lanes publish it some hundred times a second. Never waits for the device.
   Poll poll() const;
-  /// The instructions that each lane has retired so far, in all, and its signal. Each span has lanes() elements, or
-  /// none.
+  /// The instructions that each lane has retired since the fleet was made, and its signal. Each span has lanes()
+  /// elements, or none.
   void poll_lanes(std::span<uint64_t> instructions, std::span<Signal> signals) const;
   /// Waits for the run that start() began, at most this many seconds; negative: without limit. Returns nothing if it is
   /// still running. Throws what the run threw (a handler's exception, a DeviceError), and StateError if none was
@@ -167,7 +168,7 @@ class Fleet {
 
   /// Stops of all lanes, size lanes(). Valid until the next run() or resume().
   std::span<const Stop> stops() const;
-  /// Clears the stop of these lanes, so that the next run() runs them.
+  /// Clears the stop of these lanes, so that the next run() continues them.
   void resume(std::span<const uint32_t> lanes);
   void resume_all();
   /// Sets the stop of these lanes, to StopReason::exited for example. stops.size() == lanes.size().
@@ -184,11 +185,11 @@ class Fleet {
   void set(Field field, uint32_t lane, uint64_t value);
 
   /// Reads guest memory, whatever its permissions. Each transfer ends at the first byte that is not mapped: done[i] is
-  /// the number of bytes before it, and the rest of its place in the buffer is left alone. `done` may be empty.
+  /// the number of bytes before it, and the rest of its part of the buffer stays as it is. `done` may be empty.
   void read(std::span<const Transfer> transfers, std::span<uint8_t> buffer, std::span<uint32_t> done = {}) const;
   /// Writes guest memory, whatever its permissions, as the loader of the program does: the first write to a page copies
-  /// it, and changed instructions are decoded again. `done` as for read(). Throws DeviceError if the pool is spent. The
-  /// transfers of one call are made in any order: where two overlap, either may come last.
+  /// it, and changed instructions are decoded again. `done` as for read(). Throws DeviceError if no memory is left in the
+  /// pool. The transfers of one call are made in any order: if two overlap, either may come last.
   void write(std::span<const Transfer> transfers, std::span<const uint8_t> buffer, std::span<uint32_t> done = {});
   /// The same for one lane; throws ArgumentError if not all of it is mapped.
   std::vector<uint8_t> read(uint32_t lane, uint64_t address, uint64_t size) const;
@@ -206,8 +207,11 @@ class Fleet {
   /// The pages of lanes[i] begin at pages[i * size / kPageBytes]; pages.size() == lanes.size() * size / kPageBytes.
   /// With MemoryPolicy::read_only no page has kWrite.
   void permissions(std::span<const uint32_t> lanes, uint64_t address, uint64_t size, std::span<uint8_t> pages) const;
-  /// Bytes of the pool in use, and what it can grow to.
+  /// Bytes of the pool that pages of lanes occupy.
   uint64_t pool_used() const;
+  /// Bytes that they may occupy. With FleetOptions::pool 0, on the CPU three quarters of the host's memory, at most 100
+  /// GiB; on a GPU a small pool at first, which grows as lanes need it, up to the device's free memory. 0 with
+  /// MemoryPolicy::shared and device_shared on a GPU, where nothing is allocated later.
   uint64_t pool_size() const;
   /// Makes the pool at least this large, for lanes that stopped with out_of_memory. Throws DeviceError if it cannot: on
   /// the CPU beyond twice the first size, on a GPU beyond the device's memory.
@@ -216,11 +220,11 @@ class Fleet {
   /// Saves registers, stops and memory of all lanes, or of some, as they are now.
   Snapshot snapshot();
   Snapshot snapshot(std::span<const uint32_t> lanes);
-  /// Gives the lanes of a snapshot of this fleet, or some of them, the state that they had.
+  /// Sets the lanes of a snapshot of this fleet, or some of them, back to the state that it holds.
   void restore(const Snapshot& snapshot);
   void restore(const Snapshot& snapshot, std::span<const uint32_t> lanes);
-  /// Gives the targets the state that `lane` has now: registers, counts, stop and memory. Pages are shared until
-  /// they are written to.
+  /// Copies the present state of `lane` to the targets: registers, counts, stop and memory. They share pages until
+  /// one of them writes to them.
   void fork(uint32_t lane, std::span<const uint32_t> targets);
   /// With MemoryPolicy::transactional: commit() keeps what the runs since the last commit() or rollback() did to
   /// registers, counts, stops and memory, and rollback() undoes it. Changes that the host made before the first of
@@ -228,10 +232,9 @@ class Fleet {
   void commit();
   void rollback();
 
-  /// Where a field of all lanes lies, without a copy. Writing a value that the register cannot hold has no defined
-  /// effect.
+  /// A field of all lanes without a copy. Writing a value that the register cannot hold has no defined effect.
   ArrayView view(Field field);
-  /// With MemoryPolicy::shared or device_shared: where the windows of the lanes lie, memory_begin() of lane 0 first.
+  /// With MemoryPolicy::shared or device_shared: the windows of the lanes without a copy, memory_begin() of lane 0 first.
   /// Throws StateError with another policy. Instructions that the host writes there take effect from the next run on.
   ArrayView memory_view();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the instruction table offers to users: disassembly and coverage.
+// The instruction table for users: disassembly, and which instructions are implemented.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace myriarm {
 
-/// One instruction as text, as `objdump -M no-aliases` prints it; ".inst 0x…" for a word that is no instruction.
+/// One instruction as text, as `objdump -M no-aliases` prints it; ".inst 0x…" for a word that is not an instruction.
 std::string disassemble(uint32_t word, uint64_t pc);
 
 /// Coverage of one group of the manual.

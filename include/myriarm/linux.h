@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linux user programs in a fleet: the ELF loader, the process's first stack, and system calls, served for all
-// stopped lanes in one batch.
+// Linux user programs in a fleet: the ELF loader, the first stack of a process, and the system calls, which the library
+// serves for all stopped lanes in one batch.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace myriarm {
 
-/// What an ELF file says beyond its Program.
+/// An executable ELF file: its Program, and what Linux tells the process about the file.
 struct ElfImage {
   Program program;
   uint64_t program_headers = 0;  ///< address of the program headers in memory (AT_PHDR), 0 if not loaded
@@ -33,8 +33,8 @@ struct LinuxOptions {
   std::vector<std::string> arguments;    ///< argv; argv[0] is the program
   std::vector<std::string> environment;  ///< "NAME=value"; MYRIARM_LANE=<lane> is added
   std::vector<uint8_t> standard_input;   ///< what every lane reads from file descriptor 0
-  uint64_t seed = 0;                     ///< getrandom, AT_RANDOM: a function of seed, lane and position
-  bool pass_output = false;              ///< write lane 0's output to this process's at once, and do not keep it
+  uint64_t seed = 0;                     ///< random bytes (getrandom, AT_RANDOM) depend only on it, lane and position
+  bool pass_output = false;              ///< writes lane 0's output to that of this process at once, and keeps none
   /// Bytes of output kept over all lanes. Each lane has an equal share, at least 64 KiB, for its standard output and as
   /// much for its standard error; a write beyond that fails with ENOSPC.
   uint64_t output_limit = uint64_t{1} << 30;
@@ -72,14 +72,15 @@ class LinuxFleet {
   /// an earlier run() left at their limit, cancelled or out of memory go on. `progress` is called some times a
   /// second from this thread.
   RunResult run(const std::function<void(const LinuxProgress&)>& progress = {});
-  /// Ends a run() in another thread, or the next one. Lanes that had not ended stop with StopReason::cancelled.
+  /// Ends a run() in another thread; if there is none, the next run() ends at once. Lanes that had not ended stop with
+  /// StopReason::cancelled.
   void cancel();
 
   /// Of one lane; throws ArgumentError if there is no such lane.
   LaneOutcome outcome(uint32_t lane) const;
   const std::vector<uint8_t>& standard_output(uint32_t lane) const;
   const std::vector<uint8_t>& standard_error(uint32_t lane) const;
-  /// System calls that were answered with ENOSYS: name and how often.
+  /// The system calls that returned ENOSYS because the library lacks them: name and count.
   std::map<std::string, uint64_t> unimplemented() const;
 
  private:

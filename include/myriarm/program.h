@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is loaded before a fleet is made: bytes at addresses with permissions, and where execution begins.
+// Programs: the bytes that lanes begin with, their addresses and permissions, and where execution begins.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ constexpr uint8_t kMapped = 8;
 
 constexpr uint64_t kPageBytes = 4096;
 
-/// A range of guest memory. `bytes` are at its start; the rest of `size` is zero.
+/// A range of guest memory: `bytes`, then zeros up to `size`.
 struct Segment {
   uint64_t address = 0;
   uint64_t size = 0;  ///< bytes in memory, at least bytes.size()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a fleet is run: the modes and their options, what they report, and system calls that the caller serves. Every
-// mode uses the same engine and gives the same results and counts; they differ in who starts the next batch.
+// Runs of a fleet: modes, options, results, and handlers of system calls. Every mode gives the same results and counts;
+// modes differ only in who starts the next batch.
 #pragma once
 
 #include <array>
@@ -47,20 +47,20 @@ struct BatchReport {
   Signal signal = Signal::running;
 };
 
-/// What is done with a lane whose system call was served.
+/// What the run does with a lane after on_syscall has served its system call.
 enum class SyscallAction : uint8_t {
   resume,  ///< x0 becomes the result, and the lane goes on
   stop,    ///< x0 becomes the result, and the lane keeps its stop
   exit,    ///< the lane's stop becomes StopReason::exited with the result as its status
 };
-/// The lanes that stopped at an SVC, all in one call. Index i is the same lane in every array.
+/// The lanes that stopped at an SVC; one call of the handler gets all of them. Index i is the same lane in every array.
 struct SyscallBatch {
   std::span<const uint32_t> lanes;
-  std::span<const uint64_t> numbers;     ///< x8, where Linux has the number
+  std::span<const uint64_t> numbers;     ///< x8, which holds the number of a Linux system call
   std::span<const uint32_t> immediates;  ///< imm16 of the SVC
   std::span<const uint64_t> arguments;   ///< x0 to x5 of lane i at 6 * i
-  std::span<uint64_t> results;           ///< for x0; holds x0
-  std::span<SyscallAction> actions;      ///< holds resume
+  std::span<uint64_t> results;           ///< what x0 becomes; the present x0 before the handler writes it
+  std::span<SyscallAction> actions;      ///< resume before the handler writes it
 };
 /// May read and write the fleet's registers and memory, but not run it. An exception of the handler ends the run: the
 /// lanes of the batch keep their syscall stop, and run() or wait() rethrows it.
@@ -75,7 +75,7 @@ struct RunOptions {
   /// begins: a handler that changes them, or restores a lane, does not change how far the lane may go in this run.
   uint64_t instructions = kEndless;
   uint64_t instructions_per_batch = 10'000'000;  ///< continuous, self_dispatch: of each lane, in one batch
-  uint64_t max_batches = kEndless;  ///< continuous, self_dispatch: then lanes that are left stop with budget
+  uint64_t max_batches = kEndless;  ///< continuous, self_dispatch: after them, lanes that still run stop with budget
   /// Seconds until the lanes that still run stop with StopReason::cancelled, at an instruction boundary; 0: no timeout.
   double timeout = 0;
   /// Lanes that an earlier run left with StopReason::budget or cancelled run too. If false, only those without a stop.
@@ -88,7 +88,7 @@ struct RunOptions {
   SyscallHandler on_syscall = {};
 };
 
-/// What one call of run() or start() did.
+/// The result of one call of run() or start().
 struct RunResult {
   uint64_t instructions = 0;  ///< retired in this call, over all lanes
   uint64_t batches = 0;       ///< batches, whether the host or the device started them
@@ -101,13 +101,13 @@ struct RunResult {
   Signal signal = Signal::running;
 };
 
-/// A look at a run in progress, or at the last one.
+/// How far a run in progress is, or how the last one ended.
 struct Poll {
   bool running = false;
   uint64_t instructions = 0;        ///< retired so far in this run, over all lanes; while it runs, at least this many
   uint64_t lanes_running = 0;       ///< lanes without a stop
   double seconds = 0;               ///< from the start of the run until now, or until its end
-  Signal signal = Signal::running;  ///< of the run, when it has ended
+  Signal signal = Signal::running;  ///< RunResult::signal when the run has ended
 };
 
 }  // namespace myriarm

@@ -11,11 +11,11 @@ enum class StopReason : uint8_t {
   halt,           ///< HLT; pc is that of the HLT, which has not retired
   syscall,        ///< SVC; it has retired, pc is the next instruction's
   breakpoint,     ///< BRK; pc is that of the BRK, which has not retired
-  budget,         ///< its instruction limit is reached; a higher limit lets it go on
+  budget,         ///< it has reached its instruction limit; after a higher limit it goes on
   fault,          ///< a memory access was refused; pc is that of the instruction, which has not retired
   undefined,      ///< no such instruction, or one not implemented; `address` holds the instruction word
-  out_of_memory,  ///< the frame pool is spent; grow it and resume
-  cancelled,      ///< cancel() was called; at an instruction boundary, resumable
+  out_of_memory,  ///< no memory is left in the pool; grow_pool() and resume()
+  cancelled,      ///< cancel() was called or time ran out; the lane is between two instructions and can go on
   exited,         ///< the program has ended
 };
 
@@ -39,8 +39,8 @@ struct Stop {
 /// Number of values of StopReason.
 constexpr unsigned kStopReasons = 10;
 
-/// The state of a lane or of a whole batch in one number, as the systems that myriarm grew out of gave it: they had the
-/// first four.
+/// The state of a lane or of a whole batch in one number. The first four are those of the earlier systems that myriarm
+/// replaces (docs/kvrm.md).
 enum class Signal : uint8_t {
   running = 0,     ///< no stop
   halt = 1,        ///< halt, exited

@@ -148,7 +148,7 @@ class Fleet(Runner):
     of lanes except the last is a multiple of the device's team_lanes; multiples of 32 suit every device.
     device: "auto" (a GPU if there is one), "cpu", "cuda", "cuda:N". memory: bytes of guest address space from
     the lowest page of the programs up; by default the memory of a raw program, else 64 MiB. pool: bytes for
-    pages that lanes write, over all lanes; 0: as the device allows. threads: threads of the CPU; 0: all.
+    pages that lanes write, over all lanes; 0: see pool_size. threads: threads of the CPU; 0: all.
     memory_policy: "private" (lanes copy a page when they first write to it), "read-only" (every store of a
     guest is a fault), "transactional" (commit() and rollback()), "shared" (flat memory that guest and host
     both use, see `memory`), or "device-shared" (the same in the device's own memory, for PyTorch or CuPy).
@@ -241,12 +241,14 @@ class Fleet(Runner):
 
     @property
     def pool_used(self) -> int:
-        """Bytes of the pool in use."""
+        """Bytes of the pool that pages of lanes occupy."""
         return self._core.pool_used()
 
     @property
     def pool_size(self) -> int:
-        """Bytes that the pool can grow to."""
+        """Bytes that pages of lanes may occupy. With pool=0, on the CPU three quarters of the host's memory, at
+        most 100 GiB; on a GPU a small pool at first, which grows as lanes need it, up to the device's free
+        memory. 0 with the shared policies on a GPU, where nothing is allocated later."""
         return self._core.pool_size()
 
     def grow_pool(self, size: int) -> None:

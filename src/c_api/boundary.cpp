@@ -10,7 +10,7 @@
 namespace myriarm::c_api {
 namespace {
 
-// Of a fixed size, so that to keep a sentence takes no memory: there may be none.
+// An array of fixed size, because the host may have no memory left when the sentence is stored.
 thread_local char last_error[2048] = "";
 
 myriarm_status record(myriarm_status status, const char* sentence) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every function of the C API does at its boundary: exceptions become a status and a sentence, structs are read
-// and written no further than the caller's struct_size, and pointers are asked whether they are there.
+// What every function of the C API does with its arguments and errors: it turns exceptions into a status and a sentence,
+// reads and writes structs no further than the caller's struct_size, and refuses NULL pointers.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 
 namespace myriarm::c_api {
 
-/// Keeps the exception that is being handled as this thread's last error, and gives its status.
+/// Stores the exception that is being handled as this thread's last error, and returns its status.
 myriarm_status record_exception() noexcept;
 
-/// Does `work`. No exception leaves it.
+/// Calls work() and returns its status; no exception leaves this function.
 template <class Work>
 myriarm_status guarded(Work work) noexcept {
   try {
@@ -28,21 +28,22 @@ myriarm_status guarded(Work work) noexcept {
   }
 }
 
-/// The object that an argument points to; `what` is its name in the header.
+/// The object that an argument points to; `what` is the argument's name in the header. Throws ArgumentError for NULL.
 template <class T>
 T& required(T* pointer, const char* what) {
   if (pointer == nullptr) throw ArgumentError(std::string(what) + " is NULL; it must point to something");
   return *pointer;
 }
 
-/// `count` elements.
+/// `count` elements from `first` on. Throws ArgumentError if it is NULL and the count is not 0.
 template <class T>
 std::span<T> span_of(T* first, uint64_t count, const char* what) {
   if (count != 0) (void)required(first, what);
   return {first, count};
 }
 
-/// A struct of options as this library knows it: members that the caller's does not have yet are 0. NULL: all are.
+/// The caller's struct of options, in the layout of this version of the library. Members that the caller's version lacks
+/// are 0; for NULL all members are 0. Throws ArgumentError if the caller sets a member that this version lacks.
 template <class T>
 T read_struct(const T* given, const char* what) {
   T known = {};
@@ -55,7 +56,8 @@ T read_struct(const T* given, const char* what) {
   std::memcpy(&known, given, std::min<uint64_t>(size, sizeof known));
   if (size > sizeof known) {
     if (size > 4096)
-      throw ArgumentError(std::string(what) + ": struct_size is " + std::to_string(size) + "; no struct has so much");
+      throw ArgumentError(std::string(what) + ": struct_size is " + std::to_string(size) +
+                          "; set it to the sizeof of the struct");
     const auto* bytes = reinterpret_cast<const uint8_t*>(given);
     if (std::any_of(bytes + sizeof known, bytes + size, [](uint8_t byte) { return byte != 0; })) {
       throw ArgumentError(std::string(what) + ": a member is set that version " + std::string(myriarm_version()) +
@@ -65,7 +67,7 @@ T read_struct(const T* given, const char* what) {
   return known;
 }
 
-/// Whether a struct can be filled in; to be asked before the work is done.
+/// Throws ArgumentError if a struct cannot be filled in; called before the work is done.
 template <class T>
 void check_output(const T* given, const char* what) {
   if (required(given, what).struct_size < sizeof given->struct_size || given->struct_size > 4096) {
@@ -73,7 +75,7 @@ void check_output(const T* given, const char* what) {
                         "; set it to the sizeof of the struct");
   }
 }
-/// Fills in as much as the caller's struct has; what only a later version has becomes 0.
+/// Fills in the members that the caller's struct has; those that only a later version has become 0.
 template <class T>
 void write_struct(T* given, T values) {
   const uint64_t size = given->struct_size;

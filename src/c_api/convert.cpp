@@ -26,7 +26,7 @@ static_assert(MYRIARM_FIELD_SP == static_cast<int>(Field::sp) && MYRIARM_FIELD_P
 static_assert(MYRIARM_READ == static_cast<int>(kRead) && MYRIARM_WRITE == static_cast<int>(kWrite) &&
               MYRIARM_EXECUTE == static_cast<int>(kExecute) && MYRIARM_MAPPED == static_cast<int>(kMapped));
 
-/// As much of a text as an array holds, with a NUL behind it.
+/// Copies a text to an array, cut to the array's size, with a NUL at the end.
 template <size_t kSize>
 void copy_text(char (&to)[kSize], const std::string& from) {
   const size_t size = std::min(from.size(), kSize - 1);
@@ -34,7 +34,26 @@ void copy_text(char (&to)[kSize], const std::string& from) {
   to[size] = 0;
 }
 
+/// The engine that options name; none for MYRIARM_ENGINE_DEFAULT. `reserved` is the member behind it.
+std::optional<Engine> engine_of(uint32_t number, uint32_t reserved) {
+  if (reserved != 0) throw ArgumentError("options: reserved is not 0; set it to 0");
+  switch (number) {
+    case MYRIARM_ENGINE_DEFAULT: return std::nullopt;
+    case MYRIARM_ENGINE_INTERPRETER: return Engine::interpreter;
+    case MYRIARM_ENGINE_STEPPER: return Engine::stepper;
+    default: throw ArgumentError("there is no engine " + std::to_string(number) + "; use one of MYRIARM_ENGINE_...");
+  }
+}
+
 }  // namespace
+
+uint32_t engine_number(Engine engine) {
+  switch (engine) {
+    case Engine::interpreter: return MYRIARM_ENGINE_INTERPRETER;
+    case Engine::stepper: return MYRIARM_ENGINE_STEPPER;
+  }
+  return MYRIARM_ENGINE_DEFAULT;
+}
 
 FleetOptions fleet_options(const myriarm_fleet_options* given, const ProgramObject& program) {
   const myriarm_fleet_options known = read_struct(given, "options");
@@ -49,6 +68,7 @@ FleetOptions fleet_options(const myriarm_fleet_options* given, const ProgramObje
                         "; use one of MYRIARM_MEMORY_...");
   }
   options.memory_policy = static_cast<MemoryPolicy>(known.memory_policy);
+  if (const auto engine = engine_of(known.engine, known.reserved)) options.engine = *engine;
   return options;
 }
 
@@ -64,6 +84,7 @@ RunOptions run_options(const myriarm_run_options* given) {
   if (known.max_batches != 0) options.max_batches = known.max_batches;
   options.timeout = known.timeout;
   options.go_on = known.leave_paused == 0;
+  options.engine = engine_of(known.engine, known.reserved);
   return options;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the structs and numbers of the C API and those of the C++ one, and the lanes that a call names.
+// Converts structs and numbers of the C API to those of the C++ API and back, and the lanes that a call names.
 #pragma once
 
 #include <vector>
@@ -18,8 +18,10 @@ myriarm_device device_of(const Device& device);
 myriarm_stop stop_of(const Stop& stop);
 Stop stop_of(const myriarm_stop& stop);
 Field field_of(uint32_t number);
+/// MYRIARM_ENGINE_... of an engine.
+uint32_t engine_number(Engine engine);
 
-/// The lanes that a call names, or all: then the count must say how many those are.
+/// The lanes that a call names; NULL names all of them, and then `count` must be their number.
 class Lanes {
  public:
   Lanes(const Fleet& fleet, const uint32_t* lanes, uint64_t count);

@@ -9,7 +9,7 @@ using namespace myriarm::c_api;
 
 namespace {
 
-/// Of a fleet whose program does not say how much.
+/// Bytes of memory of a fleet whose program and options give none.
 uint64_t default_memory() { return FleetOptions().memory; }
 
 /// The bytes of an argument.
@@ -33,8 +33,8 @@ myriarm_status myriarm_get_device(uint64_t index, myriarm_device* device) {
     check_output(device, "device");
     const std::vector<Device> all = devices();
     if (index >= all.size()) {
-      throw ArgumentError("there is no device " + std::to_string(index) + "; this machine has " +
-                          std::to_string(all.size()));
+      throw ArgumentError("there is no device " + std::to_string(index) + "; this machine has devices 0 to " +
+                          std::to_string(all.size() - 1));
     }
     write_struct(device, device_of(all[index]));
   });
@@ -91,7 +91,7 @@ myriarm_status myriarm_fleet_create(const myriarm_program* program, const myriar
 myriarm_status myriarm_fleet_free(myriarm_fleet* fleet) {
   return guarded([&] {
     const auto object = fleets().take(fleet);
-    // Another thread may be in a run: the fleet goes with the last call that uses it.
+    // Another thread may be in a call: the last call that uses the fleet destroys it.
     if (object->linux_fleet) object->linux_fleet->cancel();
     else object->own->cancel();
   });
@@ -103,7 +103,7 @@ myriarm_status myriarm_fleet_get_info(myriarm_fleet* fleet, myriarm_fleet_info* 
     check_output(info, "info");
     const Fleet& of = object->fleet();
     write_struct(info, {0, of.lanes(), of.memory_begin(), of.memory_end(), static_cast<uint32_t>(of.memory_policy()),
-                        static_cast<uint32_t>(of.team_lanes())});
+                        static_cast<uint32_t>(of.team_lanes()), engine_number(of.engine()), 0});
   });
 }
 

@@ -7,10 +7,10 @@ namespace myriarm::c_api {
 
 uintptr_t next_handle() {
   static std::atomic<uintptr_t> last{0};
-  return last += 16;  // as a pointer would be aligned
+  return last += 16;  // aligned like a pointer
 }
 
-// Never destroyed: a thread may still be in a call when the process ends.
+// The registries are never destroyed, because a thread may still be in a call when the process ends.
 Registry<myriarm_program, ProgramObject>& programs() {
   static auto* all =
       new Registry<myriarm_program, ProgramObject>("program", "myriarm_program_raw(), _elf() or _load()");

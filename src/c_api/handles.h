@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles of the C API. A handle is a number in the shape of a pointer: it is looked up and never followed, and no
-// number is given twice, so that one which was freed, or is of another type, is refused and cannot crash the process.
+// Handles of the C API. A handle is a number with the type of a pointer. The library looks it up and never dereferences
+// it, and uses no number twice, so that it can refuse a handle that was freed or is of another type.
 #pragma once
 
 #include <memory>
@@ -16,20 +16,20 @@
 namespace myriarm::c_api {
 
 struct ProgramObject {
-  ElfImage image;  ///< its `program` is all that there is of a raw one
+  ElfImage image;  ///< of raw machine code it has only `program`
   bool is_elf = false;
-  uint64_t memory = 0;  ///< of a fleet that does not say
+  uint64_t memory = 0;  ///< bytes of memory of a fleet whose options give none
 };
 
 struct FleetObject {
-  std::optional<Fleet> own;
-  std::unique_ptr<LinuxFleet> linux_fleet;  ///< in place of `own`
-  std::mutex linux_calls;                   ///< held by a call of linux_fleet, which has no hold of its own
+  std::optional<Fleet> own;                 ///< made by myriarm_fleet_create()
+  std::unique_ptr<LinuxFleet> linux_fleet;  ///< made by myriarm_linux_create(), in place of `own`
+  std::mutex linux_calls;                   ///< locked by each call of linux_fleet, which has no check of its own
 
   Fleet& fleet() { return linux_fleet ? linux_fleet->fleet() : *own; }
 };
 
-/// A number that no handle has had yet.
+/// A number that no handle has had before.
 uintptr_t next_handle();
 
 template <class Handle, class Object>
@@ -39,18 +39,20 @@ class Registry {
 
   Handle* add(std::shared_ptr<Object> object) {
     std::lock_guard lock(mutex_);
-    // A handle is a number that is never followed.
+    // A handle is a number and never dereferenced.
     auto* handle = reinterpret_cast<Handle*>(next_handle());  // NOLINT(performance-no-int-to-ptr)
     objects_.emplace(handle, std::move(object));
     return handle;
   }
-  /// Throws ArgumentError. Who holds the object may use it while another thread frees the handle.
+  /// The object of a handle; it stays alive while the caller uses it, even if another thread frees the handle. Throws
+  /// ArgumentError.
   std::shared_ptr<Object> find(const Handle* handle) {
     std::lock_guard lock(mutex_);
     auto found = objects_.find(handle);
     if (found == objects_.end()) refuse(handle);
     return found->second;
   }
+  /// Removes a handle, and returns its object. Throws ArgumentError.
   std::shared_ptr<Object> take(const Handle* handle) {
     std::lock_guard lock(mutex_);
     auto found = objects_.find(handle);
@@ -62,7 +64,7 @@ class Registry {
 
  private:
   [[noreturn]] void refuse(const Handle* handle) const {
-    throw ArgumentError(std::string("the ") + what_ + (handle == nullptr ? " is NULL" : " was freed, or is none") +
+    throw ArgumentError(std::string("the ") + what_ + (handle == nullptr ? " is NULL" : " was freed or never made") +
                         "; give one that " + maker_ + " made");
   }
   const char *what_, *maker_;

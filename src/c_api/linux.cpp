@@ -26,11 +26,11 @@ LinuxOptions linux_options(const myriarm_linux_options* given) {
   options.seed = known.seed;
   options.pass_output = known.pass_output != 0;
   if (known.output_limit != 0) options.output_limit = known.output_limit;
-  if (known.reserved != 0) throw ArgumentError("linux_options: reserved is not 0; it must be");
+  if (known.reserved != 0) throw ArgumentError("linux_options: reserved is not 0; set it to 0");
   return options;
 }
 
-/// A fleet of processes, held for one call.
+/// A fleet of processes, locked for one call.
 class Processes {
  public:
   explicit Processes(myriarm_fleet* fleet) : object_(fleets().find(fleet)) {
@@ -44,7 +44,7 @@ class Processes {
 
  private:
   std::shared_ptr<FleetObject> object_;
-  std::unique_lock<std::mutex> lock_;  // goes before what it locks
+  std::unique_lock<std::mutex> lock_;  // after object_, so that it is unlocked before the mutex is destroyed
 };
 
 }  // namespace
@@ -56,7 +56,7 @@ myriarm_status myriarm_linux_create(const myriarm_program* program, const myriar
     const auto source = programs().find(program);
     if (!source->is_elf) {
       throw ArgumentError(
-          "the program is raw machine code and no Linux executable; make it with myriarm_program_elf()");
+          "the program is raw machine code and not a Linux executable; make it with myriarm_program_elf()");
     }
     auto made = std::make_shared<FleetObject>();
     made->linux_fleet = std::make_unique<LinuxFleet>(source->image, fleet_options(options, *source),
@@ -91,7 +91,7 @@ myriarm_status myriarm_linux_get_output(myriarm_fleet* fleet, uint32_t lane, uin
     const std::span<uint8_t> to = span_of(static_cast<uint8_t*>(buffer), capacity, "buffer");
     if (stream != 1 && stream != 2) {
       throw ArgumentError("there is no output stream " + std::to_string(stream) +
-                          "; 1 is standard output, 2 standard error");
+                          "; use 1 for standard output or 2 for standard error");
     }
     const std::vector<uint8_t>& bytes =
         stream == 1 ? processes->standard_output(lane) : processes->standard_error(lane);

@@ -18,8 +18,8 @@ std::vector<Transfer> transfers_of(const myriarm_transfer* transfers, uint64_t c
   return made;
 }
 
-/// Throws for the first transfer that did not go all the way.
-void require_whole(const std::vector<Transfer>& transfers, const std::vector<uint32_t>& done) {
+/// Throws ArgumentError for the first transfer that is not complete.
+void require_complete(const std::vector<Transfer>& transfers, const std::vector<uint32_t>& done) {
   for (size_t i = 0; i < transfers.size(); i++) {
     const Transfer& t = transfers[i];
     if (done[i] == t.size) continue;
@@ -64,7 +64,8 @@ myriarm_status myriarm_fleet_get_stops(myriarm_fleet* fleet, const uint32_t* lan
     const std::span<const Stop> all = object->fleet().stops();
     for (uint32_t lane : wanted.span()) {
       if (lane < all.size()) continue;
-      throw ArgumentError("there is no lane " + std::to_string(lane) + "; the fleet has " + std::to_string(all.size()));
+      throw ArgumentError("there is no lane " + std::to_string(lane) + "; the fleet has lanes 0 to " +
+                          std::to_string(all.size() - 1));
     }
     for (size_t i = 0; i < to.size(); i++) to[i] = stop_of(all[wanted.span()[i]]);
   });
@@ -96,7 +97,7 @@ myriarm_status myriarm_fleet_read(myriarm_fleet* fleet, const myriarm_transfer* 
     if (done != nullptr) return object->fleet().read(all, to, {done, count});
     std::vector<uint32_t> reached(count);
     object->fleet().read(all, to, reached);
-    require_whole(all, reached);
+    require_complete(all, reached);
   });
 }
 
@@ -109,7 +110,7 @@ myriarm_status myriarm_fleet_write(myriarm_fleet* fleet, const myriarm_transfer*
     if (done != nullptr) return object->fleet().write(all, from, {done, count});
     std::vector<uint32_t> reached(count);
     object->fleet().write(all, from, reached);
-    require_whole(all, reached);
+    require_complete(all, reached);
   });
 }
 

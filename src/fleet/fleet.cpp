@@ -8,6 +8,7 @@
 #include "core/system/registers.h"
 #include "fleet/fleet_impl.h"
 #include "fleet/image.h"
+#include "support/text.h"
 
 namespace myriarm {
 namespace {
@@ -55,8 +56,8 @@ void check_teams(std::span<const PlacedProgram> programs, const Device& device) 
 void Fleet::Impl::check_lanes(std::span<const uint32_t> lanes, const char* what) const {
   for (uint32_t lane : lanes) {
     if (lane >= options.lanes) {
-      throw ArgumentError(std::string(what) + ": there is no lane " + std::to_string(lane) + "; the fleet has " +
-                          std::to_string(options.lanes));
+      throw ArgumentError(std::string(what) + ": there is no lane " + std::to_string(lane) +
+                          "; the fleet has lanes 0 to " + std::to_string(options.lanes - 1));
     }
   }
 }
@@ -65,35 +66,41 @@ void Fleet::Impl::check_transfers(std::span<const Transfer> transfers, size_t bu
                                   const char* what) const {
   if (done != 0 && done != transfers.size()) {
     throw ArgumentError(std::string(what) + ": done has " + std::to_string(done) + " elements for " +
-                        std::to_string(transfers.size()) + " transfers");
+                        std::to_string(transfers.size()) + " transfers; give one for each, or none");
   }
   for (const Transfer& t : transfers) {
     if (t.lane >= options.lanes) check_lanes({&t.lane, 1}, what);
     if (t.offset > buffer || t.size > buffer - t.offset) {
       throw ArgumentError(std::string(what) + ": a transfer of " + std::to_string(t.size) + " bytes at offset " +
-                          std::to_string(t.offset) + " is outside the buffer of " + std::to_string(buffer));
+                          std::to_string(t.offset) + " does not fit in the buffer of " + std::to_string(buffer) +
+                          " bytes; give a larger buffer");
     }
   }
 }
 
 void Fleet::Impl::check_field(Field field) {
-  if (field >= Field::count) throw ArgumentError("there is no field " + std::to_string(static_cast<unsigned>(field)));
+  if (field >= Field::count) {
+    throw ArgumentError("there is no field " + std::to_string(static_cast<unsigned>(field)) +
+                        "; use a value of Field, x(), v_low() or v_high()");
+  }
 }
 
 void Fleet::Impl::check_size(size_t have, size_t want, const char* what) {
   if (have != want) {
     throw ArgumentError(std::string(what) + ": " + std::to_string(have) + " values for " + std::to_string(want) +
-                        " lanes");
+                        " lanes; give one for each lane");
   }
 }
 
 std::pair<u64, u64> Fleet::Impl::pages(uint64_t address, uint64_t size, const char* what) const {
   u64 bytes = window_pages << kPageBits;
+  const auto range = [&] { return std::string(what) + ": " + std::to_string(size) + " bytes at " + hex(address); };
   if (address % kPageSize || size % kPageSize || size == 0) {
-    throw ArgumentError(std::string(what) + ": address and size must be multiples of 4096, and size not 0");
+    throw ArgumentError(range() + " are not whole pages; address and size must be multiples of 4096, and size above 0");
   }
   if (address < window_begin || address - window_begin >= bytes || size > bytes - (address - window_begin)) {
-    throw ArgumentError(std::string(what) + ": the range is not inside the guest's address window");
+    throw ArgumentError(range() + " do not lie in the fleet's window, which is " + hex(window_begin) + " to " +
+                        hex(window_begin + bytes) + "; give pages inside it");
   }
   return {(address - window_begin) >> kPageBits, size >> kPageBits};
 }
@@ -249,7 +256,7 @@ void Fleet::write(std::span<const Transfer> transfers, std::span<const uint8_t> 
   use->check_transfers(transfers, buffer.size(), done.size(), "write");
   if (transfers.empty() || use.backend().write(transfers, buffer, done)) return;
   throw DeviceError("the pool of " + std::to_string(use.backend().pool_size() >> 20) +
-                    " MiB for written pages is spent; grow it or make the fleet with a larger pool");
+                    " MiB for written pages is full; grow it or make the fleet with a larger pool");
 }
 
 namespace {
@@ -262,8 +269,8 @@ void split(uint32_t lane, uint64_t address, uint64_t size, Each each) {
     uint32_t done = 0;
     each(transfer, std::span(&done, 1));
     if (done != transfer.size) {
-      throw ArgumentError("lane " + std::to_string(lane) + " has no memory at address " +
-                          std::to_string(address + at + done));
+      throw ArgumentError("lane " + std::to_string(lane) + " has no memory at address " + hex(address + at + done) +
+                          "; map it first");
     }
   }
 }
@@ -271,7 +278,8 @@ void split(uint32_t lane, uint64_t address, uint64_t size, Each each) {
 
 std::vector<uint8_t> Fleet::read(uint32_t lane, uint64_t address, uint64_t size) const {
   if (size > memory_end() - memory_begin())
-    throw ArgumentError("read: " + std::to_string(size) + " bytes are more than the guest's memory");
+    throw ArgumentError("read: " + std::to_string(size) + " bytes are more than the fleet's window of " +
+                        std::to_string(memory_end() - memory_begin()) + "; read less");
   std::vector<uint8_t> bytes(size);
   split(lane, address, size, [&](const Transfer& t, std::span<uint32_t> done) { read(std::span(&t, 1), bytes, done); });
   return bytes;
@@ -306,8 +314,9 @@ void Fleet::permissions(std::span<const uint32_t> lanes, uint64_t address, uint6
   use->check_lanes(lanes, "permissions");
   auto [page, count] = use->pages(address, size, "permissions");
   if (pages.size() != lanes.size() * count) {
-    throw ArgumentError("permissions: room for " + std::to_string(pages.size()) + " pages, for " +
-                        std::to_string(lanes.size()) + " lanes with " + std::to_string(count) + " pages each");
+    throw ArgumentError("permissions: the buffer has room for " + std::to_string(pages.size()) + " pages, but " +
+                        std::to_string(lanes.size()) + " lanes have " + std::to_string(count) +
+                        " each; give a byte for each page of each lane");
   }
   if (!lanes.empty()) use.backend().permissions(lanes, page, count, pages);
 }
@@ -319,7 +328,7 @@ void Fleet::grow_pool(uint64_t bytes) {
   constexpr uint64_t kMost =
       uint64_t{1} << (32 - kPageFlagBits + kPageBits);  // as much as the frame numbers of a page table can address
   if (bytes > kMost) {
-    throw DeviceError("a pool of " + std::to_string(bytes >> 20) + " MiB cannot be made; ask for at most " +
+    throw DeviceError("a pool of " + std::to_string(bytes >> 20) + " MiB is not possible; ask for at most " +
                       std::to_string(kMost >> 20) + " MiB");
   }
   use.backend().grow_pool(bytes);

@@ -19,19 +19,22 @@ std::vector<const Segment*> segments_of(const Program& program) {
   for (const Segment& segment : program.segments) {
     if (segment.size != 0) segments.push_back(&segment);
   }
-  if (segments.empty()) throw ArgumentError(who + ": nothing to load; give it a segment");
+  if (segments.empty()) throw ArgumentError(who + ": the program has no bytes to load; give it a segment");
   std::sort(segments.begin(), segments.end(), [](auto* a, auto* b) { return a->address < b->address; });
   constexpr u64 kEnd = u64{1} << 55;  // TBI leaves 56 bits, and user space is the lower half of them
   for (size_t i = 0; i < segments.size(); i++) {
     const Segment& s = *segments[i];
     if (s.address >= kEnd || s.size > kEnd - s.address) {
-      throw ArgumentError(who + ": the segment at " + hex(s.address) + " wraps around the address space");
+      throw ArgumentError(who + ": the segment of " + std::to_string(s.size) + " bytes at " + hex(s.address) +
+                          " reaches beyond the guest's addresses, which end at " + hex(kEnd) +
+                          "; use a lower address or a smaller size");
     }
     if (s.bytes.size() > s.size)
-      throw ArgumentError(who + ": the segment at " + hex(s.address) + " has more bytes than its size");
+      throw ArgumentError(who + ": the segment at " + hex(s.address) + " has " + std::to_string(s.bytes.size()) +
+                          " bytes but a size of " + std::to_string(s.size) + "; make the size as large");
     if (i != 0 && segments[i - 1]->address + segments[i - 1]->size > s.address) {
       throw ArgumentError(who + ": the segments at " + hex(segments[i - 1]->address) + " and " + hex(s.address) +
-                          " overlap");
+                          " overlap; give them addresses apart");
     }
   }
   return segments;
@@ -69,7 +72,8 @@ void add_pages(std::vector<ImagePage>& pages, u64 window_begin, const Segment& s
 
 Image make_image(std::span<const PlacedProgram> programs, u64 memory, bool read_only) {
   if (memory == 0 || memory % kPageSize != 0) {
-    throw ArgumentError("memory of " + std::to_string(memory) + " bytes is not a positive multiple of 4096");
+    throw ArgumentError("memory of " + std::to_string(memory) +
+                        " bytes is not possible; give a multiple of 4096 above 0");
   }
   if (memory > u64{1} << 40)
     throw ArgumentError("memory of " + std::to_string(memory) + " bytes is over 1 TiB; ask for less");
@@ -87,7 +91,7 @@ Image make_image(std::span<const PlacedProgram> programs, u64 memory, bool read_
     if (end - image.window_begin > memory) {
       throw ArgumentError(name_of(program) + ": needs " + std::to_string((end - image.window_begin + 0xFFFFF) >> 20) +
                           " MiB from " + hex(image.window_begin) + " on, but memory is " +
-                          std::to_string(memory >> 20) + " MiB; ask for more memory");
+                          std::to_string(memory >> 20) + " MiB; make memory larger");
     }
     ImageProgram& made = image.programs.emplace_back();
     made.entry = program.entry;

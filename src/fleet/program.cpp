@@ -30,12 +30,12 @@ constexpr off_t kLargestFile = off_t{1} << 32;
 Program raw_program(std::string name, std::vector<uint8_t> bytes, uint64_t address, uint64_t memory) {
   if (memory == 0 || memory % kPageBytes != 0) {
     throw ArgumentError(name + ": a memory of " + std::to_string(memory) +
-                        " bytes cannot be made; use a multiple of 4 KiB above zero");
+                        " bytes is not possible; use a multiple of 4 KiB above zero");
   }
   if (bytes.empty()) throw ArgumentError(name + ": the file is empty; give a file that holds instructions");
   if (address % 4 != 0) {
     throw ArgumentError(name + ": the load address " + hex(address) +
-                        " is not a multiple of 4; instructions must be aligned");
+                        " is not a multiple of 4, as the address of an instruction must be; use one that is");
   }
   if (address >= memory || bytes.size() > memory - address) {
     throw ArgumentError(name + ": " + std::to_string(bytes.size()) + " bytes at " + hex(address) +

@@ -46,7 +46,8 @@ void check_options(const RunOptions& options) {
     refuse_zero(options.instructions_per_batch, "instructions_per_batch");
     refuse_zero(options.max_batches, "max_batches");
   } else if (options.max_batches != kEndless) {
-    throw ArgumentError("max_batches means nothing in mode " + mode + "; use mode continuous or self_dispatch");
+    throw ArgumentError("max_batches has no effect in mode " + mode +
+                        "; leave it out, or use mode continuous or self_dispatch");
   }
   if (options.on_batch && options.mode != Mode::continuous) {
     throw ArgumentError("on_batch cannot be called in mode " + mode + ", where the host does nothing between " +
@@ -54,7 +55,7 @@ void check_options(const RunOptions& options) {
   }
   if (!(options.timeout >= 0)) {
     throw ArgumentError("a timeout of " + std::to_string(options.timeout) +
-                        " seconds cannot be; give a positive number, or 0 for none");
+                        " seconds is not possible; give a positive number, or 0 for none");
   }
 }
 

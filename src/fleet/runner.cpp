@@ -269,8 +269,11 @@ void Fleet::poll_lanes(std::span<uint64_t> instructions, std::span<Signal> signa
 
 std::optional<RunResult> Fleet::wait(double seconds) {
   Impl& impl = Impl::present(impl_.get());
-  if (std::isnan(seconds)) throw ArgumentError("wait: the number of seconds is not a number; give one, or -1 for none");
-  if (impl.in_handler()) throw StateError("a handler cannot wait for the run that it was called from");
+  if (std::isnan(seconds))
+    throw ArgumentError("wait: seconds is NaN; give a number of seconds, or -1 to wait for the end");
+  if (impl.in_handler()) {
+    throw StateError("a handler cannot wait for the run that it was called from; let it return first");
+  }
   std::unique_lock lock(impl.mutex);
   Impl::open(&impl);
   if (!impl.started) throw StateError("no run was started; call start() before wait()");
@@ -278,7 +281,7 @@ std::optional<RunResult> Fleet::wait(double seconds) {
   const auto deadline = seconds < 0 ? RunClock::time_point::max() : deadline_of(RunClock::now(), seconds);
   if (!RunClock::wait_until(impl.changed, lock, deadline, ended)) return std::nullopt;
   if (impl.closing) impl.refuse(Phase::closed);
-  if (!impl.started) throw StateError("another thread has waited for this run and has its result");
+  if (!impl.started) throw StateError("another thread's wait() has returned the result of this run; start a new run");
   impl.started = false;
   std::thread thread = std::move(impl.thread);
   const std::optional<RunResult> result = impl.last;

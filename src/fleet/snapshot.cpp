@@ -41,7 +41,7 @@ const std::vector<uint32_t>& Snapshot::lanes() const {
   const std::shared_ptr<FleetCore> fleet = impl_->core.lock();
   if (!fleet || fleet->phase == Phase::closed) {
     throw StateError(
-        "the fleet of this snapshot is closed, and the snapshot is empty; take snapshots of another fleet");
+        "the fleet of this snapshot is closed, and with it the saved state; take a snapshot of another fleet");
   }
   return impl_->lanes;
 }
@@ -53,7 +53,7 @@ std::vector<u32> Fleet::Impl::distinct(std::span<const uint32_t> lanes, const ch
   const auto twice = std::adjacent_find(rising.begin(), rising.end());
   if (twice != rising.end()) {
     throw ArgumentError(std::string(what) + ": lane " + std::to_string(*twice) +
-                        " is named twice; name each lane once");
+                        " is given twice; give each lane once");
   }
   return rising;
 }

@@ -83,8 +83,8 @@ struct LinuxFleet::Impl {
   }
   void check_lane(uint32_t lane) const {
     if (lane < fleet.lanes()) return;
-    throw ArgumentError("there is no lane " + std::to_string(lane) + "; the fleet has " +
-                        std::to_string(fleet.lanes()));
+    throw ArgumentError("there is no lane " + std::to_string(lane) + "; the fleet has lanes 0 to " +
+                        std::to_string(fleet.lanes() - 1));
   }
 
   Fleet fleet;

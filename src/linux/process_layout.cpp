@@ -72,7 +72,7 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t memory, const Linu
   const std::string& name = image.program.name;
   if (memory == 0 || memory % kPageBytes != 0) {
     throw ArgumentError(name + ": a guest memory of " + std::to_string(memory) +
-                        " bytes cannot be made; use a multiple of 4 KiB above zero");
+                        " bytes is not possible; use a multiple of 4 KiB above zero");
   }
   uint64_t window_begin = ~uint64_t{0};
   for (const Segment& s : image.program.segments) {
@@ -80,7 +80,7 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t memory, const Linu
   }
   if (image.program.segments.empty() || memory > ~window_begin) {
     throw ArgumentError(name + ": a guest memory of " + kibibytes(memory) +
-                        " leaves the 64-bit address space; use a smaller one");
+                        " reaches beyond the 64-bit address space; use a smaller one");
   }
   ProcessLayout layout;
   layout.window_end = window_begin + memory;

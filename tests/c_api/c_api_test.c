@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Uses the shared library from C as a program does: runs, registers, memory, Linux programs. What a program can get wrong
- * must give a status and a sentence; the process goes on.
+/* Uses the shared library from C as programs do: runs, registers, memory, Linux programs. A mistake of the caller must
+ * give a status and a sentence, and must not end the process.
  *   c_api_tests PREBUILT     the folder of the example programs */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,15 +11,15 @@
 
 static int failures = 0;
 
-#define CHECK(condition)                                             \
-  do {                                                               \
-    if (!(condition)) {                                              \
-      printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      failures++;                                                    \
-    }                                                                \
+#define CHECK(condition)                                            \
+  do {                                                              \
+    if (!(condition)) {                                             \
+      printf("%s:%d: false: %s\n", __FILE__, __LINE__, #condition); \
+      failures++;                                                   \
+    }                                                               \
   } while (0)
 
-/* A call that must go well. */
+/* A call that must succeed. */
 #define OK(call)                                                                                    \
   do {                                                                                              \
     const myriarm_status status_ = (call);                                                          \
@@ -29,7 +29,7 @@ static int failures = 0;
     }                                                                                               \
   } while (0)
 
-/* A call that must fail with this status, and a sentence in which a text occurs. */
+/* A call that must fail with this status, and with a sentence that contains this text. */
 static void refused(int line, myriarm_status status, myriarm_status wanted, const char* text) {
   const char* sentence = myriarm_last_error();
   if (status == wanted && strstr(sentence, text) != NULL && strchr(sentence, '\n') == NULL) return;
@@ -135,6 +135,61 @@ static void test_runs(void) {
   CHECK(result.instructions == 2 * 13 && result.stops[MYRIARM_STOP_HALT] == 2);
   OK(myriarm_fleet_resume(fleet, NULL, kLanes));
   OK(myriarm_fleet_free(fleet));
+}
+
+/* The engine of a fleet and of a run. Results are the same with every engine, so only fleet_info and the refusals show
+ * which engine was named. */
+static void test_engines(void) {
+  myriarm_program* program = raw(kSum, sizeof kSum);
+  myriarm_fleet_options options = {.struct_size = sizeof options, .device = getenv("MYRIARM_TEST_DEVICE")};
+  if (options.device == NULL) options.device = "cpu";
+  for (uint32_t engine = MYRIARM_ENGINE_DEFAULT; engine <= MYRIARM_ENGINE_STEPPER; engine++) {
+    options.engine = engine;
+    myriarm_fleet* fleet = NULL;
+    OK(myriarm_fleet_create(program, &options, &fleet));
+    myriarm_fleet_info info = {.struct_size = sizeof info, .reserved = 7};
+    OK(myriarm_fleet_get_info(fleet, &info));
+    CHECK(info.engine == (engine == MYRIARM_ENGINE_DEFAULT ? MYRIARM_ENGINE_INTERPRETER : engine));
+    CHECK(info.reserved == 0);
+    OK(myriarm_fleet_fill(fleet, MYRIARM_X(0), 10));
+    myriarm_run_options run = {.struct_size = sizeof run, .instructions = 7};
+    for (run.engine = MYRIARM_ENGINE_DEFAULT; run.engine <= MYRIARM_ENGINE_STEPPER; run.engine++) {
+      OK(myriarm_fleet_run(fleet, &run, NULL));
+    }
+    run.instructions = 0;
+    run.engine = MYRIARM_ENGINE_STEPPER + 1;
+    REFUSED(myriarm_fleet_run(fleet, &run, NULL), MYRIARM_ARGUMENT_ERROR, "engine 3");
+    run.engine = MYRIARM_ENGINE_DEFAULT;
+    run.reserved = 1;
+    REFUSED(myriarm_fleet_start(fleet, &run), MYRIARM_ARGUMENT_ERROR, "reserved");
+    /* A program that was compiled before these members existed: the library does not read them. */
+    run.struct_size = 48;
+    run.engine = 99;
+    OK(myriarm_fleet_run(fleet, &run, NULL));
+    const uint32_t lane = 0;
+    uint64_t sum = 0, instructions = 0;
+    OK(myriarm_fleet_get(fleet, MYRIARM_X(1), &lane, 1, &sum));
+    OK(myriarm_fleet_get(fleet, MYRIARM_FIELD_INSTRUCTIONS, &lane, 1, &instructions));
+    CHECK(sum == 55 && instructions == 31);
+    OK(myriarm_fleet_free(fleet));
+  }
+  myriarm_fleet* made = NULL;
+  options.engine = MYRIARM_ENGINE_STEPPER + 1;
+  REFUSED(myriarm_fleet_create(program, &options, &made), MYRIARM_ARGUMENT_ERROR, "engine 3");
+  options.engine = MYRIARM_ENGINE_STEPPER;
+  options.reserved = 1;
+  REFUSED(myriarm_fleet_create(program, &options, &made), MYRIARM_ARGUMENT_ERROR, "reserved");
+  options.struct_size = 48;
+  OK(myriarm_fleet_create(program, &options, &made));
+  myriarm_fleet_info info = {.struct_size = sizeof info};
+  OK(myriarm_fleet_get_info(made, &info));
+  CHECK(info.engine == MYRIARM_ENGINE_INTERPRETER);
+  info.struct_size = 40;
+  info.engine = 77;
+  OK(myriarm_fleet_get_info(made, &info));
+  CHECK(info.engine == 77);
+  OK(myriarm_fleet_free(made));
+  OK(myriarm_program_free(program));
 }
 
 static void test_background(void) {
@@ -295,14 +350,16 @@ static void test_linux(const char* folder) {
 static void test_structs_that_grow(void) {
   myriarm_program* program = raw(kLoop, sizeof kLoop);
   myriarm_fleet* fleet = fleet_of(program, 1);
-  /* A program that was compiled with an earlier version: what its struct does not have is 0, and left alone. */
+  /* A program that was compiled with an earlier version: the library reads and writes only the members that its struct
+   * has. */
   myriarm_run_options options = {.struct_size = 16, .instructions = 6, .mode = 99};
   myriarm_run_result result;
   memset(&result, 0x55, sizeof result);
   result.struct_size = 16;
   OK(myriarm_fleet_run(fleet, &options, &result));
   CHECK(result.instructions == 6 && result.struct_size == 16 && result.batches == 0x5555555555555555);
-  /* And with a later one: members that the library does not know must not be set, and are given as 0. */
+  /* And with a later version: members that this library does not know must be 0 in options, and it sets them to 0 in
+   * results. */
   struct {
     myriarm_run_options known;
     uint64_t unknown;
@@ -326,7 +383,7 @@ static void test_structs_that_grow(void) {
   uint64_t instructions = 0;
   const uint32_t lane = 0;
   OK(myriarm_fleet_get(fleet, MYRIARM_FIELD_INSTRUCTIONS, &lane, 1, &instructions));
-  CHECK(instructions == 14); /* what was refused has not run */
+  CHECK(instructions == 14); /* the refused calls have not run */
   OK(myriarm_fleet_free(fleet));
   OK(myriarm_program_free(program));
 }
@@ -349,15 +406,15 @@ static void test_mistakes(const char* folder) {
   REFUSED(myriarm_program_load(folder, &none), wrong, "directory");
   CHECK(none == NULL);
 
-  /* Handles: none, another's, freed. */
+  /* Handles: NULL, of another type, any pointer. */
   REFUSED(myriarm_program_free(NULL), wrong, "program is NULL");
   REFUSED(myriarm_fleet_free(NULL), wrong, "fleet is NULL");
   REFUSED(myriarm_fleet_run(NULL, NULL, NULL), wrong, "fleet is NULL");
-  REFUSED(myriarm_fleet_run((myriarm_fleet*)program, NULL, NULL), wrong, "or is none");
-  REFUSED(myriarm_program_free((myriarm_program*)fleet), wrong, "or is none");
-  REFUSED(myriarm_fleet_cancel((myriarm_fleet*)&failures), wrong, "or is none");
+  REFUSED(myriarm_fleet_run((myriarm_fleet*)program, NULL, NULL), wrong, "never made");
+  REFUSED(myriarm_program_free((myriarm_program*)fleet), wrong, "never made");
+  REFUSED(myriarm_fleet_cancel((myriarm_fleet*)&failures), wrong, "never made");
   REFUSED(myriarm_fleet_create(NULL, NULL, &made), wrong, "program is NULL");
-  REFUSED(myriarm_fleet_create((myriarm_program*)fleet, NULL, &made), wrong, "or is none");
+  REFUSED(myriarm_fleet_create((myriarm_program*)fleet, NULL, &made), wrong, "never made");
   REFUSED(myriarm_fleet_create(program, NULL, NULL), wrong, "fleet is NULL");
 
   /* Options. */
@@ -374,7 +431,7 @@ static void test_mistakes(const char* folder) {
   options.memory = 0;
   options.memory_policy = 256; /* would be 0 as a byte */
   REFUSED(myriarm_fleet_create(program, &options, &made), wrong, "memory policy 256");
-  REFUSED(myriarm_linux_create(program, NULL, NULL, &made), wrong, "no Linux executable");
+  REFUSED(myriarm_linux_create(program, NULL, NULL, &made), wrong, "not a Linux executable");
   CHECK(made == NULL);
   myriarm_run_options run = {.struct_size = sizeof run, .mode = 256};
   REFUSED(myriarm_fleet_run(fleet, &run, NULL), wrong, "mode 256");
@@ -421,10 +478,10 @@ static void test_mistakes(const char* folder) {
   REFUSED(myriarm_fleet_set_stops(fleet, lanes, 1, stops), wrong, "reason 99");
   const myriarm_transfer outside = {3, 8, 0, 0}, beyond = {0, 8, 0, 1};
   REFUSED(myriarm_fleet_read(fleet, &outside, 1, values, 8, NULL), wrong, "no lane 3");
-  REFUSED(myriarm_fleet_write(fleet, &beyond, 1, values, 8, NULL), wrong, "outside the buffer");
+  REFUSED(myriarm_fleet_write(fleet, &beyond, 1, values, 8, NULL), wrong, "does not fit in the buffer of 8");
   REFUSED(myriarm_fleet_read(fleet, &beyond, 1, NULL, 9, NULL), wrong, "buffer is NULL");
   REFUSED(myriarm_fleet_read(fleet, NULL, 1, values, 8, NULL), wrong, "transfers is NULL");
-  /* Nothing at all is no mistake. */
+  /* A count of 0 is allowed. */
   OK(myriarm_fleet_get(fleet, MYRIARM_X(0), NULL, 0, NULL));
   OK(myriarm_fleet_read(fleet, NULL, 0, NULL, 0, NULL));
   OK(myriarm_fleet_resume(fleet, NULL, 0));
@@ -432,7 +489,7 @@ static void test_mistakes(const char* folder) {
   OK(myriarm_fleet_free(fleet));
   REFUSED(myriarm_fleet_free(fleet), wrong, "was freed");
   REFUSED(myriarm_fleet_poll(fleet, NULL), wrong, "was freed");
-  /* The handle of a later fleet is another one. */
+  /* A later fleet gets another handle. */
   made = fleet_of(program, 1);
   CHECK(made != fleet);
   REFUSED(myriarm_fleet_run(fleet, NULL, NULL), wrong, "was freed");
@@ -446,6 +503,7 @@ int main(int argc, char** argv) {
   CHECK(strcmp(myriarm_last_error(), "") == 0);
   test_devices();
   test_runs();
+  test_engines();
   test_background();
   test_memory();
   test_linux(argv[1]);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Uses the shared library through a foreign-function interface, as Rust, Go or Julia do: all that it knows is
-# what the header says.
+# Uses the shared library through a foreign-function interface, as Rust, Go or Julia do. The declarations below are
+# those of the header.
 #   ctypes_test.py LIBRARY PREBUILT     the folder of the example programs
 import ctypes
 import os
@@ -42,6 +42,8 @@ FleetOptions = structure(
     ("pool", c_uint64),
     ("threads", c_uint32),
     ("memory_policy", c_uint32),
+    ("engine", c_uint32),
+    ("reserved", c_uint32),
 )
 RunOptions = structure(
     "RunOptions",
@@ -51,6 +53,8 @@ RunOptions = structure(
     ("timeout", c_double),
     ("mode", c_uint32),
     ("leave_paused", c_uint32),
+    ("engine", c_uint32),
+    ("reserved", c_uint32),
 )
 RunResult = structure(
     "RunResult",
@@ -158,13 +162,13 @@ class Library(unittest.TestCase):
         self.ok(library.myriarm_fleet_free(fleet))
         self.ok(library.myriarm_program_free(program))
 
-    def test_mistakes_are_told(self):
+    def test_mistakes_give_a_status_and_a_sentence(self):
         handle = c_void_p()
         self.assertEqual(library.myriarm_fleet_run(None, None, None), ARGUMENT_ERROR)
         self.assertIn("the fleet is NULL", error())
         for wrong in (1, 0xDEADBEEF, 2**64 - 1):
             self.assertEqual(library.myriarm_fleet_run(wrong, None, None), ARGUMENT_ERROR)
-            self.assertIn("was freed, or is none", error())
+            self.assertIn("was freed or never made", error())
         fleet = self.fleet(2)
         self.assertEqual(library.myriarm_program_free(fleet), ARGUMENT_ERROR)
         self.assertEqual(
@@ -197,7 +201,7 @@ class Library(unittest.TestCase):
         program = self.make(library.myriarm_program_raw, loop, len(loop), 0, 1 << 16)
         fleet = self.make(library.myriarm_fleet_create, program, sized(FleetOptions, device=DEVICE, lanes=2))
         statuses = []
-        # Whether the run has begun or not, it ends: cancelled, or refused as the fleet is gone.
+        # If the run has begun, it is cancelled; if not, it is refused, because the fleet was freed.
         thread = threading.Thread(
             target=lambda: statuses.append(library.myriarm_fleet_run(fleet, None, None))
         )

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes, offsets and numbers that programs have compiled in. A line here may be added, and none may change while the
- * library's SONAME stays. */
+/* Sizes, offsets and numbers that are compiled into programs. While the SONAME of the library stays the same, lines may be
+ * added here, and only the size of a struct that begins with struct_size may change. */
 #include <stddef.h>
 
 #include "myriarm-c/myriarm.h"
@@ -20,28 +20,34 @@ AT(myriarm_device, team_lanes, 28);
 AT(myriarm_device, id, 32);
 AT(myriarm_device, name, 64);
 
-SIZE(myriarm_fleet_options, 48);
+SIZE(myriarm_fleet_options, 56);
 AT(myriarm_fleet_options, device, 8);
 AT(myriarm_fleet_options, lanes, 16);
 AT(myriarm_fleet_options, memory, 24);
 AT(myriarm_fleet_options, pool, 32);
 AT(myriarm_fleet_options, threads, 40);
 AT(myriarm_fleet_options, memory_policy, 44);
+AT(myriarm_fleet_options, engine, 48);
+AT(myriarm_fleet_options, reserved, 52);
 
-SIZE(myriarm_fleet_info, 40);
+SIZE(myriarm_fleet_info, 48);
 AT(myriarm_fleet_info, lanes, 8);
 AT(myriarm_fleet_info, memory_begin, 16);
 AT(myriarm_fleet_info, memory_end, 24);
 AT(myriarm_fleet_info, memory_policy, 32);
 AT(myriarm_fleet_info, team_lanes, 36);
+AT(myriarm_fleet_info, engine, 40);
+AT(myriarm_fleet_info, reserved, 44);
 
-SIZE(myriarm_run_options, 48);
+SIZE(myriarm_run_options, 56);
 AT(myriarm_run_options, instructions, 8);
 AT(myriarm_run_options, instructions_per_batch, 16);
 AT(myriarm_run_options, max_batches, 24);
 AT(myriarm_run_options, timeout, 32);
 AT(myriarm_run_options, mode, 40);
 AT(myriarm_run_options, leave_paused, 44);
+AT(myriarm_run_options, engine, 48);
+AT(myriarm_run_options, reserved, 52);
 
 SIZE(myriarm_run_result, 184);
 AT(myriarm_run_result, instructions, 8);
@@ -101,6 +107,9 @@ IS(MYRIARM_DEVICE_CPU, 0);
 IS(MYRIARM_DEVICE_CUDA, 1);
 IS(MYRIARM_MEMORY_PRIVATE, 0);
 IS(MYRIARM_MEMORY_DEVICE_SHARED, 4);
+IS(MYRIARM_ENGINE_DEFAULT, 0);
+IS(MYRIARM_ENGINE_INTERPRETER, 1);
+IS(MYRIARM_ENGINE_STEPPER, 2);
 IS(MYRIARM_MODE_RUN, 0);
 IS(MYRIARM_MODE_SELF_DISPATCH, 3);
 IS(MYRIARM_SIGNAL_RUNNING, 0);

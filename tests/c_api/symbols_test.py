@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Holds what the shared library exports to a list, with the version of each symbol:
+# Compares the symbols that the shared library exports, and their versions, with a list:
 #   symbols_test.py NM LIBRARY LIST
-# A program that was linked with an earlier library finds what it needs as long as no line goes away.
+# As long as no line of the list goes away, programs that were linked with an earlier library find their functions.
 import re
 import subprocess
 import sys
 
 
 def exported(nm, library):
-    """The symbols that the library defines for others, as lines of the list."""
+    """The exported symbols of the library, as lines of the list."""
     output = subprocess.run(
         [nm, "-D", "--defined-only", library], check=True, capture_output=True, text=True
     ).stdout
     found = set()
     for line in output.splitlines():
         name, _, version = line.split()[-1].replace("@@", "@").partition("@")
-        if not re.fullmatch(r"MYRIARM_[0-9.]+", name):  # the name of a version
+        if not re.fullmatch(r"MYRIARM_[0-9.]+", name):  # nm lists the versions themselves too
             found.add(f"{name} {version}")
     return found
 

@@ -205,7 +205,7 @@ MAKING = {
         lambda d: myriarm.Fleet(Program([(2**64 - 2, b"ab", 4, "r")], 0), device=d),
         "0xfffffffffffffffe",
     ),
-    "nothing to load": (lambda d: myriarm.Fleet(Program([], 0), device=d), "nothing to load"),
+    "nothing to load": (lambda d: myriarm.Fleet(Program([], 0), device=d), "no bytes to load"),
     "ELF of a process": (lambda d: myriarm.LinuxFleet(b"xx", device=d), "not an ELF"),
     "file of a process": (lambda d: myriarm.LinuxFleet("/nowhere/at/all", device=d), "/nowhere/at/all"),
     "arguments": (lambda d: myriarm.LinuxFleet(b"", arguments="a", device=d), "arguments.*str"),
