@@ -170,6 +170,7 @@ typedef struct myriarm_run_result {
   uint64_t stops[MYRIARM_MOST_REASONS]; /* the number of lanes that got this stop, by MYRIARM_STOP_... */
   uint32_t signal;                      /* MYRIARM_SIGNAL_...: the most urgent of the stops */
   uint32_t timed_out;
+  uint64_t lanes_run; /* lanes that took part; 0: every lane had a stop already, and nothing was done */
 } myriarm_run_result;
 
 typedef struct myriarm_poll {

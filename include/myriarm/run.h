@@ -95,6 +95,9 @@ struct RunResult {
   double seconds = 0;
   uint64_t stopped = 0;     ///< lanes that have a stop now
   uint64_t lanes_left = 0;  ///< lanes that go on in the next run
+  /// Lanes that took part. 0: every lane had a stop that a run leaves alone, and nothing was done; Fleet::resume()
+  /// takes stops away.
+  uint64_t lanes_run = 0;
   bool timed_out = false;
   /// As in BatchReport, of the whole call; served system calls do not count. checkpoint if it timed out.
   std::array<uint64_t, kStopReasons> stops{};

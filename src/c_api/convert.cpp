@@ -98,6 +98,7 @@ myriarm_run_result result_of(const RunResult& result) {
   std::copy(result.stops.begin(), result.stops.end(), made.stops);
   made.signal = static_cast<uint32_t>(result.signal);
   made.timed_out = result.timed_out;
+  made.lanes_run = result.lanes_run;
   return made;
 }
 

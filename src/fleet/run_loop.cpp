@@ -280,6 +280,7 @@ class Fleet::Impl::Run {
     for (u32 lane = 0; lane < stops.size(); lane++) {
       const StopReason reason = stops[lane].reason;
       if (reason == StopReason::none || reason == StopReason::cancelled) result_.lanes_left++;
+    result_.lanes_run = static_cast<u64>(std::count(ran_.begin(), ran_.end(), true));
       if (reason == StopReason::budget) at_budget.push_back(lane);
       if (reason == StopReason::none) continue;
       result_.stopped++;

@@ -147,6 +147,7 @@ RunResult LinuxFleet::Impl::run(const std::function<void(const LinuxProgress&)>&
 void LinuxFleet::Impl::sum_up(RunResult& total, const std::vector<uint32_t>& lanes) const {
   std::span<const Stop> stops = fleet.stops();
   for (const Stop& stop : stops) total.stopped += stop.reason != StopReason::none;
+  total.lanes_run = lanes.size();
   for (uint32_t lane : lanes) total.stops[static_cast<unsigned>(stops[lane].reason)]++;
   total.lanes_left = total.stops[static_cast<unsigned>(StopReason::cancelled)];
   // In rising urgency. No lane ends at a system call, because the server answers each.

@@ -109,6 +109,9 @@ static void test_runs(void) {
   CHECK(result.struct_size == sizeof result);
   OK(myriarm_fleet_run(fleet, NULL, &result));
   CHECK(result.stops[MYRIARM_STOP_HALT] == kLanes - 3 && result.stopped == kLanes);
+  CHECK(result.lanes_run == kLanes - 3);
+  OK(myriarm_fleet_run(fleet, NULL, &result));
+  CHECK(result.lanes_run == 0); /* every lane has a stop */
   OK(myriarm_fleet_get(fleet, MYRIARM_X(1), NULL, kLanes, values));
   for (uint64_t lane = 0; lane < kLanes; lane++) CHECK(values[lane] == (lane + 1) * (lane + 2) / 2);
   const uint32_t some[] = {99, 0, 49};

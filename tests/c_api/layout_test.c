@@ -49,7 +49,7 @@ AT(myriarm_run_options, leave_paused, 44);
 AT(myriarm_run_options, engine, 48);
 AT(myriarm_run_options, reserved, 52);
 
-SIZE(myriarm_run_result, 184);
+SIZE(myriarm_run_result, 192);
 AT(myriarm_run_result, instructions, 8);
 AT(myriarm_run_result, batches, 16);
 AT(myriarm_run_result, stopped, 24);
@@ -58,6 +58,7 @@ AT(myriarm_run_result, seconds, 40);
 AT(myriarm_run_result, stops, 48);
 AT(myriarm_run_result, signal, 176);
 AT(myriarm_run_result, timed_out, 180);
+AT(myriarm_run_result, lanes_run, 184);
 
 SIZE(myriarm_poll, 40);
 AT(myriarm_poll, instructions, 8);

@@ -100,6 +100,7 @@ TEST(RunResult, CountsOnlyLanesThatRan) {
   EXPECT_EQ(result.instructions, 24u);
   EXPECT_EQ(result.stopped, 6u);
   EXPECT_EQ(result.lanes_left, 2u);  // 1 and 2; lane 3 is at its limit
+  EXPECT_EQ(result.lanes_run, 3u);   // 3 to 5
   EXPECT_EQ(sum(result.stops), 3u);
   EXPECT_EQ(result.stops[kHalt], 2u);
   EXPECT_EQ(result.stops[kBudget], 1u);
@@ -109,7 +110,9 @@ TEST(RunResult, CountsOnlyLanesThatRan) {
   EXPECT_EQ(result.stops[kHalt], 2u);
   EXPECT_EQ(result.stops[kBudget], 1u) << "lane 3 was to run, and could not";
   EXPECT_EQ(result.lanes_left, 0u);
+  EXPECT_EQ(result.lanes_run, 3u);  // 1 to 3
   EXPECT_EQ(fleet.run().signal, Signal::checkpoint);
+  EXPECT_EQ(fleet.run({.go_on = false}).lanes_run, 0u) << "every lane has a stop";
 }
 
 TEST(RunResult, SignalIsTheMostUrgent) {
