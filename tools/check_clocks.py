@@ -24,10 +24,12 @@ CLOCKS = re.compile(
 EXCEPTIONS = {
     "tests/programs/src": "guests: their clock counts instructions",
     "tests/differential/qemu_engine.cpp": "ends a QEMU that hangs",
+    "tests/fleet/fork_test.cpp": "ends a child that hangs",
     "tests/fleet/fake_clock.cpp": "the clock that a test moves",
     "tests/fleet/thread_test.cpp": "limits of wait() by the clock that a test moves",
     "tests/engines/async_test.cpp": "wait() with a limit, of a run that cannot end before it",
     "tests/python/test_async.py": "wait() with a limit, of a run that cannot end before it",
+    "tests/python/test_fork.py": "ends a child that hangs",
     "tests/layers/test_check_clocks.py": "the test of this script",
 }
 

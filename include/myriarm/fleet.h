@@ -3,6 +3,7 @@
 // a GPU a call costs as much for one lane as for thousands. A single lane is a fleet of 1.
 // One thread uses a fleet; cancel(), poll(), poll_lanes() and is_running() may be called from any. While a run is in
 // progress, only these and wait() may be called; every other call throws StateError.
+// A child of fork() can make fleets on the CPU. Fleets that it inherits belong to its parent: see Fleet::inherited().
 #pragma once
 
 #include <cstdint>
@@ -165,6 +166,9 @@ class Fleet {
   /// Cancels the run in progress, waits for it, and frees everything; every other call throws StateError from then on.
   /// A handler of the fleet must not call this, nor destroy the fleet.
   void close();
+  /// Whether this process is a fork()ed child of the one that made the fleet. Every other call then throws StateError,
+  /// except close() and the destructor, which do nothing.
+  bool inherited() const noexcept;
 
   /// Stops of all lanes, size lanes(). Valid until the next run() or resume().
   std::span<const Stop> stops() const;

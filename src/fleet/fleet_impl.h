@@ -18,6 +18,7 @@
 #include "backends/backend.h"
 #include "fleet/clock.h"
 #include "fleet/image.h"
+#include "support/fork.h"
 
 namespace myriarm {
 
@@ -33,6 +34,11 @@ enum class Phase : int {
 struct FleetCore {
   std::atomic<Phase> phase = Phase::idle;
   std::unique_ptr<Backend> backend;  ///< empty once closed
+  const uint64_t made_at_fork_count = fork_count();
+
+  /// Whether a fork() has made this process from the one that made the fleet. Nothing of the fleet may be used then:
+  /// its threads are not here, and its locks may be held by them.
+  bool inherited() const { return made_at_fork_count != fork_count(); }
 
   /// Releases a snapshot: now if the fleet is idle, else when the call or run that uses it ends. Any thread may call.
   void drop(u64 snapshot) noexcept;
@@ -99,7 +105,7 @@ struct Fleet::Impl {
     Impl& impl_;
     bool acquired_ = false;
   };
-  /// Returns `*impl`. Throws StateError if it is null: the fleet was moved from.
+  /// Returns `*impl`. Throws StateError if it is null, since the fleet was moved from, or inherited.
   static Impl& present(Impl* impl);
   /// Like present(), and throws StateError if the fleet is closed. For calls that any thread may make at any time.
   static Impl& open(Impl* impl);
@@ -129,6 +135,8 @@ struct Fleet::Impl {
   std::optional<Phase> try_close(bool for_good);
   /// try_close(true), for a fleet that goes away. Ends the process if a handler of the fleet calls it.
   void close_for_good() noexcept;
+  /// Closes and frees what a Fleet owns; leaves an inherited one as it is. Null is allowed.
+  static void end(std::unique_ptr<Impl>& impl) noexcept;
   /// Copies the progress that the backend publishes into `counts` and `codes`, and returns the sum of the counts. The
   /// caller holds `mutex`, as for the next three.
   u64 published() const;
@@ -170,6 +178,8 @@ struct Snapshot::Impl {
   }
 };
 
+/// Throws the StateError of a fleet that this process inherited.
+[[noreturn]] void refuse_inherited();
 /// Throws ArgumentError for options that do not go together.
 void check_options(const RunOptions& options);
 void check_engine(Engine engine);

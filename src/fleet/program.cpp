@@ -53,6 +53,10 @@ Program raw_program(std::string name, std::vector<uint8_t> bytes, uint64_t addre
 }
 
 std::vector<uint8_t> read_file(const std::string& path) {
+  if (const size_t nul = path.find('\0'); nul != std::string::npos) {
+    throw ArgumentError("the path that begins with \"" + path.substr(0, nul) +
+                        "\" holds a NUL character, which no path can; give the path of a readable file");
+  }
   auto fail = [&](const char* what) -> ArgumentError {
     return ArgumentError(path + ": cannot be read (" + what + "); give the path of a readable file");
   };

@@ -71,7 +71,7 @@ class Fleet::Impl::Run {
         choose_lanes();
         dispatch();
       } catch (...) {
-        if (!device_survives_error_) throw;
+        if (!device_survives_error_ || impl_.core->inherited()) throw;
         thrown = std::current_exception();
       }
       stop_remaining_lanes();
@@ -95,7 +95,11 @@ class Fleet::Impl::Run {
       run_.impl_.handler_thread = std::this_thread::get_id();
     }
     ~HandlerCall() { run_.impl_.handler_thread = std::thread::id(); }
-    void ended_well() { run_.device_survives_error_ = false; }
+    /// Throws in the child of a fork() that the handler called: the run is the parent's.
+    void ended_well() {
+      if (run_.impl_.core->inherited()) refuse_inherited();
+      run_.device_survives_error_ = false;
+    }
 
    private:
     Run& run_;
@@ -276,11 +280,11 @@ class Fleet::Impl::Run {
 
   RunResult summarise() {
     const std::vector<Stop>& stops = impl_.current_stops();
+    result_.lanes_run = static_cast<u64>(std::count(ran_.begin(), ran_.end(), true));
     std::vector<u32> at_budget;
     for (u32 lane = 0; lane < stops.size(); lane++) {
       const StopReason reason = stops[lane].reason;
       if (reason == StopReason::none || reason == StopReason::cancelled) result_.lanes_left++;
-    result_.lanes_run = static_cast<u64>(std::count(ran_.begin(), ran_.end(), true));
       if (reason == StopReason::budget) at_budget.push_back(lane);
       if (reason == StopReason::none) continue;
       result_.stopped++;

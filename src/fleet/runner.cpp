@@ -24,7 +24,12 @@ RunClock::time_point deadline_of(RunClock::time_point begin, double seconds) {
 
 Fleet::Impl& Fleet::Impl::present(Impl* impl) {
   if (impl == nullptr) throw StateError("this fleet was moved to another object; use that one");
+  if (impl->core->inherited()) refuse_inherited();
   return *impl;
+}
+
+void refuse_inherited() {
+  throw StateError("this fleet was made before fork() and stays with the parent process; make a new one in the child");
 }
 
 Fleet::Impl& Fleet::Impl::open(Impl* impl) {
@@ -76,13 +81,14 @@ Fleet::Impl::Use::Use(Impl* impl) : impl_(present(impl)) {
 /// Cancels a run at its deadline.
 class Fleet::Impl::Watchdog {
  public:
-  Watchdog(Impl& impl, double timeout) {
+  Watchdog(Impl& impl, double timeout) : impl_(impl) {
     const Clock::time_point deadline = deadline_of(impl.began, timeout);
     if (timeout == 0 || deadline == Clock::time_point::max()) return;
+    watch_ = std::make_unique<Watch>();
     try {
-      thread_ = std::thread([this, &impl, deadline] {
-        std::unique_lock lock(mutex_);
-        if (Clock::wait_until(wake_, lock, deadline, [this] { return done_; })) return;
+      watch_->thread = std::thread([&watch = *watch_, &impl, deadline] {
+        std::unique_lock lock(watch.mutex);
+        if (Clock::wait_until(watch.wake, lock, deadline, [&watch] { return watch.done; })) return;
         impl.request_cancel(true);
       });
     } catch (const std::system_error&) {
@@ -90,21 +96,30 @@ class Fleet::Impl::Watchdog {
     }
   }
   ~Watchdog() {
-    if (!thread_.joinable()) return;
-    {
-      std::lock_guard lock(mutex_);
-      done_ = true;
+    if (!watch_) return;
+    if (impl_.core->inherited()) {  // a handler called fork(), and the thread that waits is not here
+      (void)watch_.release();
+      return;
     }
-    wake_.notify_one();
-    thread_.join();
+    {
+      std::lock_guard lock(watch_->mutex);
+      watch_->done = true;
+    }
+    watch_->wake.notify_one();
+    watch_->thread.join();
   }
   Watchdog(const Watchdog&) = delete;
 
  private:
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool done_ = false;
-  std::thread thread_;
+  struct Watch {
+    std::mutex mutex;
+    std::condition_variable wake;
+    bool done = false;
+    std::thread thread;
+  };
+
+  Impl& impl_;
+  std::unique_ptr<Watch> watch_;
 };
 
 void Fleet::Impl::begin_run(const RunOptions& wanted, bool start) {
@@ -133,6 +148,7 @@ void Fleet::Impl::begin_run(const RunOptions& wanted, bool start) {
 }
 
 void Fleet::Impl::end_run(std::optional<RunResult> result, const std::exception_ptr& error) noexcept {
+  if (core->inherited()) return;  // a handler called fork(), and the run is the parent's
   if (device_failure.empty()) core->drop_waiting();
   std::lock_guard lock(mutex);
   // A cancel that came too late for this run must not end the next one.
@@ -189,7 +205,7 @@ void Fleet::start(const RunOptions& options) {
 
 /// Rethrows what ended a run, and notes that a failure of the device has been reported.
 void Fleet::Impl::report(const std::exception_ptr& error) {
-  {
+  if (!core->inherited()) {
     std::lock_guard lock(mutex);
     failure_reported = !device_failure.empty();
   }
@@ -347,7 +363,10 @@ void Fleet::Impl::close_for_good() noexcept {
   try_close(true);
 }
 
+bool Fleet::inherited() const noexcept { return impl_ && impl_->core->inherited(); }
+
 void Fleet::close() {
+  if (inherited()) return;
   Impl& impl = Impl::present(impl_.get());
   if (impl.in_handler()) {
     throw StateError("a handler cannot close the fleet that it was called from; let it return first");
@@ -355,15 +374,23 @@ void Fleet::close() {
   if (const std::optional<Phase> found = impl.try_close(false)) impl.refuse(*found);
 }
 
-Fleet::~Fleet() {
-  if (impl_) impl_->close_for_good();
+void Fleet::Impl::end(std::unique_ptr<Impl>& impl) noexcept {
+  if (!impl) return;
+  if (impl->core->inherited()) {
+    (void)impl.release();  // its threads are not here to be joined, and its locks may be held
+    return;
+  }
+  impl->close_for_good();
+  impl.reset();
 }
+
+Fleet::~Fleet() { Impl::end(impl_); }
 Fleet::Fleet(Fleet&& other) noexcept : impl_(std::move(other.impl_)) {
   if (impl_) impl_->owner = this;
 }
 Fleet& Fleet::operator=(Fleet&& other) noexcept {
   if (this == &other) return *this;
-  if (impl_) impl_->close_for_good();
+  Impl::end(impl_);
   impl_ = std::move(other.impl_);
   if (impl_) impl_->owner = this;
   return *this;

@@ -8,6 +8,7 @@
 namespace myriarm {
 
 void FleetCore::drop(u64 snapshot) noexcept {
+  if (inherited()) return;
   {
     std::lock_guard lock(mutex_);
     to_release_.push_back(snapshot);
@@ -39,6 +40,7 @@ const std::vector<uint32_t>& Snapshot::lanes() const {
   static const std::vector<uint32_t> none;
   if (!impl_) return none;
   const std::shared_ptr<FleetCore> fleet = impl_->core.lock();
+  if (fleet && fleet->inherited()) refuse_inherited();
   if (!fleet || fleet->phase == Phase::closed) {
     throw StateError(
         "the fleet of this snapshot is closed, and with it the saved state; take a snapshot of another fleet");

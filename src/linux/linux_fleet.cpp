@@ -65,6 +65,7 @@ struct LinuxFleet::Impl {
   void sum_up(RunResult& total, const std::vector<uint32_t>& lanes) const;
 
   void cancel() {
+    (void)fleet.lanes();  // throws if the fleet is inherited; a thread that is not here may then hold the mutex
     std::lock_guard lock(mutex);
     cancelled = true;
     fleet.cancel();
@@ -146,8 +147,8 @@ RunResult LinuxFleet::Impl::run(const std::function<void(const LinuxProgress&)>&
 
 void LinuxFleet::Impl::sum_up(RunResult& total, const std::vector<uint32_t>& lanes) const {
   std::span<const Stop> stops = fleet.stops();
-  for (const Stop& stop : stops) total.stopped += stop.reason != StopReason::none;
   total.lanes_run = lanes.size();
+  for (const Stop& stop : stops) total.stopped += stop.reason != StopReason::none;
   for (uint32_t lane : lanes) total.stops[static_cast<unsigned>(stops[lane].reason)]++;
   total.lanes_left = total.stops[static_cast<unsigned>(StopReason::cancelled)];
   // In rising urgency. No lane ends at a system call, because the server answers each.
@@ -161,11 +162,16 @@ void LinuxFleet::Impl::sum_up(RunResult& total, const std::vector<uint32_t>& lan
 
 LinuxFleet::LinuxFleet(const ElfImage& image, const FleetOptions& fleet, const LinuxOptions& options)
     : impl_(std::make_unique<Impl>(linux_process::lay_out_process(image, fleet.memory, options), fleet, options)) {}
-LinuxFleet::~LinuxFleet() = default;
+LinuxFleet::~LinuxFleet() {
+  if (impl_->fleet.inherited()) (void)impl_.release();  // a thread that is not here may have been changing it
+}
 
 Fleet& LinuxFleet::fleet() { return impl_->fleet; }
 
-RunResult LinuxFleet::run(const std::function<void(const LinuxProgress&)>& progress) { return impl_->run(progress); }
+RunResult LinuxFleet::run(const std::function<void(const LinuxProgress&)>& progress) {
+  (void)impl_->fleet.lanes();  // throws if the fleet is closed or inherited
+  return impl_->run(progress);
+}
 
 void LinuxFleet::cancel() { impl_->cancel(); }
 
@@ -188,6 +194,9 @@ const std::vector<uint8_t>& LinuxFleet::standard_error(uint32_t lane) const {
   impl_->check_lane(lane);
   return impl_->server.output(lane, 1);
 }
-std::map<std::string, uint64_t> LinuxFleet::unimplemented() const { return impl_->server.unimplemented_calls(); }
+std::map<std::string, uint64_t> LinuxFleet::unimplemented() const {
+  (void)impl_->fleet.lanes();  // throws if the fleet is closed or inherited
+  return impl_->server.unimplemented_calls();
+}
 
 }  // namespace myriarm

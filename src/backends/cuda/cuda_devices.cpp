@@ -2,15 +2,43 @@
 // Lists the CUDA devices, or says why there are none. Never throws: many machines have no driver.
 #include <cuda_runtime_api.h>
 
+#include <atomic>
+
 #include "backends/backend.h"
 #include "backends/cuda/view.h"
+#include "support/fork.h"
 
 namespace myriarm {
+namespace {
+
+/// Whether CUDA was begun to be used, here, by a process that fork()ed this one: it then works there alone.
+bool begun_before_fork() {
+  constexpr u64 kNever = ~u64{0};
+  static std::atomic<u64> begun = kNever;
+  const u64 now = fork_count();
+  u64 first = kNever;
+  return !begun.compare_exchange_strong(first, now) && first != now;
+}
+
+const char* const kForked =
+    "this process is a fork() of one that had begun to use CUDA, and CUDA works in the parent alone (in Python, begin "
+    "processes with spawn)";
+
+}  // namespace
 
 std::vector<Device> cuda_devices(std::string& why_none) {
+  if (begun_before_fork()) {
+    why_none = kForked;
+    return {};
+  }
   int count = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
     cudaGetLastError();
+    // Another library of the parent may have begun.
+    if (error == cudaErrorInitializationError && fork_count() != 0) {
+      why_none = kForked;
+      return {};
+    }
     why_none = std::string("CUDA says \"") + cudaGetErrorString(error) + "\"";
     return {};
   }
