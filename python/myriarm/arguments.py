@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 from typing import Any, Optional
 
 import numpy as np
@@ -182,9 +183,20 @@ def permission_text(bits: int) -> str:
 
 
 def name_of_file(path: Any) -> str:
-    import os
-
     try:
         return os.fsdecode(path)
     except TypeError:
         raise ArgumentError(f"a path must be a str or a Path, not {kind(path)}") from None
+
+
+def printable(text: str) -> str:
+    """A name with an escape for each character that a message cannot hold."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def system_string(text: str, what: str) -> bytes:
+    """A str as the system has it: UTF-8, and the bytes that os.fsdecode() put into it for what is none."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise ArgumentError(f"{what} is {text!r}, which has no bytes: it holds a lone surrogate") from None

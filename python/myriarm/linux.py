@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 import numpy as np
 
 from . import _core
-from .arguments import integer, kind, octets
+from .arguments import integer, kind, octets, printable, system_string
 from .enums import StopReason
 from .errors import ArgumentError, StateError
 from .fleet import Device, Fleet, fleet_options
@@ -19,7 +19,7 @@ from .progress import make_tick
 from .results import Outcome, RunResult, run_result, stop_of
 
 
-def _strings(values: Any, what: str) -> List[str]:
+def _strings(values: Any, what: str) -> List[bytes]:
     if isinstance(values, (str, bytes)) or not isinstance(values, (list, tuple)):
         raise ArgumentError(f"{what} must be a list of str, not {kind(values)}")
     for i, value in enumerate(values):
@@ -27,7 +27,20 @@ def _strings(values: Any, what: str) -> List[str]:
             raise ArgumentError(f"{what}[{i}] must be a str, not {kind(value)}")
         if "\0" in value:
             raise ArgumentError(f"{what}[{i}] holds a NUL character, which no process can get; remove it")
-    return list(values)
+    return [system_string(value, f"{what}[{i}]") for i, value in enumerate(values)]
+
+
+def _input(stdin: Any) -> bytes:
+    takes = "stdin must be bytes or a (size,) uint8 array, which every lane reads from its beginning"
+    if isinstance(stdin, (list, tuple)) and not all(isinstance(item, int) for item in stdin):
+        raise ArgumentError(f"{takes}, not a {kind(stdin)} of {kind(stdin[0])}")
+    content = octets(stdin, "stdin")
+    if content.ndim != 1:
+        raise ArgumentError(f"{takes}, not an array of shape {content.shape}")
+    return content.tobytes()
+
+
+_ALL_ENDED = "no lane took part, for every process had ended: make a new LinuxFleet, or restore() a snapshot"
 
 
 class LinuxFleet:
@@ -38,6 +51,8 @@ class LinuxFleet:
     reads from descriptor 0. seed: the random bytes that a guest gets depend on it, on the lane and on the
     position, and on nothing else. The other arguments are those of Fleet. Raises ArgumentError, DeviceError,
     StateError."""
+
+    __slots__ = ("_core", "_fleet", "__weakref__")
 
     def __init__(
         self,
@@ -63,13 +78,24 @@ class LinuxFleet:
             environment = [f"{name}={value}" for name, value in environment.items()]
         variables = _strings(environment, "environment")
         for i, variable in enumerate(variables):
-            if "=" not in variable[1:]:
-                raise ArgumentError(f"environment[{i}] is {variable!r}; give it as NAME=value")
+            if b"=" not in variable[1:]:
+                raise ArgumentError(f"environment[{i}] is {environment[i]!r}; give it as NAME=value")
         words = _strings(arguments, "arguments")
         data, name = read_program(program)
-        argv0 = "program" if isinstance(program, (bytes, bytearray, memoryview)) else name
-        content = octets(stdin, "stdin").tobytes()
-        core = _core.process(data, name, options, [argv0, *words], variables, content, integer(seed, "seed"))
+        argv0 = (
+            b"program"
+            if isinstance(program, (bytes, bytearray, memoryview))
+            else system_string(name, "the path")
+        )
+        core = _core.process(
+            data,
+            printable(name),
+            options,
+            [argv0, *words],
+            variables,
+            _input(stdin),
+            integer(seed, "seed"),
+        )
         self._core = core
         self._fleet = Fleet._of(core)
 
@@ -112,7 +138,7 @@ class LinuxFleet:
 
     def _run(self, instructions: Optional[int], progress: bool) -> RunResult:
         with make_tick(progress, instructions, self.lanes) as tick:
-            return run_result(self._core.run_process(tick))
+            return run_result(self._core.run_process(tick), _ALL_ENDED)
 
     def cancel(self) -> None:
         """Ends a run() in another thread; if there is none, the next run() ends at once."""
@@ -153,8 +179,8 @@ class LinuxFleet:
         self.close()
 
     def __repr__(self) -> str:
-        return (
-            "<LinuxFleet, closed>"
-            if self.closed
-            else f"<LinuxFleet of {self.lanes} lanes on {self.device.id}>"
-        )
+        if self.closed:
+            return "<LinuxFleet, closed>"
+        if self._core.inherited:
+            return "<LinuxFleet, made by the parent process>"
+        return f"<LinuxFleet of {self.lanes} lanes on {self.device.id}>"

@@ -7,7 +7,16 @@ import os
 from typing import Any, List, Optional, Sequence, Tuple, Union
 
 from . import _core
-from .arguments import integer, kind, name_of_file, octets, permission_bits, permission_text
+from .arguments import (
+    integer,
+    kind,
+    name_of_file,
+    octets,
+    permission_bits,
+    permission_text,
+    printable,
+    system_string,
+)
 from .errors import ArgumentError
 
 RAW_MEMORY = 4 << 20
@@ -88,7 +97,7 @@ class Program:
         """The segments of a static AArch64 ELF file, from a path or its bytes, without a stack, arguments or
         system calls. LinuxFleet runs such a file as a process."""
         data, name = read_program(file)
-        return cls._wrap(_core.elf_program(data, name), None)
+        return cls._wrap(_core.elf_program(data, printable(name)), None)
 
     @property
     def name(self) -> str:
@@ -119,7 +128,7 @@ class Program:
 def _name(name: Any) -> str:
     if not isinstance(name, str):
         raise ArgumentError(f"name must be a str, not {kind(name)}")
-    return name
+    return printable(name)
 
 
 def read_program(file: Any) -> Tuple[bytes, str]:
@@ -127,7 +136,8 @@ def read_program(file: Any) -> Tuple[bytes, str]:
     if isinstance(file, (bytes, bytearray, memoryview)):
         return bytes(file), "the ELF file"
     path = name_of_file(file)
-    return _core.read_file(path), path
+    data = _core.read_file(system_string(path, "the path"))
+    return data, path
 
 
 def placements_of(program: Any, lanes: int, memory: Optional[int]) -> Tuple[List[Tuple[Program, int]], int]:

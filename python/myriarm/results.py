@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Dict, NamedTuple, Tuple
 
 import numpy as np
@@ -60,12 +60,21 @@ class RunResult:
     """lanes that have a stop now"""
     lanes_left: int
     """lanes that go on in the next run"""
+    lanes_run: int
+    """lanes that took part; 0: every lane had a stop, and nothing was done, see `note`"""
     timed_out: bool
     """whether the time-out ended it"""
     stops: Dict[str, int]
     """the number of lanes that stopped, by the name of the reason; served system calls do not count"""
     signal: Signal
     """the most urgent of these stops: fault, syscall, breakpoint, cancelled, halt; else checkpoint"""
+    note: str = ""
+    """if no lane took part, why, and what to do; else empty"""
+
+    def __repr__(self) -> str:
+        values = (f"{field.name}={getattr(self, field.name)!r}" for field in fields(self))
+        shown = ", ".join(value for value in values if value != "note=''")
+        return f"{type(self).__name__}({shown})"
 
     @property
     def ips(self) -> float:
@@ -123,10 +132,15 @@ class Outcome:
         return iter((self.stop, self.exit_status, self.signal))
 
 
-def run_result(values: Tuple[Any, ...]) -> RunResult:
-    instructions, batches, seconds, stopped, left, timed_out, stops, signal = values
+NO_LANE_RAN = "no lane took part, for every lane had a stop: resume() takes stops away"
+
+
+def run_result(values: Tuple[Any, ...], no_lane_ran: str = NO_LANE_RAN) -> RunResult:
+    instructions, batches, seconds, stopped, left, ran, timed_out, stops, signal = values
+    note = "" if ran else no_lane_ran
+    reasons = stops_by_name(stops)
     return RunResult(
-        instructions, batches, seconds, stopped, left, timed_out, stops_by_name(stops), Signal(signal)
+        instructions, batches, seconds, stopped, left, ran, timed_out, reasons, Signal(signal), note
     )
 
 

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import traceback
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, List, NoReturn, Optional, Tuple, TypeVar, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -109,8 +112,9 @@ def _result_words(values: Any, shape: Tuple[int, ...]) -> U64:
 class Runner:
     """The calls that run lanes, in every mode. A thread of the library calls the handlers of a run."""
 
+    __slots__ = ("_core", "_engine")
     _core: _core.Fleet
-    _engine: Optional[int] = None
+    _engine: Optional[int]
 
     @property
     def engine(self) -> str:
@@ -160,7 +164,7 @@ class Runner:
             lanes: U32, numbers: U64, immediates: U32, arguments: U64, results: U64, actions: U8
         ) -> None:
             batch = SyscallBatch(reference(), lanes, numbers, immediates, arguments, results, actions)
-            answer = user(batch)
+            answer = _call(user, batch)
             if answer is not None:
                 batch.results = answer
 
@@ -344,9 +348,37 @@ class Runner:
         self.close()
 
 
+def _call(user: Callable[[Any], Any], argument: Any) -> Any:
+    """Calls a handler. A child that it fork()s ends when it returns, as one that any thread forks ends with
+    the thread's function: the main thread, which waits for the run, is not in the child."""
+    process = os.getpid()
+    try:
+        answer = user(argument)
+    except BaseException as error:
+        if os.getpid() != process:
+            _end_child(error)
+        raise
+    if os.getpid() != process:
+        _end_child(None)
+    return answer
+
+
+def _end_child(error: Optional[BaseException]) -> NoReturn:
+    status = 0 if error is None else 1
+    try:
+        if isinstance(error, SystemExit):
+            status = error.code if isinstance(error.code, int) else int(error.code is not None)
+        elif error is not None:
+            traceback.print_exception(type(error), error, error.__traceback__)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(status)
+
+
 def _batch_handler(user: OnBatch) -> Callable[..., bool]:
     def report(batch: int, instructions: int, left: int, stops: Tuple[int, ...], signal: int) -> bool:
-        answer = user(batch_report(batch, instructions, left, stops, signal))
+        answer = _call(user, batch_report(batch, instructions, left, stops, signal))
         return not (isinstance(answer, (bool, np.bool_)) and not answer)
 
     return report

@@ -271,6 +271,7 @@ void bind_fleet(nb::module_& module) {
       .def_prop_ro("memory_end", constant<&Fleet::memory_end>)
       .def_prop_ro("memory_policy", [](FleetHandle& h) { return static_cast<int>(constant<&Fleet::memory_policy>(h)); })
       .def_prop_ro("closed", &FleetHandle::closed)
+      .def_prop_ro("inherited", &FleetHandle::inherited)
       .def("run", &FleetHandle::run, nb::arg("options"), nb::arg("tick").none())
       .def("run_process", &FleetHandle::run_process, nb::arg("tick").none())
       .def("start", &FleetHandle::start, nb::arg("options"))

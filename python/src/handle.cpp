@@ -22,13 +22,26 @@ struct HandlerFailed : std::exception {
   const char* what() const noexcept override { return "a Python handler raised an exception"; }
 };
 
-/// A reference to a Python object that threads may copy and destroy without holding the GIL.
-std::shared_ptr<nb::object> keep(nb::object object) {
-  return {new nb::object(std::move(object)), [](nb::object* kept) {
+/// What holds Python objects and threads may copy and destroy without holding the GIL.
+template <class T>
+std::shared_ptr<T> keep(T object) {
+  return {new T(std::move(object)), [](T* kept) {
             nb::gil_scoped_acquire gil;
             delete kept;
           }};
 }
+
+/// Lives while Python code of a handler runs, so that the thread that waits for the run can interrupt it.
+class AtWork {
+ public:
+  explicit AtWork(Handlers& handlers) : handlers_(handlers) { handlers_.thread = PyThread_get_thread_ident(); }
+  ~AtWork() { handlers_.thread = 0; }
+  AtWork(const AtWork&) = delete;
+  AtWork& operator=(const AtWork&) = delete;
+
+ private:
+  Handlers& handlers_;
+};
 
 /// The exception with its traceback, as one object.
 nb::object raised(nb::python_error& error) {
@@ -61,14 +74,17 @@ nb::object tuple_of_stops(const std::array<uint64_t, kStopReasons>& stops) {
   return nb::tuple(list);
 }
 
-void serve(const nb::object& handler, const SyscallBatch& batch) {
+void serve(const nb::object& handler, Handlers& handlers, const SyscallBatch& batch) {
   size_t n = batch.lanes.size();
   std::vector<uint8_t> actions(n);
   for (size_t i = 0; i < n; ++i) actions[i] = static_cast<uint8_t>(batch.actions[i]);
   nb::object results_object = copied(batch.results, {n});
   nb::object actions_object = copied(std::span<uint8_t>(actions), {n});
-  handler(copied(batch.lanes, {n}), copied(batch.numbers, {n}), copied(batch.immediates, {n}),
-          copied(batch.arguments, {n, 6}), results_object, actions_object);
+  {
+    AtWork at_work(handlers);
+    handler(copied(batch.lanes, {n}), copied(batch.numbers, {n}), copied(batch.immediates, {n}),
+            copied(batch.arguments, {n, 6}), results_object, actions_object);
+  }
   auto results = nb::cast<Column<uint64_t>>(results_object);
   auto decided = nb::cast<Column<uint8_t>>(actions_object);
   for (size_t i = 0; i < n; ++i) {
@@ -85,7 +101,7 @@ void serve(const nb::object& handler, const SyscallBatch& batch) {
 }  // namespace
 
 nb::object tuple_of(const RunResult& r) {
-  return nb::make_tuple(r.instructions, r.batches, r.seconds, r.stopped, r.lanes_left, r.timed_out,
+  return nb::make_tuple(r.instructions, r.batches, r.seconds, r.stopped, r.lanes_left, r.lanes_run, r.timed_out,
                         tuple_of_stops(r.stops), static_cast<int>(r.signal));
 }
 nb::object tuple_of(const Poll& p) {
@@ -124,7 +140,7 @@ void FleetOwner::drop_export() {
   }
 }
 
-FleetHandle::FleetHandle(std::shared_ptr<FleetOwner> owner) : owner_(std::move(owner)), failure_(keep({})) {}
+FleetHandle::FleetHandle(std::shared_ptr<FleetOwner> owner) : owner_(std::move(owner)), handlers_(keep(Handlers())) {}
 
 FleetHandle::~FleetHandle() {
   try {
@@ -137,12 +153,12 @@ FleetHandle::~FleetHandle() {
 
 int FleetHandle::visit(PyObject* self, visitproc visit, void* arg) noexcept {
   Py_VISIT(Py_TYPE(self));
-  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<FleetHandle>(self)->failure_->ptr());
+  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<FleetHandle>(self)->handlers_->raised.ptr());
   return 0;
 }
 
 int FleetHandle::clear(PyObject* self) noexcept {
-  if (nb::inst_ready(self)) nb::object gone = std::move(*nb::inst_ptr<FleetHandle>(self)->failure_);
+  if (nb::inst_ready(self)) nb::object gone = std::move(nb::inst_ptr<FleetHandle>(self)->handlers_->raised);
   return 0;
 }
 
@@ -153,8 +169,9 @@ LinuxFleet& FleetHandle::process() const {
 }
 
 void FleetHandle::close() {
-  if (closed()) return;
+  if (closed() || inherited()) return;
   Fleet& fleet = this->fleet();
+  if (handlers_->thread != 0 && handlers_->thread != PyThread_get_thread_ident()) interrupt_handlers_by_signals();
   nb::gil_scoped_release free;
   if (owner_->exports == 0) {
     fleet.close();
@@ -169,6 +186,18 @@ void FleetHandle::close() {
     }
   }
   owner_->closed = true;
+}
+
+void FleetHandle::interrupt_handlers_by_signals() {
+  cancel_if_running();
+  while (handlers_->thread != 0) {
+    if (PyErr_CheckSignals() != 0) {
+      nb::python_error error;
+      PyThreadState_SetAsyncExc(handlers_->thread, error.type().ptr());
+    }
+    nb::gil_scoped_release free;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
 }
 
 FleetHandle::Waiting::Waiting(FleetHandle& handle) : handle_(handle) {
@@ -187,11 +216,11 @@ RunOptions FleetHandle::run_options(const nb::dict& given) {
   options.timeout = nb::cast<double>(given["timeout"]);
   options.go_on = nb::cast<bool>(given["go_on"]);
   // Calls a handler of Python and keeps the exception that it raises.
-  auto guarded = [failure = failure_](auto&& body) {
+  auto guarded = [handlers = handlers_](auto&& body) {
     try {
-      body();
+      body(*handlers);
     } catch (nb::python_error& error) {
-      *failure = raised(error);
+      handlers->raised = raised(error);
       throw HandlerFailed();
     }
   };
@@ -199,7 +228,8 @@ RunOptions FleetHandle::run_options(const nb::dict& given) {
     options.on_batch = [guarded, kept = keep(handler)](Fleet&, const BatchReport& report) {
       nb::gil_scoped_acquire gil;
       bool go_on = true;
-      guarded([&] {
+      guarded([&](Handlers& handlers) {
+        AtWork at_work(handlers);
         go_on = nb::cast<bool>((*kept)(report.batch, report.instructions, report.lanes_left,
                                        tuple_of_stops(report.stops), static_cast<int>(report.signal)));
       });
@@ -209,7 +239,7 @@ RunOptions FleetHandle::run_options(const nb::dict& given) {
   if (nb::object handler = given["on_syscall"]; !handler.is_none()) {
     options.on_syscall = [guarded, kept = keep(handler)](Fleet&, const SyscallBatch& batch) {
       nb::gil_scoped_acquire gil;
-      guarded([&] { serve(*kept, batch); });
+      guarded([&](Handlers& handlers) { serve(*kept, handlers, batch); });
     };
   }
   return options;
@@ -221,7 +251,7 @@ nb::object FleetHandle::collect(double seconds) {
     nb::gil_scoped_release free;
     result = fleet().wait(seconds);
   } catch (const HandlerFailed&) {
-    nb::object error = std::move(*failure_);
+    nb::object error = std::move(handlers_->raised);
     PyErr_SetObject(error.type().ptr(), error.ptr());
     throw nb::python_error();
   }
@@ -254,14 +284,28 @@ nb::object FleetHandle::run(nb::dict given, nb::object tick) {
       if (!result.is_none()) return result;
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
-  } catch (nb::python_error&) {
-    nb::gil_scoped_release free;
+  } catch (nb::python_error& error) {
     try {
-      if (fleet().is_running()) fleet().cancel();
-      fleet().wait(-1);
+      cancel_if_running();
+      wait_for_handlers(nb::borrow(error.type()));
     } catch (...) {  // another thread has the result, or the run threw too: the exception of Python is the one to raise
     }
+    handlers_->raised.reset();
     throw;
+  }
+}
+
+void FleetHandle::cancel_if_running() {
+  nb::gil_scoped_release free;
+  if (fleet().is_running()) fleet().cancel();
+}
+
+void FleetHandle::wait_for_handlers(nb::object type) {
+  for (bool raise = true;; raise = PyErr_CheckSignals() != 0) {
+    PyErr_Clear();
+    if (raise && handlers_->thread != 0) PyThreadState_SetAsyncExc(handlers_->thread, type.ptr());
+    nb::gil_scoped_release free;
+    if (fleet().wait(kLookSeconds)) return;
   }
 }
 
@@ -300,6 +344,11 @@ nb::object FleetHandle::run_process(nb::object tick) {
   });
   std::exception_ptr interrupt;
   while (!done) {
+    if (inherited()) {  // a signal handler called fork(): this is the child, and the runner is not here
+      (void)std::make_unique<std::thread>(std::move(runner)).release();
+      if (interrupt) std::rethrow_exception(interrupt);
+      (void)fleet().lanes();  // throws
+    }
     {
       nb::gil_scoped_release free;
       std::unique_lock guard(lock);

@@ -47,9 +47,14 @@ struct FleetOwner {
 /// there: then a new thread destroys the fleet, because a handler cannot wait for the run that called it.
 std::shared_ptr<FleetOwner> make_owner();
 
-/// The exception that a handler raised, until the end of the run raises it in the caller, or null; the GIL guards it.
-/// The handlers share its ownership, because a run may end shortly after the FleetHandle is destroyed.
-using Failure = std::shared_ptr<nb::object>;
+/// What a fleet's handlers written in Python share with the thread that waits for the run; the GIL guards it. The
+/// handlers share its ownership, because a run may end shortly after the FleetHandle is destroyed.
+struct Handlers {
+  /// The exception that a handler raised, until the end of the run raises it in the caller, or null.
+  nb::object raised;
+  /// The thread that executes a handler's Python code now, as Python numbers threads; 0 for none.
+  unsigned long thread = 0;
+};
 
 class FleetHandle {
  public:
@@ -64,7 +69,7 @@ class FleetHandle {
   LinuxFleet& process() const;
 
   /// Starts a run and waits for its end. Every 50 ms it calls `tick` with the poll, unless that is None, and lets
-  /// Python handle its signals. An exception from either cancels the run.
+  /// Python handle its signals. An exception from either cancels the run, and is raised in the handler that is executing.
   nb::object run(nb::dict options, nb::object tick);
   void start(nb::dict options);
   /// The result of the run; None if the run has not ended after this many seconds. Negative: waits for its end.
@@ -75,6 +80,8 @@ class FleetHandle {
   bool is_running();
   void close();
   bool closed() const { return owner_->closed; }
+  /// Whether the fleet is of the process that fork()ed this one. close() and the end of the handle then do nothing.
+  bool inherited() const { return !closed() && owner_->fleet().inherited(); }
 
   /// The lane state `name` (x, v or the name of a field) without a copy, as an nb_ndarray with DLPack and the buffer
   /// protocol.
@@ -99,12 +106,19 @@ class FleetHandle {
   };
 
   RunOptions run_options(const nb::dict& options);
+  /// Waits for the end of a cancelled run. Raises an exception of this type in the handler that is at work, and again
+  /// each time that Python has a signal to handle, since the handler may go on.
+  void wait_for_handlers(nb::object type);
+  void cancel_if_running();
+  /// Cancels the run, and waits until no handler of it is at work. What a signal of Python raises meanwhile is raised
+  /// in the handler.
+  void interrupt_handlers_by_signals();
   nb::object collect(double seconds);
   nb::capsule share();
 
   std::shared_ptr<FleetOwner> owner_;
   std::atomic<bool> waiting_{false};
-  Failure failure_;
+  std::shared_ptr<Handlers> handlers_;
 };
 
 /// In the order of the fields of Device of python/myriarm/fleet.py.

@@ -7,6 +7,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
+
 #include "handle.h"
 
 namespace myriarm::python {
@@ -15,6 +17,15 @@ namespace {
 std::vector<uint8_t> bytes_of(const nb::bytes& bytes) {
   const auto* data = static_cast<const uint8_t*>(bytes.data());
   return {data, data + bytes.size()};
+}
+
+std::vector<std::string> strings_of(const nb::list& list) {
+  std::vector<std::string> strings;
+  for (nb::handle item : list) {
+    auto bytes = nb::cast<nb::bytes>(item);
+    strings.emplace_back(bytes.c_str(), bytes.size());
+  }
+  return strings;
 }
 
 /// A program as an immutable Python object.
@@ -49,13 +60,12 @@ std::shared_ptr<FleetHandle> make_fleet(nb::list programs, nb::dict given) {
   return std::make_shared<FleetHandle>(std::move(owner));
 }
 
-std::shared_ptr<FleetHandle> make_process(nb::bytes file, const std::string& name, nb::dict given,
-                                          std::vector<std::string> arguments, std::vector<std::string> environment,
-                                          nb::bytes input, uint64_t seed) {
+std::shared_ptr<FleetHandle> make_process(nb::bytes file, const std::string& name, nb::dict given, nb::list arguments,
+                                          nb::list environment, nb::bytes input, uint64_t seed) {
   FleetOptions options = options_of(given);
   LinuxOptions process;
-  process.arguments = std::move(arguments);
-  process.environment = std::move(environment);
+  process.arguments = strings_of(arguments);
+  process.environment = strings_of(environment);
   process.standard_input = bytes_of(input);
   process.seed = seed;
   std::vector<uint8_t> bytes = bytes_of(file);
@@ -115,6 +125,15 @@ struct Errors {
   PyObject *error, *argument, *device, *state;
 };
 
+/// A sentence may quote a path, which need not be UTF-8.
+void raise(PyObject* type, const std::exception& error) {
+  const char* what = error.what();
+  PyObject* text = PyUnicode_DecodeUTF8(what, static_cast<Py_ssize_t>(std::strlen(what)), "backslashreplace");
+  if (text == nullptr) return;
+  PyErr_SetObject(type, text);
+  Py_DECREF(text);
+}
+
 void register_errors() {
   nb::module_ module = nb::module_::import_("myriarm.errors");
   auto take = [&](const char* name) { return nb::object(module.attr(name)).release().ptr(); };
@@ -125,13 +144,13 @@ void register_errors() {
         try {
           std::rethrow_exception(thrown);
         } catch (const ArgumentError& e) {
-          PyErr_SetString(errors.argument, e.what());
+          raise(errors.argument, e);
         } catch (const DeviceError& e) {
-          PyErr_SetString(errors.device, e.what());
+          raise(errors.device, e);
         } catch (const StateError& e) {
-          PyErr_SetString(errors.state, e.what());
+          raise(errors.state, e);
         } catch (const Error& e) {
-          PyErr_SetString(errors.error, e.what());
+          raise(errors.error, e);
         }
       },
       nullptr);
@@ -173,11 +192,12 @@ NB_MODULE(_core, module) {
   });
   module.def("why_unusable", &why_unusable, nb::arg("device"), nb::call_guard<nb::gil_scoped_release>());
   module.def("disassemble", &disassemble, nb::arg("word"), nb::arg("pc"));
-  module.def("read_file", [](const std::string& path) {
+  module.def("read_file", [](const nb::bytes& path) {
+    const std::string name(path.c_str(), path.size());
     std::vector<uint8_t> bytes;
     {
       nb::gil_scoped_release free;
-      bytes = read_file(path);
+      bytes = read_file(name);
     }
     return nb::bytes(bytes.data(), bytes.size());
   });
@@ -201,6 +221,9 @@ NB_MODULE(_core, module) {
       "elf_program",
       [](nb::bytes file, const std::string& name) { return ProgramHandle{parse_elf(bytes_of(file), name).program}; },
       nb::arg("file"), nb::arg("name"));
+
+  // In the child of a fork() the threads of the parent, which hold objects, are not there to drop them.
+  module.def("ignore_leaks", [] { nb::set_leak_warnings(false); });
 
   bind_fleet(module);
   module.def("fleet", make_fleet, nb::arg("programs"), nb::arg("options"));

@@ -215,6 +215,21 @@ MAKING = {
         lambda d: myriarm.LinuxFleet(b"", environment=["A"], device=d),
         r"environment\[0\] is 'A'",
     ),
+    "arguments that are no text": (
+        lambda d: myriarm.LinuxFleet(b"", arguments=["a", "\ud800"], device=d),
+        r"arguments\[1\] is '\\ud800', which has no bytes: it holds a lone surrogate",
+    ),
+    "stdin of many": (
+        lambda d: myriarm.LinuxFleet(b"", stdin=[b"a", b"b"], device=d),
+        r"stdin must be bytes or a \(size,\) uint8 array, which every lane reads.*not a list of bytes",
+    ),
+    "stdin of two dimensions": (
+        lambda d: myriarm.LinuxFleet(b"", stdin=np.zeros((2, 3), np.uint8), device=d),
+        r"stdin must be bytes.*not an array of shape \(2, 3\)",
+    ),
+    "NUL in a path": (lambda d: Program.elf("a\0b"), 'the path that begins with "a" holds a NUL character'),
+    "path that is no text": (lambda d: Program.elf("/nowhere/\udcff"), r"/nowhere/\\xff: cannot be read"),
+    "name of a program": (lambda d: raw(name="a\udcff", address=2), r"^a\\udcff: "),
     "stdin": (lambda d: myriarm.LinuxFleet(b"", stdin="text", device=d), "stdin.*str"),
     "kvrm memory": (lambda d: myriarm.kvrm.MetalCPU(0, device=d), "memory_size is 0"),
     "kvrm batch": (lambda d: myriarm.kvrm.ContinuousMetalCPU(cycles_per_batch=0, device=d), "is 0"),

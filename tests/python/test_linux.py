@@ -67,6 +67,25 @@ def test_arguments(process):
     assert fleet.stdout(1) == b"6 queens: 4 solutions\n"
 
 
+def test_arguments_are_bytes_of_the_system(process):
+    """As in sys.argv and subprocess: what is not UTF-8 is a lone surrogate in a str."""
+    fleet = process("hello", arguments=["a\udcffb", "ü"], environment={"N": "\udcfe"}).fleet
+    stack = fleet.sp[0]
+    count, _, first, second, end, name = fleet.read(stack, 48).view(np.uint64)[0].tolist()
+    assert (count, end) == (3, 0)
+    for address, text in ((first, b"a\xffb\0"), (second, "ü\0".encode()), (name, b"N=\xfe\0")):
+        assert fleet.read(address, len(text)).tobytes() == text
+
+
+def test_a_program_whose_path_is_not_text(process, tmp_path):
+    path = os.fsencode(tmp_path) + b"/hello\xff"
+    with open(path, "wb") as file:
+        file.write((PREBUILT / "hello").read_bytes())
+    fleet = process(os.fsdecode(path))
+    fleet.run()
+    assert fleet.stdout() == b"hello from lane 0\n"
+
+
 def test_environment_of_the_caller(process):
     """MYRIARM_LANE of the caller's environment does not replace the lane's own."""
     for environment in (["MYRIARM_LANE=77", "A=b"], {"PATH": "/bin", "EMPTY": "", "MYRIARM_LANE": "77"}):
