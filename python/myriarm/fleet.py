@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import atexit
+import os
 import weakref
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Tuple, overload
+from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Optional, Tuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +18,21 @@ from .arrays import LaneArray, MemoryArray
 from .enums import StopReason
 from .errors import ArgumentError, StateError
 from .program import placements_of
+from .registers import register_of
 from .results import SIGNAL_OF_REASON, STOP_DTYPE
 from .runs import Runner
 
 DEVICE_KINDS: Tuple[str, ...] = _core.DEVICE_KINDS
 MEMORY_POLICIES = ("private", "read-only", "transactional", "shared", "device-shared")
+"""By the number in the C++ API. "read_only" and "device_shared", as there, are taken too."""
 
 # Python closes these fleets when it exits, so that no thread of the library calls into a finished
 # interpreter.
 _open: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_core.ignore_leaks)
 
 
 @atexit.register
@@ -97,7 +104,8 @@ def fleet_options(
     lanes: int, device: Any, memory: int, pool: Any, threads: Any, memory_policy: Any, engine: Any
 ) -> Dict[str, Any]:
     """The FleetOptions of the C++ API, as the dict that the C++ module takes."""
-    if memory_policy not in MEMORY_POLICIES:
+    policy = memory_policy.replace("_", "-") if isinstance(memory_policy, str) else memory_policy
+    if policy not in MEMORY_POLICIES:
         raise ArgumentError(f"memory_policy is {memory_policy!r}; use one of {', '.join(MEMORY_POLICIES)}")
     return {
         "device": _device_name(device),
@@ -105,7 +113,7 @@ def fleet_options(
         "memory": memory,
         "pool": integer(pool, "pool"),
         "threads": integer(threads, "threads", 0, 2**31 - 1),
-        "memory_policy": MEMORY_POLICIES.index(memory_policy),
+        "memory_policy": MEMORY_POLICIES.index(policy),
         "engine": engine_number(engine),
     }
 
@@ -141,6 +149,14 @@ class _State:
         LaneArray(fleet._core, self._name)[...] = value
 
 
+def _no_attribute(kind_of_fleet: str, name: str) -> str:
+    place = register_of(name)
+    if place is None:
+        return f"{kind_of_fleet!r} object has no attribute {name!r}"
+    array, number = place
+    return f"a {kind_of_fleet} has no {name} of its own; {name} of its lanes is fleet.{array}[:, {number}]"
+
+
 class Fleet(Runner):
     """N isolated copies ("lanes") of one program, or of several, on one device.
 
@@ -158,6 +174,8 @@ class Fleet(Runner):
     Everything that runs or copies lets other Python threads go on. Arguments `lanes` are None (all), a
     number, a slice, numbers, or a mask with one bool for each lane; negative numbers are refused. Raises
     ArgumentError, DeviceError, StateError."""
+
+    __slots__ = ("_lanes", "__weakref__")
 
     x = _State("x", "x0 to x30, a LaneArray (lanes, 31) of uint64")
     v = _State(
@@ -196,8 +214,19 @@ class Fleet(Runner):
 
     def _adopt(self, core: _core.Fleet) -> None:
         self._core = core
+        self._engine: Optional[int] = None
         self._lanes: int = core.lanes
         _open.add(core)
+
+    if not TYPE_CHECKING:  # where any name would be an attribute then
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(_no_attribute(type(self).__name__, name))
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if register_of(name) is not None:
+                raise AttributeError(_no_attribute(type(self).__name__, name))
+            super().__setattr__(name, value)
 
     @classmethod
     def _of(cls, core: _core.Fleet) -> Fleet:
@@ -259,6 +288,8 @@ class Fleet(Runner):
     def __repr__(self) -> str:
         if self.closed:
             return "<Fleet, closed>"
+        if self._core.inherited:
+            return "<Fleet, made by the parent process>"
         return f"<Fleet of {self._lanes} lanes on {self.device.id}>"
 
     # Stops.

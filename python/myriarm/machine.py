@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, overload
+from typing import TYPE_CHECKING, Any, Optional, overload
+
+import numpy as np
 
 from .arguments import U8, integer, octets
 from .arrays import LaneArray, MemoryArray
 from .enums import Signal
 from .errors import ArgumentError
 from .fleet import Device, Fleet, Snapshot, require_flat_memory
+from .registers import NUMBERED
 from .results import Stop, stop_of
 from .runs import Runner
 
@@ -55,12 +58,37 @@ class _Registers:
             LaneArray(machine._core, self._name, 0)[...] = value
 
 
+class _Numbered:
+    """One numbered register of the one lane as an int: x0, w0, v0."""
+
+    def __init__(self, array: str, number: int, bits: int) -> None:
+        self._array, self._number, self._bits = array, number, bits
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self._name = name
+
+    def __get__(self, machine: Any, owner: Any = None) -> Any:
+        if machine is None:
+            return self
+        words = np.atleast_1d(LaneArray(machine._core, self._array, 0)[self._number]).tolist()
+        value: int = sum(word << 64 * i for i, word in enumerate(words))
+        return value % 2**self._bits
+
+    def __set__(self, machine: Any, value: Any) -> None:
+        number = integer(value, self._name, 0, 2**self._bits - 1)
+        array = LaneArray(machine._core, self._array, 0)
+        array[self._number] = [number % 2**64, number >> 64] if self._array == "v" else number
+
+
 class Machine(Runner):
     """One program on one processor. The arguments are those of Fleet, without lanes and threads.
 
-    x is a live array of shape (31,), v of shape (32, 2) (low half, high half); the other registers are ints.
-    The calls that run it are those of Fleet: run(), run_continuous(), run_mega(), run_self_dispatch(),
-    start(), poll(), wait(), cancel(). Raises ArgumentError, DeviceError, StateError."""
+    Registers are ints: x0 to x30, w0 to w30 (the low halves; writing one clears the high half), v0 to v31
+    (128 bits), pc, sp, nzcv and so on. x is a live array of shape (31,) of them, v of shape (32, 2) (low
+    half, high half). The calls that run it are those of Fleet: run(), run_continuous(), run_mega(),
+    run_self_dispatch(), start(), poll(), wait(), cancel(). Raises ArgumentError, DeviceError, StateError."""
+
+    __slots__ = ("_fleet", "__weakref__")
 
     x = _Registers("x", "x0 to x30, a live array (31,) of uint64")
     v = _Registers("v", "v0 to v31, a live array (32, 2) of uint64: low half, high half")
@@ -72,6 +100,11 @@ class Machine(Runner):
     fpsr = _Register("fpsr", "FPSR")
     instructions = _Register("instructions", "instructions retired so far")
     limit = _Register("limit", "it stops with StopReason.budget when `instructions` reaches this")
+
+    if TYPE_CHECKING:  # x0, w0, v0, ...
+
+        def __getattr__(self, name: str) -> int: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     def __init__(
         self,
@@ -87,6 +120,7 @@ class Machine(Runner):
             program, device=device, memory=memory, pool=pool, memory_policy=memory_policy, engine=engine
         )
         self._core = self._fleet._core
+        self._engine = None
         if self._fleet.lanes != 1:
             self._fleet.close()
             raise ArgumentError("a Machine has one lane; use Fleet for programs with more")
@@ -178,4 +212,15 @@ class Machine(Runner):
         self._fleet.rollback()
 
     def __repr__(self) -> str:
-        return "<Machine, closed>" if self.closed else f"<Machine on {self.device.id}>"
+        if self.closed:
+            return "<Machine, closed>"
+        if self._core.inherited:
+            return "<Machine, made by the parent process>"
+        return f"<Machine on {self.device.id}>"
+
+
+for _prefix, _array, _count, _bits in NUMBERED:
+    for _number in range(_count):
+        _register = _Numbered(_array, _number, _bits)
+        _register.__set_name__(Machine, f"{_prefix}{_number}")
+        setattr(Machine, f"{_prefix}{_number}", _register)
