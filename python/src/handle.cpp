@@ -305,7 +305,7 @@ void FleetHandle::wait_for_handlers(nb::object type) {
     PyErr_Clear();
     if (raise && handlers_->thread != 0) PyThreadState_SetAsyncExc(handlers_->thread, type.ptr());
     nb::gil_scoped_release free;
-    if (fleet().wait(kLookSeconds)) return;
+    if (fleet().wait(kSignalCheckSeconds)) return;
   }
 }
 
