@@ -29,7 +29,7 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/myriarmConfigVersio
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/myriarmConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/myriarmConfigVersion.cmake
   DESTINATION ${cmake_folder} COMPONENT development)
 
-# pkg-config: folders are told from where the .pc file is, unless they were given as absolute paths.
+# pkg-config: paths are relative to the folder of the .pc file, unless CMake got them as absolute paths.
 function(myriarm_pc_folder folder variable)
   if(IS_ABSOLUTE ${folder})
     set(${variable} ${folder} PARENT_SCOPE)

@@ -32,7 +32,7 @@ def main() -> None:
         fleet.cancel()
         result = fleet.wait()
 
-        # Every lane stopped between two instructions. x0 counts turns of two instructions each.
+        # Every lane stopped between two instructions. x0 counts iterations of two instructions.
         exact = (fleet.x[:, 0] == (fleet.instructions + 1) // 2).all()
         print(f"{result.signal_name}: {result.lanes_left} lanes can go on, counts exact: {exact}")
 

@@ -8,8 +8,8 @@
  * MYRIARM_ARGUMENT_ERROR. All other pointers must point to as much memory as the function says; they may be NULL only
  * where that is said. A fleet is used from one thread; cancel and poll may be called from any.
  *
- * A struct that begins with struct_size may grow in later versions. Set struct_size to sizeof of the struct and what you
- * do not need to 0, which is the default of every member. */
+ * A struct that begins with struct_size may grow in later versions. Set struct_size to sizeof of the struct, and
+ * members that you do not need to 0, which is the default of every member. */
 #ifndef MYRIARM_C_MYRIARM_H
 #define MYRIARM_C_MYRIARM_H
 
@@ -61,8 +61,8 @@ typedef struct myriarm_device {
 /* The number of devices of this machine, and device `index` of them; device 0 is the CPU. */
 MYRIARM_API myriarm_status myriarm_count_devices(uint64_t* count);
 MYRIARM_API myriarm_status myriarm_get_device(uint64_t index, myriarm_device* device);
-/* The device that a fleet with this name gets: "auto" (also NULL), "cpu", "cuda", "cuda:N". If the device cannot be used,
- * it returns an error, whose sentence says why. `device` may be NULL. */
+/* The device that a fleet with this name gets: "auto" (also NULL), "cpu", "cuda", "cuda:N". If the device cannot be
+ * used, it returns an error, whose sentence says why. `device` may be NULL. */
 MYRIARM_API myriarm_status myriarm_find_device(const char* name, myriarm_device* device);
 
 /* ---- programs ---- */
@@ -189,8 +189,8 @@ MYRIARM_API myriarm_status myriarm_fleet_run(myriarm_fleet* fleet, const myriarm
 MYRIARM_API myriarm_status myriarm_fleet_start(myriarm_fleet* fleet, const myriarm_run_options* options);
 /* How far the run is. Never waits for the device; may be called from any thread. */
 MYRIARM_API myriarm_status myriarm_fleet_poll(myriarm_fleet* fleet, myriarm_poll* poll);
-/* Waits for the run that start began, at most this many seconds; negative: until it has ended. Sets *ended to 1 and fills
- * in *result if it has ended, else sets *ended to 0. result may be NULL. */
+/* Waits for the run that start began, at most this many seconds; negative: until it has ended. If it has ended, sets
+ * *ended to 1 and fills in *result, else sets *ended to 0. result may be NULL. */
 MYRIARM_API myriarm_status myriarm_fleet_wait(myriarm_fleet* fleet, double seconds, uint32_t* ended,
                                               myriarm_run_result* result);
 /* Ends the run in progress, or the next one if there is none: its lanes stop with MYRIARM_STOP_CANCELLED. May be called
@@ -277,15 +277,15 @@ typedef struct myriarm_transfer {
   uint64_t offset;  /* offset in the buffer */
 } myriarm_transfer;
 
-/* Copies guest memory to or from a buffer of buffer_size bytes, whatever the permissions are. A transfer ends at the first
- * byte that is not mapped; done[i] is set to the bytes before it. done may be NULL: then it is an error if a byte is not
- * mapped. */
+/* Copies guest memory to or from a buffer of buffer_size bytes, whatever the permissions are. A transfer ends at the
+ * first byte that is not mapped; done[i] is set to the bytes before it. done may be NULL: then it is an error if a byte
+ * is not mapped. */
 MYRIARM_API myriarm_status myriarm_fleet_read(myriarm_fleet* fleet, const myriarm_transfer* transfers, uint64_t count,
                                               void* buffer, uint64_t buffer_size, uint32_t* done);
 MYRIARM_API myriarm_status myriarm_fleet_write(myriarm_fleet* fleet, const myriarm_transfer* transfers, uint64_t count,
                                                const void* buffer, uint64_t buffer_size, uint32_t* done);
-/* Change pages of lanes, as docs/memory.md says; address and size are multiples of 4096 inside the window. permissions: a
- * sum of MYRIARM_READ, MYRIARM_WRITE and MYRIARM_EXECUTE. */
+/* Change pages of lanes, as docs/memory.md says; address and size are multiples of 4096 inside the window. permissions:
+ * a sum of MYRIARM_READ, MYRIARM_WRITE and MYRIARM_EXECUTE. */
 MYRIARM_API myriarm_status myriarm_fleet_map(myriarm_fleet* fleet, const uint32_t* lanes, uint64_t count,
                                              uint64_t address, uint64_t size, uint32_t permissions);
 MYRIARM_API myriarm_status myriarm_fleet_unmap(myriarm_fleet* fleet, const uint32_t* lanes, uint64_t count,

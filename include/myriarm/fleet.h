@@ -62,8 +62,8 @@ struct Device {
   /// Lanes that run in step and share frames of memory: 1 on the CPU, 32 on a CUDA device. See Placement::lanes.
   uint32_t team_lanes = 1;
 };
-/// The devices of this machine that can be used, the CPU first. A device whose driver does not work is left out, without
-/// an exception; why_unusable() says why.
+/// The devices of this machine that can be used, the CPU first. A device whose driver does not work is left out,
+/// without an exception; why_unusable() says why.
 std::vector<Device> devices();
 /// The device that a fleet with this FleetOptions::device gets. Throws ArgumentError for a name that no device can
 /// have, DeviceError for a device that cannot be used.
@@ -143,8 +143,8 @@ class Fleet {
 
   MemoryPolicy memory_policy() const;
 
-  /// Runs lanes as the options say, and returns when they have stopped. Throws ArgumentError for options that contradict
-  /// each other.
+  /// Runs lanes as the options say, and returns when they have stopped. Throws ArgumentError for options that
+  /// contradict each other.
   RunResult run(const RunOptions& options = {});
   /// Starts a run in a thread of the library and returns at once. Throws StateError if a run is in progress, or if one
   /// has ended and wait() has not been called for it.
@@ -192,8 +192,8 @@ class Fleet {
   /// the number of bytes before it, and the rest of its part of the buffer stays as it is. `done` may be empty.
   void read(std::span<const Transfer> transfers, std::span<uint8_t> buffer, std::span<uint32_t> done = {}) const;
   /// Writes guest memory, whatever its permissions, as the loader of the program does: the first write to a page copies
-  /// it, and changed instructions are decoded again. `done` as for read(). Throws DeviceError if no memory is left in the
-  /// pool. The transfers of one call are made in any order: if two overlap, either may come last.
+  /// it, and changed instructions are decoded again. `done` as for read(). Throws DeviceError if no memory is left in
+  /// the pool. The transfers of one call are made in any order: if two overlap, either may come last.
   void write(std::span<const Transfer> transfers, std::span<const uint8_t> buffer, std::span<uint32_t> done = {});
   /// The same for one lane; throws ArgumentError if not all of it is mapped.
   std::vector<uint8_t> read(uint32_t lane, uint64_t address, uint64_t size) const;
@@ -238,8 +238,9 @@ class Fleet {
 
   /// A field of all lanes without a copy. Writing a value that the register cannot hold has no defined effect.
   ArrayView view(Field field);
-  /// With MemoryPolicy::shared or device_shared: the windows of the lanes without a copy, memory_begin() of lane 0 first.
-  /// Throws StateError with another policy. Instructions that the host writes there take effect from the next run on.
+  /// With MemoryPolicy::shared or device_shared: the windows of the lanes without a copy, memory_begin() of lane 0
+  /// first. Throws StateError with another policy. Instructions that the host writes there take effect from the next
+  /// run on.
   ArrayView memory_view();
 
  private:

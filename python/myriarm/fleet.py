@@ -275,8 +275,8 @@ class Fleet(Runner):
 
     @property
     def pool_size(self) -> int:
-        """Bytes that pages of lanes may occupy. With pool=0, on the CPU three quarters of the host's memory, at
-        most 100 GiB; on a GPU a small pool at first, which grows as lanes need it, up to the device's free
+        """Bytes that pages of lanes may occupy. With pool=0, on the CPU three quarters of the host's memory,
+        at most 100 GiB; on a GPU a small pool at first, which grows as lanes need it, up to the device's free
         memory. 0 with the shared policies on a GPU, where nothing is allocated later."""
         return self._core.pool_size()
 

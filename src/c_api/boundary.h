@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every function of the C API does with its arguments and errors: it turns exceptions into a status and a sentence,
-// reads and writes structs no further than the caller's struct_size, and refuses NULL pointers.
+// What every function of the C API does with its arguments and errors: it turns exceptions into a status and a
+// sentence, reads and writes structs no further than the caller's struct_size, and refuses NULL pointers.
 #pragma once
 
 #include <algorithm>
@@ -42,8 +42,8 @@ std::span<T> span_of(T* first, uint64_t count, const char* what) {
   return {first, count};
 }
 
-/// The caller's struct of options, in the layout of this version of the library. Members that the caller's version lacks
-/// are 0; for NULL all members are 0. Throws ArgumentError if the caller sets a member that this version lacks.
+/// The caller's struct of options, in the layout of this version of the library. Members that the caller's version
+/// lacks are 0; for NULL all members are 0. Throws ArgumentError if the caller sets a member that this version lacks.
 template <class T>
 T read_struct(const T* given, const char* what) {
   T known = {};

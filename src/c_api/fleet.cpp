@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C API: devices, programs, and how fleets are made and run. Each function checks its pointers and calls the C++ API.
+// The C API: devices, programs, and how fleets are made and run. Each function checks its pointers and calls the C++
+// API.
 #include "myriarm/fleet.h"
 
 #include "c_api/convert.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every line of tests/insn/*.ins twice: by the interpreter, and by the host's bitcode of the row. Registers, flags, system
-// registers, memory and stops must be the same to the bit, whatever the line expects.
+// Runs every line of tests/insn/*.ins twice: with the interpreter, and with the host's bitcode of the row. Registers,
+// flags, system registers, memory and stops must be the same to the bit, whatever the line expects.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -24,13 +24,13 @@ constexpr RowFunction kRowFunctions[kRowCount] = {
 };
 
 constexpr u64 kPages = ins::kMemory / kPageSize;
-/// Where the data of cases lies; tests/insn/README.md says so.
+/// The data area of the cases (tests/insn/README.md).
 struct Range {
   u64 begin, end;
 };
 constexpr Range kData[] = {{0x8000, 0x20000}, {0xFF000, 0x100000}};
 
-/// The memory of one machine: frame 0 is no page, all others follow in the order of their addresses.
+/// The memory of one machine. Frame 0 is unused; the frames of the pages follow in the order of their addresses.
 struct Memory {
   std::vector<u8> frames = std::vector<u8>(ins::kMemory + kPageSize);
   std::vector<u32> table = std::vector<u32>(kPages);
@@ -66,7 +66,7 @@ u64& field_of(RowMachine& machine, Field field) {
   }
 }
 
-/// One instruction, with what an engine does around it.
+/// Executes one instruction, and what an engine does before and after it.
 void execute(RowMachine& machine, u32 word) {
   const Operands operands = decode(decode_table(), word);
   const RowFunction row = kRowFunctions[operands.row];

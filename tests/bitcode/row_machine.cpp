@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slow paths of memory that the bitcode calls: those of core/slow_access.h over one flat memory, in which no page is
-// shared and none holds predecoded code.
+// The slow paths of memory that the bitcode calls: those of core/slow_access.h over one flat memory, in which no page
+// is shared and none holds predecoded code.
 #include "row_machine.h"
 
 #include "core/slow_access.h"

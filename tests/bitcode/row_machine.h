@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One machine that executes one row at a time: its state, and what the rows call outside of their bitcode. Plain data and C
-// names, since the test and the bitcode come from different compilers.
+// The state of a machine that executes one row at a time, and the functions that the rows' bitcode calls. Only plain
+// data and functions with C linkage, because different compilers make the test and the bitcode.
 #pragma once
 
 #include "core/cpu.h"
@@ -8,19 +8,19 @@
 namespace myriarm::bitcode {
 
 struct RowMachine {
-  /// On a GPU a team has 32 lanes and its frames are interleaved: the rows are compiled for that, too.
+  /// 32 for NVPTX, so that the rows are compiled for the interleaved frames of a team too.
   static constexpr u32 kTeam = MYR_DEVICE ? 32 : 1;
 
   u64 x[kSlotCount];
   u64 v[64];   // lower and upper half of each register
   u64 pc;      // of the instruction
-  u64 target;  // of the branch, where a row returns Outcome::branch
+  u64 target;  // of the branch, if a row returns Outcome::branch
   u64 retired;
   u64 system[static_cast<int>(SystemField::count)];
   u64 nzcv;
   StopRecord stop;
   u8* frames;
-  u32* table;  // from address 0 on
+  u32* table;  // the page table, from address 0 on
   u64 page_count;
 
   MYR_FN PagedMemory<kTeam> memory() const { return {frames, table, 0, page_count, 0}; }

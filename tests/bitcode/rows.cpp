@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every row's semantics as a function of its own, over a machine in memory. clang compiles it to LLVM bitcode, for the host
-// and for NVPTX: freestanding, without headers of CUDA or of a C library.
+// Every row's semantics as a function of its own, over a machine in memory. clang compiles it to LLVM bitcode, for the
+// host and for NVPTX: freestanding, without headers of CUDA or of a C library.
 #include "core/semantics.h"
 #include "row_machine.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the modules have and need, by llvm-nm: a function for every implemented row, no constructor, and no symbol from
-// outside but those that whoever links the bitcode must bring.
+// The symbols of the bitcode modules, listed by llvm-nm: they define a function for every implemented row and no
+// constructor, and need no external symbols except those that the program which links the bitcode must define.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -18,7 +18,7 @@ struct Symbols {
   std::set<std::string> defined, undefined;
 };
 
-/// The external symbols of a module. A failure of llvm-nm is no symbol, which no test accepts.
+/// The external symbols of a module; none if llvm-nm fails, which no test accepts.
 Symbols symbols_of(const std::string& module) {
   FILE* pipe = popen((std::string(MYRIARM_LLVM_NM " --format=posix --extern-only ") + module).c_str(), "r");
   std::string text;
@@ -45,7 +45,7 @@ void expect_every_row(const Symbols& symbols) {
   }
   for (const std::string& row : rows) EXPECT_EQ(symbols.defined.count(row), 1u) << row << " is missing";
   for (const std::string& name : symbols.defined) {
-    EXPECT_EQ(rows.count(name), 1u) << name << " is no row: a constructor, or a helper that is not static";
+    EXPECT_EQ(rows.count(name), 1u) << name << " is not a row: a constructor, or a helper that is not static";
   }
 }
 

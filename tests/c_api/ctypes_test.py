@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Uses the shared library through a foreign-function interface, as Rust, Go or Julia do. The declarations below are
-# those of the header.
-#   ctypes_test.py LIBRARY PREBUILT     the folder of the example programs
+# Uses the shared library through a foreign-function interface, as Rust, Go or Julia do. The declarations
+# below are those of the header. ctypes_test.py LIBRARY PREBUILT     the folder of the example programs
 import ctypes
 import os
 import struct

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes, offsets and numbers that are compiled into programs. While the SONAME of the library stays the same, lines may be
- * added here, and only the size of a struct that begins with struct_size may change. */
+/* Sizes, offsets and numbers that are compiled into programs. While the SONAME of the library stays the same, lines may
+ * be added here, and only the size of a struct that begins with struct_size may change. */
 #include <stddef.h>
 
 #include "myriarm-c/myriarm.h"

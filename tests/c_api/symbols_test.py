@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compares the symbols that the shared library exports, and their versions, with a list:
 #   symbols_test.py NM LIBRARY LIST
-# As long as no line of the list goes away, programs that were linked with an earlier library find their functions.
+# As long as no line of the list goes away, programs that were linked with an earlier library find their
+# functions.
 import re
 import subprocess
 import sys

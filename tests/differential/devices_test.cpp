@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the same random code in the interpreter of the CPU and on another device or engine: every field, stop, count and
-// byte of memory must be the same, with lane counts around the size of a team and with 100,000. Lanes differ in code, in
-// registers, or not at all. With --engine switching each lane changes its engine at random instructions.
+// byte of memory must be the same, with lane counts around the size of a team and with 100,000. Lanes differ in code,
+// in registers, or not at all. With --engine switching each lane changes its engine at random instructions.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>

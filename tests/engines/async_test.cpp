@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs in the background: what poll() sees of them, cancelling at an instruction boundary, and calls that do not fit a
-// fleet that runs or is closed. The guests never end by themselves, so that what is asserted of a run holds until the test
-// cancels it, however long that takes.
+// Runs in the background: what poll() reports, cancelling at an instruction boundary, and the calls that a fleet
+// refuses while it runs or when it is closed. The guests never end by themselves, so that a run is in progress until the
+// test cancels it, however long that takes.
 #include <atomic>
 #include <functional>
 #include <thread>
@@ -11,13 +11,13 @@
 namespace fleet_test {
 namespace {
 
-/// Endless. Lanes are together in the first, and in the second each goes its own way and calls nothing.
+/// Endless loops. In the first the lanes stay in step; in the second they diverge, and there is no call.
 Words together() { return {guest::add(0, 0, 1), guest::eor_register(1, 1, 0), guest::b(-2)}; }
 Words apart() {
   return {guest::madd(19, 19, 20, 22), tbnz(19, 60, 3), guest::add(0, 0, 1), guest::b(-3),
           guest::add(1, 1, 1),         tbnz(19, 61, 2), guest::add(2, 2, 1), guest::b(-7)};
 }
-/// With memory and calls.
+/// An endless loop with memory accesses and calls.
 Words endless_wandering() {
   Words words = wandering_program();
   words[14] = guest::add(24, 24, 1);
@@ -82,7 +82,7 @@ TEST_P(Async, ProgressIsSeenToGrowAndCancelEndsIt) {
   EXPECT_EQ(result->signal, Signal::cancelled);
   EXPECT_FALSE(result->timed_out);
   EXPECT_EQ(result->lanes_left, lanes());
-  EXPECT_GE(result->instructions, poll.instructions) << "a poll saw what was not there";
+  EXPECT_GE(result->instructions, poll.instructions) << "poll() counted too much";
   std::vector<uint64_t> counts(lanes());
   fleet.get_all(Field::instructions, counts);
   EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), uint64_t{0}), result->instructions);
@@ -134,7 +134,7 @@ TEST_P(Async, CancelledLanesAreAtABoundaryAndGoOn) {
 }
 
 TEST_P(Async, LanesThatHaveStoppedAreSeenToHave) {
-  if (lanes() == 1) GTEST_SKIP() << "takes lanes of both kinds";
+  if (lanes() == 1) GTEST_SKIP() << "needs lanes that halt and lanes that do not";
   // Lane 0 halts at once, the others never do. In a team of a GPU the others run on.
   Fleet fleet = fleet_of({guest::cbz(0, 3), guest::add(1, 1, 1), guest::b(-2), guest::hlt(9)}, lanes());
   set_each(fleet, x(0), [](uint64_t lane) { return lane; });
@@ -205,12 +205,12 @@ TEST_P(Async, NothingElseFitsAFleetThatRuns) {
   }
   EXPECT_TRUE(fleet.is_running());
   fleet.cancel();
-  // A run that nobody waited for blocks the next one; wait() gives its result once.
+  // Until wait() has returned the result of a run, which it does once, no other run can begin.
   until([&] { return !fleet.is_running(); });
   EXPECT_THROW(fleet.start(endless()), StateError);
   EXPECT_EQ(fleet.wait().value().signal, Signal::cancelled);
   EXPECT_THROW(fleet.wait(), StateError);
-  // Nothing that was refused has had an effect.
+  // The refused calls have had no effect.
   std::vector<uint64_t> counts(lanes());
   fleet.get_all(Field::instructions, counts);
   for (uint32_t each = 0; each < lanes(); each++) EXPECT_EQ(fleet.get(x(0), each), (counts[each] + 1) / 2);

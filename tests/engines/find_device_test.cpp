@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which device a name means, why one cannot be used, and what a fleet says of the one that it is on.
+// The device that a name stands for, the reason why a device cannot be used, and the device that a fleet reports.
 #include <algorithm>
 
 #include "fleet_fixture.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a fleet may execute, and code that changes: written by its lane, by the host, in some lanes only, made
-// executable later. Every program runs freely and one instruction at a time.
+// The pages from which lanes may execute, and code that changes: written by a lane, by the host, in some lanes only, or
+// made executable later. Every program runs without a limit and one instruction at a time.
 #include <algorithm>
 
 #include "fleet_fixture.h"
@@ -39,7 +39,7 @@ class FleetCode : public testing::TestWithParam<std::tuple<uint64_t, Pace>> {
  protected:
   uint64_t lanes() const { return std::get<0>(GetParam()); }
   Pace pace() const { return std::get<1>(GetParam()); }
-  /// The lanes that write code: all but every third.
+  /// The lanes that write code: two of three.
   static bool writes(uint64_t lane) { return lane % 3 != 2; }
   static std::vector<uint32_t> writers(const Fleet& fleet) {
     std::vector<uint32_t> chosen;
@@ -48,7 +48,7 @@ class FleetCode : public testing::TestWithParam<std::tuple<uint64_t, Pace>> {
     }
     return chosen;
   }
-  /// Points x1 to what the writing lanes overwrite, in the others to data; x2 is what is stored.
+  /// Sets x1 to the address that a lane writes to: code in the writing lanes, data in the others; x2 is the value.
   static void aim(Fleet& fleet, uint64_t code_address, uint64_t value) {
     set_each(fleet, x(1), [&](uint64_t lane) { return writes(lane) ? code_address : kData; });
     fleet.fill(x(2), value);
@@ -177,7 +177,7 @@ TEST_P(FleetCode, WritesTheNextInstruction) {
 }
 
 TEST_P(FleetCode, WritesOneWordOfACompareAndBranch) {
-  // The first time x0 += 1, since x4 is 0; what is written makes it the other way round.
+  // The first time x0 += 1, because x4 is 0; the written word inverts the condition.
   const Words words = {
       guest::cmp(4, 0),  guest::b_cond(guest::kNe, 3), guest::add(0, 0, 1), guest::b(2),  guest::add(0, 0, 256),
       guest::cbnz(6, 4), guest::str(2, 2, 1),          guest::add(6, 6, 1), guest::b(-8), guest::hlt(0)};
@@ -284,7 +284,7 @@ TEST_P(FleetCode, TheHostWritesCode) {
   write_word(1, guest::b_cond(guest::kNe, 3));
   write_word(0, guest::cmp(4, 1));
   step(0x202, 3);
-  write_word(6, guest::hlt(0));  // where the lane stands
+  write_word(6, guest::hlt(0));  // at the lane's pc
   for (uint32_t lane = 0; lane < lanes(); lane++) {
     if (!writes(lane)) fleet.set(Field::pc, lane, kCode + 8);
   }
@@ -325,7 +325,7 @@ TEST_P(FleetCode, RawMemoryHoldsDataBesideCode) {
 }
 
 TEST_P(FleetCode, DataBecomesExecutable) {
-  // As a compiler at run time does it: writes, asks the host to make it executable, calls it.
+  // Like a JIT compiler, the lane writes code, asks the host to make it executable, and calls it.
   const Words words = {guest::str(3, 2, 1), guest::svc(0), guest::blr(1), guest::hlt(0)};
   Fleet fleet = fleet_of(words, lanes());
   fleet.fill(x(1), kData + 0x10);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the fleet share: device and engine from MYRIARM_TEST_DEVICE and
-// MYRIARM_TEST_ENGINE, programs made of instruction words, and
-// short forms of what is asked of a fleet again and again.
+// What the tests of the fleet share: device and engine from MYRIARM_TEST_DEVICE and MYRIARM_TEST_ENGINE, programs made
+// of instruction words, and functions for frequent calls of a fleet.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,7 +37,7 @@ using myriarm::test::until;
 
 using Words = std::vector<uint32_t>;
 
-// Where the programs below have what. The window ends at kEnd; pages in between are not mapped.
+// The segments of the programs below. The window ends at kEnd; pages between the segments are not mapped.
 constexpr uint64_t kCode = 0x10000;       // read, execute
 constexpr uint64_t kOtherCode = 0x1A000;  // read, write, execute: one page of zeros in the program
 constexpr uint64_t kData = 0x20000;       // read, write: 4 pages, of which the first two hold bytes
@@ -48,7 +47,7 @@ constexpr uint64_t kNoAccess = 0x2C000;  // a page without permissions
 constexpr uint64_t kUnmapped = 0x30000;
 constexpr uint64_t kEnd = 0x40000;
 
-/// A lane alone, a team with room, more than one team.
+/// One lane, a part of a team, more than one team.
 constexpr uint64_t kFleetSizes[] = {1, 5, 40};
 
 inline std::vector<uint8_t> bytes_of(const Words& words) {

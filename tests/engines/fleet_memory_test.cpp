@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guest memory of a fleet: permissions and faults, accesses that cross pages, pages shared until written, maps that
-// differ between lanes, and a pool that is spent.
+// Guest memory of a fleet: permissions and faults, accesses that cross pages, pages that lanes share until they write
+// to them, mappings that differ between lanes, and a pool that is full.
 #include <algorithm>
 
 #include "fleet_fixture.h"
@@ -102,7 +102,7 @@ TEST(FleetMemory, LoadsAtEveryOffset) {
     set_each(fleet, x(1), address);
     uint64_t before = fleet.pool_used();
     fleet.run();
-    EXPECT_EQ(fleet.pool_used(), before) << "a load took a page";
+    EXPECT_EQ(fleet.pool_used(), before) << "a load allocated a page";
     for (uint32_t lane = 0; lane < 40; lane++) {
       expect_stop(fleet, lane, halt());
       uint32_t each = access.load == guest::ldp_w(2, 3, 1) ? 4 : std::min(access.bytes, 8u);
@@ -169,7 +169,8 @@ TEST(FleetMemory, SharesPagesUntilTheyAreWritten) {
     // x2 = [x1]; if x0: [x1] = x3.
     Fleet fleet = fleet_of({guest::ldr(3, 2, 1), guest::cbz(0, 2), guest::str(3, 3, 1), guest::hlt(0)}, lanes);
     uint64_t empty = fleet.pool_used();
-    // On a GPU a frame holds the page of each lane of a team of up to 32, and a page for permissions that differ by lane.
+    // On a GPU a frame holds the page of each lane of a team of up to 32, and a page for permissions that differ by
+    // lane.
     const uint64_t frame = (fleet.device().id == "cpu" ? 1 : std::min<uint64_t>(lanes, 32) + 1) * kPageBytes;
     fleet.fill(x(1), kData + 0x123);
     fleet.fill(x(3), 0xDEAD);
@@ -331,7 +332,7 @@ TEST(FleetMemory, StopsWhenThePoolIsSpentAndGoesOn) {
     fleet.fill(x(5), kPageBytes);
     fleet.run();
     uint64_t spent = 0;
-    uint32_t waiting = 0;  // a lane that the pool was spent for
+    uint32_t waiting = 0;  // a lane that is out of memory
     for (uint32_t lane = 0; lane < lanes; lane++) {
       const Stop& stop = fleet.stops()[lane];
       if (stop.reason == StopReason::halt) continue;
@@ -344,13 +345,13 @@ TEST(FleetMemory, StopsWhenThePoolIsSpentAndGoesOn) {
     EXPECT_LE(fleet.pool_used(), fleet.pool_size());
     EXPECT_THROW(fleet.write(waiting, kHeap + (kPages - 1) * kPageBytes, std::vector<uint8_t>(1)),
                  myriarm::DeviceError);
-    // The pool is still spent: no lane gets any further.
+    // The pool is still full: no lane can go on.
     uint64_t before = fleet.get(Field::instructions, waiting);
     fleet.resume(std::span(&waiting, 1));
     EXPECT_EQ(fleet.run().instructions, 0u);
     expect_stop(fleet, waiting, plain(StopReason::out_of_memory));
     EXPECT_EQ(fleet.get(Field::instructions, waiting), before);
-    // A team of 32 takes a page for each of its lanes, whether they are there or not.
+    // A frame has a page for each of 32 lanes, even if the last team has fewer lanes.
     uint64_t team = lanes == 1 ? 1 : 32;
     fleet.grow_pool(std::max(2 * options.pool, fleet.pool_size() + kPageBytes));
     for (int tries = 0; tries < 64 && spent > 0; tries++) {
@@ -364,7 +365,7 @@ TEST(FleetMemory, StopsWhenThePoolIsSpentAndGoesOn) {
         try {
           fleet.grow_pool(fleet.pool_size() + kPages * kPageBytes * team);
         } catch (const myriarm::DeviceError&) {
-          break;  // as far as addresses were reserved
+          break;  // the reserved addresses are used up
         }
       }
     }
@@ -414,7 +415,7 @@ TEST(FleetMemory, HostTransfersEndAtTheFirstUnmappedByte) {
       {0, 64, kData - 32, 0},                      // begins unmapped
       {39, 64, kData + 4 * kPageBytes - 24, 64},   // ends unmapped
       {33, 2 * kPageBytes, kData + 100, 128},      // three pages
-      {7, 16, 0xFFFF'FFFF'FFFF'FFF8, 128 + 8192},  // outside, and around the end
+      {7, 16, 0xFFFF'FFFF'FFFF'FFF8, 128 + 8192},  // outside, and wraps around 2^64
       {7, 0, kUnmapped, 0},                        // nothing
   };
   std::vector<uint8_t> buffer(128 + 8192 + 16, 0xEE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random stores, patched functions, host writes, mappings, snapshots, restores and forks, held against a model that
-// keeps every lane's memory as plain bytes. Whatever is shared, copied or predecoded underneath must not show.
+// Random stores, patched functions, host writes, mappings, snapshots, restores and forks, compared with a model that
+// keeps every lane's memory as plain bytes: sharing, copying and predecoding of pages must not affect a result.
 #include <algorithm>
 #include <map>
 #include <random>
@@ -42,7 +42,7 @@ Program program_with(uint32_t seed) {
   return program;
 }
 
-/// What a lane is: all that the fleet is asked for.
+/// The state of a lane that the test compares.
 struct ModelLane {
   std::vector<uint8_t> bytes = std::vector<uint8_t>(kPages * kPageBytes);
   std::vector<int> permissions = std::vector<int>(kPages, -1);  // -1: not mapped

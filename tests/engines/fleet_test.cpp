@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fleets as include/myriarm/fleet.h promises them: stops, budgets, cancelling, fields, and refused arguments. Memory
-// is in fleet_memory_test.cpp, code that changes in fleet_code_test.cpp.
+// The contract of include/myriarm/fleet.h: stops, budgets, cancelling, fields, and refused arguments. Memory is tested
+// in fleet_memory_test.cpp, code that changes in fleet_code_test.cpp.
 #include <algorithm>
 #include <thread>
 
@@ -193,7 +193,7 @@ TEST(Fleet, TakesStopsFromTheHost) {
   expect_all_stopped(fleet, halt());
 }
 
-/// Loops of 13 rounds with a call, conditional branches, a straight line of 50, and stores of what was computed.
+/// A loop of 13 iterations with a call, conditional branches, 50 instructions without a branch, and stores.
 Words branching_program() {
   Words words = {guest::movz(4, 13), guest::movz(2, 0x1234), guest::movk(2, 0xBEEF, 16)};
   const auto loop = static_cast<int32_t>(words.size());
@@ -258,7 +258,8 @@ TEST(FleetBudget, IsExactForEveryLimit) {
   }
   const uint64_t total = states.size() - 1;
   ASSERT_GT(total, 700u);
-  // Rounds are repeated, so that most of the way is far from the limit, and lanes' limits are everywhere.
+  // The loop repeats, so that a lane is far from its limit most of the time, and the lanes' limits are at every
+  // instruction.
   Fleet fleet = fleet_of(words, total + 3);
   prepare(fleet);
   set_each(fleet, Field::limit, [](uint64_t lane) { return lane; });
@@ -287,7 +288,8 @@ TEST(FleetBudget, IsExactForEveryLimit) {
 }
 
 TEST(FleetBudget, IsExactFarFromTheStart) {
-  // Loops of 5 instructions with a pair at the end, or a line of 4 pages: more than an engine runs between two looks.
+  // Loops of 5 instructions with a pair at the end, or 4 pages without a branch: more than an engine runs between two
+  // comparisons with the limit.
   Words line(4 * kPageBytes / 4, guest::add(0, 0, 1));
   line.back() = guest::b(1 - static_cast<int32_t>(line.size()));
   const Words loop = {guest::add(0, 0, 1), guest::add(0, 0, 1), guest::add(0, 0, 1), guest::cmp(0, 0),
@@ -357,8 +359,8 @@ TEST(FleetCancel, BeforeARunEndsIt) {
 }
 
 TEST(FleetCancel, LeavesStopsThatLanesHave) {
-  // Even lanes halt, odd ones never do. In batches, because in one dispatch a CPU comes to some lanes only when others
-  // have ended.
+  // Even lanes halt, odd ones never do. The run has batches, because without them a CPU would begin some lanes only
+  // when others have ended.
   Fleet fleet = fleet_of({guest::cbnz(0, 2), guest::hlt(7), guest::b(0)}, 40);
   set_each(fleet, x(0), [](uint64_t lane) { return lane % 2; });
   std::thread canceller([&] {
@@ -388,7 +390,7 @@ TEST(Fleet, MovesToAnotherOwner) {
   EXPECT_EQ(first.get(x(0), 1), 1u);
 }
 
-/// What `call` throws as an Error of that kind, as one line.
+/// The message of the Error that `call` throws; it must be of this type and have one line.
 template <class Error, class Call>
 void expect_error(Call call) {
   try {
@@ -474,7 +476,7 @@ TEST(FleetArguments, OfCallsAreChecked) {
   refused([&] { (void)fleet.read(0, kData, uint64_t{1} << 50); });
   refused([&] { (void)fleet.read(5, kData, 8); });
   refused([&] { fleet.write(0, kUnmapped, buffer); });
-  // What may be empty does nothing.
+  // Calls with empty lists have no effect.
   fleet.get(x(0), none, {});
   fleet.set(x(0), none, {});
   fleet.set_stops(none, {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few instructions that the programs of these tests are written in. GuestWords.AreWhatTheySay in fleet_test.cpp
-// holds each of them to the disassembler. Distances of branches are in instructions.
+// Functions that encode the instructions of these tests' programs. GuestWords.AreWhatTheySay in fleet_test.cpp compares
+// each with the disassembler. Distances of branches are in instructions.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs tests/insn/*.ins: a lane for each case, one instruction a lane, all cases of a file in one fleet (or a few,
-// where cases want the same pc). Their format is described in tests/insn/README.md.
+// Runs tests/insn/*.ins: a lane for each case, one instruction in each lane, all cases of a file in one fleet (or a
+// few, if cases need the same pc). tests/insn/README.md describes the format.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -84,8 +84,7 @@ TEST_P(Ins, EveryCase) {
   for (const auto& group : place(cases)) run_group(GetParam().filename().string(), group);
 }
 
-/// Whoever adds an instruction adds a case (CONTRIBUTING.md, third edit); two rows may share one only where they
-/// overlap.
+/// Every implemented row has a case (CONTRIBUTING.md, third edit). Two rows may share a case only if they overlap.
 TEST(InsFiles, CoverEveryImplementedRow) {
   std::vector<uint32_t> words;
   for (const auto& file : files()) {

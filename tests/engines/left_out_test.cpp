@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes that a run leaves alone: they stay as they are, whatever the engine does for the others, until a handler gives
-// them to the run; and lanes that nothing has changed, which cost nothing to restore.
+// Lanes that a run leaves out stay as they are until a handler resumes them; and lanes that nothing has changed cost
+// nothing to restore.
 #include "mode_fixture.h"
 
 namespace fleet_test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of modes, policies and snapshots share: every way to start a run, whole states of fleets that can be
-// compared, and a program that wanders through its data differently in each lane.
+// What the tests of modes, policies and snapshots share: every way to start a run, the whole state of a fleet for
+// comparisons, and the wandering program, which accesses its data in another order in each lane.
 #pragma once
 
 #include <algorithm>
@@ -81,7 +81,7 @@ inline RunOptions budget_of(uint64_t instructions, uint64_t per_batch = 10'000'0
   return options;
 }
 
-/// Of a result or a report: how many lanes got this stop.
+/// How many lanes got this stop, by a result or a report.
 template <class Report>
 uint64_t stops_of(const Report& report, StopReason reason) {
   return report.stops[static_cast<size_t>(reason)];
@@ -95,8 +95,8 @@ inline bool operator==(const Stop& a, const Stop& b) {
   return a.reason == b.reason && a.fault == b.fault && a.detail == b.detail && a.address == b.address;
 }
 
-/// Everything that a lane is: all fields, its stop, and the pages of a range; `mapped` has for each page how much of it
-/// is there.
+/// The whole state of a lane: all fields, its stop, and the pages of a range; `mapped` has the number of readable bytes
+/// of each page.
 struct LaneState {
   std::vector<uint64_t> fields;
   Stop stop;
@@ -104,7 +104,7 @@ struct LaneState {
   std::vector<uint32_t> mapped;
 };
 
-/// Where two states differ, in words; empty if nowhere.
+/// The first difference of two states, as text; empty if there is none.
 inline std::string difference(const LaneState& have, const LaneState& want) {
   for (size_t f = 0; f < have.fields.size(); f++) {
     if (have.fields[f] == want.fields[f]) continue;
@@ -174,7 +174,7 @@ inline bool expect_same(const std::vector<LaneState>& have, const std::vector<La
   return true;
 }
 
-/// More instructions; ModeFixture.WordsAreWhatTheySay in modes_test.cpp holds them to the disassembler.
+/// More instructions; ModeFixture.WordsAreWhatTheySay in modes_test.cpp compares them with the disassembler.
 constexpr uint32_t ubfx(uint32_t d, uint32_t n, uint32_t lsb, uint32_t width) {
   return 0xD3400000 | lsb << 16 | (lsb + width - 1) << 10 | n << 5 | d;
 }

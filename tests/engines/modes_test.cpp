@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modes of a run are one engine: the checks of the systems before it in every mode and memory policy, then
-// budgets, batches, reports and time-outs. That no way to split a run changes what it leaves is in split_test.cpp.
+// All modes give the same results: the tests of the earlier systems in every mode and memory policy, then budgets,
+// batches, reports and time-outs. split_test.cpp tests that no way to split a run changes its result.
 #include <cmath>
 
 #include "mode_fixture.h"
@@ -23,7 +23,7 @@ TEST(ModeFixture, WordsAreWhatTheySay) {
 
 // ---------------------------------------------------------------- the checks of the earlier systems
 
-/// A program, and what is to be seen after it in every lane.
+/// A program, and the state of every lane after it.
 struct Check {
   const char* name;
   Words words;
@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(All, ModeChecks, testing::Combine(testing::ValuesIn(kHo
                                   policy_name(std::get<1>(info.param));
                          });
 
-/// Batches that a lane needs which retires so many and gets this stop.
+/// The number of batches that a lane needs which retires this many instructions and gets this stop.
 uint64_t batches_of(const How& how, uint64_t instructions, uint64_t per_batch, const Stop& stop) {
   if (!how.batches()) return 1;
   // A HLT or a fault that begins a batch takes another one, since the lane had retired the whole batch before it.
@@ -187,7 +187,7 @@ TEST_P(ModeChecks, OneMillionInstructionsWithStores) {
   EXPECT_EQ(result.instructions, 1'000'000u);
   EXPECT_EQ(result.signal, Signal::checkpoint);
   EXPECT_EQ(result.batches, how().batches() ? 4u : 1u);
-  // One MOVZ, then 333,333 rounds of three.
+  // One MOVZ, then 333,333 iterations of three instructions.
   EXPECT_EQ(fleet.get(x(0), 0), 333'333u);
   EXPECT_EQ(fleet.get(Field::pc, 0), kCode + 4);
   EXPECT_EQ(number_of(fleet.read(0, kData, 8)), 333'333u);
@@ -329,7 +329,7 @@ TEST_P(ContinuousModes, ReportsEachBatch) {
   std::vector<BatchReport> reports;
   RunOptions options = budget_of(kEndless, kBatch);
   options.on_batch = [&](Fleet& in_batch, const BatchReport& report) {
-    // The fleet can be used, and is where the report says.
+    // The handler can use the fleet, whose state agrees with the report.
     uint64_t stopped = 0;
     for (const Stop& stop : in_batch.stops()) stopped += stop.reason == StopReason::budget;
     EXPECT_EQ(stopped, report.lanes_left);
@@ -382,7 +382,7 @@ TEST_P(ContinuousModes, OnBatchEndsTheRun) {
   EXPECT_EQ(result.instructions, 30 * lanes());
   EXPECT_EQ(result.lanes_left, lanes());
   expect_all_stopped(fleet, plain(StopReason::budget));
-  // What it throws ends the run, which leaves the lanes resumable.
+  // An exception from it ends the run, and the lanes can be resumed.
   options.on_batch = [](Fleet&, const BatchReport&) -> bool { throw std::runtime_error("no more"); };
   try {
     drive(fleet, how(), options);
@@ -421,7 +421,7 @@ TEST_P(Modes, OptionsThatDoNotGoTogetherAreRefused) {
     refused([](RunOptions& options) { options.on_batch = [](Fleet&, const BatchReport&) { return true; }; });
   }
   refused([](RunOptions& options) { options.mode = static_cast<Mode>(77); });
-  // None of this has run anything.
+  // None of these calls has run anything.
   EXPECT_EQ(fleet.get(Field::instructions, 0), 0u);
   EXPECT_EQ(drive(fleet, how()).instructions, lanes());
 }

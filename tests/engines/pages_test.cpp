@@ -117,7 +117,7 @@ TEST(Pages, WithoutPermissionsTakeNoFrame) {
     const uint64_t before = fleet.pool_used();
     fleet.map(all_lanes(fleet), kUnmapped, 4 * kPageBytes, 0);
     EXPECT_EQ(fleet.pool_used(), before);
-    // What a lane has written goes back to the pool.
+    // The frame of a page that a lane has written goes back to the pool.
     const auto last = static_cast<uint32_t>(lanes - 1);
     fleet.write(last, kData, initial_bytes(0, 16));
     EXPECT_GT(fleet.pool_used(), before);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory policies: read-only, transactional and shared with the host, each with its promises. That results are the
-// same under every policy is tested here and, mode by mode, in modes_test.cpp.
+// The memory policies read-only, transactional and shared, each with its contract. This file and, mode by mode,
+// modes_test.cpp test that results are the same under every policy.
 #include "mode_fixture.h"
 
 namespace fleet_test {
@@ -213,12 +213,12 @@ TEST_P(Transactions, RollBackToTheInputAndCommitWhatIsWanted) {
   Fleet fleet = fleet_of(wandering_program(true), lanes(), MemoryPolicy::transactional, kAll);
   Fleet plain = fleet_of(wandering_program(true), lanes(), MemoryPolicy::private_copy, kAll);
   for (Fleet* each : {&fleet, &plain}) prepare_wandering(*each, 200);
-  fleet.rollback();  // of nothing
+  fleet.rollback();  // there is nothing to undo
   fleet.commit();
   std::vector<LaneState> input = states_of(fleet, kCode);
   const uint64_t used = fleet.pool_used();
   for (int repeat = 0; repeat < 3; repeat++) {
-    // Several runs, taken back together; the host's changes between them too.
+    // Several runs and the host's changes between them, undone together.
     for (uint64_t budget : {100u, 1u, 500u}) {
       drive(fleet, how(), budget_of(budget, 60));
       fleet.write(last(), kData + 3 * kPageBytes, std::vector<uint8_t>(8, 9));
@@ -226,9 +226,9 @@ TEST_P(Transactions, RollBackToTheInputAndCommitWhatIsWanted) {
     EXPECT_EQ(fleet.get(Field::instructions, 0), 601u);
     fleet.rollback();
     expect_same(states_of(fleet, kCode), input, "rolled back");
-    EXPECT_EQ(fleet.pool_used(), used) << "pages of a transaction that was taken back stay in use";
+    EXPECT_EQ(fleet.pool_used(), used) << "pages of a transaction that was undone stay in use";
   }
-  // What is committed stays, and is what a later rollback goes to.
+  // Committed changes stay, and a later rollback restores the committed state.
   for (int step = 0; step < 4; step++) {
     drive(fleet, how(), budget_of(250, 60));
     plain.run(budget_of(250));
@@ -274,7 +274,7 @@ TEST_P(Transactions, ChangesOfTheHostBeforeTheRunStay) {
     EXPECT_EQ(number_of(fleet.read(last(), kData, 8)), number_of(initial_bytes(kData, 8)));
     EXPECT_EQ(fleet.read(last(), kData + 8, 8), std::vector<uint8_t>(8, static_cast<uint8_t>(value)));
     EXPECT_EQ(fleet.read(last(), kUnmapped, 4), std::vector<uint8_t>(4)) << "mapped before the run";
-    // A second rollback has nothing to take back, also not what the host did since.
+    // A second rollback has nothing to undo, and keeps what the host has changed since the first.
     fleet.fill(x(5), 3);
     fleet.rollback();
     EXPECT_EQ(fleet.get(x(5), 0), 3u);
@@ -342,7 +342,7 @@ TEST(TransactionsOfMany, RollBackWhenThePoolIsSpent) {
 
 // ---------------------------------------------------------------- shared
 
-/// The memory of lanes as the host sees it through the view, which must be the host's.
+/// The memory of lanes through the view, if the host can access it.
 struct Window {
   explicit Window(Fleet& fleet) : view(fleet.memory_view()), begin(fleet.memory_begin()) {}
   uint8_t* at(uint64_t lane, uint64_t address) const {
@@ -458,7 +458,7 @@ TEST_P(Policies, HolesOfSharedMemoryAreHoles) {
   for (MemoryPolicy policy : kFlat) {
     Fleet fleet = fleet_of({guest::ldr(3, 2, 1), guest::hlt(0)}, lanes(), policy);
     Window window(fleet);
-    // What the host writes into a hole is not mapped by it, and mapping gives zeros.
+    // A write of the host into a hole does not map the page, and map() gives zeros.
     if (window.usable()) {
       for (uint64_t lane = 0; lane < lanes(); lane++) window.set_word(lane, kUnmapped + 64, 77);
     }

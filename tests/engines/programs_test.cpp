@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several programs in one fleet: which lanes each gets, that they share addresses and nothing else, and that one of
-// them may change its code.
+// Several programs in one fleet: each runs in its own lanes; they share addresses but no memory, and one of them may
+// change its code.
 #include "mode_fixture.h"
 
 namespace fleet_test {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random sequences of runs, writes, maps, snapshots, restores, forks and transactions, against a plain model: a second
-// fleet without any of these, whose lanes are given whole states by writing every register and every page.
+// Random sequences of runs, writes, maps, snapshots, restores, forks and transactions, compared with a model: a second
+// fleet without snapshots, restores, forks and transactions, in which the test writes every register and every page
+// instead.
 #include "mode_fixture.h"
 
 namespace fleet_test {
@@ -141,7 +142,7 @@ class RandomSequence {
     return models;
   }
 
-  /// Makes lanes of the model what `models` say, with nothing but plain calls.
+  /// Gives lanes of the model fleet the states `models`, by writing registers and pages.
   void assign(const std::vector<uint32_t>& to, const std::vector<const Model*>& models) {
     std::vector<uint64_t> values(to.size());
     for (size_t f = 0; f < every_field_.size(); f++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots, restore and fork: of all lanes, of parts of teams and across them, and that what is written afterwards
-// stays private. Random sequences against a plain model are in snapshot_random_test.cpp.
+// Snapshots, restore and fork of all lanes, of parts of teams and across teams; later writes stay private to their
+// lane. Random sequences are in snapshot_random_test.cpp.
 #include <functional>
 
 #include "mode_fixture.h"
@@ -21,7 +21,7 @@ class Snapshots : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_
   uint64_t lanes() const { return std::get<1>(GetParam()); }
   uint32_t last() const { return static_cast<uint32_t>(lanes() - 1); }
   bool flat() const { return policy() == MemoryPolicy::shared || policy() == MemoryPolicy::device_shared; }
-  /// The wandering program, which has gone some way.
+  /// A fleet that has run a part of the wandering program.
   Fleet begun(bool changes_itself, uint64_t instructions = 1000) const {
     Fleet fleet = fleet_of(wandering_program(changes_itself), lanes(), policy(), kAll);
     prepare_wandering(fleet, 500);
@@ -107,7 +107,7 @@ TEST_P(Snapshots, RestoreChosenLanesAndNoOthers) {
     fleet.restore(now);
     fleet.restore(all);
     expect_same(all_of(fleet), before, "all lanes");
-    // And they all run to where they would have come.
+    // And all lanes run to the same end as without the snapshot.
     fleet.run(budget_of(1500));
     expect_same(all_of(fleet), later, "run again");
   }
@@ -127,7 +127,7 @@ TEST_P(Snapshots, AreRestoredInAnyOrder) {
     expect_same(all_of(fleet), states[i], "snapshot " + std::to_string(i));
     fleet.run(budget_of(50));
   }
-  // Some of them go; the rest stay what they were.
+  // Some snapshots are destroyed; the others do not change.
   snapshots[0] = Snapshot();
   snapshots[3] = std::move(snapshots[2]);
   for (size_t i : {3u, 4u, 1u}) {
@@ -238,7 +238,7 @@ TEST_P(Snapshots, BringBackCodeThatChanged) {
 
 TEST_P(Snapshots, StoresAfterwardsStayPrivate) {
   // A lane is changed after a snapshot or a fork; nothing else may see it.
-  if (lanes() > 40) GTEST_SKIP() << "each pair of fewer lanes";
+  if (lanes() > 40) GTEST_SKIP() << "tests each pair of lanes, so only small fleets";
   Fleet fleet = fleet_of({guest::str(3, 2, 1), guest::hlt(0)}, lanes(), policy());
   fleet.fill(x(1), kData + 2 * kPageBytes);
   set_each(fleet, x(2), [](uint64_t lane) { return 100 + lane; });
@@ -357,7 +357,7 @@ TEST_P(Snapshots, OutliveTheirFleetAsNothing) {
     kept = fleet.snapshot();
     Snapshot another = fleet.snapshot(Lanes{0});
     moved = std::move(another);
-    Fleet owner = std::move(fleet);  // the snapshot goes with the fleet
+    Fleet owner = std::move(fleet);  // closing the fleet empties the snapshot
     owner.run();
     owner.restore(moved);
     EXPECT_EQ(owner.get(Field::instructions, 0), 1000u);
@@ -397,7 +397,7 @@ TEST_P(Snapshots, GiveBackWhatTheyHeld) {
   if (policy() == MemoryPolicy::transactional) fleet.commit();
   const uint64_t dirty = fleet.pool_used();
   {
-    // Three pages are written; a snapshot keeps the old ones beside the new, and lets them go.
+    // Three pages are written; a snapshot keeps the old pages until it is destroyed.
     Snapshot snapshot = fleet.snapshot();
     EXPECT_EQ(fleet.pool_used(), dirty);
     fleet.fill(x(1), kData);
@@ -518,7 +518,7 @@ TEST(SnapshotsOfMany, ARestoreWithoutRoomChangesNothing) {
       states.push_back(states_of(fleet, kHeap, kHeap + 16 * kPageBytes));
     }
     EXPECT_TRUE(spent);
-    // Every one of them can be gone back to, or the fleet says why not and is as before; also for some lanes.
+    // Each can be restored, for all or some lanes, or the fleet refuses with a reason and is unchanged.
     for (size_t i = 0; i < kept.size(); i += kept.size() / 4 + 1) {
       for (const Lanes& some : {lanes_up_to(lanes), Lanes{0}, Lanes{static_cast<uint32_t>(lanes - 1)}}) {
         std::vector<LaneState> wanted = states_of(fleet, kHeap, kHeap + 16 * kPageBytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any split of a run into calls, batches, modes, engines, time-outs, cancels and snapshots that are gone back to leaves
-// the state and the counts of one run. Where a time-out or a cancel comes is up to the machine; the end must be the same.
+// Any split of a run into calls, batches, modes, engines, time-outs, cancels and restored snapshots gives the state and
+// the counts of one run. When a time-out or a cancel takes effect depends on the machine, but the result must not.
 #include "mode_fixture.h"
 
 namespace fleet_test {
@@ -17,7 +17,8 @@ INSTANTIATE_TEST_SUITE_P(All, Splits,
                                   (std::get<2>(info.param) ? "_changes_itself" : "");
                          });
 
-/// Runs the wandering program in one go, and in random pieces. `scale`: how many times longer program and pieces are.
+/// Runs the wandering program in one run, and in random pieces. `scale`: the factor by which program and pieces are
+/// longer.
 void split(uint64_t lanes, uint32_t seed, bool changes_itself, uint64_t rounds, uint64_t scale) {
   const Words words = wandering_program(changes_itself);
   const uint32_t permissions = kRead | kExecute | (changes_itself ? uint32_t{kWrite} : 0);
@@ -47,7 +48,7 @@ void split(uint64_t lanes, uint32_t seed, bool changes_itself, uint64_t rounds, 
       default: break;
     }
     if (!how.batches()) options.max_batches = kEndless;
-    // Now and then the call is taken back.
+    // Sometimes the test restores the state before the call.
     Snapshot before;
     const bool taken_back = below(6) == 0;
     if (taken_back) before = parts.snapshot();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls that the caller serves: what the handler is given, what its answers do, and that counts and budgets are
-// exact across it, in every mode.
+// System calls that the caller serves: the arrays that the handler gets, the effect of its results and actions, and
+// exact counts and budgets across calls, in every mode.
 #include <stdexcept>
 
 #include "mode_fixture.h"
@@ -27,12 +27,12 @@ RunOptions serving(myriarm::SyscallHandler handler, uint64_t instructions = kEnd
   return options;
 }
 
-/// x0 rounds of a call with the number x8, whose results are added up in x10; then HLT.
+/// x0 iterations with a system call of number x8, whose results are added up in x10; then HLT.
 Words calling() {
   return {guest::add(9, 0, 0),  guest::add(0, 9, 0),           guest::svc(0x21), guest::add_register(10, 10, 0),
           guest::subs(9, 9, 1), guest::b_cond(guest::kNe, -4), guest::hlt(0)};
 }
-/// Instructions of so many rounds.
+/// The instructions of this many iterations.
 uint64_t calling_count(uint64_t rounds) { return 1 + 5 * rounds; }
 
 TEST_P(Syscalls, HandlerSeesEachLane) {
@@ -115,7 +115,7 @@ TEST_P(Syscalls, LanesCallAsOftenAsTheyLike) {
 }
 
 TEST_P(Syscalls, ActionsResumeStopAndExit) {
-  // Two calls; what a lane does at the first is by its number.
+  // Two calls; the lane's number chooses the action at the first.
   Fleet fleet = fleet_of({guest::svc(1), guest::add(1, 0, 0), guest::svc(2), guest::hlt(0)}, lanes());
   fleet.fill(x(0), 5);
   int first = 0, second = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend whose lanes do what a test says: every lane counts in x0, and stops where the script of the test has a stop.
-// It keeps to the contract of backends/backend.h in the plainest way, and can block, and fail.
+// A backend for tests: every lane counts in x0, and stops where the test's script has a stop for it. It implements the
+// contract of backends/backend.h as simply as possible, and can block or fail if a test asks for it.
 #pragma once
 
 #include <algorithm>
@@ -20,17 +20,18 @@ class FakeBackend final : public Backend {
  public:
   FakeBackend(const Image& made, const FleetOptions& options);
   ~FakeBackend() override;
-  /// Of the fleet that was made last.
+  /// The backend of the fleet that was made last.
   static FakeBackend& last();
 
   const Image image;
-  /// A lane that has retired this many instructions stops so. A syscall lets it go on, any other stop comes again.
+  /// The stop of a lane that has retired this many instructions. After a syscall the lane can go on; any other stop
+  /// comes again.
   std::map<u64, StopRecord> script;
   /// Called as run() begins; may throw.
   std::function<void(const RunOrder&)> on_run;
   /// A lane that would run for ever waits in run() until retire() or cancel(); without this it throws.
   bool may_hang = false;
-  /// Lets the lane that waits in run() retire so many instructions. Returns when it has.
+  /// Lets the lane that waits in run() retire this many instructions. Returns when it has.
   void retire(u64 instructions);
   std::vector<RunOrder> orders;
   std::map<u64, std::map<u32, std::vector<u64>>> snapshots;  // number, lane: state
@@ -82,7 +83,7 @@ class FakeBackend final : public Backend {
   mutable std::mutex mutex_;
   std::vector<Lane> lanes_;
   std::vector<StopRecord> stops_;
-  std::condition_variable changed_;  // cancel_ or to_retire_
+  std::condition_variable changed_;  // notified when cancel_ or to_retire_ changes
   std::atomic<bool> cancel_ = false;
   u64 to_retire_ = 0;
   u64 next_number_ = 1;

@@ -20,8 +20,8 @@ std::mutex mutex;
 std::list<Wait> waits;
 RunClock::time_point time_now;
 
-/// Wakes the waits that are over. Returns whether there were any. A wait is in the list until it has ended, so that a
-/// thread which was about to block when it was notified is notified again.
+/// Notifies the waits whose deadline has come. Returns whether there are any. A wait stays in the list until it has
+/// ended, so that a thread which had not yet blocked when it was notified is notified again.
 bool wake_those_that_are_over() {
   std::lock_guard lock(mutex);
   bool any = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of the fleets in these tests, in the place of src/fleet/clock.cpp. It stands still until a test moves it.
+// The clock of the fleets in these tests, in place of src/fleet/clock.cpp. It stands still until a test advances it.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 namespace fleet_test {
 
 struct FakeClock {
-  /// Moves the time. Every wait whose deadline has come has ended when this returns.
+  /// Advances the time. When this returns, every wait whose deadline has come has ended.
   static void advance(double seconds);
-  /// Returns when at least so many threads wait by this clock, with a deadline or without one.
+  /// Returns when at least this many threads wait by this clock, with a deadline or without one.
   static void await_waiting(size_t threads);
   static size_t waiting();
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fleets over the backend for tests, and short forms of what the tests ask of them.
+// Fleets with the backend for tests, and short names for what the tests do with them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ inline uint64_t sum(const std::array<uint64_t, kStopReasons>& stops) {
   return std::accumulate(stops.begin(), stops.end(), uint64_t{0});
 }
 
-/// `call` throws exactly an Error of that kind, as one line.
+/// Expects that `call` throws exactly this type of Error, with a message of one line.
 template <class Error, class Call>
 void expect_error(Call call) {
   try {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run as the host drives it: which orders a mode gives, what it adds up, system calls, batches, and what goes wrong.
+// One run on the host: the orders that each mode gives to the backend, the sums in its result, system calls, batches,
+// and errors.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -129,7 +130,7 @@ TEST(RunResult, SignalIsTheMostUrgent) {
     Fleet fleet = fleet_of(2);
     if (reason == StopReason::budget) fleet.set(Field::limit, 1, 5);
     else FakeBackend::last().script[5] = {static_cast<StopCode>(reason), FaultCode::none, 0, 0, 0};
-    fleet.set(Field::limit, 0, 3);  // the other stops for its limit
+    fleet.set(Field::limit, 0, 3);  // the other lane stops at its limit
     EXPECT_EQ(fleet.run().signal, signal) << name(reason);
     EXPECT_EQ(signal_of(reason), signal);
   }
@@ -166,7 +167,7 @@ TEST(OnBatch, SeesEachBatchAndMayEndTheRun) {
   EXPECT_EQ(result.batches, 2u);
   EXPECT_EQ(result.lanes_left, 2u);
   EXPECT_EQ(result.signal, Signal::checkpoint);
-  // Without lanes there is no batch to tell of.
+  // Without lanes to run, on_batch is not called.
   set_stop(other, 0, StopReason::fault);
   set_stop(other, 1, StopReason::fault);
   options.on_batch = [](Fleet&, const BatchReport&) -> bool { throw std::logic_error("no batch"); };
@@ -235,7 +236,7 @@ TEST(OnSyscall, GetsAllLanesInOneCallAndAnswersThem) {
     EXPECT_EQ(fleet.stops()[4].reason, StopReason::exited);
     EXPECT_EQ(fleet.stops()[4].detail, 1004u);
     EXPECT_EQ(fleet.get(x(0), 5), 1005u + 15);
-    // A system call from before the run is not this run's.
+    // The run does not serve a system call from before it.
     options.on_syscall = [](Fleet&, const SyscallBatch&) { FAIL() << "lane 3 was left at its stop"; };
     EXPECT_EQ(fleet.run(options).instructions, 0u);
     EXPECT_EQ(fleet.stops()[3].reason, StopReason::syscall);
@@ -309,7 +310,7 @@ TEST(Handlers, ThatThrowEndTheRunAndLoseNothing) {
   }
   fleet.resume_all();
   EXPECT_EQ(fleet.run().stops[kHalt], 2u);
-  // What is no action is the handler's mistake.
+  // An action that does not exist is a mistake of the handler.
   fleet.fill(Field::instructions, 0);
   fleet.resume_all();
   options.on_syscall = [](Fleet&, const SyscallBatch& batch) { batch.actions[1] = static_cast<SyscallAction>(9); };
@@ -346,9 +347,9 @@ TEST(Handlers, UseTheFleetButDoNotRunIt) {
     given.fill(x(7), 3);
     given.restore(before);
     for (SyscallAction& action : batch.actions) action = SyscallAction::exit;
-    // The permission is the thread's.
+    // Only the thread of the handler may use the fleet.
     std::thread([&] { expect_error<StateError>([&] { (void)given.get(x(0), 0); }); }).join();
-    // Another fleet is another matter.
+    // The handler may use another fleet.
     Fleet other = fleet_of(1);
     FakeBackend::last().script[2] = halt();
     EXPECT_EQ(other.run().instructions, 2u);

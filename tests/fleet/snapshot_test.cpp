@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Snapshots as objects: whose they are, how long they live, and transactions. What they hold is the backends' to test.
+// Snapshots as objects: the fleet that they belong to, their lifetime, and transactions. Tests of the backends check
+// their content.
 #include "fleet_of_fakes.h"
 
 namespace fleet_test {
@@ -85,7 +86,7 @@ TEST(Snapshots, AreGivenBackWhenTheyGo) {
     EXPECT_EQ(backend.snapshots.size(), 2u);
   }
   EXPECT_TRUE(backend.snapshots.empty());
-  // One that goes while the fleet runs waits for the end.
+  // A snapshot that is destroyed while the fleet runs is released at the end of the run.
   backend.script[5] = halt();
   Snapshot kept = fleet.snapshot();
   backend.on_run = [&](const RunOrder&) {
@@ -123,7 +124,7 @@ TEST(Transactions, KeepTheStateBeforeTheFirstRun) {
   EXPECT_TRUE(backend.snapshots.empty());
   fleet.run({.instructions = 10});
   EXPECT_EQ(backend.snapshots.size(), 1u);
-  number_lanes(fleet, 70);  // after a run: part of what is taken back
+  number_lanes(fleet, 70);  // after a run, so rollback() undoes this change too
   fleet.start({.instructions = 10});
   fleet.wait();
   EXPECT_EQ(backend.snapshots.size(), 1u) << "only the first run keeps the state";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs in a thread, and what other threads may do meanwhile: start, poll, wait, cancel, time-outs, close, a device that
-// fails.
+// Runs in a thread of the library, and what other threads may call during them: start, poll, wait, cancel, time-outs,
+// close; and a device that fails.
 #include <cmath>
 #include <future>
 
@@ -103,7 +103,7 @@ TEST(Start, AWaitEndsWithItsTime) {
   FakeClock::advance(0.001);
   waiter.join();
   EXPECT_TRUE(fleet.is_running());
-  // The end of the run ends a wait, too: one with a limit, one without, and one whose limit no clock can count to.
+  // The end of the run also ends a wait: with a limit, without one, and with a limit that is too large for the clock.
   for (double seconds : {2.0, -1.0, 1e300}) {
     std::thread last([&] { EXPECT_EQ(fleet.wait(seconds)->stops[kCancelled], 1u); });
     FakeClock::await_waiting(1);
@@ -303,7 +303,7 @@ TEST(Timeout, EndsARunAndIsNoCancel) {
       fleet.start(options);
       result = fleet.wait().value();
     }
-    // The next run is another matter.
+    // The time-out does not affect the next run.
     options.timeout = 0;
     fleet.start(options);
     await_run();
@@ -368,7 +368,7 @@ TEST(Threads, ThatUseOneFleetAtOnceAreTold) {
   other.join();
   FakeBackend::last().on_run = nullptr;
 
-  // Many at once: each call works or says that another thread is at work, and none is lost.
+  // Many threads at once: each call works, or says that another thread uses the fleet, and no change is lost.
   std::atomic<uint64_t> made = 0, refused = 0;
   auto work = [&] {
     for (int i = 0; i < 2000; i++) {

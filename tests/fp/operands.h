@@ -42,7 +42,8 @@ class Random {
 /// The hard numbers of one format, for pairs: some hundred, or at level 2 some thousand.
 std::vector<uint64_t> hard_numbers(Format f, int level);
 
-/// For one operand: all of half precision; of the others hard exponents with fractions of one bit, all but one, and runs.
+/// For one operand: all of half precision; of the others hard exponents with fractions of one bit, all but one, and
+/// runs.
 void each_number(Format f, int level, const Sink& sink);
 /// Pairs of hard numbers.
 void each_pair(Format f, int level, const Sink& sink);
@@ -53,8 +54,8 @@ void each_product(Format f, int level, const Sink& sink);
 void each_quotient(Format f, int level, const Sink& sink);
 /// Squares, their neighbours, and numbers whose root is next to halfway.
 void each_square(Format f, int level, const Sink& sink);
-/// c + a * b: hard numbers at random, and addends that are aligned with the product or cancel it. factors: the format of
-/// a and b.
+/// c + a * b: hard numbers at random, and addends that are aligned with the product or cancel it. factors: the format
+/// of a and b.
 void each_fused(Format f, Format factors, int level, const Sink& sink);
 /// Numbers of one format at, next to and halfway between those of a narrower one.
 void each_narrowing(Format from, Format to, int level, const Sink& sink);

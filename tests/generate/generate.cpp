@@ -135,7 +135,7 @@ u32 generate_instruction(Random& random, u16 row, std::span<const ForcedField> f
                                                       : static_cast<u32>(random.edge(width));
       }
     }
-    // A caller's wish is dropped in the later attempts: the row may not allow it.
+    // Later attempts ignore what the caller asks for, because the row may not allow it.
     if (attempt < kTries / 2) {
       for (const ForcedField& field : forced) {
         u8 letter = static_cast<u8>(field.letter) & 127;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where no pc is given, a case lies behind the others from kFirstFreePc on; a register or byte that no output names keeps
-// its input.
+// Where no pc is given, a case lies behind the others from kFirstFreePc on; a register or byte that no output names
+// keeps its input.
 #include "insn/lanes.h"
 
 #include <algorithm>

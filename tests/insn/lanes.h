@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of an .ins file as lanes of a fleet, one case a lane: where each lies, what it starts from, what is expected.
+// The cases of an .ins file as lanes of a fleet, one case a lane: where each lies, what it starts from, what is
+// expected.
 #pragma once
 
 #include "insn/cases.h"

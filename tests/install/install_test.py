@@ -22,7 +22,7 @@ class Failed(Exception):
 
 
 def run(*command, **options):
-    """Standard output of a command that must go well."""
+    """The standard output of a command that must succeed."""
     command = [str(part) for part in command]
     done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
     if done.returncode != 0:
@@ -36,7 +36,7 @@ def require(condition, sentence):
 
 
 def examples(readme):
-    """For each language of README.md's examples the source and what it prints: the block that follows it."""
+    """For each language of README.md's examples the source and its output, which is the block after it."""
     text = readme.read_text(encoding="utf-8")
     found = {}
     for language, source, printed in re.findall(
@@ -85,7 +85,7 @@ class Test:
         program = self.moved / "bin" / "myriarm"
         if program.exists():
             require("cpu" in run(program, "info"), "the installed command line does not know the CPU")
-        # Moved: no text may name the folders that it was built in and installed to.
+        # The copy has been moved, so no text file may contain the path of the build or of the installation.
         for name in names:
             path = self.moved / name
             if path.suffix in (".cmake", ".pc", ".h"):
@@ -121,7 +121,7 @@ class Test:
         run(o.cmake, "--build", folder)
         self.compare(folder / "cxx_example", found["c++"][1])
         self.compare(folder / "c_example", found["c"][1])
-        # A version that is not there is refused.
+        # find_package() must refuse another version.
         later = subprocess.run(
             [*map(str, configure), f"-DCMAKE_PREFIX_PATH={self.moved}", "-DMYRIARM_VERSION=77.0"],
             capture_output=True, text=True, check=False,

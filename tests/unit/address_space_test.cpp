@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process's map of its memory: which pointers a system call may follow, where a mapping goes, what a change leaves.
+// The list of a process's mappings: which addresses a system call may access, where a new mapping goes, and the list
+// after a change.
 #include "linux/address_space.h"
 
 #include <gtest/gtest.h>

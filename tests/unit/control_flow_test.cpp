@@ -13,7 +13,8 @@
 namespace myriarm {
 namespace {
 
-/// Every register and every byte of memory is random, often zero; what is written is forgotten, but the link.
+/// Reads of registers and memory return random values, often zero; writes have no effect, except that of the link
+/// register.
 struct Probe {
   explicit Probe(Random& random_numbers) : random(random_numbers), nzcv(static_cast<u32>(random.below(16))) {}
 
@@ -32,7 +33,7 @@ struct Probe {
   void set_system(SystemField, u64) {}
   u64 v(u32, u32) { return value(); }
   void set_v(u32, u32, u64) {}
-  PagedMemory<1> memory() const { return {nullptr, nullptr, 0, 0, 0}; }  // no page: every access is a slow one
+  PagedMemory<1> memory() const { return {nullptr, nullptr, 0, 0, 0}; }  // without pages every access is a slow one
   using Fp = FpContext;
   bool give_up() { return false; }
   SlowLoad load_slow(u64, u32) { return {value(), true}; }

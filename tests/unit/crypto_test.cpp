@@ -17,7 +17,7 @@
 namespace myriarm {
 namespace {
 
-/// Nothing but vector registers.
+/// A Cpu policy with vector registers alone.
 struct Vectors {
   std::array<std::array<u64, 2>, 32> registers = {};
   u64 v(u32 n, u32 half) const { return registers[n][half]; }
@@ -41,7 +41,7 @@ Operands operands(u8 rd, u8 rn, u8 rm = 0, u8 ra = 0, u64 imm = 0) {
   return o;
 }
 
-// Of bytes in the order of memory, 16 a register.
+// Registers from bytes in the order of memory, 16 for each register.
 using Block = std::array<u64, 2>;
 Block block(u64 first, u64 second) { return {__builtin_bswap64(first), __builtin_bswap64(second)}; }
 
@@ -117,7 +117,7 @@ TEST(Crypto, Sha1) {
   EXPECT_EQ(cpu.words(1)[0] + 0xC3D2E1F0, 0x9CD0D89D);
 }
 
-/// Bits 1 to 64 of the fraction of the root of a prime: what the constants of SHA-2 are.
+/// The first 64 bits of the fraction of the root of a prime, of which SHA-2 takes its constants.
 u64 root_fraction(u32 prime, u32 degree) {
   unsigned __int128 low = 0;  // the root times 2^64, bit by bit from the top
   for (int bit = 68; bit >= 0; bit--) {

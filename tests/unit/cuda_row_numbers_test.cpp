@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers by which the CUDA interpreter dispatches. That common_rows.inc agrees with the table is checked where this
-// is compiled; CUDA is not needed.
+// The numbers by which the CUDA interpreter dispatches. The compilation of this file also checks that common_rows.inc
+// agrees with the table; it does not need CUDA.
 #include <gtest/gtest.h>
 
 #include <set>

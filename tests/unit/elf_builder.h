@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes small ELF files for tests, well-formed until a test damages them.
+// Makes small well-formed ELF files, which tests then damage.
 #pragma once
 
 #include <elf.h>
@@ -11,7 +11,7 @@
 
 namespace myriarm::test {
 
-/// An ELF file with its program headers after the header, and contents wherever the test puts them.
+/// An ELF file: the header, the program headers, then the contents at the offset that the test chooses.
 struct ElfFile {
   Elf64_Ehdr header = {};
   std::vector<Elf64_Phdr> segments;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ELF loader: what it makes of good files, and the sentence that it has for each kind of bad one.
+// The ELF loader: the program that it reads from good files, and its error message for each kind of bad file.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -88,7 +88,7 @@ TEST(Elf, EveryTruncationIsRefused) {
 
 struct Damage {
   const char* name;
-  const char* sentence;  // part of what must be said
+  const char* sentence;  // a part of the error message
   std::function<void(ElfFile&)> apply;
 };
 void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.name; }

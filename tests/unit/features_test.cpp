@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs are told about features: the exact values of the ID registers and hwcaps. A feature that is added changes
-// its bits here, and no others.
+// What programs can read about features: the exact values of the ID registers and hwcaps. Whoever adds a feature
+// changes its bits here, and no others.
 #include <gtest/gtest.h>
 
 #include "core/system/id_registers.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fleets at their edges: the ends of the window, pages that only some lanes have, arguments that nobody should give.
+// Edge cases of fleets: the ends of the window, pages that only some lanes have, wrong arguments.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -107,7 +107,7 @@ TEST(FleetMemory, LanesThatUnmapOneByOneGiveTheirFramesBack) {
   }
 }
 
-// Some teams free their frames while others need some: what a lane keeps stays its own.
+// Some teams free their frames while others allocate some: the pages that a lane keeps stay its own.
 TEST(FleetMemory, LanesThatMapAnewLeaveTheOthersAlone) {
   FleetOptions options = options_of(1000);
   Fleet fleet(raw_program("pages", bytes_of({0xf9000020 /* str x0, [x1] */, kHlt}), 0, options.memory), options);
@@ -122,7 +122,7 @@ TEST(FleetMemory, LanesThatMapAnewLeaveTheOthersAlone) {
     if (is_some(lane)) some.push_back(lane);
   }
   fleet.map(some, kPage, 2 * kPageBytes, kRead | kWrite);
-  // A second page that all have written, so that frames which were given to two lanes would show.
+  // All lanes have written a second page, so that the test would see a frame which two lanes got.
   fleet.fill(x(1), kPage + kPageBytes + 8);
   fleet.fill(Field::pc, 0);
   fleet.resume_all();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer arithmetic that has well-known answers which no emulator is needed for.
+// Integer arithmetic with published results, for which no emulator is needed.
 #include <gtest/gtest.h>
 
 #include <set>

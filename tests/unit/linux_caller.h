@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the tests of src/linux/. Caller is a guest, `svc #0; brk #0`: the test sets the registers of each lane, runs, and
-// looks at what the call left. Start is what _start would find on its stack.
+// For the tests of src/linux/. Caller is a guest that executes `svc #0; brk #0`: the test sets the registers of each
+// lane, runs, and reads the result of the call. Start is the stack of a new process, as _start reads it.
 #pragma once
 
 #include <elf.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls about descriptors, time, signals and resources: results as Linux gives them, and each lane for itself.
-// Reading, writing and memory have files of their own.
+// System calls about descriptors, time, signals and resources: their results are those of Linux, and no lane affects
+// another. Reading, writing and memory are tested in files of their own.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -122,7 +122,7 @@ TEST(LinuxSleep, PutsTheClocksOfItsLaneForward) {
   EXPECT_LT(caller.word(kData + 24, 0), 300u);
   EXPECT_EQ(caller.call({{kClockGettime, 2, kData + 16}, {kClockNanosleep, 1, 0, kData}}), (Results{0, 0}));
   EXPECT_EQ(caller.word(kData + 16, 0), 0u) << "the process's own time stands still";
-  // Until 7 s, which lane 0 has 2 s to go to; then it is past.
+  // A sleep until 7 s, which lane 0 reaches after 2 s; a second one is over at once.
   for (uint32_t lane : {0u, 1u}) caller.put(kData, {7, 0}, lane);
   for (int again = 0; again < 2; again++) {
     EXPECT_EQ(caller.call({{kClockNanosleep, 1, 1, kData}, {kClockNanosleep, 1, 1, kData}}), (Results{0, 0}));
@@ -142,7 +142,7 @@ TEST(LinuxSleep, BadArguments) {
   EXPECT_EQ(caller.call(kNanosleep, kData), -EINVAL);
   caller.put(kData, {~uint64_t{0}, 0});
   EXPECT_EQ(caller.call(kNanosleep, kData), -EINVAL);
-  for (int again = 0; again < 5; again++) {  // centuries do not overflow
+  for (int again = 0; again < 5; again++) {  // several centuries must not overflow
     caller.put(kData, {~uint64_t{0} >> 1, 999'999'999});
     EXPECT_EQ(caller.call(kNanosleep, kData), 0);
   }
@@ -184,7 +184,7 @@ TEST(LinuxUsage, IsTheInstructionCount) {
 
 // ---- signals
 
-/// What becomes of a lane that makes this call.
+/// How a lane ends that makes this call.
 LaneOutcome outcome_of(Caller& caller, uint64_t number, uint64_t x0, uint64_t x1, uint64_t x2 = 0, uint64_t x3 = 0) {
   Fleet& fleet = caller.machine.fleet();
   for (auto [field, value] : {std::pair{x(8), number}, {x(0), x0}, {x(1), x1}, {x(2), x2}, {x(3), x3}}) {
@@ -296,7 +296,7 @@ TEST(LinuxResources, OneProcessorAndTheWindow) {
 
 // ---- all of them
 
-/// Every number there is, with arguments at every edge: the host must not notice, and the guest goes on.
+/// Every system call number, with arguments at every edge: the host must not fail, and the guest goes on.
 TEST(LinuxCalls, SurviveHostileArguments) {
   constexpr uint32_t kLanes = 4;
   LinuxOptions options;
@@ -333,7 +333,7 @@ TEST(LinuxCalls, SurviveHostileArguments) {
       default: return random() >> random() % 64;
     }
   };
-  // Those that end a process, and those that take memory away from under it (linux_memory_test.cpp has them).
+  // Without those that end a process, and those that unmap its memory (linux_memory_test.cpp tests these).
   const std::set<uint64_t> left_out = {kExit,   kExitGroup, kKill, kTkill,    kTgkill, kBrkCall,
                                        kMunmap, kMremap,    kMmap, kMprotect, kMadvise};
   for (int step = 0; step < 6000; step++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mmap, munmap, mprotect, mremap and madvise: where mappings go, what lanes see of each other's (nothing), and what
-// hostile arguments do (nothing either). brk is in linux_test.cpp, the map itself in address_space_test.cpp.
+// mmap, munmap, mprotect, mremap and madvise: where mappings go; a lane must not see the mappings of another; hostile
+// arguments must have no effect. brk is in linux_test.cpp, the list of mappings in address_space_test.cpp.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -132,7 +132,7 @@ TEST(LinuxMmap, TheBreakAndMappingsKeepOutOfEachOther) {
   const uint64_t room = top - kDataEnd - 3 * kPage;
   EXPECT_EQ(memory.map(room + kPage), -ENOMEM);
   EXPECT_EQ(memory.mapped(room), kDataEnd + 3 * kPage);
-  uint64_t below = 0;  // what the program leaves free between its segments
+  uint64_t below = 0;  // the bytes that are free between the program's segments
   while (memory.map(kPage) >= 0) below++;
   EXPECT_EQ(below, (kData - kCode) / kPage - 1);
   EXPECT_EQ(memory.map(kPage), -ENOMEM) << "there is no place left";
@@ -165,7 +165,7 @@ TEST(LinuxMprotect, RulesOfItsManualPage) {
   EXPECT_EQ(memory.call(kMprotect, ~(kPage - 1), kPage, kProtRead), -ENOMEM);
   EXPECT_EQ(memory.call(kRead63, 0, place, 0), 0);
   EXPECT_EQ(memory.call(kUname, place), 0) << "nothing of that has changed anything";
-  // What lies before a gap is changed all the same.
+  // The pages before a gap are changed although the call fails.
   EXPECT_EQ(memory.call(kMunmap, place + 2 * kPage, kPage), 0);
   EXPECT_EQ(memory.call(kMprotect, place, 4 * kPage, kProtRead), -ENOMEM);
   EXPECT_EQ(memory.call(kUname, place + kPage), -EFAULT);
@@ -199,7 +199,7 @@ TEST(LinuxMprotect, ReservedPagesAreTakenAndBecomeUsable) {
   EXPECT_EQ(memory.call(kUname, place + 2 * kPage), -EFAULT);
 }
 
-/// Every third lane takes the right to write away from its page, every third unmaps it. The guests then store there.
+/// A third of the lanes remove the write permission of their page, a third unmap it. Then all lanes store there.
 TEST(LinuxMprotect, LanesDoNotNoticeEachOther) {
   constexpr uint32_t kLanes = 70;
   Caller caller(fleet_of(kLanes),
@@ -260,7 +260,7 @@ TEST(LinuxMremap, GrowsShrinksAndMovesWithWhatIsThere) {
   };
   all([&](uint32_t) { return mmap_request(2 * kPage); });
   for (uint32_t lane = 0; lane < kLanes; lane++) memory.put(place + kPage, {7000 + lane}, lane);
-  // Odd lanes ask for more, which is elsewhere; the even ones for less.
+  // Odd lanes ask for more memory and get another address; even lanes ask for less.
   auto results = all([&](uint32_t lane) {
     return Caller::Request{kMremap, place, 2 * kPage, (lane % 2 ? 5 : 1) * kPage, kMayMove};
   });
@@ -385,8 +385,8 @@ TEST(LinuxMemory, IsTheSameInFlatWindows) {
   EXPECT_EQ(memory.word(place, 1), 0u);
 }
 
-/// Calls with arguments at every edge, in lanes that drift apart: none may hurt the host, and what a system call takes
-/// for accessible must be there.
+/// Calls with arguments at every edge, which give the lanes different mappings: none may harm the host, and memory that
+/// a system call treats as accessible must exist.
 TEST(LinuxMemory, HostileArguments) {
   constexpr uint32_t kLanes = 3;
   Memory memory(kLanes);
@@ -421,7 +421,7 @@ TEST(LinuxMemory, HostileArguments) {
           calls[random() % std::size(calls)], number(), number(), number(), number(), number(), number()};
       if (random() % 2) r.x3 = kPrivate + (random() % 4 ? kNone : kFixed);
       if (random() % 2) r.x5 = 0;
-      // Neither the code nor the stack may go, or the next call cannot be made.
+      // Code and stack must stay mapped, because the next call needs them.
       const bool takes = r.number == kMunmap || r.number == kMprotect || r.number == kMremap || r.number == kMmap;
       if (takes && r.x0 < kData) r.x0 += kDataEnd;
       if (r.number == kMremap && r.x4 < kData) r.x4 += kDataEnd;

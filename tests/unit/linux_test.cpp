@@ -330,7 +330,7 @@ TEST(LinuxEnd, CancelEndsARunAndTheNextGoesOn) {
 }
 
 TEST(LinuxEnd, ProgressIsToldWhileLanesRunAndDoesNotChangeCounts) {
-  // Lane 0 exits; the others never end, and only what the progress says ends the run.
+  // Lane 0 exits; the others never end, and only the progress callback ends the run.
   LinuxFleet machine(image_of({kSvc, kLoopForEver}), fleet_of(3), {});
   Fleet& fleet = machine.fleet();
   fleet.set_all(x(8), std::vector<uint64_t>{kExit, kGetpid, kGetpid});
@@ -354,7 +354,7 @@ TEST(LinuxEnd, ProgressIsToldWhileLanesRunAndDoesNotChangeCounts) {
     fleet.set(Field::limit, lane, count + 1000);
   }
   EXPECT_EQ(sum, result.instructions);
-  // Where the lanes are interrupted for the progress is no end, and what they retire is counted once.
+  // An interruption of the lanes for the progress is not a stop, and their instructions are counted once.
   result = machine.run([](const LinuxProgress&) {});
   EXPECT_EQ(result.instructions, 2000u);
   EXPECT_EQ(machine.outcome(0).stop.reason, StopReason::exited);

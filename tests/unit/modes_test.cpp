@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs, handlers and snapshots as a caller of the library meets them, on a real device. What the host does inside is
-// in tests/fleet, what the modes promise of every device in tests/engines.
+// Runs, handlers and snapshots through the public API, on a real device. tests/fleet tests the host's part of a run,
+// tests/engines what every device must do in each mode.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -86,7 +86,7 @@ TEST(Async, IsPolledCancelledAndGoesOn) {
 }
 
 TEST(Handlers, ServeWriteLikeCalls) {
-  // Counts to 3 and asks each time; the handler answers with what goes on.
+  // The lane counts to 3 with a call each time; the handler's result says whether it goes on.
   Fleet fleet = fleet_of({0x91000421 /* add x1, x1, #1 */, 0xd2800808 /* mov x8, #64 */, kSvc,
                           0xb5ffffa0 /* cbnz x0, back to the add */, kHlt},
                          5);
@@ -170,7 +170,7 @@ TEST(SharedMemory, IsTheSameForHostAndGuest) {
 TEST(Views, LieWhereTheFieldsAre) {
   Fleet fleet = fleet_of({kCount, kHlt}, 3);
   const ArrayView view = fleet.view(x(0));
-  if (view.device != DeviceKind::cpu) GTEST_SKIP() << "the host cannot touch it";
+  if (view.device != DeviceKind::cpu) GTEST_SKIP() << "the host cannot access this memory";
   auto at = [&](int64_t lane) {
     return reinterpret_cast<uint64_t*>(static_cast<uint8_t*>(view.data) + lane * view.lane_stride);
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdvSIMD integer operations against the architecture manual's definitions in numbers of 128 bits: all pairs of bytes,
-// and random elements of the other sizes. What works on a half at once is held against the same definitions.
+// AdvSIMD integer operations, compared with the architecture manual's definitions in 128-bit arithmetic: all pairs of
+// bytes, and random elements of the other sizes. Functions that compute 64 bits at once are compared in the same way.
 #include <gtest/gtest.h>
 
 #include "core/simd/shift_immediate.h"
@@ -15,7 +15,7 @@ using Wide = __int128;
 
 Wide power(u32 exponent) { return Wide{1} << exponent; }
 
-/// A result of the manual: a number of any size, and how it becomes an element.
+/// A result by the manual's definition: a number of any size, and how it becomes an element.
 struct Model {
   enum { wrap, to_signed, to_unsigned } kind;
   Wide value;
@@ -36,8 +36,8 @@ u64 element_of_model(Model model, u32 bits, bool& saturated) {
 
 Wide number(bool is_signed, u64 value) { return is_signed ? Wide{static_cast<i64>(value)} : Wide{value}; }
 Wide absolute(Wide value) { return value < 0 ? -value : value; }
-/// Shift to the left, or to the right where it is negative. To the left by 64 or more any number that has no element
-/// bits and saturates will do, to the right beyond 100 bits nothing changes any more.
+/// A left shift, or a right shift if the amount is negative. For left shifts by 64 or more it returns some number whose
+/// element bits are zero and which saturates; a right shift by more than 100 is the same as by 100.
 Wide shift(Wide value, i32 amount, bool round) {
   if (amount >= 0)
     return amount >= 64 ? (value == 0  ? Wide{0}
@@ -48,7 +48,7 @@ Wide shift(Wide value, i32 amount, bool round) {
   return (value + (round ? power(right - 1) : 0)) >> right;
 }
 
-/// Checks Op on one set of elements that fill a half, by elements and, where it can, by the half.
+/// Checks Op on elements that fill 64 bits: element by element and, if Op can do that, 64 bits at once.
 template <class Op, class Define>
 bool agrees(u32 size, u64 n, u64 m, u64 d, Define define) {
   u32 bits = element_bits(size);
@@ -82,7 +82,7 @@ u64 random_half(Random& random) {
 
 enum Sizes { kAll, kBelow64, kHalvesWords, kBytes };
 
-/// `second` makes the elements of Vm, for those that are not any number.
+/// `second` makes the elements of Vm, for operations that do not take any number.
 template <class Op, class Define, class Second>
 void check(const char* name, Sizes sizes, Define define, Second second) {
   SCOPED_TRACE(name);
@@ -91,7 +91,7 @@ void check(const char* name, Sizes sizes, Define define, Second second) {
   if (sizes != kHalvesWords) {
     for (u64 a = 0; a < 256 && wrong == 0; a++) {
       for (u64 b = 0; b < 256; b++) {
-        // Neighbours that differ show what crosses from one element into the next.
+        // The neighbours differ, so that the test sees bits that cross from one element into the next.
         u64 n = a * 0x0100010001000100u | (random.next() & 0x00FF00FF00FF00FFu);
         u64 m = second(0, b * 0x0100010001000100u | (random.next() & 0x00FF00FF00FF00FFu));
         u64 d = random_half(random);
@@ -144,7 +144,7 @@ TEST(Simd, Comparisons) {
   check<simd::CompareLessEqual>("CMLE", kAll, [](u32, Wide a, Wide b, Wide) { return mask(a <= b); });
 }
 
-/// Where signed and unsigned numbers differ only in what the elements are.
+/// Operations whose signed and unsigned forms differ only in how they interpret the elements.
 template <bool kSigned>
 void check_both() {
   SCOPED_TRACE(kSigned ? "signed" : "unsigned");
@@ -246,7 +246,7 @@ TEST(Simd, Bits) {
   });
 }
 
-// All inputs that the estimates tell apart, by the manual's loops.
+// All inputs for which the estimates can differ, compared with the manual's loops.
 TEST(Simd, Estimates) {
   for (u64 top = 0; top < 512; top++) {
     Element element = element_of(2);

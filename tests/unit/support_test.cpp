@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The helpers of src/support at the ends of their ranges.
+// The helpers of src/support with the smallest and largest arguments.
 #include <gtest/gtest.h>
 
 #include "support/align.h"

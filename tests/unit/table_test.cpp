@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruction table as data: names, coverage counts, syntax. What the compiler can check is in
+// The instruction table as data: names, coverage counts, syntax. Checks that can be made when it is compiled are in
 // src/isa/table_checks.cpp.
 #include <gtest/gtest.h>
 
@@ -89,7 +89,7 @@ TEST(Table, EveryRowIsReached) {
   }
 }
 
-/// Field bits that say nothing to an operation. Each entry must be needed.
+/// Field bits that do not affect the operation. The test fails if an entry is not needed.
 struct UnreadField {
   std::string_view row_suffix, letters, reason;
 };
@@ -98,8 +98,8 @@ constexpr UnreadField kUnreadFields[] = {
     {"B_ldst_regoff", "S", "S shifts by the log of the size, which is 0 for bytes"},
 };
 
-/// A letter of a row is a field that something reads: each of its bits changes the operands of some word. 'z' is
-/// for bits that nothing reads.
+/// Every field that a row has a letter for is read: each of its bits changes the operands of some word. The letter z is
+/// for bits that no function reads.
 TEST(Table, EveryFieldBitChangesTheOperands) {
   std::set<std::string_view> needed;
   for (u32 row = 1; row < kRowCount; row++) {
@@ -133,13 +133,13 @@ TEST(Table, EveryFieldBitChangesTheOperands) {
   }
 }
 
-/// The buckets of the decoder change nothing: reading the whole table finds the same row.
+/// The decoder's buckets do not affect the result: a search of the whole table finds the same row.
 TEST(Decoder, FindsTheMostSpecificRowOfTheWholeTable) {
   u32 random = 1;
   for (u32 i = 0; i < 20000; i++) {
     random = random * 1664525 + 1013904223;
     u32 word = random ^ random >> 15;
-    if (i % 2 == 0) {  // half of the words are of some row
+    if (i % 2 == 0) {  // half of the words belong to a row
       const RowInfo& info = kRowInfos[1 + i % (kRowCount - 1)];
       u32 mask = fixed_mask(info.bits.data());
       word = fixed_value(info.bits.data()) | (word & ~mask);
