@@ -46,6 +46,7 @@ CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
       first_page_(image.window_begin >> kPageBits),
       slice_shift_(shift_for(window_pages_)),
       pool_(image_frames(image), default_pool(options) >> kPageBits),
+      code_store_(pool_),
       flat_(is_flat(options.memory_policy) ? FlatMemory(lanes_, window_pages_) : FlatMemory()),
       state_(kStateFields * lanes_ * 8),
       tables_(lanes_ * window_pages_ * 4),
@@ -90,7 +91,8 @@ void CpuBackend::attach(Lane& lane, u64 index) {
   lane.pool = flat_ ? nullptr : &pool_;
   lane.touched = &touched_[index];
   lane.slice_shift = slice_shift_;
-  lane.shared_code = &program(index).code;
+  lane.program_code = &program(index).code;
+  lane.code_store = &code_store_;
   lane.own_code = &own_code_[index];
 }
 

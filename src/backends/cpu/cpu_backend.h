@@ -11,6 +11,7 @@
 #include "backends/common/run_protocol.h"
 #include "backends/cpu/flat_memory.h"
 #include "backends/cpu/host_memory.h"
+#include "backends/cpu/interpreter/lane_code.h"
 #include "backends/cpu/lane.h"
 #include "backends/cpu/program_pages.h"
 #include "backends/cpu/snapshot.h"
@@ -82,7 +83,7 @@ class CpuBackend final : public Backend {
   void begin_batch(const RunOrder& order, Phase phase);
   /// `host_may_have_written`: to the lanes' memory, since the batch before.
   Tally run_batch(const RunOrder& order, bool host_may_have_written);
-  void run_lane(u64 index, u64 limit, const EngineEntry& engine);
+  void run_lane(u64 index, u64 limit, const EngineEntry& engine, bool host_may_have_written);
   void execute(Lane& lane, u64 index, u64 limit, const EngineEntry& engine);  // runs the lane until it has a stop
   void show_lanes_left();  // shows progress() the stops of lanes that wait for another run()
   bool cancelled() const { return cancel_.load(std::memory_order_relaxed); }
@@ -92,17 +93,16 @@ class CpuBackend final : public Backend {
   /// Makes each page a page of zeros with these permissions if `mapped`, else unmaps it.
   void replace_pages(std::span<const u32> lanes, u64 page, u64 count, bool mapped, u32 permissions);
   void touch(u64 lane, u64 page, u64 count);
-  void drop_predecoded_code(u64 lane);
-  void refresh_predecoded_code(u64 lane);
+  class CodeChange;
 
   // Snapshots: snapshot.cpp.
   struct Restorer;
-  CodeState code_state(u64 lane) const;
   void save_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapshot>& pages) const;
 
   u64 lanes_, window_pages_, first_page_;
   u32 slice_shift_ = 0;  // a page table has at most 64 slices of 1 << slice_shift_ pages
   FramePool pool_;
+  CodeStore code_store_;
   FlatMemory flat_;
   LazyArray state_, tables_, vectors_;
   std::vector<StopRecord> stops_;

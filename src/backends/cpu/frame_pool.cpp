@@ -33,7 +33,17 @@ FramePool::~FramePool() {
   if (base_ != nullptr) munmap(base_, reserved_ * kBytesPerFrame);
 }
 
+bool FramePool::charge(u64 frames) {
+  u64 used = used_.load(std::memory_order_relaxed);
+  do {
+    const u64 limit = limit_.load(std::memory_order_relaxed);
+    if (frames > limit || used > limit - frames) return false;
+  } while (!used_.compare_exchange_weak(used, used + frames, std::memory_order_relaxed));
+  return true;
+}
+
 u32 FramePool::allocate(bool& zeroed) {
+  if (!charge(1)) return 0;
   if (free_count_.load(std::memory_order_relaxed) != 0) {
     std::lock_guard lock(mutex_);
     if (!free_.empty()) {
@@ -45,9 +55,11 @@ u32 FramePool::allocate(bool& zeroed) {
       return frame;
     }
   }
+  // Addresses for twice the limit are reserved, so that frames which another thread is about to give back are no loss.
   u64 frame = next_.fetch_add(1, std::memory_order_relaxed);
-  if (frame - first_ >= limit_.load(std::memory_order_relaxed) || frame >= reserved_) {
+  if (frame >= reserved_) {
     next_.fetch_sub(1, std::memory_order_relaxed);
+    discharge(1);
     return 0;
   }
   zeroed = true;
@@ -57,12 +69,13 @@ u32 FramePool::allocate(bool& zeroed) {
 
 void FramePool::give_back(std::span<const u32> frames) {
   if (frames.empty()) return;
-  std::lock_guard lock(mutex_);
-  free_.insert(free_.end(), frames.begin(), frames.end());
-  free_count_.store(free_.size(), std::memory_order_relaxed);
+  {
+    std::lock_guard lock(mutex_);
+    free_.insert(free_.end(), frames.begin(), frames.end());
+    free_count_.store(free_.size(), std::memory_order_relaxed);
+  }
+  discharge(frames.size());
 }
-
-u64 FramePool::used_bytes() const { return (next_.load() - first_ - free_count_.load()) << kPageBits; }
 
 bool FramePool::grow(u64 bytes) {
   u64 frames = (bytes >> kPageBits) + (bytes % kPageSize != 0);

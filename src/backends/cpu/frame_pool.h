@@ -43,10 +43,13 @@ class FramePool {
     return holders(frame).fetch_sub(1, std::memory_order_acq_rel) == 1;
   }
   void give_back(std::span<const u32> frames);
+  /// Counts memory of another kind as used, as this many frames. False: the pool is spent. Any thread may call them.
+  bool charge(u64 frames);
+  void discharge(u64 frames) { used_.fetch_sub(frames, std::memory_order_relaxed); }
   /// Whether the frame has more than one holder. If not, all reads by earlier holders are complete.
   bool is_shared(u32 frame) const { return holders(frame).load(std::memory_order_acquire) > 1; }
 
-  u64 used_bytes() const;
+  u64 used_bytes() const { return used_.load() << kPageBits; }
   u64 size_bytes() const { return limit_.load() << kPageBits; }
   /// Raises the limit to at least `bytes`, as far as addresses were reserved. Returns whether that was enough.
   bool grow(u64 bytes);
@@ -62,7 +65,8 @@ class FramePool {
   u64 reserved_ = 0;        // frames with addresses, image frames included
   u64 first_;               // first pool frame
   std::atomic<u64> next_;
-  std::atomic<u64> limit_;  // pool frames that may be in use
+  std::atomic<u64> limit_;  // pool frames that may be in use, with those charged
+  std::atomic<u64> used_{0};
   std::atomic<u64> free_count_{0};
   std::mutex mutex_;
   std::vector<u32> free_;

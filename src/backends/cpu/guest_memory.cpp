@@ -48,7 +48,7 @@ bool CpuBackend::write(std::span<const Transfer> transfers, std::span<const u8> 
         break;
       }
       std::memcpy(to, buffer.data() + transfer.offset + at, size);
-      code_written(lane, address, size);
+      page_changed(lane, address);
       at += size;
     }
     if (!done.empty()) done[i] = at;
@@ -67,28 +67,45 @@ void CpuBackend::touch(u64 lane, u64 page, u64 count) {
   }
 }
 
-/// Drops all predecoded code of a lane whose pages have changed, so that every branch checks again whether its target
-/// may be executed.
-void CpuBackend::drop_predecoded_code(u64 lane) {
-  std::unique_ptr<LaneCode>& own = own_code_[lane];
-  if (own == nullptr) own = std::make_unique<LaneCode>();
-  own->use_shared = false;
-  own->drop_all();
-}
+/// What happens to the code of a lane of which the host changes `count` pages.
+class CpuBackend::CodeChange {
+ public:
+  CodeChange(CpuBackend& backend, u64 index, u64 count) : backend_(backend), whole_(count > kFewPages) {
+    backend.attach(lane_, index);
+  }
+  /// The content of a page changes, or what the lane may do with it.
+  void page(u64 page) {
+    const u64 address = (backend_.first_page_ + page) << kPageBits;
+    if (whole_) {
+      any_ = any_ || has_code(lane_, address);
+    } else {
+      page_changed(lane_, address);
+    }
+  }
+  void finish() {
+    if (any_) all_pages_changed(lane_);
+  }
+
+ private:
+  static constexpr u64 kFewPages = 16;
+  CpuBackend& backend_;
+  Lane lane_;
+  bool whole_, any_ = false;
+};
 
 void CpuBackend::replace_pages(std::span<const u32> lanes, u64 page, u64 count, bool mapped, u32 permissions) {
   const u32 shared = FramePool::kZeroFrame << kPageFlagBits | flags_of(permissions) | kPageShared;
   for_lanes(lanes, [&](u64 lane) {
-    bool code = (permissions & kExecute) != 0;
+    CodeChange code(*this, lane, count);
     for (u64 p = page; p < page + count; p++) {
       u32& entry = table(lane)[p];
-      code |= (entry & kPageExecutable) != 0;
+      code.page(p);
       release_page(entry);
       if (mapped) entry = flat_ ? FlatMemory::frame_of(p) << kPageFlagBits | flags_of(permissions) : shared;
     }
     if (flat_) clear_pages(flat_.lane(lane) + (page << kPageBits), count << kPageBits);
     touch(lane, page, count);
-    if (code) drop_predecoded_code(lane);
+    code.finish();
   });
 }
 void CpuBackend::map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {
@@ -98,15 +115,15 @@ void CpuBackend::unmap(std::span<const u32> lanes, u64 page, u64 count) { replac
 
 void CpuBackend::protect(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {
   for_lanes(lanes, [&](u64 lane) {
-    bool code = (permissions & kExecute) != 0;
+    CodeChange code(*this, lane, count);
     for (u64 p = page; p < page + count; p++) {
       u32& entry = table(lane)[p];
       if (entry == 0) continue;
-      code |= (entry & kPageExecutable) != 0;
+      if (!(permissions & kExecute)) code.page(p);
       entry = (entry & ~(u32{kPageReadable} | kPageWritable | kPageExecutable)) | flags_of(permissions);
     }
     touch(lane, page, count);
-    if (code) drop_predecoded_code(lane);
+    code.finish();
   });
 }
 
@@ -115,26 +132,6 @@ void CpuBackend::permissions(std::span<const u32> lanes, u64 page, u64 count, st
   for_lanes(lanes, [&](u64 lane) {
     for (u64 p = page; p < page + count; p++) values[i++] = page_value(table(lane)[p]);
   });
-}
-
-/// Makes the lane's predecoded code match its memory: pages that are as the program has them run the program's code.
-/// The pages are compared, since the host writes to flat memory without a call.
-void CpuBackend::refresh_predecoded_code(u64 index) {
-  std::unique_ptr<LaneCode>& own = own_code_[index];
-  if (code_state(index) == CodeState::remapped) return own->drop_all();
-  own.reset();
-  Lane lane;
-  attach(lane, index);
-  for (const auto& region : program(index).code.regions) {
-    const u64 first = (region->address >> kPageBits) - first_page_;
-    for (u64 page = 0; page < region->count / (kPageSize / 4); page++) {
-      const u8* then = region->bytes + (page << kPageBits);
-      const u8* now = lane.memory().locate(lane.table[first + page], 0);
-      if (now == then || std::memcmp(now, then, kPageSize) == 0) continue;
-      if (own == nullptr) privatise_code(lane);
-      own->invalidate(region->address + (page << kPageBits), kPageSize);
-    }
-  }
 }
 
 void CpuBackend::grow_pool(u64 bytes) {

@@ -6,12 +6,15 @@
 #include <memory>
 
 #include "backends/cpu/frame_pool.h"
-#include "backends/cpu/interpreter/code.h"
 #include "backends/cpu/interpreter/place.h"
 #include "core/cpu.h"
 #include "core/slow_access.h"
 
 namespace myriarm::cpu {
+
+class CodeSpace;
+class CodeStore;
+struct LaneCode;
 
 struct alignas(64) Lane {
   u64 r[kSlotCount] = {};
@@ -29,13 +32,14 @@ struct alignas(64) Lane {
   // Valid while no engine runs the lane.
   u64 pc = 0, retired = 0;
   StopRecord stop = {};
-  bool restart = false;  // the instruction must run again: the lane now has its own copy of the code
+  bool restart = false;  // the instruction at pc must run again: the lane's predecoded code is another one now
 
   FramePool* pool = nullptr;  // null: flat memory, whose pages are never shared and never move
   u64* touched = nullptr;     // bit s: entries of slice s, pages s << slice_shift and up, may differ from the program's
   u32 slice_shift = 0;
-  const SharedCode* shared_code = nullptr;
-  std::unique_ptr<LaneCode>* own_code = nullptr;
+  const CodeSpace* program_code = nullptr;
+  CodeStore* code_store = nullptr;
+  std::unique_ptr<LaneCode>* own_code = nullptr;  // null inside: the lane runs its program's code
 
   Flags flags() const { return {n != 0, z != 0, c != 0, v_flag != 0}; }
   void set_flags(Flags flags) { n = flags.n, z = flags.z, c = flags.c, v_flag = flags.v; }

@@ -46,14 +46,10 @@ struct LaneMemory {
     return false;
   }
   bool make_writable(u64 address, u32& entry) const {
-    const CodeOwner owner = code_owner(lane, address);
-    if (owner == CodeOwner::program) {  // the lane first needs its own copy of the code, and must run from it
-      privatise_code(lane);
-      lane.restart = true;
-      return false;
-    }
+    const bool code = has_code(lane, address);
+    if (code && !prepare_code_write(lane, address)) return false;
     const u64 page = page_of(address);
-    if (!own_page(lane, page, owner == CodeOwner::lane)) return false;
+    if (!own_page(lane, page, code)) return false;
     entry = lane.table[page];
     return true;
   }
@@ -70,9 +66,7 @@ u8* writable_byte(Lane& lane, u64 address) {
     return nullptr;
   }
   if (lane.table[page] & (kPageShared | kPageCode)) {
-    const CodeOwner owner = code_owner(lane, address);
-    if (owner == CodeOwner::program) privatise_code(lane);
-    if (!own_page(lane, page, owner != CodeOwner::none)) return nullptr;
+    if (!own_page(lane, page, has_code(lane, address))) return nullptr;
   }
   return lane.memory().locate(lane.table[page], static_cast<u32>(address) & (kPageSize - 1));
 }

@@ -62,9 +62,8 @@ std::unique_ptr<ProgramPages> make_program(const std::vector<ImagePage>& pages, 
         flat ? FlatMemory::frame_of(page.page) << kPageFlagBits | flags : frame << kPageFlagBits | flags | kPageShared;
     program->runs.push_back({page.page, page.count, entry, frame});
   }
-  // Code: each run of neighbouring executable pages with content is a region. Its frames are neighbours too.
+  // Code: each run of neighbouring executable pages with content. Its frames are neighbours too.
   auto is_code = [&](size_t k) { return (pages[k].permissions & kExecute) && !pages[k].bytes.empty(); };
-  SharedCode& code = program->code;
   for (size_t i = 0; i < pages.size();) {
     if (!is_code(i)) {
       i++;
@@ -72,14 +71,13 @@ std::unique_ptr<ProgramPages> make_program(const std::vector<ImagePage>& pages, 
     }
     size_t end = i + 1;
     while (end < pages.size() && is_code(end) && pages[end].page == pages[end - 1].page + 1) end++;
-    code.regions.push_back(predecode_region(pool.at(program->runs[i].frame),
-                                            window_begin + (pages[i].page << kPageBits), (end - i) * (kPageSize / 4)));
-    code.longest_run = std::max(code.longest_run, code.regions.back()->longest_run + 1);
+    program->code.add_root_pages((window_begin >> kPageBits) + pages[i].page, pool.at(program->runs[i].frame), end - i);
     // In flat memory only this flag sends a store to predecoded code to the slow path.
     for (; i < end; i++) {
       if (flat) program->runs[i].entry |= kPageCode;
     }
   }
+  program->code.finish_root();
   return program;
 }
 

@@ -9,7 +9,7 @@
 #include "backends/backend.h"
 #include "backends/cpu/flat_memory.h"
 #include "backends/cpu/frame_pool.h"
-#include "backends/cpu/interpreter/code.h"
+#include "backends/cpu/interpreter/code_space.h"
 
 namespace myriarm::cpu {
 
@@ -20,7 +20,7 @@ struct ProgramPages {
     u32 frame;        // image frame that holds the content, or the zero frame
   };
   std::vector<Run> runs;  // in rising order of page
-  SharedCode code;
+  CodeSpace code;
   bool flat = false;
 
   /// Writes the entries of pages [first, end) to out[0] and up. It does not write zeros over zeros: host pages of a

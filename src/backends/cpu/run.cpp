@@ -43,9 +43,11 @@ void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const EngineEntry& en
     if (lane.restart) {
       lane.restart = false;
       lane.stop = {};
+      continue;
     }
     if (lane.stop.code == StopCode::none) {
       publish(index, lane.retired);
+      consider_publishing(lane, false);
       continue;
     }
     if (retires_as_it_stops(lane.stop.code)) {
@@ -56,9 +58,10 @@ void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const EngineEntry& en
   }
 }
 
-void CpuBackend::run_lane(u64 index, u64 limit, const EngineEntry& engine) {
+void CpuBackend::run_lane(u64 index, u64 limit, const EngineEntry& engine, bool host_may_have_written) {
   Lane lane;
   attach(lane, index);
+  if (flat_ && host_may_have_written) find_changed_pages(lane);
   for (u32 i = 0; i <= kSlotSP; i++) lane.r[i] = field(static_cast<Field>(i))[index];
   lane.set_flags(unpack_flags(static_cast<u32>(field(Field::nzcv)[index])));
   for (int i = 0; i < static_cast<int>(SystemField::count); i++) {
@@ -69,7 +72,8 @@ void CpuBackend::run_lane(u64 index, u64 limit, const EngineEntry& engine) {
   lane.system[static_cast<int>(SystemField::fpsr)] &= kFpsrMask;
   lane.pc = field(Field::pc)[index];
   lane.retired = retired(index);
-  execute(lane, index, limit, engine);
+  if (update_code(lane)) execute(lane, index, limit, engine);
+  consider_publishing(lane, true);
   for (u32 i = 0; i <= kSlotSP; i++) field(static_cast<Field>(i))[index] = lane.r[i];
   field(Field::nzcv)[index] = pack_flags(lane.flags());
   for (int i = 0; i < static_cast<int>(SystemField::count); i++) {
@@ -112,8 +116,7 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, bool host_may_hav
         } else if (cancelled()) {
           stops_[lane] = stop_record(StopCode::cancelled);
         } else {
-          if (flat_ && host_may_have_written) refresh_predecoded_code(lane);
-          run_lane(lane, limit, engine);
+          run_lane(lane, limit, engine, host_may_have_written);
         }
         const u64 after = retired(lane);
         const StopCode code = stops_[lane].code;

@@ -29,12 +29,6 @@ void for_bits(u64 mask, Visit visit) {
 
 }  // namespace
 
-CodeState CpuBackend::code_state(u64 lane) const {
-  const LaneCode* own = own_code_[lane].get();
-  if (own == nullptr || own->use_shared) return CodeState::shared;
-  return own->copies.empty() ? CodeState::remapped : CodeState::written;
-}
-
 void CpuBackend::save_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapshot>& pages) const {
   kept.first_page = pages.size();
   std::vector<u32> initial(u64{1} << slice_shift_);
@@ -65,7 +59,9 @@ u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
     const u32 lane = snapshot.lanes[i];
     LaneSnapshot& kept = snapshot.kept[i];
     kept.program = program_of_[lane];
-    kept.code = code_state(lane);
+    Lane saved;
+    attach(saved, lane);
+    kept.code = saved_code(saved);
     kept.touched = touched_[lane];
     kept.stop = stops_[lane];
     save_pages(lane, kept, snapshot.pages);
@@ -120,13 +116,12 @@ struct CpuBackend::Restorer {
 
  private:
   bool is_counted(u32 entry) const { return !backend.flat_ && entry != 0 && !(entry & kPageShared); }
-  /// Restores one slice of a page table, and moves `at` to the pages of the next slice. Returns whether an entry of an
-  /// executable page has changed.
-  bool restore_slice(u64 lane, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
+  /// Restores one slice of a page table, and moves `at` to the pages of the next slice.
+  void restore_slice(u64 lane, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
                      const PageSnapshot* end);
 };
 
-bool CpuBackend::Restorer::restore_slice(u64 lane, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
+void CpuBackend::Restorer::restore_slice(u64 lane, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
                                          const PageSnapshot* end) {
   const u64 first = slice << backend.slice_shift_, last = std::min(first + wanted.size(), backend.window_pages_);
   program.fill(wanted.data(), first, last);
@@ -136,7 +131,6 @@ bool CpuBackend::Restorer::restore_slice(u64 lane, u64 slice, const ProgramPages
     const bool first_store_checks = at->entry != 0 && !(at->entry & kPageShared);
     wanted[at->page - first] = at->entry | (first_store_checks ? u32{kPageCode} : 0);
   }
-  bool code = false;
   u32* table = backend.table(lane) + first;
   for (u64 i = 0; i < last - first; i++) {
     if (table[i] == wanted[i]) continue;
@@ -144,14 +138,12 @@ bool CpuBackend::Restorer::restore_slice(u64 lane, u64 slice, const ProgramPages
       table[i] |= wanted[i];
       continue;
     }
-    code |= ((table[i] | wanted[i]) & kPageExecutable) != 0;
     if (is_counted(wanted[i])) backend.pool_.retain(wanted[i] >> kPageFlagBits);
     if (is_counted(table[i]) && backend.pool_.drop(table[i] >> kPageFlagBits)) {
       freed.push_back(table[i] >> kPageFlagBits);
     }
     table[i] = wanted[i];
   }
-  return code;
 }
 
 void CpuBackend::Restorer::restore(u64 lane, u64 index) {
@@ -162,17 +154,11 @@ void CpuBackend::Restorer::restore(u64 lane, u64 index) {
   const u64 mask = other_program ? ~u64{0} >> (64 - slices) : backend.touched_[lane] | kept.touched;
   const PageSnapshot* at = snapshot.pages.data() + kept.first_page;
   const PageSnapshot* end = at + kept.page_count;
-  bool code = other_program || static_cast<bool>(backend.flat_) || backend.code_state(lane) != kept.code;
-  for_bits(mask, [&](u64 slice) { code |= restore_slice(lane, slice, program, at, end); });
+  for_bits(mask, [&](u64 slice) { restore_slice(lane, slice, program, at, end); });
   backend.touched_[lane] = kept.touched;
   backend.program_of_[lane] = kept.program;
   if (backend.flat_) copy_pages(backend.flat_.lane(lane), snapshot.windows.lane(index), backend.flat_.stride());
-  if (code && kept.code == CodeState::remapped) {
-    backend.drop_predecoded_code(lane);
-  } else if (code) {
-    backend.own_code_[lane].reset();
-    backend.refresh_predecoded_code(lane);
-  }
+  backend.own_code_[lane] = kept.code == nullptr ? nullptr : std::make_unique<LaneCode>(*kept.code);
   std::memcpy(backend.vectors(lane), snapshot.vectors.data() + index * 64, 64 * sizeof(u64));
   backend.set_stop(lane, kept.stop);
 }

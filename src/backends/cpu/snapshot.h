@@ -3,19 +3,14 @@
 // share until a lane writes to them. With flat memory nothing can be shared, and the windows are copied.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "backends/cpu/flat_memory.h"
+#include "backends/cpu/interpreter/lane_code.h"
 #include "core/stop.h"
 
 namespace myriarm::cpu {
-
-/// Whose predecoded code a lane runs.
-enum class CodeState : u8 {
-  shared,    // the program's, where there is some
-  written,   // its own, since it wrote to the program's
-  remapped,  // its own, since its pages or their permissions are not the program's
-};
 
 struct PageSnapshot {
   u32 page;
@@ -24,7 +19,7 @@ struct PageSnapshot {
 
 struct LaneSnapshot {
   u32 program = 0;
-  CodeState code = CodeState::shared;
+  std::unique_ptr<LaneCode> code;  // null: the program's
   u64 touched = 0;
   u64 first_page = 0, page_count = 0;  // of FleetSnapshot::pages
   StopRecord stop = {};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/interpreter/code.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "backends/cpu/interpreter/kinds.h"
@@ -12,8 +11,8 @@ namespace myriarm::cpu {
 namespace {
 
 /// Picks the fastest kind for one instruction.
-void specialise(Operands& o, u64 pc, const CodeRegion& region) {
-  bool inside = region.contains(pc + static_cast<u64>(static_cast<i64>(o.offset)));
+void specialise(Operands& o, u64 pc, const CodeSpan& span) {
+  bool inside = span.contains(pc + static_cast<u64>(static_cast<i64>(o.offset)));
   switch (o.row) {
 #define NEAR(row)                          \
   case kRow_##row:                         \
@@ -37,14 +36,14 @@ void specialise(Operands& o, u64 pc, const CodeRegion& region) {
 
 /// Makes pairs of instructions, from the front: neither entry has changed when a pair is looked for. Pairs may
 /// therefore overlap, and a branch to the second instruction of a pair finds the pair that begins there.
-void fuse(std::vector<Operands>& code, u64 count) {
+void fuse(Operands* words, u64 count) {
   for (u64 i = 0; i + 1 < count; i++) {
-    switch (u32{code[i].kind} << 16 | code[i + 1].kind) {
+    switch (u32{words[i].kind} << 16 | words[i + 1].kind) {
 #define NEAR(row)
 #define PIN(name, from, condition, pins)
 #define FUSE(name, first, second)          \
   case u32{(first)} << 16 | u32{(second)}: \
-    code[i].kind = kKind_##name;           \
+    words[i].kind = kKind_##name;          \
     break;
 #include "backends/cpu/interpreter/specialisations.inc"
 #undef NEAR
@@ -55,90 +54,35 @@ void fuse(std::vector<Operands>& code, u64 count) {
   }
 }
 
-/// Whether an instruction always ends straight-line execution, so that the budget is checked after it.
-bool always_leaves(u16 row) {
-  return row == kRowUndefined || row == kRow_B_only_branch_imm || row == kRow_BR_64_branch_reg ||
-         flow_of(row) == Flow::call || flow_of(row) == Flow::ret;
-}
-
-Operands marker(Kind kind) {
-  Operands o = {};
-  o.kind = kind;
+Operands decode_word(const u8* bytes, u64 index, u64 address, const CodeSpan& span) {
+  u32 word;
+  std::memcpy(&word, bytes + index * 4, 4);
+  Operands o = decode(decode_table(), word);
+  if (o.row == kRowUndefined) o.kind = kKindUndefined;
+  specialise(o, address + index * 4, span);
   return o;
 }
 
 }  // namespace
 
-Operands decode_in_region(u32 word, u64 pc, const CodeRegion& region) {
-  Operands o = decode(decode_table(), word);
-  specialise(o, pc, region);
+bool always_leaves(u16 row) {
+  return row == kRowUndefined || row == kRow_B_only_branch_imm || row == kRow_BR_64_branch_reg ||
+         flow_of(row) == Flow::call || flow_of(row) == Flow::ret;
+}
+
+Operands lazy_word() {
+  Operands o = {};
+  o.kind = kKindLazy;
   return o;
 }
 
-std::unique_ptr<CodeRegion> predecode_region(const u8* bytes, u64 address, u64 count) {
-  auto region = std::make_unique<CodeRegion>();
-  region->address = address;
-  region->count = count;
-  region->bytes = bytes;
-  region->code.resize(count + 1);
-  u64 run = 0;
-  for (u64 i = 0; i < count; i++) {
-    u32 word;
-    std::memcpy(&word, bytes + i * 4, 4);
-    region->code[i] = decode_in_region(word, address + i * 4, *region);
-    run = always_leaves(region->code[i].row) ? 0 : run + 1;
-    region->longest_run = std::max(region->longest_run, run);
-  }
-  fuse(region->code, count);
-  region->code[count] = marker(kKindEnd);
-  return region;
+void predecode_words(const u8* bytes, u64 address, const CodeSpan& span, Operands* words, u64 first, u64 count) {
+  for (u64 i = first; i < first + count; i++) words[i] = decode_word(bytes, i, address, span);
+  fuse(words + first, count);
 }
 
-std::unique_ptr<CodeRegion> lazy_region(u64 address, u64 count) {
-  auto region = std::make_unique<CodeRegion>();
-  region->address = address;
-  region->count = count;
-  region->code.assign(count + 1, marker(kKindLazy));
-  region->code[count] = marker(kKindEnd);
-  region->longest_run = count;
-  return region;
-}
-
-const CodeRegion* SharedCode::find(u64 pc) const {
-  auto after = std::upper_bound(regions.begin(), regions.end(), pc,
-                                [](u64 value, const auto& region) { return value < region->address; });
-  if (after == regions.begin()) return nullptr;
-  const CodeRegion* region = std::prev(after)->get();
-  return region->contains(pc) ? region : nullptr;
-}
-
-CodeRegion* LaneCode::find(u64 pc) const {
-  for (const auto& region : copies) {
-    if (region->contains(pc)) return region.get();
-  }
-  auto page = pages.find(pc & ~u64{kPageSize - 1});
-  return page == pages.end() ? nullptr : page->second.get();
-}
-
-u64 LaneCode::longest_run() const {
-  u64 longest = kPageSize / 4 + 1;
-  for (const auto& region : copies) longest = std::max(longest, region->count + 1);
-  return longest;
-}
-
-void LaneCode::invalidate(u64 address, u64 size) {
-  // From one word before: it may have been fused with the first. If that is below address 0, no region contains it.
-  const u64 first = (address & ~u64{3}) - 4;
-  const u64 words = (address + size - first + 3) / 4;
-  for (u64 i = 0; i < words; i++) {
-    const u64 pc = first + i * 4;
-    if (CodeRegion* region = find(pc)) region->code[(pc - region->address) / 4] = marker(kKindLazy);
-  }
-}
-
-void LaneCode::drop_all() {
-  copies.clear();
-  pages.clear();
+void predecode_page(const u8* bytes, u64 address, const CodeSpan& span, Operands* words) {
+  predecode_words(bytes, address, span, words, 0, kPageWords);
 }
 
 }  // namespace myriarm::cpu

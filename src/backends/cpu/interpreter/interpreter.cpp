@@ -238,23 +238,22 @@ void undefined_handler(MYR_ARGUMENTS) {
   return leave(lane, op, bias, handlers, table, frames);
 }
 
-/// A branch out of the region, or the end of the region: finds the region that contains pc.
+/// A branch out of the area, or a word that has no predecoded instruction: finds the one at its address.
 void far_handler(MYR_ARGUMENTS) {
   u64 pc = op == &lane->place.far ? lane->place.far_pc : lane->place.pc_of(op);
   u64 retired16 = bias + reinterpret_cast<u64>(op);
   if (retired16 >= lane->place.fast_limit) return leave(lane, op, bias, handlers, table, frames);
-  bool entered = enter_region(*lane, pc, retired16 / sizeof(Operands));
+  bool entered = enter_code(*lane, pc, retired16 / sizeof(Operands));
   op = lane->place.op;
   bias = lane->place.bias;
-  if (!entered) return leave(lane, op, bias, handlers, table, frames);
+  // With other code fast_limit may have to be lower.
+  if (!entered || lane->restart) return leave(lane, op, bias, handlers, table, frames);
   MYR_DISPATCH();
 }
 
-/// A word of the lane's own regions that has not been decoded since it was written.
+/// A word that the lane has written to since it was decoded.
 void lazy_handler(MYR_ARGUMENTS) {
-  u64 pc = lane->place.pc_of(op);
-  CodeRegion* region = (*lane->own_code)->find(pc);
-  region->code[(pc - region->address) / 4] = decode_in_region(fetch_word(*lane, pc), pc, *region);
+  decode_written_words(*lane, lane->place.pc_of(op));
   MYR_DISPATCH();
 }
 
@@ -288,7 +287,6 @@ struct HandlerTables {
 #undef FUSE
     for (Handler* handlers : {fast, step}) {
       handlers[kKindFar] = {far_handler};
-      handlers[kKindEnd] = {far_handler};
       handlers[kKindLazy] = {lazy_handler};
     }
   }
@@ -297,7 +295,8 @@ const HandlerTables kHandlers;
 
 void step_handler(MYR_ARGUMENTS) {
   if (bias + reinterpret_cast<u64>(op) >= lane->place.step_limit) return leave(lane, op, bias, handlers, table, frames);
-  MYR_TAIL_CALL kHandlers.fast[op->row].run(lane, op, bias, handlers, table, frames);
+  const u32 kind = op->row == kRowUndefined ? u32{kKindUndefined} : op->row;
+  MYR_TAIL_CALL kHandlers.fast[kind].run(lane, op, bias, handlers, table, frames);
 }
 
 /// Runs handlers from the lane's place on until one leaves. `stepping`: step_limit is checked before every instruction.
@@ -314,16 +313,11 @@ void run_handlers(Lane& lane, bool stepping) {
 #endif
 }
 
-/// The most instructions between two checks of the budget while the fast handlers run.
-u64 longest_run(const Lane& lane) {
-  const LaneCode* own = lane.own_code->get();
-  return own == nullptr ? lane.shared_code->longest_run : std::max(lane.shared_code->longest_run, own->longest_run());
-}
-
 }  // namespace
 
 void run_interpreter(Lane& lane, u64 limit, u64 quantum) {
-  if (!enter_region(lane, lane.pc, lane.retired)) return;
+  if (!enter_code(lane, lane.pc, lane.retired)) return;
+  lane.restart = false;
   InterpreterPlace& place = lane.place;
   // The fast handlers may overrun a limit by the longest run without a taken branch. So they stop that far before it,
   // and the rest is stepped.

@@ -7,8 +7,10 @@
 
 namespace myriarm::cpu {
 
-/// What the interpreter dispatches on: the rows, then the specialisations (specialisations.inc), then markers.
+/// What the interpreter dispatches on: the rows, then the specialisations (specialisations.inc), then markers. No word
+/// has kind kRowUndefined, whose number is that of kKindFar.
 enum Kind : u16 {
+  kKindFar = 0,  // the word has no predecoded instruction: find the one at its address
   kKindFirst = kRowCount - 1,
 #define NEAR(row) kKind_near_##row,
 #define PIN(name, from, condition, pins) kKind_##name,
@@ -17,10 +19,11 @@ enum Kind : u16 {
 #undef NEAR
 #undef PIN
 #undef FUSE
-  kKindFar,   // a branch to lane.far_pc, which is outside the current region
-  kKindEnd,   // the word after the last of a region
-  kKindLazy,  // not decoded yet; only in a lane's own regions
+  kKindUndefined,  // the word is no instruction
+  kKindLazy,       // written to and not decoded since; only in code that one lane has for itself
   kKindCount
 };
+// So that memory which the host gives, all zeros, is an array without predecoded instructions.
+static_assert(u32{kRowUndefined} == u32{kKindFar});
 
 }  // namespace myriarm::cpu

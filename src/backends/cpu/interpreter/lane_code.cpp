@@ -1,66 +1,269 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/interpreter/lane_code.h"
 
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
 namespace myriarm::cpu {
 namespace {
 
-/// The region that contains pc, and who owns it.
-struct Found {
-  const CodeRegion* region;
-  CodeOwner owner;
-};
-Found find_region(const Lane& lane, u64 pc) {
+u64 page_at(u64 address) { return untagged(address) >> kPageBits; }
+
+const CodeSpace& space_of(const Lane& lane) {
   const LaneCode* own = lane.own_code->get();
-  if (own == nullptr || own->use_shared) {
-    if (const CodeRegion* region = lane.shared_code->find(pc)) return {region, CodeOwner::program};
+  return own == nullptr || own->space == nullptr ? *lane.program_code : *own->space;
+}
+
+LaneCode& own_code(Lane& lane) {
+  if (*lane.own_code == nullptr) *lane.own_code = std::make_unique<LaneCode>();
+  return **lane.own_code;
+}
+
+/// The bytes of a page that the lane may execute; null if it may not.
+const u8* executable_bytes(const Lane& lane, u64 page) {
+  const u64 index = page - lane.first_page;
+  if (index >= lane.page_count) return nullptr;
+  const u32 entry = lane.table[index];
+  return (entry & kPageExecutable) ? lane.memory().locate(entry, 0) : nullptr;
+}
+
+/// Whether a covered page of a space is as the lane has it.
+bool agrees(const Lane& lane, const CodeSpace& space, u64 page) {
+  const u8 *now = executable_bytes(lane, page), *then = space.bytes(page);
+  return now != nullptr && then != nullptr && (now == then || std::memcmp(now, then, kPageSize) == 0);
+}
+
+/// Whether a lane could run a published space: every page that this covers is as the lane has it. Pages that have not
+/// changed since the program began are not looked at.
+bool fits(const Lane& lane, const CodeSpace& space) {
+  const CodeSpace& mine = space_of(lane);
+  if (&space.root() != &mine.root()) return false;
+  auto agrees_if_covered = [&](u64 page) { return !space.covers(page) || agrees(lane, space, page); };
+  auto all = [&](const auto& changed) {
+    return std::all_of(changed.begin(), changed.end(), [&](const auto& c) { return agrees_if_covered(c.first); });
+  };
+  const LaneCode* own = lane.own_code->get();
+  if (own != nullptr && !std::all_of(own->stale.begin(), own->stale.end(), agrees_if_covered)) return false;
+  return all(mine.changed()) && all(space.changed());
+}
+
+/// Sends the lane's stores to a page with predecoded code to the slow path.
+void watch_page(Lane& lane, u64 page) {
+  const u64 index = page - lane.first_page;
+  lane.table[index] |= kPageCode;
+  lane.touch(index);
+}
+
+void adopt(Lane& lane, std::shared_ptr<CodeSpace> space) {
+  for (const auto& [page, state] : space->changed()) {
+    if (state.covered) watch_page(lane, page);
   }
-  const CodeRegion* region = own == nullptr ? nullptr : own->find(pc);
-  return {region, region == nullptr ? CodeOwner::none : CodeOwner::lane};
+  LaneCode& own = own_code(lane);
+  own.space = std::move(space);
+  own.stale.clear();
+}
+
+/// Looks for a space that another lane has published, which covers `page` and fits.
+bool adopt_published(Lane& lane, u64 page) {
+  const u8* bytes = executable_bytes(lane, page);
+  if (bytes == nullptr) return false;
+  for (std::shared_ptr<CodeSpace>& space : lane.code_store->candidates(page, bytes)) {
+    if (!fits(lane, *space)) continue;
+    adopt(lane, std::move(space));
+    return true;
+  }
+  return false;
+}
+
+/// Gives the lane a space that it can change. False: the pool is spent.
+bool make_private(Lane& lane) {
+  if (!space_of(lane).is_published()) return true;
+  std::shared_ptr<CodeSpace> copy = lane.code_store->copy_of(space_of(lane));
+  if (copy == nullptr) return false;
+  LaneCode& own = own_code(lane);
+  const bool was_published_for_nothing = !space_of(lane).changed().empty();
+  if (was_published_for_nothing) own.patience = std::min(2 * own.patience + 1, 1023u);
+  own.space = std::move(copy);
+  return true;
+}
+
+bool cover(Lane& lane, u64 page) {
+  if (adopt_published(lane, page)) return true;
+  if (!make_private(lane) || !own_code(lane).space->cover(page, executable_bytes(lane, page))) return false;
+  watch_page(lane, page);
+  return true;
+}
+
+/// Whether the lane would lose a page that it has run if it took `space` for its own.
+bool covers_as_much(const CodeSpace& space, const CodeSpace& own) {
+  return std::all_of(own.changed().begin(), own.changed().end(),
+                     [&](const auto& c) { return !c.second.covered || space.covers(c.first); });
+}
+
+void publish(Lane& lane) {
+  LaneCode& own = **lane.own_code;
+  own.space->publish([&](u64 page) { return executable_bytes(lane, page); });
+  own.quiet = 0;
+  const auto& changed = own.space->changed();
+  auto covered = std::find_if(changed.begin(), changed.end(), [](const auto& c) { return c.second.covered; });
+  if (covered == changed.end()) return;
+  for (std::shared_ptr<CodeSpace>& space : lane.code_store->candidates(covered->first, covered->second.bytes->data())) {
+    if (covers_as_much(*space, *own.space) && fits(lane, *space)) return adopt(lane, std::move(space));
+  }
+  lane.code_store->add(own.space);
+}
+
+/// What `change` returns, or false with the lane's stop recorded if the pool is spent or the host has no memory.
+template <class Change>
+bool or_out_of_memory(Lane& lane, Change change) {
+  try {
+    if (change()) return true;
+  } catch (const std::exception&) {  // std::bad_alloc, or DeviceError if the host refuses addresses
+  }
+  lane.stop = stop_record(StopCode::out_of_memory);
+  return false;
 }
 
 }  // namespace
 
-CodeOwner code_owner(const Lane& lane, u64 address) {
-  return find_region(lane, untagged(address) & ~u64{kPageSize - 1}).owner;
-}
+bool has_code(const Lane& lane, u64 address) { return space_of(lane).covers(page_at(address)); }
 
-void code_written(Lane& lane, u64 address, u64 size) {
-  if (LaneCode* own = lane.own_code->get()) own->invalidate(untagged(address), size);
-}
+u64 longest_run(const Lane& lane) { return space_of(lane).longest_run(); }
 
-void privatise_code(Lane& lane) {
-  std::unique_ptr<LaneCode>& own = *lane.own_code;
-  if (own == nullptr) own = std::make_unique<LaneCode>();
-  own->use_shared = false;
-  for (const auto& region : lane.shared_code->regions) own->copies.push_back(std::make_unique<CodeRegion>(*region));
-}
-
-bool enter_region(Lane& lane, u64 pc, u64 retired) {
+bool enter_code(Lane& lane, u64 pc, u64 retired) {
   InterpreterPlace& place = lane.place;
   const FaultCode fault = fetch_fault(lane, pc);
-  if (fault == FaultCode::none) {
-    const CodeRegion* region = find_region(lane, pc).region;
-    if (region == nullptr) {
-      std::unique_ptr<LaneCode>& own = *lane.own_code;
-      if (own == nullptr) own = std::make_unique<LaneCode>();
-      const u64 start = pc & ~u64{kPageSize - 1}, page = lane.memory().page_of(pc);
-      auto& slot = own->pages[start];
-      slot = lazy_region(start, kPageSize / 4);
-      region = slot.get();
-      lane.table[page] |= kPageCode;
-      lane.touch(page);
-    }
-    place.code = region->begin();
-    place.code_address = region->address;
-    place.code_bytes = region->count * 4;
-    place.op = region->begin() + (pc - region->address) / 4;
-  } else {
+  bool entered = fault == FaultCode::none;
+  if (!entered) {
     lane.stop = fetch_fault_record(fault, pc);
+  } else if (!has_code(lane, pc)) {
+    entered = or_out_of_memory(lane, [&] { return cover(lane, page_at(pc)); });
+    lane.restart = entered;
+  }
+  if (entered) {
+    const CodeSpace::Area& area = *space_of(lane).find(pc);
+    place.code = area.words();
+    place.code_address = area.span.address;
+    place.code_bytes = area.span.count * 4;
+    place.op = place.code + (pc - area.span.address) / 4;
+  } else {
     place.far_pc = pc;
     place.op = &place.far;
   }
   place.bias = retired * sizeof(Operands) - reinterpret_cast<u64>(place.op);
-  return fault == FaultCode::none;
+  return entered;
+}
+
+void decode_written_words(Lane& lane, u64 pc) {
+  (*lane.own_code)->space->decode_lazy(pc, executable_bytes(lane, page_at(pc)));
+}
+
+bool prepare_code_write(Lane& lane, u64 address) {
+  const u64 page = page_at(address);
+  const CodeSpace& space = space_of(lane);
+  if (!space.is_published() && space.is_noted(page)) return true;
+  lane.restart =
+      or_out_of_memory(lane, [&] { return make_private(lane) && (*lane.own_code)->space->note_write(page); });
+  return false;
+}
+
+void code_written(Lane& lane, u64 address, u64 size) {
+  LaneCode* own = lane.own_code->get();
+  if (own == nullptr || own->space == nullptr || own->space->is_published()) return;
+  own->space->invalidate(untagged(address), size);
+  own->written = true;
+}
+
+void page_changed(Lane& lane, u64 address) {
+  if (!has_code(lane, address)) return;
+  LaneCode& own = own_code(lane);
+  const u64 page = page_at(address);
+  if (own.stale.empty() || own.stale.back() != page) own.stale.push_back(page);
+}
+
+void all_pages_changed(Lane& lane) {
+  LaneCode& own = own_code(lane);
+  own.space = lane.code_store->nothing();
+  own.stale.clear();
+}
+
+void find_changed_pages(Lane& lane) {
+  const CodeSpace& space = space_of(lane);
+  std::vector<u64> stale;
+  auto look = [&](u64 page) {
+    if (space.covers(page) && !agrees(lane, space, page)) stale.push_back(page);
+  };
+  for (const auto& [page, state] : space.changed()) look(page);
+  space.root().for_root_pages([&](u64 page) {
+    if (!space.changed().contains(page)) look(page);
+  });
+  if (stale.empty()) return;
+  LaneCode& own = own_code(lane);
+  own.stale.insert(own.stale.end(), stale.begin(), stale.end());
+}
+
+bool update_code(Lane& lane) {
+  LaneCode* own = lane.own_code->get();
+  if (own == nullptr || own->stale.empty()) return true;
+  std::sort(own->stale.begin(), own->stale.end());
+  own->stale.erase(std::unique(own->stale.begin(), own->stale.end()), own->stale.end());
+  std::erase_if(own->stale, [&](u64 page) {
+    const CodeSpace& space = space_of(lane);
+    return !space.covers(page) || agrees(lane, space, page);
+  });
+  if (own->stale.empty()) return true;
+  return or_out_of_memory(lane, [&] {
+    for (const u64 page : own->stale) {
+      if (adopt_published(lane, page)) return true;
+    }
+    if (!make_private(lane)) return false;
+    while (!own->stale.empty()) {
+      const u64 page = own->stale.back();
+      const u8* bytes = executable_bytes(lane, page);
+      if (!(bytes != nullptr ? own->space->cover(page, bytes) : own->space->uncover(page))) return false;
+      if (bytes != nullptr) watch_page(lane, page);
+      own->stale.pop_back();
+    }
+    return true;
+  });
+}
+
+void consider_publishing(Lane& lane, bool at_end) {
+  LaneCode* own = lane.own_code->get();
+  if (own == nullptr || own->space == nullptr || own->space->is_published()) return;
+  if (own->written) {
+    own->quiet = 0;
+  } else {
+    own->quiet++;
+  }
+  const bool due = own->quiet > own->patience || (at_end && own->patience == 0);
+  own->written = false;
+  if (!due) return;
+  try {
+    publish(lane);
+  } catch (const std::exception&) {  // the lane keeps what it has
+  }
+}
+
+std::unique_ptr<LaneCode> saved_code(Lane& lane) {
+  LaneCode* own = lane.own_code->get();
+  if (own == nullptr) return nullptr;
+  auto saved = std::make_unique<LaneCode>(*own);
+  if (own->space == nullptr || own->space->is_published()) return saved;
+  if (own->stale.empty()) {
+    try {
+      publish(lane);
+      saved->space = own->space;
+      return saved;
+    } catch (const std::exception&) {  // no memory
+    }
+  }
+  // What a lane changes cannot be shared. The restored lane begins with what that differs from.
+  for (const auto& [page, state] : own->space->changed()) saved->stale.push_back(page);
+  const std::shared_ptr<CodeSpace>& nothing = lane.code_store->nothing();
+  saved->space = &own->space->root() == nothing.get() ? nothing : nullptr;
+  return saved;
 }
 
 }  // namespace myriarm::cpu

@@ -11,10 +11,10 @@ struct InterpreterPlace {
   const Operands* op = nullptr;  // the next instruction
   u64 bias = 0;                  // retired instructions * 16, less the address of `op`: see Handler
 
-  const Operands* code = nullptr;  // of the current region
+  const Operands* code = nullptr;  // of the current area
   u64 code_address = 0;            // its first guest address
   u64 code_bytes = 0;              // bytes of guest code in it
-  u64 far_pc = 0;                  // target of a branch out of the region
+  u64 far_pc = 0;                  // target of a branch out of the area
   Operands far = {};               // the marker that such a branch goes to, so that far_handler() runs
   u64 fast_limit = 0;              // retired * 16 at which a taken branch leaves the fast handlers
   u64 step_limit = 0;              // retired * 16 at which the stepping handlers leave, exactly

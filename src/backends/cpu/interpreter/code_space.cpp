@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/interpreter/code_space.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/interpreter/kinds.h"
+
+namespace myriarm::cpu {
+namespace {
+
+constexpr u64 kWordBytes = kPageWords * sizeof(Operands);  // of the predecoded words of a page
+/// What a changed page takes from the pool: its words and its bytes, in frames.
+constexpr u64 kChangedFrames = (kWordBytes + kPageSize) / kPageSize;
+/// What a copy of a space takes from the pool besides: the host's page tables for it.
+constexpr u64 kCopyFrames = 4;
+/// Areas of changed spaces begin and end at multiples of this many pages, so that code which is written next to other
+/// code is in the same area.
+constexpr u64 kAreaPages = 1024;
+/// A root with so few pages is copied whole: mapping it from the file takes a mapping, of which the host has some
+/// 65,000.
+constexpr u64 kPagesToCopy = 4;
+/// The most words that are decoded when one lazy word is to run.
+constexpr u64 kLazyWords = 32;
+
+CodeSpan pages_span(u64 first, u64 end) { return {first << kPageBits, (end - first) * kPageWords}; }
+u64 first_page_of(const CodeSpan& span) { return span.address >> kPageBits; }
+u64 end_page_of(const CodeSpan& span) { return first_page_of(span) + span.count / kPageWords; }
+LazyArray words_for(const CodeSpan& span) {
+  return LazyArray((span.count + 1) * sizeof(Operands), "predecoded code; use fewer lanes that change their code");
+}
+
+}  // namespace
+
+CodeSpace::~CodeSpace() {
+  if (pool_ != nullptr) pool_->discharge(charged_);
+}
+
+const CodeSpace::Area* CodeSpace::find(u64 pc) const {
+  for (const Area& area : areas_) {
+    if (area.span.contains(pc)) return &area;
+  }
+  return nullptr;
+}
+
+Operands* CodeSpace::words_of(u64 page) const {
+  const Area* area = find(page << kPageBits);
+  return area == nullptr ? nullptr : area->page(page);
+}
+
+bool CodeSpace::covers(u64 page) const {
+  const Operands* words = words_of(page);
+  return words != nullptr && words[0].kind != kKindFar;
+}
+
+const u8* CodeSpace::bytes(u64 page) const {
+  if (auto found = changed_.find(page); found != changed_.end()) {
+    return found->second.bytes == nullptr ? nullptr : found->second.bytes->data();
+  }
+  for (const RootPages& run : root().root_pages_) {
+    if (page - run.first < run.count) return run.bytes + ((page - run.first) << kPageBits);
+  }
+  return nullptr;
+}
+
+void CodeSpace::add_root_pages(u64 first, const u8* bytes, u64 count) { root_pages_.push_back({first, count, bytes}); }
+
+void CodeSpace::finish_root() {
+  // Areas of copies of this space are larger by less than kAreaPages at each end, and must not overlap.
+  for (size_t i = 0; i < root_pages_.size();) {
+    size_t last = i;
+    while (last + 1 < root_pages_.size() &&
+           root_pages_[last + 1].first - (root_pages_[last].first + root_pages_[last].count) <= 2 * kAreaPages) {
+      last++;
+    }
+    const CodeSpan span = pages_span(root_pages_[i].first, root_pages_[last].first + root_pages_[last].count);
+    areas_.push_back({span, words_for(span)});
+    for (; i <= last; i++) {
+      const RootPages& run = root_pages_[i];
+      u64 straight = 0;
+      for (u64 page = run.first; page < run.first + run.count; page++) {
+        Operands* words = areas_.back().page(page);
+        predecode_page(run.bytes + ((page - run.first) << kPageBits), page << kPageBits, span, words);
+        for (u64 k = 0; k < kPageWords; k++) {
+          straight = always_leaves(words[k].row) ? 0 : straight + 1;
+          longest_run_ = std::max(longest_run_, straight + 1);
+        }
+      }
+    }
+  }
+  published_run_ = longest_run_;
+  published_ = true;
+}
+
+std::shared_ptr<CodeSpace> CodeSpace::copy_of(const CodeSpace& from, CodeFile& file, FramePool& pool) {
+  const CodeSpace& root = from.root();
+  u64 root_pages = 0;
+  for (const RootPages& run : root.root_pages_) root_pages += run.count;
+  auto copy = std::make_shared<CodeSpace>();
+  copy->base_ = &root;
+  copy->pool_ = &pool;
+  auto charge = [&](u64 frames) {
+    if (!pool.charge(frames)) return false;
+    copy->charged_ += frames;
+    return true;
+  };
+  const bool small = root_pages <= kPagesToCopy;
+  if (!charge(kCopyFrames + (small ? root_pages * (kWordBytes >> kPageBits) : 0))) return nullptr;
+  for (const Area& area : root.areas_) {
+    const u64 first = first_page_of(area.span), end = end_page_of(area.span);
+    const CodeSpan span = pages_span(first / kAreaPages * kAreaPages, (end + kAreaPages - 1) / kAreaPages * kAreaPages);
+    const u64 bytes = (end - first) * kWordBytes;
+    auto add_area = [&] { return &copy->areas_.emplace_back(Area{span, words_for(span)}); };
+    Area* made = add_area();
+    if (small || !file.map_copy(area.array.data(), bytes, reinterpret_cast<u8*>(made->page(first)))) {
+      if (!small) {
+        if (!charge((end - first) * (kWordBytes >> kPageBits))) return nullptr;
+        copy->areas_.pop_back();
+        made = add_area();
+      }
+      copy_pages(reinterpret_cast<u8*>(made->page(first)), area.array.data(), bytes);
+    }
+  }
+  if (!charge(from.changed_.size() * kChangedFrames)) return nullptr;
+  for (const auto& [page, state] : from.changed_) {
+    Operands* to = copy->area_for(page)->page(page);
+    if (state.covered) {
+      std::memcpy(to, from.words_of(page), kWordBytes);
+    } else {
+      std::memset(static_cast<void*>(to), 0, kWordBytes);  // not given back to the host: the file would show again
+    }
+    copy->changed_.emplace(page, state);
+  }
+  copy->longest_run_ = from.longest_run_;
+  copy->published_run_ = from.published_run_;
+  return copy;
+}
+
+CodeSpace::Area* CodeSpace::area_for(u64 page) {
+  if (const Area* area = find(page << kPageBits)) return const_cast<Area*>(area);
+  const u64 first = page / kAreaPages * kAreaPages;
+  const CodeSpan span = pages_span(first, first + kAreaPages);
+  auto at = std::find_if(areas_.begin(), areas_.end(), [&](const Area& a) { return a.span.address > span.address; });
+  return &*areas_.insert(at, Area{span, words_for(span)});
+}
+
+CodeSpace::Changed* CodeSpace::change(u64 page) {
+  if (auto found = changed_.find(page); found != changed_.end()) return &found->second;
+  area_for(page);
+  if (!pool_->charge(kChangedFrames)) return nullptr;
+  charged_ += kChangedFrames;
+  return &changed_[page];
+}
+
+void CodeSpace::note(Changed& state) {
+  if (state.noted) return;
+  state.noted = true;
+  // At worst the page has no branch at all, and joins two of the longest runs.
+  longest_run_ += published_run_ + kPageWords;
+}
+
+bool CodeSpace::cover(u64 page, const u8* bytes) {
+  Changed* state = change(page);
+  if (state == nullptr) return false;
+  const Area& area = *area_for(page);
+  predecode_page(bytes, page << kPageBits, area.span, area.page(page));
+  state->covered = true;
+  state->lazy = false;
+  state->bytes = nullptr;
+  note(*state);
+  return true;
+}
+
+bool CodeSpace::uncover(u64 page) {
+  Changed* state = change(page);
+  if (state == nullptr) return false;
+  std::memset(static_cast<void*>(words_of(page)), 0, kWordBytes);
+  *state = {nullptr, false, state->noted, false};
+  return true;
+}
+
+bool CodeSpace::is_noted(u64 page) const {
+  auto found = changed_.find(page);
+  return found != changed_.end() && found->second.noted;
+}
+
+bool CodeSpace::note_write(u64 page) {
+  Changed* state = change(page);
+  if (state == nullptr) return false;
+  state->covered = true;
+  note(*state);
+  return true;
+}
+
+void CodeSpace::invalidate(u64 address, u64 size) {
+  // From one word before: it may be a pair with the first. There are no pairs across pages.
+  u64 pc = address & ~u64{3};
+  if (pc & (kPageSize - 1)) pc -= 4;
+  for (; pc < address + size; pc += 4) {
+    const u64 page = pc >> kPageBits;
+    auto found = changed_.find(page);
+    if (found == changed_.end() || !found->second.covered) continue;
+    words_of(page)[(pc & (kPageSize - 1)) / 4] = lazy_word();
+    found->second.lazy = true;
+    found->second.bytes = nullptr;
+  }
+}
+
+void CodeSpace::decode_lazy(u64 pc, const u8* bytes) {
+  const u64 page = pc >> kPageBits, first = (pc & (kPageSize - 1)) / 4;
+  const Area& area = *find(pc);
+  Operands* words = area.page(page);
+  u64 end = first;
+  while (end < std::min(first + kLazyWords, kPageWords) && words[end].kind == kKindLazy) end++;
+  predecode_words(bytes, page << kPageBits, area.span, words, first, end - first);
+}
+
+void CodeSpace::settle(u64 page, Changed& state, const u8* bytes) {
+  const Area& area = *find(page << kPageBits);
+  auto kept = std::make_shared<PageBytes>();
+  std::memcpy(kept->data(), bytes, kPageSize);
+  if (state.lazy) predecode_page(bytes, page << kPageBits, area.span, area.page(page));
+  state.lazy = false;
+  state.bytes = std::move(kept);
+}
+
+void CodeSpace::measure_runs() {
+  const u64 of_base = base_ == nullptr ? 1 : base_->longest_run_;
+  auto only_base_covers = [&](u64 page) { return !changed_.contains(page) && covers(page); };
+  longest_run_ = of_base;
+  u64 straight = 0, next = ~u64{0};
+  for (auto& [page, state] : changed_) {
+    state.noted = false;
+    if (!state.covered) continue;
+    if (page != next) straight = only_base_covers(page - 1) ? of_base : 0;
+    const Operands* words = words_of(page);
+    for (u64 i = 0; i < kPageWords; i++) {
+      straight = always_leaves(words[i].row) ? 0 : straight + 1;
+      longest_run_ = std::max(longest_run_, straight + 1);
+    }
+    next = page + 1;
+    if (only_base_covers(next)) longest_run_ = std::max(longest_run_, straight + of_base);
+  }
+  published_run_ = longest_run_;
+}
+
+}  // namespace myriarm::cpu

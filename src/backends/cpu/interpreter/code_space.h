@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The predecoded code that one or more lanes run: arrays of words, of which only covered pages hold instructions. A
+// program has one that all its lanes begin with. A lane whose code has changed gets another one; lanes whose code
+// changed in the same way share it. docs/design/written-code.md says why it is so.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "backends/cpu/frame_pool.h"
+#include "backends/cpu/host_memory.h"
+#include "backends/cpu/interpreter/code.h"
+#include "backends/cpu/interpreter/code_file.h"
+
+namespace myriarm::cpu {
+
+using PageBytes = std::array<u8, kPageSize>;
+
+/// A page is named by its guest address >> kPageBits.
+class CodeSpace {
+ public:
+  /// One array of words. Entries of pages that are not covered are zeros, and so is the one behind the last: the
+  /// interpreter then looks for the instruction by its address.
+  struct Area {
+    CodeSpan span;
+    LazyArray array;
+    Operands* words() const { return reinterpret_cast<Operands*>(array.data()); }
+    Operands* page(u64 page) const { return words() + ((page << kPageBits) - span.address) / 4; }
+  };
+  /// A page that is not as the program's lanes begin with it.
+  struct Changed {
+    std::shared_ptr<const PageBytes> bytes;  // what it was predecoded from; null if not covered, or not kept
+    bool covered = false;
+    bool noted = false;  // longest_run() allows for any content of it
+    bool lazy = false;   // words of it have to be decoded again
+  };
+
+  CodeSpace(const CodeSpace&) = delete;
+  ~CodeSpace();
+
+  /// The area that contains pc; null if there is none.
+  const Area* find(u64 pc) const;
+  bool covers(u64 page) const;
+  /// The bytes that a covered page was predecoded from; null if they were not kept.
+  const u8* bytes(u64 page) const;
+  const std::map<u64, Changed>& changed() const { return changed_; }
+  /// What this one differs from: the code of a program, or one that covers no page.
+  const CodeSpace& root() const { return base_ != nullptr ? *base_ : *this; }
+  /// Whether it will never change again, so that any lane can share it.
+  bool is_published() const { return published_; }
+  /// The most instructions that can retire between two checks of the budget.
+  u64 longest_run() const { return longest_run_; }
+  /// Calls visit(page) for each page that a root covers.
+  template <class Visit>
+  void for_root_pages(Visit visit) const {
+    for (const RootPages& run : root_pages_) {
+      for (u64 i = 0; i < run.count; i++) visit(run.first + i);
+    }
+  }
+
+  // To make a root. Its memory is not charged to the pool, just as that of the program's pages is not.
+  CodeSpace() = default;
+  /// Covers `count` neighbouring pages, whose content is at `bytes` as long as the space exists. Calls are in rising
+  /// order of page.
+  void add_root_pages(u64 first, const u8* bytes, u64 count);
+  void finish_root();
+
+  // To change a space that is not published. These may throw std::bad_alloc and DeviceError, and return false (null) if
+  // the pool is spent; then nothing has changed.
+  static std::shared_ptr<CodeSpace> copy_of(const CodeSpace& from, CodeFile& file, FramePool& pool);
+  bool cover(u64 page, const u8* bytes);
+  bool uncover(u64 page);
+  /// Must be called before a covered page is written to, and makes is_noted() true. longest_run() may grow.
+  bool note_write(u64 page);
+  bool is_noted(u64 page) const;
+  /// Marks the words that overlap [address, address + size), so that they are decoded again.
+  void invalidate(u64 address, u64 size);
+  /// Decodes the lazy words at pc and behind it.
+  void decode_lazy(u64 pc, const u8* bytes);
+  /// Decodes every lazy word and keeps the bytes of each changed page, which bytes_of(page) gives. From then on nothing
+  /// may change it.
+  template <class BytesOf>
+  void publish(BytesOf bytes_of) {
+    for (auto& [page, state] : changed_) {
+      if (state.covered && state.bytes == nullptr) settle(page, state, bytes_of(page));
+    }
+    measure_runs();
+    published_ = true;
+  }
+
+ private:
+  struct RootPages {
+    u64 first, count;
+    const u8* bytes;
+  };
+  Area* area_for(u64 page);
+  Operands* words_of(u64 page) const;
+  /// The entry of a page, which takes its part of the pool if it is new; null if the pool is spent.
+  Changed* change(u64 page);
+  void note(Changed& state);
+  void settle(u64 page, Changed& state, const u8* bytes);
+  void measure_runs();
+
+  const CodeSpace* base_ = nullptr;  // null: this is a root
+  FramePool* pool_ = nullptr;        // null: this is a root
+  u64 charged_ = 0;                  // frames
+  std::vector<Area> areas_;          // in rising order of address
+  std::vector<RootPages> root_pages_;
+  std::map<u64, Changed> changed_;
+  u64 longest_run_ = 1;
+  u64 published_run_ = 1;  // longest_run_ when it was last measured
+  bool published_ = false;
+};
+
+}  // namespace myriarm::cpu

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/interpreter/code_store.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace myriarm::cpu {
+namespace {
+
+/// Lanes may have the same page and differ in others; more than this many are not tried.
+constexpr size_t kMostCandidates = 4;
+
+u64 key_of(u64 page, const u8* bytes) {
+  const std::string_view content(reinterpret_cast<const char*>(bytes), kPageSize);
+  return std::hash<std::string_view>()(content) ^ page * 0x9E3779B97F4A7C15u;
+}
+
+}  // namespace
+
+std::vector<std::shared_ptr<CodeSpace>> CodeStore::candidates(u64 page, const u8* bytes) {
+  const u64 key = key_of(page, bytes);
+  std::vector<std::shared_ptr<CodeSpace>> found;
+  std::lock_guard lock(mutex_);
+  if (auto entry = by_page_.find(key); entry != by_page_.end()) {
+    for (auto at = entry->second.rbegin(); at != entry->second.rend(); ++at) {
+      if (std::shared_ptr<CodeSpace> space = at->lock()) found.push_back(std::move(space));
+    }
+  }
+  return found;
+}
+
+void CodeStore::add(const std::shared_ptr<CodeSpace>& space) {
+  std::vector<u64> keys;
+  for (const auto& [page, state] : space->changed()) {
+    if (state.covered) keys.push_back(key_of(page, state.bytes->data()));
+  }
+  std::lock_guard lock(mutex_);
+  for (const u64 key : keys) {
+    auto& spaces = by_page_[key];
+    std::erase_if(spaces, [](const auto& known) { return known.expired(); });
+    if (spaces.size() == kMostCandidates) spaces.erase(spaces.begin());
+    spaces.push_back(space);
+  }
+  if (by_page_.size() < sweep_at_) return;
+  std::erase_if(by_page_, [](const auto& entry) {
+    return std::all_of(entry.second.begin(), entry.second.end(), [](const auto& known) { return known.expired(); });
+  });
+  sweep_at_ = std::max<size_t>(1024, 2 * by_page_.size());
+}
+
+}  // namespace myriarm::cpu
