@@ -46,8 +46,8 @@ struct LaneMemory {
     return false;
   }
   bool make_writable(u64 address, u32& entry) const {
-    const bool code = has_code(lane, address);
-    if (code && !prepare_code_write(lane, address)) return false;
+    bool code;
+    if (!prepare_code_write(lane, address, code)) return false;
     const u64 page = page_of(address);
     if (!own_page(lane, page, code)) return false;
     entry = lane.table[page];

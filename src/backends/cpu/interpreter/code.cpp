@@ -78,7 +78,7 @@ Operands lazy_word() {
 
 void predecode_words(const u8* bytes, u64 address, const CodeSpan& span, Operands* words, u64 first, u64 count) {
   for (u64 i = first; i < first + count; i++) words[i] = decode_word(bytes, i, address, span);
-  fuse(words + first, count);
+  if (count > 1) fuse(words + first, count);
 }
 
 void predecode_page(const u8* bytes, u64 address, const CodeSpan& span, Operands* words) {

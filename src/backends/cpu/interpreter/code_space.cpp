@@ -26,14 +26,47 @@ constexpr u64 kLazyWords = 32;
 CodeSpan pages_span(u64 first, u64 end) { return {first << kPageBits, (end - first) * kPageWords}; }
 u64 first_page_of(const CodeSpan& span) { return span.address >> kPageBits; }
 u64 end_page_of(const CodeSpan& span) { return first_page_of(span) + span.count / kPageWords; }
-LazyArray words_for(const CodeSpan& span) {
-  return LazyArray((span.count + 1) * sizeof(Operands), "predecoded code; use fewer lanes that change their code");
-}
+u64 words_bytes(const CodeSpan& span) { return (span.count + 1) * sizeof(Operands); }
+LazyArray new_words(u64 bytes) { return LazyArray(bytes, "predecoded code; use fewer lanes that change their code"); }
+/// A space that has changed more pages gives no array back: to clear it would take too long.
+constexpr size_t kMostToClear = 8;
 
 }  // namespace
 
+LazyArray SpareWords::take(u64 bytes) {
+  {
+    std::lock_guard lock(mutex_);
+    auto found =
+        std::find_if(arrays_.begin(), arrays_.end(), [&](const auto& array) { return array.bytes() == bytes; });
+    if (found != arrays_.end()) {
+      LazyArray array = std::move(*found);
+      arrays_.erase(found);
+      return array;
+    }
+  }
+  return new_words(bytes);
+}
+
+void SpareWords::give_back(LazyArray array) {
+  std::lock_guard lock(mutex_);
+  if (arrays_.size() < kMost) arrays_.push_back(std::move(array));
+}
+
 CodeSpace::~CodeSpace() {
-  if (pool_ != nullptr) pool_->discharge(charged_);
+  if (base_ == nullptr) return;
+  pool_->discharge(charged_);
+  if (is_mapped_ || changed_.size() > kMostToClear) return;
+  auto clear = [&](u64 page) {  // of a copy that could not be finished, an area may be missing
+    if (Operands* words = words_of(page)) std::memset(static_cast<void*>(words), 0, kWordBytes);
+  };
+  base_->for_root_pages(clear);
+  for (const auto& [page, state] : changed_) clear(page);
+  for (Area& area : areas_) spare_->give_back(std::move(area.array));
+}
+
+CodeSpace::Area CodeSpace::make_area(const CodeSpan& span) {
+  const u64 bytes = words_bytes(span);
+  return {span, base_ == nullptr ? new_words(bytes) : spare_->take(bytes)};
 }
 
 const CodeSpace::Area* CodeSpace::find(u64 pc) const {
@@ -74,7 +107,7 @@ void CodeSpace::finish_root() {
       last++;
     }
     const CodeSpan span = pages_span(root_pages_[i].first, root_pages_[last].first + root_pages_[last].count);
-    areas_.push_back({span, words_for(span)});
+    areas_.push_back(make_area(span));
     for (; i <= last; i++) {
       const RootPages& run = root_pages_[i];
       u64 straight = 0;
@@ -92,25 +125,28 @@ void CodeSpace::finish_root() {
   published_ = true;
 }
 
-std::shared_ptr<CodeSpace> CodeSpace::copy_of(const CodeSpace& from, CodeFile& file, FramePool& pool) {
+std::shared_ptr<CodeSpace> CodeSpace::copy_of(const CodeSpace& from, CodeFile& file, SpareWords& spare,
+                                              FramePool& pool) {
   const CodeSpace& root = from.root();
   u64 root_pages = 0;
   for (const RootPages& run : root.root_pages_) root_pages += run.count;
   auto copy = std::make_shared<CodeSpace>();
   copy->base_ = &root;
   copy->pool_ = &pool;
+  copy->spare_ = &spare;
   auto charge = [&](u64 frames) {
     if (!pool.charge(frames)) return false;
     copy->charged_ += frames;
     return true;
   };
   const bool small = root_pages <= kPagesToCopy;
+  copy->is_mapped_ = !small;
   if (!charge(kCopyFrames + (small ? root_pages * (kWordBytes >> kPageBits) : 0))) return nullptr;
   for (const Area& area : root.areas_) {
     const u64 first = first_page_of(area.span), end = end_page_of(area.span);
     const CodeSpan span = pages_span(first / kAreaPages * kAreaPages, (end + kAreaPages - 1) / kAreaPages * kAreaPages);
     const u64 bytes = (end - first) * kWordBytes;
-    auto add_area = [&] { return &copy->areas_.emplace_back(Area{span, words_for(span)}); };
+    auto add_area = [&] { return &copy->areas_.emplace_back(copy->make_area(span)); };
     Area* made = add_area();
     if (small || !file.map_copy(area.array.data(), bytes, reinterpret_cast<u8*>(made->page(first)))) {
       if (!small) {
@@ -140,8 +176,9 @@ CodeSpace::Area* CodeSpace::area_for(u64 page) {
   if (const Area* area = find(page << kPageBits)) return const_cast<Area*>(area);
   const u64 first = page / kAreaPages * kAreaPages;
   const CodeSpan span = pages_span(first, first + kAreaPages);
+  used_ = {};  // areas move
   auto at = std::find_if(areas_.begin(), areas_.end(), [&](const Area& a) { return a.span.address > span.address; });
-  return &*areas_.insert(at, Area{span, words_for(span)});
+  return &*areas_.insert(at, make_area(span));
 }
 
 CodeSpace::Changed* CodeSpace::change(u64 page) {
@@ -159,13 +196,11 @@ void CodeSpace::note(Changed& state) {
   longest_run_ += published_run_ + kPageWords;
 }
 
-bool CodeSpace::cover(u64 page, const u8* bytes) {
+bool CodeSpace::cover(u64 page) {
   Changed* state = change(page);
   if (state == nullptr) return false;
-  const Area& area = *area_for(page);
-  predecode_page(bytes, page << kPageBits, area.span, area.page(page));
+  std::fill_n(words_of(page), kPageWords, lazy_word());
   state->covered = true;
-  state->lazy = false;
   state->bytes = nullptr;
   note(*state);
   return true;
@@ -175,13 +210,10 @@ bool CodeSpace::uncover(u64 page) {
   Changed* state = change(page);
   if (state == nullptr) return false;
   std::memset(static_cast<void*>(words_of(page)), 0, kWordBytes);
-  *state = {nullptr, false, state->noted, false};
+  state->covered = false;
+  state->bytes = nullptr;
+  used_ = {};
   return true;
-}
-
-bool CodeSpace::is_noted(u64 page) const {
-  auto found = changed_.find(page);
-  return found != changed_.end() && found->second.noted;
 }
 
 bool CodeSpace::note_write(u64 page) {
@@ -192,35 +224,45 @@ bool CodeSpace::note_write(u64 page) {
   return true;
 }
 
+bool CodeSpace::find_used(u64 page) {
+  auto found = changed_.find(page);
+  if (found == changed_.end() || !found->second.covered) return false;
+  used_ = {page, &found->second, area_for(page)};
+  return true;
+}
+
 void CodeSpace::invalidate(u64 address, u64 size) {
   // From one word before: it may be a pair with the first. There are no pairs across pages.
   u64 pc = address & ~u64{3};
   if (pc & (kPageSize - 1)) pc -= 4;
   for (; pc < address + size; pc += 4) {
-    const u64 page = pc >> kPageBits;
-    auto found = changed_.find(page);
-    if (found == changed_.end() || !found->second.covered) continue;
-    words_of(page)[(pc & (kPageSize - 1)) / 4] = lazy_word();
-    found->second.lazy = true;
-    found->second.bytes = nullptr;
+    if (!use(pc >> kPageBits)) continue;
+    used_.area->words()[(pc - used_.area->span.address) / 4] = lazy_word();
+    used_.state->bytes = nullptr;
   }
 }
 
 void CodeSpace::decode_lazy(u64 pc, const u8* bytes) {
   const u64 page = pc >> kPageBits, first = (pc & (kPageSize - 1)) / 4;
-  const Area& area = *find(pc);
-  Operands* words = area.page(page);
+  use(page);
+  Operands* words = used_.area->page(page);
+  const u64 most = std::min(first + kLazyWords, kPageWords);
   u64 end = first;
-  while (end < std::min(first + kLazyWords, kPageWords) && words[end].kind == kKindLazy) end++;
-  predecode_words(bytes, page << kPageBits, area.span, words, first, end - first);
+  while (end < most && words[end].kind == kKindLazy) end++;
+  predecode_words(bytes, page << kPageBits, used_.area->span, words, first, end - first);
 }
 
 void CodeSpace::settle(u64 page, Changed& state, const u8* bytes) {
   const Area& area = *find(page << kPageBits);
+  Operands* words = area.page(page);
   auto kept = std::make_shared<PageBytes>();
   std::memcpy(kept->data(), bytes, kPageSize);
-  if (state.lazy) predecode_page(bytes, page << kPageBits, area.span, area.page(page));
-  state.lazy = false;
+  for (u64 first = 0; first < kPageWords; first++) {
+    u64 end = first;
+    while (end < kPageWords && words[end].kind == kKindLazy) end++;
+    if (end != first) predecode_words(bytes, page << kPageBits, area.span, words, first, end - first);
+    first = end;
+  }
   state.bytes = std::move(kept);
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "backends/cpu/frame_pool.h"
@@ -17,6 +18,19 @@
 namespace myriarm::cpu {
 
 using PageBytes = std::array<u8, kPageSize>;
+
+/// Arrays of words that were in use, all zeros again: to map one and to unmap it takes longer than many lanes run.
+class SpareWords {
+ public:
+  /// An array of this many bytes.
+  LazyArray take(u64 bytes);
+  void give_back(LazyArray array);
+
+ private:
+  static constexpr size_t kMost = 64;
+  std::mutex mutex_;
+  std::vector<LazyArray> arrays_;
+};
 
 /// A page is named by its guest address >> kPageBits.
 class CodeSpace {
@@ -34,7 +48,6 @@ class CodeSpace {
     std::shared_ptr<const PageBytes> bytes;  // what it was predecoded from; null if not covered, or not kept
     bool covered = false;
     bool noted = false;  // longest_run() allows for any content of it
-    bool lazy = false;   // words of it have to be decoded again
   };
 
   CodeSpace(const CodeSpace&) = delete;
@@ -69,12 +82,14 @@ class CodeSpace {
 
   // To change a space that is not published. These may throw std::bad_alloc and DeviceError, and return false (null) if
   // the pool is spent; then nothing has changed.
-  static std::shared_ptr<CodeSpace> copy_of(const CodeSpace& from, CodeFile& file, FramePool& pool);
-  bool cover(u64 page, const u8* bytes);
+  static std::shared_ptr<CodeSpace> copy_of(const CodeSpace& from, CodeFile& file, SpareWords& spare, FramePool& pool);
+  /// Covers a page whose words are decoded when they first run.
+  bool cover(u64 page);
   bool uncover(u64 page);
   /// Must be called before a covered page is written to, and makes is_noted() true. longest_run() may grow.
   bool note_write(u64 page);
-  bool is_noted(u64 page) const;
+  /// Whether a page is covered and longest_run() allows for any content of it.
+  bool is_noted(u64 page) { return use(page) && used_.state->noted; }
   /// Marks the words that overlap [address, address + size), so that they are decoded again.
   void invalidate(u64 address, u64 size);
   /// Decodes the lazy words at pc and behind it.
@@ -95,7 +110,17 @@ class CodeSpace {
     u64 first, count;
     const u8* bytes;
   };
+  /// A covered page that is written to is most often written to again.
+  struct Used {
+    u64 page = ~u64{0};
+    Changed* state = nullptr;
+    const Area* area = nullptr;
+  };
+  /// Makes used_ that of a changed page. False: it is not covered.
+  bool use(u64 page) { return page == used_.page || find_used(page); }
+  bool find_used(u64 page);
   Area* area_for(u64 page);
+  Area make_area(const CodeSpan& span);
   Operands* words_of(u64 page) const;
   /// The entry of a page, which takes its part of the pool if it is new; null if the pool is spent.
   Changed* change(u64 page);
@@ -105,13 +130,16 @@ class CodeSpace {
 
   const CodeSpace* base_ = nullptr;  // null: this is a root
   FramePool* pool_ = nullptr;        // null: this is a root
-  u64 charged_ = 0;                  // frames
-  std::vector<Area> areas_;          // in rising order of address
+  SpareWords* spare_ = nullptr;
+  bool is_mapped_ = false;   // from a file, which would show again in an array that is given back
+  u64 charged_ = 0;          // frames
+  std::vector<Area> areas_;  // in rising order of address
   std::vector<RootPages> root_pages_;
   std::map<u64, Changed> changed_;
   u64 longest_run_ = 1;
   u64 published_run_ = 1;  // longest_run_ when it was last measured
   bool published_ = false;
+  Used used_;
 };
 
 }  // namespace myriarm::cpu

@@ -9,6 +9,8 @@ namespace {
 
 /// Lanes may have the same page and differ in others; more than this many are not tried.
 constexpr size_t kMostCandidates = 4;
+/// Where every lane has code of its own, remembering all of it would be of no use.
+constexpr size_t kMostSeen = 100'000;
 
 u64 key_of(u64 page, const u8* bytes) {
   const std::string_view content(reinterpret_cast<const char*>(bytes), kPageSize);
@@ -27,6 +29,13 @@ std::vector<std::shared_ptr<CodeSpace>> CodeStore::candidates(u64 page, const u8
     }
   }
   return found;
+}
+
+bool CodeStore::seen(u64 page, const u8* bytes) {
+  const u64 key = key_of(page, bytes);
+  std::lock_guard lock(mutex_);
+  if (seen_.size() == kMostSeen) seen_.clear();
+  return !seen_.insert(key).second;
 }
 
 void CodeStore::add(const std::shared_ptr<CodeSpace>& space) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "backends/cpu/interpreter/code_file.h"
@@ -19,19 +20,23 @@ class CodeStore {
 
   /// Spaces in which the page is covered and, most probably, has this content: a few, the latest first.
   std::vector<std::shared_ptr<CodeSpace>> candidates(u64 page, const u8* bytes);
+  /// Whether this was called with the page and, most probably, this content before.
+  bool seen(u64 page, const u8* bytes);
   /// Makes a published space known under each of its changed pages.
   void add(const std::shared_ptr<CodeSpace>& space);
   /// A copy that may be changed; null if the pool is spent.
-  std::shared_ptr<CodeSpace> copy_of(const CodeSpace& space) { return CodeSpace::copy_of(space, file_, pool_); }
+  std::shared_ptr<CodeSpace> copy_of(const CodeSpace& space) { return CodeSpace::copy_of(space, file_, spare_, pool_); }
   /// The space that covers no page, for lanes whose pages are no longer the program's.
   const std::shared_ptr<CodeSpace>& nothing() const { return nothing_; }
 
  private:
   FramePool& pool_;
   CodeFile file_;
+  SpareWords spare_;
   std::shared_ptr<CodeSpace> nothing_ = std::make_shared<CodeSpace>();
   std::mutex mutex_;
   std::unordered_map<u64, std::vector<std::weak_ptr<CodeSpace>>> by_page_;  // by hash of address and content
+  std::unordered_set<u64> seen_;
   size_t sweep_at_ = 1024;  // entries at which those of spaces that are gone are removed
 };
 

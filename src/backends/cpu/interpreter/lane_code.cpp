@@ -90,7 +90,7 @@ bool make_private(Lane& lane) {
 
 bool cover(Lane& lane, u64 page) {
   if (adopt_published(lane, page)) return true;
-  if (!make_private(lane) || !own_code(lane).space->cover(page, executable_bytes(lane, page))) return false;
+  if (!make_private(lane) || !own_code(lane).space->cover(page)) return false;
   watch_page(lane, page);
   return true;
 }
@@ -101,16 +101,22 @@ bool covers_as_much(const CodeSpace& space, const CodeSpace& own) {
                      [&](const auto& c) { return !c.second.covered || space.covers(c.first); });
 }
 
-void publish(Lane& lane) {
+/// Shares the lane's code: with lanes that have published the same, or else with those that come to have it. To publish
+/// takes as long as a lane runs some ten thousand instructions. So unless it is needed, it is done for code that was
+/// seen before.
+void publish(Lane& lane, bool needed) {
   LaneCode& own = **lane.own_code;
-  own.space->publish([&](u64 page) { return executable_bytes(lane, page); });
   own.quiet = 0;
   const auto& changed = own.space->changed();
   auto covered = std::find_if(changed.begin(), changed.end(), [](const auto& c) { return c.second.covered; });
-  if (covered == changed.end()) return;
-  for (std::shared_ptr<CodeSpace>& space : lane.code_store->candidates(covered->first, covered->second.bytes->data())) {
-    if (covers_as_much(*space, *own.space) && fits(lane, *space)) return adopt(lane, std::move(space));
+  if (covered != changed.end()) {
+    const u8* bytes = executable_bytes(lane, covered->first);
+    for (std::shared_ptr<CodeSpace>& space : lane.code_store->candidates(covered->first, bytes)) {
+      if (covers_as_much(*space, *own.space) && fits(lane, *space)) return adopt(lane, std::move(space));
+    }
+    if (!lane.code_store->seen(covered->first, bytes) && !needed) return;
   }
+  own.space->publish([&](u64 page) { return executable_bytes(lane, page); });
   lane.code_store->add(own.space);
 }
 
@@ -159,10 +165,13 @@ void decode_written_words(Lane& lane, u64 pc) {
   (*lane.own_code)->space->decode_lazy(pc, executable_bytes(lane, page_at(pc)));
 }
 
-bool prepare_code_write(Lane& lane, u64 address) {
+bool prepare_code_write(Lane& lane, u64 address, bool& code) {
   const u64 page = page_at(address);
-  const CodeSpace& space = space_of(lane);
-  if (!space.is_published() && space.is_noted(page)) return true;
+  const LaneCode* own = lane.own_code->get();
+  code = true;
+  if (own != nullptr && own->space != nullptr && !own->space->is_published() && own->space->is_noted(page)) return true;
+  code = has_code(lane, address);
+  if (!code) return true;
   lane.restart =
       or_out_of_memory(lane, [&] { return make_private(lane) && (*lane.own_code)->space->note_write(page); });
   return false;
@@ -220,9 +229,9 @@ bool update_code(Lane& lane) {
     if (!make_private(lane)) return false;
     while (!own->stale.empty()) {
       const u64 page = own->stale.back();
-      const u8* bytes = executable_bytes(lane, page);
-      if (!(bytes != nullptr ? own->space->cover(page, bytes) : own->space->uncover(page))) return false;
-      if (bytes != nullptr) watch_page(lane, page);
+      const bool executable = executable_bytes(lane, page) != nullptr;
+      if (!(executable ? own->space->cover(page) : own->space->uncover(page))) return false;
+      if (executable) watch_page(lane, page);
       own->stale.pop_back();
     }
     return true;
@@ -241,7 +250,7 @@ void consider_publishing(Lane& lane, bool at_end) {
   own->written = false;
   if (!due) return;
   try {
-    publish(lane);
+    publish(lane, false);
   } catch (const std::exception&) {  // the lane keeps what it has
   }
 }
@@ -249,16 +258,14 @@ void consider_publishing(Lane& lane, bool at_end) {
 std::unique_ptr<LaneCode> saved_code(Lane& lane) {
   LaneCode* own = lane.own_code->get();
   if (own == nullptr) return nullptr;
-  auto saved = std::make_unique<LaneCode>(*own);
-  if (own->space == nullptr || own->space->is_published()) return saved;
-  if (own->stale.empty()) {
+  if (update_code(lane) && own->space != nullptr && !own->space->is_published()) {
     try {
-      publish(lane);
-      saved->space = own->space;
-      return saved;
+      publish(lane, true);
     } catch (const std::exception&) {  // no memory
     }
   }
+  auto saved = std::make_unique<LaneCode>(*own);
+  if (own->space == nullptr || own->space->is_published()) return saved;
   // What a lane changes cannot be shared. The restored lane begins with what that differs from.
   for (const auto& [page, state] : own->space->changed()) saved->stale.push_back(page);
   const std::shared_ptr<CodeSpace>& nothing = lane.code_store->nothing();

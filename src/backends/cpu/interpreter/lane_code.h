@@ -29,9 +29,9 @@ void decode_written_words(Lane& lane, u64 pc);
 /// The most instructions that can retire between two checks of the budget.
 u64 longest_run(const Lane& lane);
 
-/// Must be called before the guest writes to a page of which has_code() is true. False: it recorded a stop, or set
-/// lane.restart, and then the instruction must run again.
-bool prepare_code_write(Lane& lane, u64 address);
+/// Must be called before the guest writes to the page at `address`, and sets `code` to has_code(). False: it recorded a
+/// stop, or set lane.restart, and then the instruction must run again.
+bool prepare_code_write(Lane& lane, u64 address, bool& code);
 /// To be called when the guest has written: the words are decoded again.
 void code_written(Lane& lane, u64 address, u64 size);
 
