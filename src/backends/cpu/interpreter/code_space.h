@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The predecoded code that one or more lanes run: arrays of words, of which only covered pages hold instructions. A
 // program has one that all its lanes begin with. A lane whose code has changed gets another one; lanes whose code
-// changed in the same way share it. docs/design/written-code.md says why it is so.
+// changed in the same way share it. docs/design/code-spaces.md says why it is so.
 #pragma once
 
 #include <array>
