@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows may continue elsewhere than at the next instruction, and which of these are calls and returns. The
-// semantics decide where; engines need to know before they run them. tests/unit/control_flow_test.cpp compares this
-// list with the semantics.
+// Which rows can branch, and which of these are calls and returns. The semantics compute the target; engines need to
+// know before they execute a row whether it can branch. tests/unit/control_flow_test.cpp compares this list with the
+// semantics.
 #pragma once
 
 #include "isa/rows.h"
@@ -33,7 +33,7 @@ constexpr Flow flow_of(u16 row) {
   }
 }
 
-/// Branches to an offset from themselves, which the instruction word gives.
+/// Whether the row branches to an offset from its own address, which the instruction word contains.
 constexpr bool is_relative(u16 row) {
   return flow_of(row) != Flow::next && row != kRow_BR_64_branch_reg && row != kRow_BLR_64_branch_reg &&
          row != kRow_RET_64R_branch_reg;

@@ -3,6 +3,7 @@
 // decodes with the same function and a copy of the tables.
 #pragma once
 
+#include "isa/decode_table.h"
 #include "isa/forms/branch_system.h"
 #include "isa/forms/crypto.h"
 #include "isa/forms/data_processing.h"
@@ -13,21 +14,10 @@
 
 namespace myriarm {
 
-/// Rows are looked up by bits 31:21 of the word: bucket b holds candidates[first[b]] up to candidates[first[b + 1]],
-/// the row with the most fixed bits first.
-struct DecodeTable {
-  static constexpr u32 kBucketShift = 21;
-  static constexpr u32 kBuckets = 1u << (32 - kBucketShift);
-  const u32* first;       // kBuckets + 1
-  const u16* candidates;  // rows
-  u32 candidate_count;
-  const RowPattern* patterns;  // kRowCount; patterns[0] matches nothing
-};
-
 /// The host's tables; made once, never freed.
 const DecodeTable& decode_table();
 
-/// Turns the fields of a word of that form into operands. False: the fields make the word undefined.
+/// Turns the fields of a word of this form into operands. Returns false if the fields make the word undefined.
 MYR_FN bool decode_operands(Form form, u32 word, Operands& o) {
   switch (form) {
 #define FORM(name, picture) \
@@ -46,8 +36,9 @@ MYR_FN Operands decode(const DecodeTable& table, u32 word) {
     u16 row = table.candidates[i];
     RowPattern pattern = table.patterns[row];
     if ((word & pattern.mask) != pattern.value) continue;
-    // The same word, put together from what this row fixes and the rest. Given `word`, which no candidate changes, a
-    // compiler takes the fields of all forms ahead of the loop, which are more than a GPU has registers for.
+    // The same word, composed of the row's fixed bits and the other bits. With `word` itself, which is the same for all
+    // candidates, the compiler extracts the fields of all forms before the loop, and a GPU has too few registers for
+    // them.
     const u32 of_row = (word & ~pattern.mask) | pattern.value;
     Operands o = {};
     if (!decode_operands(pattern.form, of_row, o)) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The disassembler: decodes a word, then prints the row's syntax. Each syntax string is read once, into a list of
+// The disassembler: decodes a word, then prints the row's syntax. It parses each syntax string once, into a list of
 // pieces; the functions that print tokens are in disassembly/, where syntax.h describes the syntax.
 #include <array>
 #include <cstdio>
@@ -13,7 +13,7 @@ namespace myriarm {
 namespace disassembly {
 namespace {
 
-/// A piece of a row's syntax, with what prints it.
+/// A piece of a row's syntax, and for a token the function that prints it.
 struct Printer {
   Piece piece;
   const Token* token = nullptr;  // null: a register
@@ -21,7 +21,7 @@ struct Printer {
 };
 
 void print_register(const RegisterName& reg, const TokenContext& c, std::string& out) {
-  // Of a pair that is even, the letter is the upper four bits.
+  // The first register of a CASP pair is even, and its letter has only the upper four of the five bits.
   const u32 unit = 1u << (5 - find_field(kPictures[static_cast<u32>(c.row.form)], reg.letter).width);
   const u32 number = (c.letter(reg.letter) * unit + reg.add) & 31;
   if (reg.kind == 'X' || reg.kind == 'W') {
@@ -57,8 +57,8 @@ std::vector<Printer> parse_syntax(const RowInfo& row) {
   return printers;
 }
 
-/// Every row's syntax, parsed; made at first use and never freed.
-const std::array<std::vector<Printer>, kRowCount>& programs() {
+/// The parsed syntax of every row; made at first use and never freed.
+const std::array<std::vector<Printer>, kRowCount>& row_printers() {
   static const auto* made = [] {
     auto* all = new std::array<std::vector<Printer>, kRowCount>;
     for (u32 row = 1; row < kRowCount; row++) (*all)[row] = parse_syntax(kRowInfos[row]);
@@ -68,7 +68,7 @@ const std::array<std::vector<Printer>, kRowCount>& programs() {
 }
 
 std::string print(const std::vector<Printer>& printers, TokenContext context) {
-  // An optional group is printed as it comes and taken back at its end if nothing in it was worth saying.
+  // An optional group is printed first, and removed at its end if all of its tokens have their default values.
   struct Group {
     size_t start;
     bool given;
@@ -119,7 +119,8 @@ std::string disassemble(uint32_t word, uint64_t pc) {
     std::snprintf(text, sizeof text, ".inst 0x%08x", word);
     return text;
   }
-  return disassembly::print(disassembly::programs()[operands.row], {word, pc, operands, kRowInfos[operands.row], {}});
+  return disassembly::print(disassembly::row_printers()[operands.row],
+                            {word, pc, operands, kRowInfos[operands.row], {}});
 }
 
 }  // namespace myriarm

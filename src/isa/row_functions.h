@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The semantics of every row as a function that can be called through a pointer: for an engine that keeps rows out of
-// line, on the host or on the device. Rows that share their semantics share a function.
+// The semantics of every row as a function that can be called through a pointer: for an engine that calls rows out of
+// line, on the host or on the device. Rows with the same semantics share a function.
 #pragma once
 
 #include "core/semantics.h"
@@ -17,7 +17,7 @@ MYR_FN Outcome undefined_row(Cpu& cpu, const Operands&) {
   return cpu.undefined();
 }
 
-/// The functions, indexed by Row. Instantiating it compiles all semantics for the policy.
+/// The functions, indexed by Row. Its instantiation compiles all semantics for the policy.
 template <class Cpu>
 MYR_TABLE RowFunction<Cpu> kRowFunctions[kRowCount] = {
     undefined_row<Cpu>,

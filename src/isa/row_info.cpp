@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table as include/myriarm/isa.h shows it: coverage per group, the rows, the features.
+// The text of the table's rows, and the functions of include/myriarm/isa.h that report it: groups, rows, features.
 #include "isa/row_info.h"
 
 #include "core/system/features.h"
+#include "isa/row_info_table.h"
 #include "myriarm/isa.h"
 
 namespace myriarm {
+
+constinit const std::array<RowInfo, kRowCount> kRowInfos = make_row_infos();
 
 std::vector<IsaGroup> isa_groups() {
   std::vector<IsaGroup> groups;

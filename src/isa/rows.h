@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruction table in C++: an enumerator for each row, and the fixed bits of its encoding. Freestanding: the
-// device reads it too. Names, syntax and coverage are in row_info.h, which is for the host alone.
+// The instruction table in C++: an enumerator for each row, and the fixed bits of its encoding. Freestanding, since the
+// device uses it too. Names, syntax and coverage are in row_info.h, which only the host uses.
 #pragma once
 
 #include "core/portable.h"
@@ -29,7 +29,7 @@ enum class Form : u16 {
   count
 };
 
-/// The fixed bits of a row: a word is of the row if (word & mask) == value and its form accepts the fields.
+/// The fixed bits of a row: a word belongs to the row if (word & mask) == value and its form accepts the fields.
 struct RowPattern {
   u32 mask;
   u32 value;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that share one semantics function share one number: acquire and release variants, for example, are the same
-// to a lane that no other lane can observe. A kernel's switch over these is shorter and denser than one over rows.
+// Numbers for the semantics of rows. Rows with the same semantics function share a number: for example acquire and
+// release variants, which do not differ in a lane that no other lane can observe. A kernel's switch over these numbers
+// is shorter and denser than one over rows.
 #pragma once
 
 #include "isa/rows.h"
@@ -13,12 +14,12 @@ constexpr bool same_text(const char* a, const char* b) {
   return *a == *b;
 }
 
-/// The semantics column as text; null where nothing is implemented.
+/// The semantics column as text; null if the row is not implemented.
 constexpr const char* implemented_text(const char* text) { return same_text(text, "todo") ? nullptr : text; }
 
 }  // namespace detail
 
-/// A property of rows, indexed by Row.
+/// A set of rows, indexed by Row.
 struct RowSet {
   bool has[kRowCount];
 };
@@ -55,29 +56,29 @@ constexpr FirstRows make_first_rows() {
   return first;
 }
 
-/// For each row the first row with the same semantics; 0 where none are implemented.
+/// For each row the first row with the same semantics; 0 if the row is not implemented.
 inline constexpr FirstRows kFirstWithSemantics = make_first_rows();
 
-/// Numbers of semantics, for an engine that keeps some of them (`apart`) out of its main switch.
+/// Numbers of semantics, for an engine that keeps the rare ones out of its main switch.
 struct SemanticsIds {
-  u16 id[kRowCount];  // two sequences from 1, one of those apart, one of the rest; 0: not implemented
-  u16 count[2];       // ids in use, of the rest and of those apart; 0 among them
+  u16 id[kRowCount];  // two sequences from 1: one of common semantics, one of rare ones; 0: not implemented
+  u16 count[2];       // of ids in use, with 0: of common semantics, and of rare ones
 };
 
-/// Semantics are apart if the first row that has them is in `apart`.
-constexpr SemanticsIds number_semantics(const RowSet& apart) {
+/// Semantics are rare if the first row that has them is in `rare`.
+constexpr SemanticsIds number_semantics(const RowSet& rare) {
   SemanticsIds ids = {};
   ids.count[0] = ids.count[1] = 1;
   for (u32 row = 1; row < kRowCount; row++) {
     const u32 first = kFirstWithSemantics.row[row];
-    if (first != 0) ids.id[row] = first == row ? ids.count[apart.has[row]]++ : ids.id[first];
+    if (first != 0) ids.id[row] = first == row ? ids.count[rare.has[row]]++ : ids.id[first];
   }
   return ids;
 }
 
-/// The first row that is in the set while the first row with its semantics is not, or the reverse; kRowUndefined if
-/// there is none.
-constexpr Row parted_from_its_semantics(const RowSet& set) {
+/// The first row that is in the set although the first row with the same semantics is not, or the reverse;
+/// kRowUndefined if there is none.
+constexpr Row first_inconsistent_row(const RowSet& set) {
   for (u32 row = 1; row < kRowCount; row++) {
     const u32 first = kFirstWithSemantics.row[row];
     if (first != 0 && set.has[row] != set.has[first]) return (Row)row;

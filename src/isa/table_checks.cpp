@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler reads the instruction table: a bit string of the wrong length, a field that is not where the
-// picture of its form has it, a form that no row uses, two rows that claim the same word, a feature that
-// features.inc does not have, all stop the build. The error
-// message names the rows. This file makes no code.
+// Checks the instruction table when it is compiled. The build stops at a bit string of the wrong length, a field that
+// is not where the picture of its form has it, a form that no row uses, two rows that share a word, and a feature that
+// features.inc does not have. The error message names the rows.
 #include <string_view>
 
 #include "isa/forms/fields.h"
-#include "isa/row_info.h"
+#include "isa/row_info_table.h"
 
 namespace myriarm {
 namespace {
+
+// kRowInfos as a constant of this file, because the checks need its elements at compile time.
+constexpr std::array<RowInfo, kRowCount> kRows = make_row_infos();
 
 struct Overlap {
   Row specific, general;
@@ -28,9 +30,9 @@ struct Patterns {
 constexpr Patterns make_patterns() {
   Patterns patterns = {};
   for (u32 row = 1; row < kRowCount; row++) {
-    if (kRowInfos[row].bits.size() != 32) continue;
-    patterns.mask[row] = fixed_mask(kRowInfos[row].bits.data());
-    patterns.value[row] = fixed_value(kRowInfos[row].bits.data());
+    if (kRows[row].bits.size() != 32) continue;
+    patterns.mask[row] = fixed_mask(kRows[row].bits.data());
+    patterns.value[row] = fixed_value(kRows[row].bits.data());
   }
   return patterns;
 }
@@ -55,7 +57,7 @@ constexpr bool picture_well_formed(std::string_view picture) {
   return true;
 }
 
-/// '.' in the picture and a digit in the row go together; letters are the same.
+/// Whether the row has a digit wherever the picture has a dot, and the picture's letter everywhere else.
 constexpr bool matches_picture(std::string_view bits, std::string_view picture) {
   if (bits.size() != 32 || picture.size() != 32) return false;
   for (u32 i = 0; i < 32; i++) {
@@ -64,16 +66,16 @@ constexpr bool matches_picture(std::string_view bits, std::string_view picture) 
   return true;
 }
 
-constexpr bool is_called(u32 row, std::string_view text) { return kRowInfos[row].name == text; }
+constexpr bool is_called(u32 row, std::string_view text) { return kRows[row].name == text; }
 
 constexpr bool is_used(Form form) {
-  for (const RowInfo& row : kRowInfos) {
+  for (const RowInfo& row : kRows) {
     if (row.form == form) return true;
   }
   return false;
 }
 
-/// All words of `specific` are words of `general`, and not the reverse.
+/// Whether all words of `specific` are words of `general`, and not the reverse.
 [[maybe_unused]] constexpr bool is_more_specific(u32 specific, u32 general) {
   return (kPattern.mask[specific] & kPattern.mask[general]) == kPattern.mask[general] &&
          kPattern.mask[specific] != kPattern.mask[general] &&
@@ -87,10 +89,11 @@ constexpr bool is_listed(u32 a, u32 b) {
   return false;
 }
 
-/// The first later row that shares words with this one without being listed; kRowUndefined if there is none.
+/// The first later row that shares words with this one although overlaps.inc does not list the two; kRowUndefined if
+/// there is none.
 constexpr Row unlisted_overlap(u32 row) {
   u32 mask = kPattern.mask[row], value = kPattern.value[row];
-  if (mask == 0) return kRowUndefined;  // malformed, and reported as that
+  if (mask == 0) return kRowUndefined;  // the row is malformed, which another check reports
   for (u32 other = row + 1; other < kRowCount; other++) {
     u32 common = mask & kPattern.mask[other];
     if (common != 0 && (common & (value ^ kPattern.value[other])) == 0 && !is_listed(row, other)) {
@@ -118,7 +121,7 @@ constexpr RowsOfFeatures count_rows_of_features() {
 #define GROUP(name, title)
 #define A64(name, syntax, bits, form, semantics, feature) \
   counts.rows[static_cast<u32>(Feature::feature)]++;      \
-  counts.todo[static_cast<u32>(Feature::feature)] += kRowInfos[kRow_##name].status != RowStatus::implemented;
+  counts.todo[static_cast<u32>(Feature::feature)] += kRows[kRow_##name].status != RowStatus::implemented;
 #define UNDEFINED(name, bits, reason)
 #include "isa/a64.inc"
 #undef GROUP
@@ -139,7 +142,8 @@ struct SharesNoWords {
   static_assert(well_formed(bits), #name ": the bit string is not 32 characters of 0, 1 and letters"); \
   static_assert(matches_picture(bits, kPictures[static_cast<u32>(Form::form)]),                        \
                 #name ": the letters are not those of the picture of form " #form);                    \
-  static_assert(is_called(kRow_##name, #name), #name ": row_info.h has the files in another order");   \
+  static_assert(is_called(kRow_##name, #name),                                                         \
+                #name ": row_info_table.h has the files in another order than a64.inc");               \
   static_assert(SharesNoWords<kRow_##name, unlisted_overlap(kRow_##name)>::value);
 #define UNDEFINED(name, bits, reason)                                                                  \
   static_assert(well_formed(bits), #name ": the bit string is not 32 characters of 0, 1 and letters"); \
@@ -161,7 +165,7 @@ struct SharesNoWords {
 #define FEATURE(name, gnu, ids, hwcaps)                                                                        \
   static_assert(kRowsOfFeatures.rows[static_cast<u32>(Feature::name)] > 0, "features.inc: no row has " #name); \
   static_assert((0 ids hwcaps) == 0 || kRowsOfFeatures.todo[static_cast<u32>(Feature::name)] == 0,             \
-                "features.inc: programs are told of " #name ", and a row of it has no semantics");
+                "features.inc: programs are told of " #name ", but a row of it has no semantics");
 #define ROWLESS(name, gnu, ids, hwcaps) \
   static_assert(kRowsOfFeatures.rows[static_cast<u32>(Feature::name)] == 0, "features.inc: there are rows of " #name);
 #include "core/system/features.inc"

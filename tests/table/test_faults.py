@@ -13,11 +13,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ISA, FORMS, TOKENS = "src/isa", "src/isa/forms", "src/isa/disassembly"
 FEATURES = "src/core/system/features.inc"
 COMMON = "src/backends/cuda/common_rows.inc"
-# What reads each of them: a source file, or a header that is compiled by itself.
+# The file that is compiled to find a fault: a source file, or a header that is compiled alone.
 DECODER, CHECKS, NUMBERS = f"{ISA}/decoder.h", f"{ISA}/table_checks.cpp", "src/backends/cuda/row_numbers.h"
 SYNTAX = f"{TOKENS}/tokens_data_processing.cpp"
 
-# (file, what it has, what the fault makes of it, what is compiled, part of the message)
+# (file, its text, the text with a fault, the file to compile, a part of the error message)
 FAULTS = [
     (f"{FORMS}/data_processing.h", "o.imm = field<'c', 4>", "o.imm = field<'x', 4>", DECODER,
      "the form's picture does not have this letter"),
@@ -47,7 +47,7 @@ FAULTS = [
     (FEATURES, "ROWLESS(DPB,", "FEATURE(DPB,", CHECKS, "no row has DPB"),
     (FEATURES, "FEATURE(LRCPC,", "ROWLESS(LRCPC,", CHECKS, "there are rows of LRCPC"),
     (f"{ISA}/a64_data_processing.inc", "(crc32<kCrc32, 8>)", "todo", CHECKS,
-     "programs are told of CRC32, and a row of it has no semantics"),
+     "programs are told of CRC32, but a row of it has no semantics"),
     (COMMON, "RARE(CLREX_BN_barriers)", "RARE(CLREX_BN_barrier)", NUMBERS, "CLREX_BN_barrier"),
     (COMMON, "RARE(LDAXRB_LR32_ldstexclr)\n", "", NUMBERS, "another one with the same semantics rare"),
     (COMMON, "RARE(CLREX_BN_barriers)", "COMMON(CLREX_BN_barriers)", NUMBERS,
@@ -58,7 +58,8 @@ FAULTS = [
 
 
 def compile_file(compiler, name, planted=None):
-    """Compiles one file, with those of the folder `planted` in place of the tree's. Returns the process."""
+    """Compiles one file; files of the folder `planted` replace those of the tree. Returns the finished
+    process."""
     path = next(p for p in (planted and planted / name, ROOT / name) if p and p.exists())
     includes = [f"-I{folder / 'src'}" for folder in (planted, ROOT) if folder]
     return subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-x", "c++", "-w", *includes,

@@ -6,6 +6,7 @@
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/row_numbers.h"
 #include "isa/control_flow.h"
+#include "isa/decoder.h"
 #include "myriarm/error.h"
 
 namespace myriarm::cuda {

@@ -7,18 +7,13 @@
 #include <memory>
 #include <type_traits>
 
+#include "backends/cuda/launch.h"
 #include "backends/cuda/view.h"
 #include "myriarm/fleet.h"
 
 namespace myriarm::cuda {
 
-/// The launch of an engine's kernel: its argument is the View.
-struct Launch {
-  const void* kernel;
-  u32 blocks, threads, shared_bytes;
-};
-Launch interpreter_launch(const View& view, u32 multiprocessors);
-Launch stepper_launch(const View& view);
+/// The launch of an engine.
 Launch run_launch(const View& view, u32 multiprocessors, Engine engine);
 /// Launches one batch, as *view.control says; the counts of *view.report must be zero.
 void launch_run(const View& view, u32 multiprocessors, Engine engine, cudaStream_t stream);

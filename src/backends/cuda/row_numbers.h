@@ -61,7 +61,7 @@ struct AgreesWithItsSemantics {
                 "this row is common and another one with the same semantics rare, or the reverse");
   static constexpr bool value = true;
 };
-static_assert(AgreesWithItsSemantics<parted_from_its_semantics(kRareRows)>::value);
+static_assert(AgreesWithItsSemantics<first_inconsistent_row(kRareRows)>::value);
 
 }  // namespace detail
 }  // namespace myriarm::cuda

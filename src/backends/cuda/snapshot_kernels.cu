@@ -2,6 +2,7 @@
 // Snapshots on the device. A snapshot and the page tables of its teams hold the same frames; a team that stores to one
 // gets a copy first. Only slices of tables that were touched are read, so that the cost depends on how many pages were
 // written.
+#include "backends/backend.h"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/team_memory.cuh"
 
@@ -119,7 +120,7 @@ struct Restore {
         entry = entry_of_lane(view, team_of(source), page, entry, from_lane);
       }
     }
-    const u32 wanted = entry == 0 ? 0 : (entry & 7) | 8;
+    const u32 wanted = page_value(entry);
     const u32 leader_lane = 0;  // every team has a lane 0
     const u32 leader = __shfl_sync(kAll, entry, leader_lane);
     const u32 leader_wanted = __shfl_sync(kAll, wanted, leader_lane);

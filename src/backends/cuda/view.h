@@ -8,7 +8,7 @@
 #include "core/memory.h"
 #include "core/operands.h"
 #include "core/stop.h"
-#include "isa/decoder.h"
+#include "isa/decode_table.h"
 
 namespace myriarm::cuda {
 

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the syntax column of a row, when the disassembler is built and when it runs. For who adds instructions:
+// Reads the syntax column of a row, when the disassembler is compiled and when it runs. The rules of this column:
 //
-// The syntax of a row is printed as it stands, except for
-//   <token>      the text that the token's function appends; the token's name is what is between < and >
+// The disassembler prints the syntax of a row unchanged, except for
+//   <token>      the text that the token's function appends; the token's name is the text between < and >
 //   {...}        an optional group: left out if every token in it returns Printed::as_default; groups nest
 //   {2}          "2" if the letter q is 1
 //   { ... }      with a space after "{": a register list; printed as {...} without the two spaces
 // A token outside optional groups is always printed, whatever its function returns.
 //
-// A token is looked up by name: first among the row's family's tokens that name its form, then among the family's
-// others, then the same among the generic ones; what is in none of them and looks like a register is one: <Xd>, <Wt>,
-// <Xn|SP>, <Wn|WSP>, <Dd>, <Qt2>, <Vm> ... where d, n, m, a, s, t are the letters of the form's picture, t1 is t and t2 is
-// u; X and W print xzr and wzr for 31, or sp and wsp with |SP and |WSP; V prints v0; B H S D Q print b0 ... .
-//   <X(t+1)>, <W(s+1)>: the register after it (of the pairs of CASP).
-// The build stops at a token that nobody prints, and at one that asks for a field that the row's form does not have.
+// The function of a token is looked up by its name: first among the tokens of the row's family for the row's form, then
+// among the family's tokens for all forms, then in the same order among the generic tokens. Any other name must be that
+// of a register: <Xd>, <Wt>, <Xn|SP>, <Wn|WSP>, <Dd>, <Qt2>, <Vm> ... Here d, n, m, a, s, t are letters of the form's
+// picture, t1 is t and t2 is u. X and W print xzr and wzr for 31, with |SP and |WSP sp and wsp; V prints v0; B H S D Q
+// print b0 ...
+//   <X(t+1)>, <W(s+1)>: the second register of a pair of CASP.
+// The build stops at a token that has no function, and at one whose function asks for a field that the form lacks.
 #pragma once
 
 #include <string_view>
@@ -24,10 +25,10 @@ namespace myriarm::disassembly {
 
 struct Piece {
   enum Kind : u8 { literal, token, open, close, two } kind;
-  std::string_view text;  // of a literal; of a token its name
+  std::string_view text;  // the text of a literal, the name of a token
 };
 
-/// Takes the next piece from the front of a syntax, which is not empty.
+/// Removes the first piece of a syntax, which must not be empty, and returns it.
 constexpr Piece take_piece(std::string_view& rest) {
   const auto take = [&rest](size_t size) {
     std::string_view taken = rest.substr(0, size);
@@ -41,7 +42,7 @@ constexpr Piece take_piece(std::string_view& rest) {
   if (rest[0] == '}') return {Piece::close, take(1)};
   const size_t closing = rest[0] == '<' ? rest.find('>') : std::string_view::npos;
   if (closing != std::string_view::npos) return {Piece::token, take(closing + 1).substr(1, closing - 1)};
-  const char* text = rest.data();  // the compiler counts the steps of every call
+  const char* text = rest.data();  // takes fewer constexpr steps than operator[]
   size_t end = 1;
   for (; end < rest.size(); end++) {
     const char c = text[end];
@@ -52,8 +53,8 @@ constexpr Piece take_piece(std::string_view& rest) {
 
 struct RegisterName {
   char kind = 0;    // X W B H S D Q V; 0: not a register
-  char letter = 0;  // of its number
-  u8 add = 0;       // 1 for the second of an implied pair
+  char letter = 0;  // the letter of the field that has its number
+  u8 add = 0;       // 1 for the second register of a pair
   bool or_sp = false;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the disassembler turns the tokens of a row's syntax into text; syntax.h says what a syntax is. A family's file has
-// the functions that print its tokens, and an array of Token that names them; floating_point, simd and crypto rows share
-// tokens_simd.cpp. A function asks for fields of the word by its parameters, and each of the file's rows is checked to have
-// them: `Letter<'h', 2> kind` is the letter h of the picture of the row's form, which must have two bits.
+// How the disassembler turns the tokens of a row's syntax into text; syntax.h describes the syntax. The file of a
+// family has the functions that print its tokens, and an array of Token with their names; floating_point, simd and
+// crypto rows share tokens_simd.cpp. The parameters of a function are the fields of the word that it needs, and the
+// build stops if a row lacks one: `Letter<'h', 2> kind` is the letter h of the picture of the row's form, which must
+// have two bits.
 #pragma once
 
 #include <span>
@@ -15,16 +16,16 @@
 namespace myriarm::disassembly {
 
 enum class Printed : bool { as_default, given };
-/// What a token function returns: "this may be left out" where it stands in an optional group.
+/// The result of a token function: with as_default, an optional group around the token may be left out.
 constexpr Printed given_if(bool given) { return given ? Printed::given : Printed::as_default; }
 
-/// What every token function knows.
+/// The instruction that a token function prints.
 struct TokenContext {
   u32 word;
   u64 pc;
   const Operands& operands;  // as the row's form decoded them
   const RowInfo& row;
-  std::string_view token;  // the name it was found by
+  std::string_view token;  // the name of the token in the syntax
 
   u32 bits(u32 low, u32 width) const { return (word >> low) & ((1u << width) - 1); }
   /// The field of a letter that the picture of the row's form has in one piece.
@@ -45,7 +46,7 @@ struct Letter {
     return place.pieces == 1 && (kWidth == 0 || place.width == kWidth);
   }
 };
-/// A field of the digits of the row.
+/// A field that the row fixes with digits.
 template <FixedField kField>
 struct Fixed {
   u32 value;
@@ -68,14 +69,14 @@ struct TokenFunction<kFunction, Printed (*)(const TokenContext&, std::string&, F
   static Printed print(const TokenContext& c, std::string& out) { return kFunction(c, out, Fields::of(c)...); }
   static constexpr bool fits([[maybe_unused]] const char* picture) { return (Fields::is_in(picture) && ...); }
 };
-/// An entry of a family's array: the function that prints <name>, in rows of one form or of all.
+/// An entry of a family's array: the function that prints <name> in rows of one form, or of all forms.
 template <auto kFunction>
 constexpr Token token(std::string_view name, Form form = Form::none) {
   using Function = TokenFunction<kFunction, decltype(kFunction)>;
   return {name, Function::print, Function::fits, form};
 }
 
-// Tokens that mean the same in every family; tokens_generic.cpp.
+// Tokens that have the same meaning in every family; tokens_generic.cpp.
 Printed hex_imm(const TokenContext& c, std::string& out);
 Printed decimal_imm(const TokenContext& c, std::string& out);
 Printed label(const TokenContext& c, std::string& out);
@@ -87,7 +88,7 @@ inline constexpr Token kGenericTokens[] = {
 
 constexpr const Token* find_token(std::span<const Token> tokens, std::string_view name, Form form) {
   const Token* found = nullptr;
-  const Token* all = tokens.data();  // the compiler counts the steps of an iterator
+  const Token* all = tokens.data();  // takes fewer constexpr steps than an iterator
   for (size_t i = 0; i < tokens.size(); i++) {
     if (all[i].name[0] != name[0] || all[i].name != name) continue;
     if (all[i].form == form) return &all[i];
@@ -95,13 +96,13 @@ constexpr const Token* find_token(std::span<const Token> tokens, std::string_vie
   }
   return found;
 }
-/// The token of that name in rows of that form; null if it is a register, or nothing.
+/// The token of this name in rows of this form; null for the name of a register and for unknown names.
 constexpr const Token* find_token_of_row(std::span<const Token> family, std::string_view name, Form form) {
   const Token* found = find_token(family, name, form);
   return found != nullptr ? found : find_token(kGenericTokens, name, form);
 }
 
-/// Whether all pieces of a syntax can be printed, and ask for no field that the form does not have.
+/// Whether each token of a syntax has a function or is a register, and the form has all fields that they ask for.
 constexpr bool is_printable(std::span<const Token> family, std::string_view syntax, Form form) {
   const char* picture = kPictures[static_cast<u32>(form)];
   while (!syntax.empty()) {
@@ -117,10 +118,10 @@ constexpr bool is_printable(std::span<const Token> family, std::string_view synt
   }
   return true;
 }
-/// For the file of a family, around the rows that it prints: MYR_CHECK_SYNTAX(name, syntax, form).
-#define MYR_CHECK_SYNTAX(name, syntax, form)               \
-  static_assert(is_printable(kTokens, syntax, Form::form), \
-                #name ": nobody prints a token of its syntax, or form " #form " lacks a field that it needs");
+/// Checks the syntax of a row. The file of a family applies it to each of the family's rows.
+#define MYR_CHECK_SYNTAX(name, syntax, form)                     \
+  static_assert(is_printable(kTokens, syntax, Form::form), #name \
+                ": a token of its syntax has no function, or form " #form " lacks a field that the function needs");
 
 std::span<const Token> data_processing_tokens();
 std::span<const Token> branch_system_tokens();
@@ -134,9 +135,10 @@ void append_hex(std::string& out, u64 value);
 /// x3, wzr, sp: width 32 or 64; 31 is SP or the zero register.
 void append_general_register(std::string& out, u32 width, u32 number, bool or_sp);
 
-/// The index of a load or store with a register offset; x: it is 64 bits wide.
+/// The index register of a load or store with a register offset; x is 1 if it is an X register.
 Printed index_register(const TokenContext& c, std::string& out, Letter<'x', 1> x, Letter<'m', 5> m);
-/// Its extension and shift; `shifted`: by `scale`. A plain 64-bit index needs neither.
+/// The extension of the index register and, if `shifted`, its shift by `scale`. The default is a 64-bit index without
+/// shift.
 Printed append_index_extend(std::string& out, u32 option2, u32 option0, bool shifted, u32 scale);
 /// eq, ne, cs ...
 std::string_view condition_name(u32 condition);

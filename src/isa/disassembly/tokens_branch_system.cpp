@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token printers of branches, exceptions and system instructions. tokens.h says how they are found.
+// The functions that print tokens of branches, exceptions and system instructions; see tokens.h.
 #include <algorithm>
 
 #include "core/system/id_registers.h"
@@ -32,19 +32,19 @@ Printed test_bit(const TokenContext& c, std::string& out) {
   return Printed::given;
 }
 
-/// RET: x30 goes without saying.
+/// RET: x30 is the default.
 Printed return_register(const TokenContext&, std::string& out, Letter<'n', 5> n) {
   append_general_register(out, 64, n, false);
   return given_if(n != kSlotLR);
 }
 
-/// UDF: decimal.
+/// The immediate of UDF, in decimal.
 Printed decimal(const TokenContext& c, std::string& out) {
   append_decimal(out, static_cast<i64>(c.operands.imm));
   return Printed::given;
 }
 
-/// CLREX, ISB: 15 goes without saying.
+/// CLREX, ISB: 15 is the default.
 Printed barrier_crm(const TokenContext& c, std::string& out) {
   append_hex(out, c.operands.imm);
   return given_if(c.operands.imm != 15);
@@ -76,7 +76,7 @@ Printed crm(const TokenContext&, std::string& out, Letter<'m', 4> number) {
   append_decimal(out, number);
   return Printed::given;
 }
-/// SYS: an operation without an operand has 31 here.
+/// The register of SYS: 31, the default, is an operation without an operand.
 Printed system_operand(const TokenContext&, std::string& out, Letter<'t', 5> t) {
   append_general_register(out, 64, t, false);
   return given_if(t != 31);

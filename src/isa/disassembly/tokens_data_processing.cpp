@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token printers of data processing, immediate and register. tokens.h says how they are found.
+// The functions that print tokens of data processing, immediate and register; see tokens.h.
 #include "isa/disassembly/tokens.h"
 
 namespace myriarm::disassembly {
@@ -10,7 +10,7 @@ Printed page_label(const TokenContext& c, std::string& out) {
   return Printed::given;
 }
 
-/// ADD and SUB (immediate): the 12 bits as they are, the shift beside them.
+/// ADD and SUB (immediate): the 12 bits without the shift, then the shift.
 Printed imm12(const TokenContext&, std::string& out, Letter<'i', 12> imm) {
   append_hex(out, imm);
   return Printed::given;
@@ -20,7 +20,7 @@ Printed shift12(const TokenContext&, std::string& out, Letter<'s', 1> shifted) {
   return given_if(shifted);
 }
 
-/// MOVN, MOVZ, MOVK: the 16 bits as they are, the shift beside them.
+/// MOVN, MOVZ, MOVK: the 16 bits without the shift, then the shift.
 Printed imm16(const TokenContext&, std::string& out, Letter<'i', 16> imm) {
   append_hex(out, imm);
   return Printed::given;
@@ -30,7 +30,7 @@ Printed shift16(const TokenContext&, std::string& out, Letter<'h'> halves) {
   return given_if(halves != 0);
 }
 
-// Bitfields and EXTR: decimal.
+// Bitfields and EXTR: numbers in decimal.
 Printed immr(const TokenContext&, std::string& out, Letter<'r'> number) {
   append_decimal(out, number);
   return Printed::given;
@@ -40,7 +40,7 @@ Printed imms(const TokenContext&, std::string& out, Letter<'s'> number) {
   return Printed::given;
 }
 
-/// The shift of a shifted register: lsl #0 goes without saying.
+/// The shift of a shifted register: lsl #0 is the default.
 Printed shift(const TokenContext&, std::string& out, Letter<'h', 2> kind, Letter<'s'> amount) {
   constexpr const char* kShifts[4] = {"lsl #", "lsr #", "asr #", "ror #"};
   out += kShifts[kind];
@@ -48,7 +48,7 @@ Printed shift(const TokenContext&, std::string& out, Letter<'h', 2> kind, Letter
   return given_if(kind != 0 || amount != 0);
 }
 
-// An extended register: X only where all 64 bits are used.
+// An extended register: an X register only if all of its 64 bits are used.
 Printed extended_register_width(const TokenContext&, std::string& out, Fixed<kFixedSf> sf, Letter<'o', 3> option) {
   out += sf && (option & 3) == 3 ? 'x' : 'w';
   return Printed::given;
@@ -61,7 +61,8 @@ Printed extended_register_number(const TokenContext&, std::string& out, Letter<'
   }
   return Printed::given;
 }
-/// The one that changes nothing is called LSL where SP is an operand, and goes without saying if it does not shift.
+/// The extension. If SP is an operand, the one that changes nothing (UXTX, or UXTW for W registers) is printed as LSL,
+/// and LSL without a shift is the default.
 Printed extend(const TokenContext& c, std::string& out, Fixed<kFixedSf> sf, Letter<'o', 3> option,
                Letter<'s', 3> amount, Letter<'n', 5> n, Letter<'d', 5> d) {
   constexpr const char* kExtensions[8] = {"uxtb", "uxth", "uxtw", "uxtx", "sxtb", "sxth", "sxtw", "sxtx"};
@@ -75,7 +76,7 @@ Printed extend(const TokenContext& c, std::string& out, Fixed<kFixedSf> sf, Lett
   return given_if(!plain || amount != 0);
 }
 
-/// RMIF: decimal.
+/// The mask of RMIF, in decimal.
 Printed flag_mask(const TokenContext&, std::string& out, Letter<'v', 4> flags) {
   append_decimal(out, flags);
   return Printed::given;

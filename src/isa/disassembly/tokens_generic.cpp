@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token printers that mean the same in every family, and the helpers that all of them use.
+// The functions that print tokens which have the same meaning in every family, and helpers of all families.
 #include <charconv>
 
 #include "isa/disassembly/tokens.h"
@@ -12,13 +12,13 @@ constexpr const char* kConditions[16] = {"eq", "ne", "cs", "cc", "mi", "pl", "vs
 
 }  // namespace
 
-/// The immediate as the operation uses it, in hexadecimal; what objdump does for most of them.
+/// The immediate that the operation uses, in hexadecimal, as objdump prints most immediates.
 Printed hex_imm(const TokenContext& c, std::string& out) {
   append_hex(out, c.operands.imm);
   return given_if(c.operands.imm != 0);
 }
 
-/// The same, signed and decimal: offsets of loads and stores.
+/// The same in signed decimal: offsets of loads and stores.
 Printed decimal_imm(const TokenContext& c, std::string& out) {
   append_decimal(out, static_cast<i64>(c.operands.imm));
   return given_if(c.operands.imm != 0);
@@ -30,7 +30,7 @@ Printed label(const TokenContext& c, std::string& out) {
   return Printed::given;
 }
 
-/// The condition of a conditional select or compare; B.cond has its own place for it.
+/// The condition of a conditional select or compare. (B.cond has its condition in other bits.)
 Printed condition(const TokenContext&, std::string& out, Letter<'c', 4> cond) {
   out += kConditions[cond];
   return Printed::given;

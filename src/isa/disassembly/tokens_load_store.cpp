@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token printers of loads and stores. tokens.h says how they are found.
+// The functions that print tokens of loads and stores; see tokens.h.
 #include "isa/disassembly/tokens.h"
 
 namespace myriarm::disassembly {
@@ -27,13 +27,13 @@ Printed pair_imm(const TokenContext& c, std::string& out) {
   return given_if(c.operands.imm != 0);
 }
 
-/// The extension of an index; byte accesses have a shift of 0, which is printed if it is asked for.
+/// The extension of an index. S asks for a shift; that of byte accesses is 0, which is then printed.
 Printed index_extend(const TokenContext&, std::string& out, Letter<'o', 1> o, Letter<'x', 1> x, Letter<'S', 1> shifted,
                      Fixed<kFixedAccessSize> size) {
   return append_index_extend(out, o, x, shifted, size);
 }
 
-/// pldl1keep ...; what has no name is a number.
+/// pldl1keep ...; an operation without a name is printed as a number.
 Printed prefetch_operation(const TokenContext&, std::string& out, Letter<'p', 5> operation) {
   constexpr const char* kTypes[4] = {"pld", "pli", "pst", nullptr};
   constexpr const char* kTargets[4] = {"l1", "l2", "l3", nullptr};
@@ -48,7 +48,7 @@ Printed prefetch_operation(const TokenContext&, std::string& out, Letter<'p', 5>
   return Printed::given;
 }
 
-/// imm holds the offset of a literal.
+/// The address of a literal, whose offset is in imm.
 Printed literal_label(const TokenContext& c, std::string& out) {
   append_hex(out, c.pc + c.operands.imm);
   return Printed::given;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token printers of scalar floating point, AdvSIMD and crypto. tokens.h says how they are found. Most read the
-// arrangement that the decode form left in aux (forms/simd.h) instead of the size fields, which lie elsewhere
-// in each group.
+// The functions that print tokens of scalar floating point, AdvSIMD and crypto; see tokens.h. Most read the arrangement
+// that the form's function has stored in aux (forms/simd.h), because the size fields are in different bits in each
+// group.
 #include <cstdio>
 
 #include "isa/disassembly/tokens.h"
@@ -22,7 +22,7 @@ Printed arrangement(std::string& out, u32 size, u32 bytes) {
 }
 u32 width(const TokenContext& c) { return c.operands.aux & kArrangementQ ? 16 : 8; }
 
-// Vectors: <T>, and where elements get wider or narrower <Tb> for the narrow ones and <Ta> for the wide ones.
+// Vectors: <T>. In instructions that widen or narrow elements, <Tb> is for the narrow ones and <Ta> for the wide ones.
 
 Printed same(const TokenContext& c, std::string& out) { return arrangement(out, element_size(c), width(c)); }
 Printed wide(const TokenContext& c, std::string& out) { return arrangement(out, element_size(c) + 1, 16); }
@@ -58,13 +58,13 @@ Printed number_m(const TokenContext& c, std::string& out) {
   return Printed::given;
 }
 
-/// Vm as the form decoded it: where M is part of the index, it is not part of the register.
+/// Vm as the form decoded it: a bit M that is part of the index is not part of the register number.
 Printed vector_m(const TokenContext& c, std::string& out) {
   out += 'v';
   return number_m(c, out);
 }
 
-/// Registers of crypto rows; elsewhere <Va> is the letter of the wide scalar.
+/// <Va> of crypto rows, a register. (In other rows it is the letter of the wide scalar.)
 Printed vector_a(const TokenContext& c, std::string& out) {
   out += 'v';
   append_decimal(out, c.operands.ra);
@@ -85,7 +85,8 @@ Printed general_number(const TokenContext&, std::string& out, Letter<'n', 5> num
   return Printed::given;
 }
 
-/// Vt.b-Vt3.b: the list of three registers from Vt. As a range from three on, unless it goes on with V0.
+/// A list of registers: the token Vt.b-Vt3.b is three registers from Vt on. Three or more are printed as a range,
+/// unless V0 follows V31 in it.
 Printed register_list(const TokenContext& c, std::string& out, u32 first) {
   std::string element;
   std::string_view suffix = c.token.substr(c.token.rfind('.') + 1);

@@ -61,7 +61,8 @@ MYR_FN bool decode_Barrier(Word<Form::Barrier> word, Operands& o) {
 }
 
 MYR_FN bool decode_NoFields(Word<Form::NoFields>, Operands&) { return true; }
-/// aux: the key, op0:op1:CRn:CRm:op2 (core/system/id_registers.h); rd or rn: Rt. The upper bit of op0 is 1 in these, and o is the lower one.
+/// aux: the key, op0:op1:CRn:CRm:op2 (core/system/id_registers.h); rd or rn: Rt. The upper bit of op0 is 1 in these
+/// forms; the letter o is the lower one.
 MYR_FN bool decode_SystemRegisterRead(Word<Form::SystemRegisterRead> word, Operands& o) {
   o.rd = destination(rt_field(word));
   o.aux = system_key(2, 0, 0, 0, 0) | joined<'o', 'p', 'n', 'm', 'q'>(word);
@@ -72,7 +73,7 @@ MYR_FN bool decode_SystemRegisterWrite(Word<Form::SystemRegisterWrite> word, Ope
   o.aux = system_key(2, 0, 0, 0, 0) | joined<'o', 'p', 'n', 'm', 'q'>(word);
   return true;
 }
-/// The same; op0 is 1.
+/// The same with op0 1.
 MYR_FN bool decode_SystemOperation(Word<Form::SystemOperation> word, Operands& o) {
   o.rn = source(rt_field(word));
   o.aux = system_key(1, 0, 0, 0, 0) | joined<'p', 'n', 'm', 'q'>(word);

@@ -6,7 +6,7 @@
 
 namespace myriarm {
 
-/// Rd and Rn, or Rd, Rn and Rm, all of them where 31 is the zero register.
+/// Rd and Rn, or Rd, Rn and Rm; register number 31 is the zero register.
 template <Form kForm>
 MYR_FN bool general_dn(Word<kForm> word, Operands& o) {
   o.rd = destination(rd_field(word));
@@ -57,10 +57,10 @@ MYR_FN bool decode_AddSubImmFlags(Word<Form::AddSubImmFlags> word, Operands& o) 
 }
 
 /// DecodeBitMasks() of the manual for logical immediates: a run of ones, rotated right by immr within an element
-/// of 2, 4, ... 64 bits, and repeated. False: the fields name no mask.
+/// of 2, 4, ... 64 bits, and repeated. Returns false if the fields describe no mask.
 MYR_FN bool decode_bit_mask(u32 n, u32 imms, u32 immr, u64& mask) {
   u32 size_bits = n << 6 | (~imms & 0x3F);
-  if (size_bits < 2) return false;  // an element of one bit, or of none
+  if (size_bits < 2) return false;  // elements have at least two bits
   u32 element = 1u << (31 - count_leading_zeros32(size_bits));
   u32 ones = (imms & (element - 1)) + 1, rotation = immr & (element - 1);
   if (ones == element) return false;
@@ -72,7 +72,7 @@ MYR_FN bool decode_bit_mask(u32 n, u32 imms, u32 immr, u64& mask) {
   return true;
 }
 
-/// imm: the mask, of 64 bits; those of 32 bits fix N at 0. rn: Rn.
+/// imm: the mask, of 64 bits (rows of 32 bits fix N at 0). rn: Rn.
 template <Form kForm>
 MYR_FN bool logical_imm(Word<kForm> word, u32 n, Operands& o) {
   o.rn = source(rn_field(word));
@@ -102,13 +102,13 @@ MYR_FN bool decode_LogicalImmFlags32(Word<Form::LogicalImmFlags32> word, Operand
   return valid;
 }
 
-/// What the register gets: imm16 shifted, inverted for MOVN.
+/// The value that the register gets: imm16 shifted, inverted for MOVN.
 template <Form kForm>
 MYR_FN u64 wide_imm(Word<kForm> word) {
   u64 imm = (u64)field<'i', 16>(word) << (field<'h'>(word) * 16);
   return fixed<kFixedMoveOpc>(word) == 0 ? ~imm : imm;
 }
-/// imm: what the register gets.
+/// imm: the value that the register gets.
 MYR_FN bool decode_MoveWide64(Word<Form::MoveWide64> word, Operands& o) {
   o.rd = destination(rd_field(word));
   o.imm = wide_imm(word);
@@ -131,7 +131,7 @@ MYR_FN bool move_keep(Word<kForm> word, Operands& o) {
 MYR_FN bool decode_MoveKeep64(Word<Form::MoveKeep64> word, Operands& o) { return move_keep(word, o); }
 MYR_FN bool decode_MoveKeep32(Word<Form::MoveKeep32> word, Operands& o) { return move_keep(word, o); }
 
-/// offset: shift left by width - 1 - imms, aux: then right by immr more, modulo the width.
+/// offset: the left shift, width - 1 - imms; aux: the right shift that follows it, (offset + immr) modulo the width.
 template <int kWidth, Form kForm>
 MYR_FN bool bitfield(Word<kForm> word, Operands& o) {
   u32 left = kWidth - 1 - field<'s'>(word);
@@ -183,7 +183,7 @@ MYR_FN bool decode_LogicalShifted64(Word<Form::LogicalShifted64> word, Operands&
 MYR_FN bool decode_LogicalShifted32(Word<Form::LogicalShifted32> word, Operands& o) {
   return shifted_register(word, o);
 }
-/// The same; additions do not rotate.
+/// The same, without rotations.
 MYR_FN bool decode_AddSubShifted64(Word<Form::AddSubShifted64> word, Operands& o) {
   return shifted_register(word, o) && o.offset != 3;
 }
@@ -191,7 +191,8 @@ MYR_FN bool decode_AddSubShifted32(Word<Form::AddSubShifted32> word, Operands& o
   return shifted_register(word, o) && o.offset != 3;
 }
 
-/// rn, rm; aux: bits above the part of Rm that is extended; offset: imm3, plus 256 if the extension is signed.
+/// rn, rm; aux: the number of bits above the part of Rm that is extended; offset: imm3, plus 256 if the extension is
+/// signed.
 template <Form kForm>
 MYR_FN bool extended_register(Word<kForm> word, Operands& o) {
   o.rn = or_sp(rn_field(word));
@@ -210,7 +211,7 @@ MYR_FN bool decode_AddSubExtendedFlags(Word<Form::AddSubExtendedFlags> word, Ope
   return extended_register(word, o);
 }
 
-/// offset: the rotation, to the right; aux: which of NZCV are written.
+/// offset: the right rotation, in bits; aux: a mask of the flags in NZCV that are written.
 MYR_FN bool decode_RotateIntoFlags(Word<Form::RotateIntoFlags> word, Operands& o) {
   o.rn = source(rn_field(word));
   o.offset = (i32)field<'s', 6>(word);
@@ -230,7 +231,7 @@ MYR_FN bool decode_CondCompareRegister(Word<Form::CondCompareRegister> word, Ope
   o.aux = field<'v', 4>(word);
   return true;
 }
-/// offset: cond, aux: nzcv in bits 3:0, imm5 above.
+/// offset: cond, aux: nzcv in bits 3:0, imm5 in bits 8:4.
 MYR_FN bool decode_CondCompareImm(Word<Form::CondCompareImm> word, Operands& o) {
   o.rn = source(rn_field(word));
   o.offset = (i32)field<'c', 4>(word);

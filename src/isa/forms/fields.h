@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the fields of a form lie, and the meaning of register number 31. A decode function names the letter of a field, and
-// the picture of its form in forms.inc says at compile time where that is: a letter that the picture does not have or has
-// in pieces, and a width that is not the picture's, stop the build. That rows have the letters of their form's picture is
-// checked in table_checks.cpp.
+// Fields of instruction words, and the meaning of register number 31. A decode function names the letter of a field,
+// and the picture of its form in forms.inc says at compile time which bits these are. The build stops at a letter that
+// the picture lacks or has in pieces, and at a width that is not the picture's. table_checks.cpp checks that rows have
+// the letters of their form's picture. In the comments of forms/*.h, `imm: X` means that the function sets
+// Operands::imm to X.
 #pragma once
 
 #include "core/operands.h"
@@ -18,11 +19,11 @@ constexpr const char* kPictures[] = {
 #undef FORM
 };
 
-/// Where a picture has a letter.
+/// The bits of a picture that have a letter.
 struct FieldPlace {
   u32 low = 0;     // the lowest bit
-  u32 width = 0;   // bits that have the letter
-  u32 pieces = 0;  // 0: none has; 1: they are side by side
+  u32 width = 0;   // the number of bits
+  u32 pieces = 0;  // 0: the picture lacks the letter; 1: its bits are adjacent
 };
 constexpr FieldPlace find_field(const char* picture, char letter) {
   FieldPlace place;
@@ -39,8 +40,8 @@ constexpr FieldPlace find_field(const char* picture, char letter) {
   return place;
 }
 
-/// A field that all rows of a form fix with digits, so that its picture has dots there, and that the form's function reads
-/// all the same, since it serves several rows.
+/// A field that each row of a form fixes with digits, so that the picture has dots there. The form's function reads it
+/// if it serves rows with different digits.
 struct FixedField {
   u32 low, width;
 };
@@ -50,11 +51,11 @@ constexpr bool is_fixed(const char* picture, FixedField field) {
   }
   return true;
 }
-constexpr FixedField kFixedSf = {31, 1};               // X registers, not W
-constexpr FixedField kFixedQ = {30, 1};                // 128 bits, not 64, where it is not a letter
+constexpr FixedField kFixedSf = {31, 1};               // 1: X registers, 0: W registers
+constexpr FixedField kFixedQ = {30, 1};                // 1: 128 bits, 0: 64 bits; in forms without the letter q
 constexpr FixedField kFixedMoveOpc = {29, 2};          // 0: MOVN
 constexpr FixedField kFixedAccessSize = {30, 2};       // log2 of the bytes of a load or store
-constexpr FixedField kFixedAccessOpc1 = {23, 1};       // of SIMD&FP registers: 16 bytes, with size 0
+constexpr FixedField kFixedAccessOpc1 = {23, 1};       // of SIMD&FP registers: 1 with size 0 is 16 bytes
 constexpr FixedField kFixedPairOpc = {30, 2};          // general registers: 2 for X; SIMD&FP: log2 of the words
 constexpr FixedField kFixedPtype = {22, 2};            // 0 for S, 1 for D, 3 for H
 constexpr FixedField kFixedStructureOpcode = {12, 4};  // of LD1 to LD4 (multiple structures)
@@ -66,7 +67,7 @@ struct Word {
   u32 bits;
 };
 
-/// The field of a letter, zero-extended. `kWidth`: what the caller relies on; 0 if any width will do.
+/// The field of a letter, zero-extended. `kWidth`: the width that the caller expects; 0: any width.
 template <char kLetter, u32 kWidth = 0, Form kForm>
 MYR_FN u32 field(Word<kForm> word) {
   constexpr FieldPlace kPlace = find_field(kPictures[(u32)kForm], kLetter);
@@ -82,7 +83,7 @@ MYR_FN i32 signed_field(Word<kForm> word) {
   const u32 value = field<kLetter, kWidth>(word);
   return (i32)(value << (32 - kPlace.width)) >> (32 - kPlace.width);
 }
-/// Bits of the field of a letter.
+/// The number of bits of the field of a letter.
 template <char kLetter, Form kForm>
 MYR_FN u32 field_width(Word<kForm>) {
   constexpr FieldPlace kPlace = find_field(kPictures[(u32)kForm], kLetter);
@@ -90,7 +91,7 @@ MYR_FN u32 field_width(Word<kForm>) {
   return kPlace.width;
 }
 
-/// Letters that lie side by side in this order, as one place; `pieces` is not 1 where they do not.
+/// The bits of letters that are adjacent in this order; `pieces` is not 1 if they are not.
 template <u32 kCount>
 constexpr FieldPlace find_joined(const char* picture, const char (&letters)[kCount]) {
   FieldPlace whole = find_field(picture, letters[0]);
@@ -101,7 +102,7 @@ constexpr FieldPlace find_joined(const char* picture, const char (&letters)[kCou
   }
   return whole;
 }
-/// The fields of several letters as one number, the first on top: H:L:M in the manual.
+/// The fields of several letters as one number, the first in the highest bits: H:L:M in the manual.
 template <char kLetter, Form kForm>
 MYR_FN u32 joined(Word<kForm> word) {
   return field<kLetter>(word);
@@ -118,7 +119,7 @@ MYR_FN u32 joined(Word<kForm> word) {
   }
 }
 
-/// A field of the digits of the row.
+/// A field that the row fixes with digits.
 template <FixedField kField, Form kForm>
 MYR_FN u32 fixed(Word<kForm> word) {
   static_assert(is_fixed(kPictures[(u32)kForm], kField), "the form's picture has a letter there: ask for the letter");
@@ -131,7 +132,7 @@ MYR_FN u8 destination(u32 number) { return (u8)(number == 31 ? (u32)kSlotDiscard
 /// A general register where 31 is SP.
 MYR_FN u8 or_sp(u32 number) { return (u8)number; }
 
-// Register fields, by the letters that all forms have for them.
+// Register fields. All forms use these letters for them.
 template <Form kForm>
 MYR_FN u32 rd_field(Word<kForm> word) {
   return field<'d', 5>(word);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decode functions of the forms in floating_point.inc. Each returns false if the fields make the word undefined.
-// SIMD&FP registers are plain 0 to 31; general registers go through source(), destination() and or_sp().
+// Operands hold the numbers of SIMD&FP registers unchanged, and those of general registers as source(), destination()
+// and or_sp() of fields.h convert them.
 #pragma once
 
 #include "isa/forms/fields.h"
@@ -16,7 +17,7 @@ MYR_FN void fp_transfer_registers(Word<kForm> word, Operands& o) {
   o.rd = (u8)rt_field(word);
   o.rn = or_sp(rn_field(word));
 }
-/// log2 of the access size: opc<1> is above the size field, 4 is Q.
+/// log2 of the access size, opc<1>:size; 4 is 16 bytes.
 template <Form kForm>
 MYR_FN u32 fp_access_size(Word<kForm> word) {
   return fixed<kFixedAccessOpc1>(word) << 2 | fixed<kFixedAccessSize>(word);
@@ -35,7 +36,7 @@ MYR_FN bool decode_FpPair(Word<Form::FpPair> word, Operands& o) {
   o.imm = (u64)((i64)signed_field<'i', 7>(word) * (4 << fixed<kFixedPairOpc>(word)));
   return true;
 }
-/// imm: imm9. Unscaled, pre- and post-indexed.
+/// imm: imm9, unscaled. Also for pre- and post-indexed accesses.
 MYR_FN bool decode_FpUnscaled(Word<Form::FpUnscaled> word, Operands& o) {
   fp_transfer_registers(word, o);
   o.imm = signed_offset(word);
@@ -47,14 +48,14 @@ MYR_FN bool decode_FpUnsignedImm(Word<Form::FpUnsignedImm> word, Operands& o) {
   o.imm = (u64)field<'i', 12>(word) << fp_access_size(word);
   return true;
 }
-/// rm: the index, aux: as access_register has it.
+/// rm: the index; aux: its shift and extension, as access_register() takes them.
 MYR_FN bool decode_FpRegisterOffset(Word<Form::FpRegisterOffset> word, Operands& o) {
   fp_transfer_registers(word, o);
   index_operands(word, fp_access_size(word), o);
   return true;
 }
 
-// Registers alone: scalar floating point, and the AdvSIMD scalar and crypto rows with nothing else to decode.
+// Only registers: scalar floating point, and the AdvSIMD scalar and crypto rows that have no other operands.
 
 template <Form kForm>
 MYR_FN bool vector_dn(Word<kForm> word, Operands& o) {
@@ -86,7 +87,7 @@ MYR_FN bool decode_VnZero(Word<Form::VnZero> word, Operands& o) {
   return true;
 }
 
-/// From a SIMD&FP register to a general one, and back.
+/// From a SIMD&FP register to a general one, and the reverse.
 template <Form kForm>
 MYR_FN bool vector_to_general(Word<kForm> word, Operands& o) {
   o.rd = destination(rd_field(word));
@@ -102,8 +103,8 @@ MYR_FN bool general_to_vector(Word<kForm> word, Operands& o) {
 MYR_FN bool decode_FpToGeneral(Word<Form::FpToGeneral> word, Operands& o) { return vector_to_general(word, o); }
 MYR_FN bool decode_GeneralToFp(Word<Form::GeneralToFp> word, Operands& o) { return general_to_vector(word, o); }
 
-/// Number of fraction bits, 64 - scale. The rows of 32-bit registers fix the highest bit of scale at 1, and the letter is
-/// the rest.
+/// Number of fraction bits, 64 - scale. Rows of 32-bit registers fix the highest bit of scale at 1, and the letter is
+/// the other bits.
 template <Form kForm>
 MYR_FN u32 fraction_bits(Word<kForm> word) {
   return (1u << field_width<'f'>(word)) - field<'f'>(word);

@@ -19,7 +19,7 @@ MYR_FN void store_registers(Word<kForm> word, Operands& o) {
   o.rd = source(rt_field(word));
   o.rn = or_sp(rn_field(word));
 }
-/// A prefetch does nothing. rd: prfop, which nothing reads; the disassembler wants the address.
+/// A prefetch does nothing; the operands of its address are for the disassembler. rd: prfop, which no function reads.
 template <Form kForm>
 MYR_FN void prefetch_registers(Word<kForm> word, Operands& o) {
   o.rd = destination(field<'p', 5>(word));
@@ -31,7 +31,7 @@ template <Form kForm>
 MYR_FN u64 unsigned_offset(Word<kForm> word) {
   return (u64)field<'i', 12>(word) << fixed<kFixedAccessSize>(word);
 }
-/// imm: bytes.
+/// imm: the offset in bytes.
 MYR_FN bool decode_LoadUnsignedImm(Word<Form::LoadUnsignedImm> word, Operands& o) {
   load_registers(word, o);
   o.imm = unsigned_offset(word);
@@ -48,12 +48,12 @@ MYR_FN bool decode_PrefetchUnsignedImm(Word<Form::PrefetchUnsignedImm> word, Ope
   return true;
 }
 
-/// imm9, bytes.
+/// imm9, an offset in bytes.
 template <Form kForm>
 MYR_FN u64 signed_offset(Word<kForm> word) {
   return (u64)(i64)signed_field<'i', 9>(word);
 }
-/// imm: bytes.
+/// imm: the offset in bytes.
 MYR_FN bool decode_LoadSignedImm(Word<Form::LoadSignedImm> word, Operands& o) {
   load_registers(word, o);
   o.imm = signed_offset(word);
@@ -70,8 +70,8 @@ MYR_FN bool decode_PrefetchSignedImm(Word<Form::PrefetchSignedImm> word, Operand
   return true;
 }
 
-/// rm: the index, aux: as access_register has it. option<0>, letter x, is a 64-bit index, option<2>, letter o, a signed
-/// one. `scale`: the shift that S asks for.
+/// rm: the index; aux: its shift and extension, as access_register() takes them. The letter x, option<0>, is 1 for a
+/// 64-bit index, and the letter o, option<2>, for a signed one. `scale`: the shift if S is 1.
 template <Form kForm>
 MYR_FN void index_operands(Word<kForm> word, u32 scale, Operands& o) {
   o.rm = source(rm_field(word));
@@ -100,7 +100,7 @@ template <Form kForm>
 MYR_FN u64 literal_offset(Word<kForm> word) {
   return (u64)(i64)(signed_field<'i', 19>(word) * 4);
 }
-/// imm: bytes.
+/// imm: the offset in bytes.
 MYR_FN bool decode_LoadLiteral(Word<Form::LoadLiteral> word, Operands& o) {
   o.rd = destination(rt_field(word));
   o.imm = literal_offset(word);
@@ -117,7 +117,7 @@ template <Form kForm>
 MYR_FN u64 pair_offset(Word<kForm> word) {
   return (u64)((i64)signed_field<'i', 7>(word) * (fixed<kFixedPairOpc>(word) & 2 ? 8 : 4));
 }
-/// ra: Rt2, imm: bytes.
+/// ra: Rt2, imm: the offset in bytes.
 MYR_FN bool decode_LoadPairImm(Word<Form::LoadPairImm> word, Operands& o) {
   load_registers(word, o);
   o.ra = destination(rt2_field(word));
@@ -131,7 +131,7 @@ MYR_FN bool decode_StorePairImm(Word<Form::StorePairImm> word, Operands& o) {
   return true;
 }
 
-/// Base alone.
+/// Accesses without an offset.
 MYR_FN bool decode_LoadBase(Word<Form::LoadBase> word, Operands& o) {
   load_registers(word, o);
   return true;
@@ -169,15 +169,15 @@ MYR_FN bool decode_AtomicUpdate(Word<Form::AtomicUpdate> word, Operands& o) {
   o.rm = source(rs_field(word));
   return true;
 }
-/// rm: Rs to compare with, ra: Rs to write.
+/// rm: Rs as a source, to compare with; ra: Rs as a destination.
 MYR_FN bool decode_CompareSwap(Word<Form::CompareSwap> word, Operands& o) {
   store_registers(word, o);
   o.rm = source(rs_field(word));
   o.ra = destination(rs_field(word));
   return true;
 }
-/// rd, rm: Rt and Rs, which are even: their letters are the upper four bits; ra: Rt + 1; aux: Rs + 1, to compare with
-/// and from bit 8 to write.
+/// rd, rm: Rt and Rs, which are even, so that their letters are only the upper four bits; ra: Rt + 1; aux: Rs + 1, as a
+/// source in bits 7:0 and as a destination in bits 15:8.
 MYR_FN bool decode_CompareSwapPair(Word<Form::CompareSwapPair> word, Operands& o) {
   u32 rs = field<'s', 4>(word) * 2, rt = field<'t', 4>(word) * 2;
   o.rd = source(rt);

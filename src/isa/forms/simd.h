@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decode functions of the forms in simd.inc. Each returns false if the fields make the word undefined.
 //
-// aux is the arrangement: log2 of the element size in bytes, plus kArrangementQ for 128 bits; in scalar
-// instructions just the size. Where elements get wider or narrower it is the narrower one's, as <Tb> of the manual,
-// and kArrangementQ then is the "2" of the mnemonic. offset is the other number: an element index, a shift amount,
-// a rotation. What differs is said at the form.
+// aux is the arrangement: log2 of the element size in bytes, plus kArrangementQ for 128 bits; in scalar instructions
+// only the size. In instructions that widen or narrow elements it is that of the narrow ones, <Tb> in the manual, and
+// kArrangementQ is the "2" of the mnemonic. offset is a number beside the registers: an element index, a shift amount,
+// a rotation. Forms to which this does not apply say so.
 #pragma once
 
 #include "isa/forms/fields.h"
@@ -19,13 +19,13 @@ template <Form kForm>
 MYR_FN u32 element_size(Word<kForm> word) {
   return field<'s'>(word);
 }
-/// The same of floating point: sz, the letter z, is 0 for single and 1 for double precision.
+/// The same for floating point: sz, the letter z, is 0 for single and 1 for double precision.
 template <Form kForm>
 MYR_FN u32 fp_element_size(Word<kForm> word) {
   return 2 + field<'z', 1>(word);
 }
 
-/// Sets aux. False for one doubleword element in 64 bits, which is reserved in all but a few instructions.
+/// Sets aux. Returns false for one doubleword element in 64 bits, which is reserved in all but a few instructions.
 template <Form kForm>
 MYR_FN bool arrange(Word<kForm> word, Operands& o, u32 size) {
   o.aux = size | (field<'q', 1>(word) ? kArrangementQ : 0);
@@ -63,14 +63,14 @@ MYR_FN bool decode_Vector3Doubles(Word<Form::Vector3Doubles> word, Operands& o) 
 MYR_FN bool decode_Vector3Fp(Word<Form::Vector3Fp> word, Operands& o) {
   return vector_three(word, o, fp_element_size(word));
 }
-/// SDOT, UDOT. aux: that of the destination, words.
+/// SDOT, UDOT. aux: the arrangement of the destination, whose elements are words.
 MYR_FN bool decode_VectorDot(Word<Form::VectorDot> word, Operands& o) { return vector_three(word, o, 2); }
-/// FMLAL and its like. aux: that of the destination, words.
+/// FMLAL, FMLAL2, FMLSL, FMLSL2. aux: the arrangement of the destination, whose elements are words.
 MYR_FN bool decode_VectorHalfToSingle(Word<Form::VectorHalfToSingle> word, Operands& o) {
   return vector_three(word, o, 2);
 }
 
-/// offset: the rotation in quarters of a turn.
+/// offset: the rotation in units of 90 degrees.
 MYR_FN bool decode_VectorComplexHalf(Word<Form::VectorComplexHalf> word, Operands& o) {
   o.offset = (i32)field<'r', 2>(word);
   return vector_three(word, o, 1);
@@ -79,7 +79,7 @@ MYR_FN bool decode_VectorComplexFp(Word<Form::VectorComplexFp> word, Operands& o
   o.offset = (i32)field<'r', 2>(word);
   return vector_three(word, o, fp_element_size(word));
 }
-/// offset: 1 or 3 quarters of a turn.
+/// offset: the rotation in units of 90 degrees, 1 or 3.
 MYR_FN bool decode_VectorComplexAddHalf(Word<Form::VectorComplexAddHalf> word, Operands& o) {
   o.offset = field<'r', 1>(word) ? 3 : 1;
   return vector_three(word, o, 1);
@@ -90,7 +90,7 @@ MYR_FN bool decode_VectorComplexAddFp(Word<Form::VectorComplexAddFp> word, Opera
 }
 
 MYR_FN bool decode_Scalar3(Word<Form::Scalar3> word, Operands& o) { return scalar_three(word, o, element_size(word)); }
-/// Doublewords, fixed by the row: a vector of one element.
+/// Doublewords: the row fixes the size.
 MYR_FN bool decode_Scalar3Double(Word<Form::Scalar3Double> word, Operands& o) { return scalar_three(word, o, 3); }
 MYR_FN bool decode_Scalar3Hs(Word<Form::Scalar3Hs> word, Operands& o) {
   scalar_three(word, o, element_size(word));
@@ -119,7 +119,8 @@ MYR_FN bool decode_Vector2Bhs(Word<Form::Vector2Bhs> word, Operands& o) {
 MYR_FN bool decode_Vector2Bh(Word<Form::Vector2Bh> word, Operands& o) {
   return vector_two(word, o, element_size(word));
 }
-/// Adjacent elements are added into wider ones: here kArrangementQ is the width of both registers.
+/// Additions of adjacent elements into wider ones. kArrangementQ is the width of both registers, not the "2" of a
+/// mnemonic.
 MYR_FN bool decode_Vector2Pairwise(Word<Form::Vector2Pairwise> word, Operands& o) {
   return vector_two(word, o, element_size(word)) && element_size(word) != 3;
 }
@@ -133,7 +134,7 @@ MYR_FN bool decode_Vector2Fp(Word<Form::Vector2Fp> word, Operands& o) {
 MYR_FN bool decode_Vector2FpLong(Word<Form::Vector2FpLong> word, Operands& o) {
   return vector_two(word, o, fp_element_size(word) - 1);
 }
-/// Bytes, halfwords, or four words: two would be a pairwise operation.
+/// Bytes, halfwords, or four words; two words are reserved.
 MYR_FN bool decode_VectorAcross(Word<Form::VectorAcross> word, Operands& o) {
   return vector_two(word, o, element_size(word)) && element_size(word) != 3 && o.aux != 2;
 }
@@ -147,9 +148,9 @@ MYR_FN bool decode_Scalar2Fp(Word<Form::Scalar2Fp> word, Operands& o) {
   return scalar_two(word, o, fp_element_size(word));
 }
 
-// Shift by immediate, of elements of 8 << size bits. The highest set bit of immh:immb says the size, and what is below it
-// the amount. Where rows fix the size, that bit is one of their digits, and the letter i what is below.
-// offset: the shift amount. Conversions from and to fixed point are shifts to the right by their fraction bits.
+// Shift by immediate, of elements of 8 << size bits. The highest set bit of immh:immb says the size, and the bits below
+// it the amount. If a row fixes the size, that bit is one of its digits, and the letter i is the bits below it. offset:
+// the shift amount. Conversions from and to fixed point are right shifts by the number of fraction bits.
 
 template <Form kForm>
 MYR_FN i32 right_amount(Word<kForm> word, u32 size) {
@@ -241,15 +242,15 @@ MYR_FN bool decode_ScalarShiftLeft(Word<Form::ScalarShiftLeft> word, Operands& o
   return scalar_two(word, o, size);
 }
 
-// Indexed element of Vm. offset: the index; rm has 4 bits where M is part of the index.
+// Indexed element of Vm. offset: the index; rm has only 4 bits if M is part of the index.
 
-/// index H:L:M, and a register of the lower 16.
+/// Index H:L:M, and one of the registers V0 to V15.
 template <Form kForm>
 MYR_FN void half_element(Word<kForm> word, Operands& o) {
   o.rm = (u8)field<'m', 4>(word);
   o.offset = (i32)joined<'H', 'L', 'M'>(word);
 }
-/// Halfwords, and words: index H:L, and the register M:Rm.
+/// Halfwords as above; words: index H:L, and the register M:Rm.
 template <Form kForm>
 MYR_FN bool integer_element(Word<kForm> word, Operands& o) {
   vector_dn(word, o);
@@ -278,17 +279,17 @@ MYR_FN bool decode_VectorElementHalf(Word<Form::VectorElementHalf> word, Operand
   half_element(word, o);
   return vector_two(word, o, 1);
 }
-/// aux: that of the destination, words. index: of a group of four bytes.
+/// aux: the arrangement of the destination, whose elements are words; offset: the index of a group of four bytes.
 MYR_FN bool decode_VectorElementDot(Word<Form::VectorElementDot> word, Operands& o) {
   o.offset = (i32)joined<'H', 'L'>(word);
   return vector_three(word, o, 2);
 }
-/// aux: that of the destination, words. index: of a halfword.
+/// aux: the arrangement of the destination, whose elements are words; offset: the index of a halfword.
 MYR_FN bool decode_VectorElementHalfToSingle(Word<Form::VectorElementHalfToSingle> word, Operands& o) {
   half_element(word, o);
   return vector_two(word, o, 2);
 }
-/// offset: the rotation in quarters of a turn; ra: the index of a complex number. Four halfwords hold but two.
+/// offset: the rotation in units of 90 degrees; ra: the index of a complex number, of which four halfwords hold two.
 MYR_FN bool decode_VectorElementComplexHalf(Word<Form::VectorElementComplexHalf> word, Operands& o) {
   o.offset = (i32)field<'r', 2>(word);
   o.ra = (u8)joined<'H', 'L'>(word);
@@ -314,9 +315,9 @@ MYR_FN bool decode_ScalarElementFp(Word<Form::ScalarElementFp> word, Operands& o
   return fp_element(word, o);
 }
 
-// Copies. The lowest set bit of imm5 is the element size, what is above it the index, which goes to offset.
+// Copies. The lowest set bit of imm5 says the element size, and the bits above it are the index, which goes to offset.
 
-/// False if imm5 has no size.
+/// Returns false if imm5 has no size.
 template <Form kForm>
 MYR_FN bool copy_element(Word<kForm> word, Operands& o) {
   u32 imm5 = field<'i', 5>(word);
@@ -365,14 +366,14 @@ MYR_FN bool decode_InsertElement(Word<Form::InsertElement> word, Operands& o) {
   return true;
 }
 
-/// offset: the first byte to take, within the register.
+/// offset: the index of the first byte.
 MYR_FN bool decode_VectorExtract(Word<Form::VectorExtract> word, Operands& o) {
   o.offset = (i32)field<'i', 4>(word);
   return vector_three(word, o, 0) && (field<'q'>(word) || o.offset < 8);
 }
 
-// Modified immediate. imm: AdvSIMDExpandImm() of the manual, which tells its cases by cmode and op; here each has its form.
-// Not yet inverted for MVNI and BIC. ra: 1 if the destination is 128 bits wide.
+// Modified immediate. imm: AdvSIMDExpandImm() of the manual, but not inverted for MVNI and BIC. The manual's function
+// chooses a case by cmode and op; here each case has its own form. ra: 1 if the destination is 128 bits wide.
 
 constexpr u64 kEachByte = 0x0101010101010101u, kEachHalf = 0x0001000100010001u, kEachWord = 0x0000000100000001u;
 
@@ -408,7 +409,7 @@ MYR_FN bool decode_VectorImmFp16(Word<Form::VectorImmFp16> word, Operands& o) {
 }
 /// Each bit of imm8 becomes a byte.
 MYR_FN bool decode_VectorImm64(Word<Form::VectorImm64> word, Operands& o) {
-  // Spread the bits to the lowest of their bytes first.
+  // First moves each bit to the lowest bit of its byte.
   u64 bits = simd_imm8(word);
   bits = (bits | bits << 28) & 0x0000000F0000000Fu;
   bits = (bits | bits << 14) & 0x0003000300030003u;
@@ -425,10 +426,10 @@ MYR_FN bool decode_VectorImmFp64(Word<Form::VectorImmFp64> word, Operands& o) {
   return true;
 }
 
-// Loads and stores of structures. rd: the first of the registers; rm: a general register to add to the base, or the
-// zero register. offset: the bytes accessed, which the immediate post-index adds.
+// Loads and stores of structures. rd: the first of the registers; rm: the general register that the post-index adds to
+// the base, or the zero register. offset: the number of bytes accessed, which the immediate post-index adds.
 
-/// Registers of LD1 to LD4 (multiple structures).
+/// The number of registers of LD1 to LD4 (multiple structures).
 template <Form kForm>
 MYR_FN u32 structure_registers(Word<kForm> word) {
   switch (fixed<kFixedStructureOpcode>(word)) {
@@ -455,7 +456,7 @@ MYR_FN bool decode_StructureMultiplePost(Word<Form::StructureMultiplePost> word,
   multiple_structures(word, o, source(rm_field(word)));
   return true;
 }
-/// LD2 to LD4, where one doubleword a register is reserved.
+/// LD2 to LD4, for which one doubleword in each register is reserved.
 MYR_FN bool decode_StructureMultipleInterleaved(Word<Form::StructureMultipleInterleaved> word, Operands& o) {
   multiple_structures(word, o, kSlotZero);
   return o.aux != 3;
@@ -473,7 +474,7 @@ MYR_FN bool single_structure(Word<kForm> word, Operands& o, u32 size, u32 rm) {
   o.offset = (i32)((fixed<kFixedStructureOpcode0>(word) * 2 + fixed<kFixedStructureR>(word) + 1) << size);
   return true;
 }
-/// aux: the index of the lane, whose size the row fixes: Q:S:size, less what the element size takes from its end.
+/// aux: the index of the lane, whose size the row fixes: Q:S:size without the low bits that the element size occupies.
 template <Form kForm>
 MYR_FN bool structure_lane(Word<kForm> word, Operands& o, u32 size, u32 rm) {
   o.aux = joined<'q', 'i'>(word);

@@ -2,11 +2,12 @@
 // The CUDA interpreter: one warp runs one team of 32 lanes, from the state arrays to the last stop, in one launch.
 // General registers are in shared memory. Lanes diverge as threads of a warp do; the kernel brings them together at
 // calls and returns: docs/design/meeting-at-calls.md.
-#include "backends/cuda/kernels.h"
+#include "backends/cuda/launch.h"
 #include "backends/cuda/row_numbers.h"
 #include "backends/cuda/team_run.cuh"
 #include "core/semantics.h"
 #include "isa/control_flow.h"
+#include "isa/decoder.h"
 
 namespace myriarm::cuda {
 namespace {

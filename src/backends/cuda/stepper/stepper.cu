@@ -2,9 +2,10 @@
 // The stepping engine on the device: each lane of a warp fetches a word, decodes it and calls its row's function, one
 // instruction at a time. Registers stay in the state arrays, each row is a function out of line, floating point is the
 // reference, and nothing is predecoded. Tests compare the interpreter with it.
-#include "backends/cuda/kernels.h"
+#include "backends/cuda/launch.h"
 #include "backends/cuda/team_run.cuh"
 #include "core/semantics.h"
+#include "isa/decoder.h"
 #include "isa/semantics_ids.h"
 
 namespace myriarm::cuda {
