@@ -16,7 +16,8 @@ namespace myriarm::cpu {
 LazyArray::LazyArray(u64 bytes, const char* what) : bytes_(std::max<u64>(bytes, kPageSize)) {
   void* range = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) {
-    throw DeviceError("the host refuses " + std::to_string(bytes_ >> 20) + " MiB of addresses for " + what);
+    throw DeviceError("the host refuses " + std::to_string(bytes_ >> 20) + " MiB of addresses for " + what +
+                      "; use fewer lanes or less memory, or raise the limit of addresses (ulimit -v)");
   }
   data_ = static_cast<u8*>(range);
 }

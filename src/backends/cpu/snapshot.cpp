@@ -165,14 +165,16 @@ void CpuBackend::Restorer::restore(u64 lane, u64 index) {
 
 void CpuBackend::restore(u64 number, std::span<const u32> from, std::span<const u32> to) try {
   auto found = snapshots_.find(number);
-  if (found == snapshots_.end()) throw ArgumentError("there is no such snapshot of this fleet");
+  if (found == snapshots_.end()) {
+    throw ArgumentError("there is no such snapshot of this fleet; give one that its snapshot() made");
+  }
   const FleetSnapshot& snapshot = found->second;
   if (from.empty() && to.empty()) from = to = snapshot.lanes;
   std::vector<u64> indices(from.size());  // of the snapshot's lanes
   for (size_t i = 0; i < from.size(); i++) {
     auto at = std::lower_bound(snapshot.lanes.begin(), snapshot.lanes.end(), from[i]);
     if (at == snapshot.lanes.end() || *at != from[i]) {
-      throw ArgumentError("lane " + std::to_string(from[i]) + " is not in the snapshot");
+      throw ArgumentError("lane " + std::to_string(from[i]) + " is not in the snapshot; give lanes that it holds");
     }
     indices[i] = static_cast<u64>(at - snapshot.lanes.begin());
   }

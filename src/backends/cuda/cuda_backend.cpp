@@ -134,7 +134,9 @@ void CudaBackend::allocate_frames(u64 pool_bytes) {
   view_.frames = frames_->data();
   view_.free_frames = free_frames_.data();
   view_.frame_holders = frame_holders_.data();
-  if (!frames_->grow(units_bytes)) throw DeviceError("the device has no room for the program's image");
+  if (!frames_->grow(units_bytes)) {
+    throw DeviceError("the device has no room for the program's image; use another device, or free memory of this one");
+  }
   const u32 first_unit = static_cast<u32>(image_units_);
   Pool pool{first_unit, first_unit, first_unit, 0};
   device_pool_.upload(std::span(&pool, 1), stream_);
@@ -323,7 +325,7 @@ void CudaBackend::change_pages(std::span<const u32> lanes, u64 page, u64 count, 
   } while (pool_spent != 0 && pool_is_automatic_ && grow_automatically());
   if (pool_spent != 0) {
     throw DeviceError("the pool of " + std::to_string(pool_size() >> 20) +
-                      " MiB for written pages is spent; grow it or make the fleet with a larger pool");
+                      " MiB for written pages is full; grow it or make the fleet with a larger pool");
   }
 }
 void CudaBackend::map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {

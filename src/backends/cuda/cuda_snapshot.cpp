@@ -195,7 +195,7 @@ void CudaBackend::restore_pages(const SavedLanes& saved, std::span<const u32> fr
   launch(false, released.data());
   launch_release_list(view_, released.data(), counts.data(), result.released, stream_);
   synchronize("restoring lanes");
-  if (result.failed) throw DeviceError("the pool for written pages was spent while lanes were restored; grow it");
+  if (result.failed) throw DeviceError("the pool for written pages became full while lanes were restored; grow it");
 }
 
 void CudaBackend::restore(u64 number, std::span<const u32> from, std::span<const u32> to) {
