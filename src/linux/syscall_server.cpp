@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <utility>
 
 namespace myriarm::linux_process {
 namespace {
@@ -189,18 +190,15 @@ void SyscallServer::flush_stores() {
   store_bytes_.clear();
 }
 
-std::vector<uint32_t> SyscallServer::retry_stores() {
-  std::vector<uint32_t> served;
-  auto waiting = std::move(pending_);
-  pending_.clear();
-  for (const auto& [lane, stores] : waiting) {
+void SyscallServer::retry_stores() {
+  for (const auto& [lane, stores] : std::exchange(pending_, {})) {
     for (const Store& store : stores) queue_store(lane, store.address, store.bytes);
   }
   flush_stores();
-  for (const auto& entry : waiting) {
-    if (!has_pending_store(entry.first)) served.push_back(entry.first);
-  }
-  return served;
+  std::vector<uint32_t> waiting;
+  for (const auto& [lane, stores] : pending_) waiting.push_back(lane);
+  if (waiting.empty()) return;
+  fleet_.set_stops(waiting, std::vector<Stop>(waiting.size(), {StopReason::out_of_memory, FaultKind::none, 0, 0}));
 }
 
 }  // namespace myriarm::linux_process

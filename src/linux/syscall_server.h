@@ -30,9 +30,9 @@ class SyscallServer {
   /// Serves these lanes, each of which has stopped at an SVC. Afterwards a lane has been resumed, or has the stop
   /// `exited`, or `out_of_memory` if its result could not be stored. Returns the resumed lanes.
   std::vector<uint32_t> serve(std::span<const uint32_t> lanes);
-  /// Repeats the stores that found the pool spent. Returns the lanes for which they have succeeded now, without
-  /// resuming them; the other lanes keep their stop.
-  std::vector<uint32_t> retry_stores();
+  /// Repeats the stores that found the pool spent, and resumes no lane. The lanes for which they fail again have
+  /// StopReason::out_of_memory afterwards, even if somebody has resumed them.
+  void retry_stores();
   bool has_pending_store(uint32_t lane) const { return pending_.count(lane) != 0; }
 
   const std::vector<uint8_t>& output(uint32_t lane, unsigned stream) const { return lanes_[lane].output[stream]; }
