@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 from . import reference
-from .runs import LANES, MODES
+from .runs import LANES, SINGLE
 
 LOOPS = {"add": ("ADD, B", "o", "-"), "store": ("ADD, STR, B", "D", "--")}  # name, marker, line
 # Colours that people with colour blindness can distinguish.
@@ -106,7 +106,7 @@ def _draw_modes(axes: Any, results: Dict[str, Any], colours: Dict[str, str]) -> 
             and (key not in longest or run["instructions"] > longest[key]["instructions"])
         ):
             longest[key] = run
-    modes = [mode for mode in MODES if any(key[1] == mode for key in longest)]
+    modes = [mode for mode in SINGLE if any(key[1] == mode for key in longest)]
     place = {mode: len(modes) - 1 - n for n, mode in enumerate(modes)}
     shift = {"add": 0.14, "store": -0.14}
     for mode in modes:

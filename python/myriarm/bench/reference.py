@@ -40,6 +40,12 @@ OF_MODE = {
     "continuous": "continuous",
     "mega": "mega",
     "async": "async",
+    "kvrm-v1": "v1",
+    "kvrm-v2": "v2",
+    "kvrm-standard": "standard",
+    "kvrm-continuous": "continuous",
+    "kvrm-mega": "mega",
+    "kvrm-async": "async",
 }
 
 

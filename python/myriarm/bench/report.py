@@ -64,7 +64,7 @@ def _columns(widths: Sequence[int]) -> Callable[..., str]:
     return line
 
 
-_single = _columns((-11, -13, 12, 11, 13, 13, 10, 10))
+_single = _columns((-11, -15, 12, 11, 13, 13, 10, 10))
 _lanes = _columns((-11, 13, 12, 11, 13, 13, 12))
 _peers = _columns((-11, -20, -7, 12, 11, 13, 13, 10))
 
@@ -98,7 +98,7 @@ def row_line(row: Row) -> str:
     name, best = LOOP_NAMES[row.loop], getattr(reference.BEST, row.loop)
     if not row.seconds:
         what = f"{row.lanes:,} lanes" if row.mode == LANES else row.mode
-        return f"{name:<11}  {what:<13}  no figure: {row.error}"
+        return f"{name:<11}  {what:<15}  no figure: {row.error}"
     median = seconds_text(statistics.median(row.seconds))
     if row.mode == LANES:
         line = _lanes(

@@ -11,11 +11,12 @@ from __future__ import annotations
 import statistics
 import time
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
 import myriarm
+from myriarm import kvrm
 
 from . import reference
 from .guests import LOOPS, STORE_ADDRESS, Loop
@@ -97,11 +98,19 @@ class Row:
         return row
 
 
+class Ran(NamedTuple):
+    """What a row keeps of a run."""
+
+    instructions: int
+    seconds: float
+    batches: int
+
+
 class Sample(NamedTuple):
     """One timed call."""
 
     seconds: float
-    result: myriarm.RunResult
+    result: Union[myriarm.RunResult, Ran]
     start_seconds: Optional[float] = None
     polls: int = 0
 
@@ -181,8 +190,60 @@ MODES: Dict[str, Mode] = {
     "async": Mode("private", _async),
     "self-dispatch": Mode("private", _self_dispatch),
 }
+
+
+def _execute(cpu: Any, instructions: int) -> Sample:
+    begin = time.perf_counter()
+    done = cpu.execute(instructions)
+    return Sample(time.perf_counter() - begin, Ran(done.cycles, done.elapsed, 1))
+
+
+def _execute_continuous(cpu: Any, instructions: int) -> Sample:
+    cpu.cycles_per_batch = _per_batch(instructions)
+    begin = time.perf_counter()
+    done = cpu.execute_continuous(max_batches=BATCHES)
+    return Sample(time.perf_counter() - begin, Ran(done.total_cycles, done.elapsed, done.batches))
+
+
+def _execute_mega(cpu: Any, instructions: int) -> Sample:
+    begin = time.perf_counter()
+    done = cpu.execute_mega(instructions)
+    return Sample(time.perf_counter() - begin, Ran(done.total_cycles, done.elapsed, done.batches))
+
+
+def _execute_async(cpu: Any, instructions: int) -> Sample:
+    polls = 1
+    begin = time.perf_counter()
+    cpu.start(instructions)
+    started = time.perf_counter()
+    while cpu.poll().is_running:
+        polls += 1
+        time.sleep(POLL_INTERVAL)
+    done = cpu.wait()
+    seconds = time.perf_counter() - begin
+    return Sample(seconds, Ran(done.cycles_executed, done.elapsed, 1), started - begin, polls)
+
+
+class KvrmClass(NamedTuple):
+    """A class of myriarm.kvrm, and the call that runs it. load_program() writes the loop into its memory."""
+
+    make: Callable[..., Any]
+    memory_policy: str
+    run: Callable[[Any, int], Sample]
+    stores: bool = True
+
+
+KVRM: Dict[str, KvrmClass] = {
+    "kvrm-v1": KvrmClass(kvrm.MLXKernelCPU, "read-only", _execute, stores=False),
+    "kvrm-v2": KvrmClass(kvrm.MLXKernelCPUv2, "transactional", _execute),
+    "kvrm-standard": KvrmClass(kvrm.MetalCPU, "shared", _execute),
+    "kvrm-continuous": KvrmClass(kvrm.ContinuousMetalCPU, "shared", _execute_continuous),
+    "kvrm-mega": KvrmClass(kvrm.ContinuousMetalCPU, "shared", _execute_mega),
+    "kvrm-async": KvrmClass(kvrm.AsyncMetalCPU, "shared", _execute_async),
+}
+SINGLE: Dict[str, Union[Mode, KvrmClass]] = {**MODES, **KVRM}
 LANES = "lanes"  # run(), with many lanes
-ALL_MODES = (*MODES, LANES)
+ALL_MODES = (*SINGLE, LANES)
 
 
 def measure(fleet: myriarm.Fleet, loop: Loop, run: Run, instructions: int) -> Sample:
@@ -232,10 +293,10 @@ class Bench:
         self.notes: List[str] = []
 
     def rows(self) -> Iterator[Row]:
-        single = [name for name in MODES if name in self._settings.modes]
+        single = [name for name in SINGLE if name in self._settings.modes]
         for loop in LOOPS:
             for name in single:
-                if MODES[name].stores or not loop.stores:
+                if SINGLE[name].stores or not loop.stores:
                     yield from self._single_lane(loop, name)
         if LANES in self._settings.modes:
             for loop in LOOPS:
@@ -250,11 +311,23 @@ class Bench:
         )
         return fleet, time.perf_counter() - begin
 
+    def _loaded(self, loop: Loop, name: str) -> Tuple[myriarm.Fleet, Run, float]:
+        """One lane with the loop, the call that runs it, and the seconds that making it took."""
+        if name in MODES:
+            fleet, seconds = self._fleet(loop, 1, MEMORY, MODES[name].memory_policy)
+            return fleet, MODES[name].run, seconds
+        chosen = KVRM[name]
+        begin = time.perf_counter()
+        cpu = chosen.make(MEMORY, device=self._device.id)
+        cpu.load_program(loop.code)
+        seconds = time.perf_counter() - begin
+        return cpu.machine._fleet, lambda _, instructions: chosen.run(cpu, instructions), seconds
+
     def _single_lane(self, loop: Loop, name: str) -> Iterator[Row]:
-        mode, sizes = MODES[name], self._settings.sizes
+        mode, sizes = SINGLE[name], self._settings.sizes
         row = Row(self._device.id, name, loop.key, sizes[0], memory_policy=mode.memory_policy)
         try:
-            fleet, row.create_seconds = self._fleet(loop, 1, MEMORY, mode.memory_policy)
+            fleet, run, row.create_seconds = self._loaded(loop, name)
         except myriarm.Error as error:
             row.error = str(error)
             yield row
@@ -280,7 +353,7 @@ class Bench:
                 self._progress(
                     f"{self._device.id}: {loop.name}, {name}, {instructions / 1e6:g} M instructions"
                 )
-                self._fill(row, fleet, loop, mode.run, min(instructions, WARM_UP))
+                self._fill(row, fleet, loop, run, min(instructions, WARM_UP))
                 yield row
                 if row.error:
                     return
