@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional, overload
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union, overload
 
 import numpy as np
 
 from .arguments import U8, integer, octets
 from .arrays import LaneArray, MemoryArray
-from .enums import Signal
+from .enums import Signal, StopReason
 from .errors import ArgumentError
 from .fleet import Device, Fleet, Snapshot, require_flat_memory
+from .listing import Symbols, dump, dump_html, listing
+from .program import Program
 from .registers import NUMBERED
-from .results import Stop, stop_of
+from .results import RunResult, Stop, stop_of
 from .runs import Runner
 
 
@@ -88,7 +90,7 @@ class Machine(Runner):
     half, high half). The calls that run it are those of Fleet: run(), run_continuous(), run_mega(),
     run_self_dispatch(), start(), poll(), wait(), cancel(). Raises ArgumentError, DeviceError, StateError."""
 
-    __slots__ = ("_fleet", "__weakref__")
+    __slots__ = ("_fleet", "_shown", "_symbols", "__weakref__")
 
     x = _Registers("x", "x0 to x30, a live array (31,) of uint64")
     v = _Registers("v", "v0 to v31, a live array (32, 2) of uint64: low half, high half")
@@ -124,6 +126,8 @@ class Machine(Runner):
         if self._fleet.lanes != 1:
             self._fleet.close()
             raise ArgumentError("a Machine has one lane; use Fleet for programs with more")
+        self._symbols = Symbols(program.symbols if isinstance(program, Program) else {})
+        self._shown: Optional[Dict[str, int]] = None  # registers when they were last shown
 
     @property
     def fleet(self) -> Fleet:
@@ -194,6 +198,94 @@ class Machine(Runner):
         uint8; StateError with another policy."""
         require_flat_memory(self.memory_policy)
         return MemoryArray(self._core, 0)
+
+    # Exploring.
+    @property
+    def registers(self) -> Dict[str, int]:
+        """All registers as ints by name: x0 to x30, sp, pc, nzcv, v0 to v31 (128 bits), tpidr, fpcr, fpsr."""
+        values = {f"x{n}": value for n, value in enumerate(self.x.tolist())}
+        for name in ("sp", "pc", "nzcv"):
+            values[name] = getattr(self, name)
+        values.update((f"v{n}", low | high << 64) for n, (low, high) in enumerate(self.v.tolist()))
+        for name in ("tpidr", "fpcr", "fpsr"):
+            values[name] = getattr(self, name)
+        return values
+
+    @property
+    def symbols(self) -> Dict[str, int]:
+        """Addresses by name, of the ELF file or the assembly that the program was made of; assign a dict to
+        replace them."""
+        return dict(self._symbols.by_name)
+
+    @symbols.setter
+    def symbols(self, by_name: Mapping[str, int]) -> None:
+        self._symbols = Symbols({str(name): integer(at, f"symbol {name!r}") for name, at in by_name.items()})
+
+    def step(self, n: int = 1) -> RunResult:
+        """Executes n instructions, or fewer if it stops: run(n). Any engine can step."""
+        return self.run(integer(n, "n", 1))
+
+    def disassemble(
+        self, where: Union[None, int, str] = None, *, before: Optional[int] = None, after: int = 8
+    ) -> str:
+        """Instructions around an address or symbol, or pc, with symbols, a line each: `before` of them (4 for
+        pc, else 0), the one there, and `after`. "=>" is at pc. What is not mapped is
+        left out."""
+        pc = self.pc
+        middle = (pc if where is None else self._address_of(where)) & ~3
+        first = integer(4 if before is None and where is None else before or 0, "before", 0, 2**20)
+        words = self._words(middle - 4 * first, first + 1 + integer(after, "after", 0, 2**20))
+        return "\n".join(listing(words, pc, self._symbols))
+
+    def _words(self, address: int, count: int) -> List[Tuple[int, int]]:
+        begin = max(address, self.memory_begin)
+        end = min(address + 4 * count, self.memory_end)
+        if begin >= end:
+            return []
+        try:
+            octets = self.read(begin, end - begin)
+        except ArgumentError:  # there is a hole in it
+            if count == 1:
+                return []
+            return self._words(address, count // 2) + self._words(
+                address + count // 2 * 4, count - count // 2
+            )
+        return [
+            (begin + at, int.from_bytes(octets[at : at + 4], "little")) for at in range(0, len(octets), 4)
+        ]
+
+    def _address_of(self, where: Union[int, str]) -> int:
+        if not isinstance(where, str):
+            return integer(where, "the address")
+        if where not in self._symbols.by_name:
+            raise ArgumentError(f"the program has no symbol {where!r}; `symbols` has those that it has")
+        return self._symbols.by_name[where]
+
+    def _title(self) -> str:
+        stop = self.stop
+        near = self._symbols.near(self.pc)
+        where = f"{self.pc:#x}" + (f" <{near}>" if near else "")
+        why = "" if stop.reason == StopReason.none else f", stopped: {stop.reason.name}"
+        if stop.reason == StopReason.fault:
+            why += f" ({stop.fault.name}) at {stop.address:#x}"
+        return f"pc {where}, {self.instructions} instructions{why}"
+
+    def dump(self) -> str:
+        """Registers in hexadecimal, with a "*" at those that have changed since they were last shown, by
+        this, print() or a notebook; and the instructions around pc."""
+        registers, before = self.registers, self._shown
+        self._shown = registers
+        return "\n".join([self._title(), *dump(registers, before), self.disassemble()])
+
+    def __str__(self) -> str:
+        return repr(self) if self.closed or self._core.inherited else self.dump()
+
+    def _repr_html_(self) -> Optional[str]:
+        if self.closed or self._core.inherited:
+            return None
+        registers, before = self.registers, self._shown
+        self._shown = registers
+        return dump_html(registers, before, self._title(), self.disassemble().splitlines())
 
     def snapshot(self) -> Snapshot:
         """Saves registers, stop and memory as they are now."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _core
 from .arguments import (
@@ -17,6 +17,7 @@ from .arguments import (
     printable,
     system_string,
 )
+from .assembly import assemble
 from .errors import ArgumentError
 
 RAW_MEMORY = 4 << 20
@@ -63,12 +64,14 @@ class Program:
             _name(name), listed, integer(entry, "entry"), integer(stack_pointer, "stack_pointer")
         )
         self._memory: Optional[int] = None
+        self._symbols: Dict[str, int] = {}
 
     @classmethod
     def _wrap(cls, core: _core.Program, memory: Optional[int]) -> Program:
         program = cls.__new__(cls)
         program._core = core
         program._memory = memory
+        program._symbols = {}
         return program
 
     @classmethod
@@ -98,6 +101,39 @@ class Program:
         system calls. LinuxFleet runs such a file as a process."""
         data, name = read_program(file)
         return cls._wrap(_core.elf_program(data, printable(name)), None)
+
+    @classmethod
+    def from_assembly(
+        cls,
+        text: str,
+        address: int = 0,
+        *,
+        memory: int = RAW_MEMORY,
+        entry: Union[None, int, str] = None,
+        name: str = "assembly",
+        assembler: str = "auto",
+    ) -> Program:
+        """The machine code of assembly text, in flat memory as of raw(). Its labels are `symbols`; entry may
+        be one of them. assembler: "binutils" (GNU as for AArch64), "keystone" (the Python package
+        keystone-engine), or "auto", the first of these that is there. ArgumentError with the line that is
+        refused; DeviceError if there is no assembler."""
+        if not isinstance(text, str):
+            raise ArgumentError(f"text must be a str of assembly, not {kind(text)}")
+        at = integer(address, "address")
+        code, symbols = assemble(text, at, assembler)
+        if not code:
+            raise ArgumentError("the assembly has no instruction; give at least one")
+        if isinstance(entry, str) and entry not in symbols:
+            raise ArgumentError(f"the assembly has no label {entry!r}; it has {', '.join(symbols) or 'none'}")
+        start = symbols[entry] if isinstance(entry, str) else entry
+        program = cls.raw(code, at, memory=memory, entry=start, name=name)
+        program._symbols = symbols
+        return program
+
+    @property
+    def symbols(self) -> Dict[str, int]:
+        """Addresses by name: the labels of assembly text."""
+        return dict(self._symbols)
 
     @property
     def name(self) -> str:

@@ -11,7 +11,8 @@ import textwrap
 import pytest
 
 SOURCE = pathlib.Path(os.environ.get("MYRIARM_SOURCE", pathlib.Path(__file__).parents[2]))
-HELLO = SOURCE / "examples" / "prebuilt" / "hello"
+PREBUILT = SOURCE / "examples" / "prebuilt"
+HELLO = PREBUILT / "hello"
 
 PRELUDE = """
     import gc, os, pathlib, signal, sys
