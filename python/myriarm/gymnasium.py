@@ -81,7 +81,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         self._bytes = self._dtype.itemsize * int(np.prod(observation_space.shape, dtype=np.int64))
         self._observations = np.zeros((self.num_envs, *observation_space.shape), self._dtype)
         self._action_at: npt.NDArray[np.uint64] = np.zeros(self.num_envs, np.uint64)
-        self._ended = np.ones(self.num_envs, bool)
+        self._ended: Array = np.ones(self.num_envs, bool)
         self._seeds = np.zeros(self.num_envs, np.uint64)
         self._is_reset = False
         self._go_to_the_seed()
@@ -110,7 +110,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):  # type: ignore[misc]
         """Begins an episode in every lane, or in those of options["reset_mask"], (lanes,) bool. seed: lane i
         gets a sequence of seeds for its episodes that depends on seed + i, or on seed[i]; None goes on with
         the sequences that are there. Gives (observations, infos)."""
-        mask = np.ones(self.num_envs, bool)
+        mask: Array = np.ones(self.num_envs, bool)
         if options is not None and "reset_mask" in options:
             mask = np.asarray(options["reset_mask"])
             if mask.dtype != bool or mask.shape != (self.num_envs,) or not mask.any():
