@@ -132,6 +132,25 @@ void set_each(Fleet& fleet, Field field, Function value) {
   fleet.set_all(field, values);
 }
 
+/// A field of every lane, in one call: on a GPU each call waits for the device.
+inline std::vector<uint64_t> values_of(const Fleet& fleet, Field field) {
+  std::vector<uint64_t> values(fleet.lanes());
+  fleet.get_all(field, values);
+  return values;
+}
+/// `size` bytes at `address` of every lane, in one call.
+inline std::vector<std::vector<uint8_t>> memory_of(const Fleet& fleet, uint64_t address, uint32_t size) {
+  std::vector<Transfer> transfers;
+  for (uint32_t lane = 0; lane < fleet.lanes(); lane++) transfers.push_back({lane, size, address, lane * size});
+  std::vector<uint8_t> buffer(transfers.size() * size);
+  std::vector<uint32_t> done(transfers.size());
+  fleet.read(transfers, buffer, done);
+  EXPECT_EQ(done, std::vector<uint32_t>(transfers.size(), size));
+  std::vector<std::vector<uint8_t>> memory;
+  for (auto at = buffer.begin(); at != buffer.end(); at += size) memory.emplace_back(at, at + size);
+  return memory;
+}
+
 /// Lane and stop, for messages.
 inline std::string describe(uint64_t lane, const Stop& stop) {
   return "lane " + std::to_string(lane) + ": " + name(stop.reason) + ", fault " + name(stop.fault) + ", detail " +

@@ -152,6 +152,8 @@ class Model : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_t>> 
     fleet.resume(held);
   }
   void host_write() {
+    std::vector<Transfer> transfers;
+    std::vector<uint8_t> buffer;
     for (uint32_t lane : some_lanes()) {
       const bool code = below(2) == 0;
       const uint64_t address = code ? function_address() : data_address();
@@ -168,9 +170,13 @@ class Model : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_t>> 
       if (view.data != nullptr && view.device == myriarm::DeviceKind::cpu && below(2)) {
         std::memcpy(static_cast<uint8_t*>(view.data) + lane * view.lane_stride + (address - kBegin), bytes, 8);
       } else {
-        fleet.write(lane, address, bytes);
+        transfers.push_back({lane, sizeof bytes, address, buffer.size()});
+        buffer.insert(buffer.end(), std::begin(bytes), std::end(bytes));
       }
     }
+    std::vector<uint32_t> done(transfers.size());
+    fleet.write(transfers, buffer, done);
+    EXPECT_EQ(done, std::vector<uint32_t>(transfers.size(), 8));
   }
   void change_pages() {
     const std::vector<uint32_t> lanes = some_lanes();
@@ -227,23 +233,31 @@ class Model : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_t>> 
   void compare(int step) {
     std::vector<uint8_t> pages(kLanes * kPages);
     fleet.permissions(all_lanes(fleet), kBegin, kPages * kPageBytes, pages);
+    const std::vector<uint64_t> x6 = values_of(fleet, x(6)), pc = values_of(fleet, Field::pc),
+                                instructions = values_of(fleet, Field::instructions);
+    std::vector<Transfer> transfers;
+    for (uint64_t i = 0; i < kLanes * kPages; i++) {
+      transfers.push_back(
+          {static_cast<uint32_t>(i / kPages), kPageBytes, kBegin + i % kPages * kPageBytes, i * kPageBytes});
+    }
+    std::vector<uint8_t> memory(transfers.size() * kPageBytes);
+    std::vector<uint32_t> done(transfers.size());
+    fleet.read(transfers, memory, done);
     for (uint32_t lane = 0; lane < kLanes; lane++) {
       const ModelLane& wanted = model[lane];
-      EXPECT_EQ(fleet.get(x(6), lane), wanted.x6);
-      EXPECT_EQ(fleet.get(Field::pc, lane), wanted.pc);
-      EXPECT_EQ(fleet.get(Field::instructions, lane), wanted.instructions);
+      EXPECT_EQ(x6[lane], wanted.x6);
+      EXPECT_EQ(pc[lane], wanted.pc);
+      EXPECT_EQ(instructions[lane], wanted.instructions);
       expect_stop(fleet, lane, wanted.stop);
-      std::vector<uint8_t> page(kPageBytes);
       for (uint64_t p = 0; p < kPages; p++) {
-        const Transfer transfer{lane, kPageBytes, kBegin + p * kPageBytes, 0};
-        uint32_t done = 0;
-        fleet.read({&transfer, 1}, page, {&done, 1});
-        ASSERT_EQ(done, wanted.permissions[p] < 0 ? 0 : kPageBytes) << "page " << p;
-        ASSERT_EQ(pages[lane * kPages + p], wanted.permissions[p] < 0 ? 0 : wanted.permissions[p] | myriarm::kMapped)
+        const uint64_t i = lane * kPages + p;
+        ASSERT_EQ(done[i], wanted.permissions[p] < 0 ? 0 : kPageBytes) << "page " << p;
+        ASSERT_EQ(pages[i], wanted.permissions[p] < 0 ? 0 : wanted.permissions[p] | myriarm::kMapped)
             << "page " << p << " of lane " << lane;
-        if (done == 0) continue;
+        if (done[i] == 0) continue;
         const auto* from = wanted.bytes.data() + p * kPageBytes;
-        ASSERT_TRUE(std::equal(page.begin(), page.end(), from)) << "page " << p << " of lane " << lane;
+        ASSERT_TRUE(std::equal(from, from + kPageBytes, memory.data() + i * kPageBytes))
+            << "page " << p << " of lane " << lane;
       }
       ASSERT_FALSE(testing::Test::HasFailure()) << "lane " << lane << ", step " << step;
     }

@@ -235,11 +235,15 @@ TEST(FleetBudget, IsExactForEveryLimit) {
     std::vector<uint8_t> memory;
     bool operator==(const State&) const = default;
   };
-  auto state_of = [](const Fleet& fleet, uint32_t lane) {
-    State state;
-    for (Field field : kCompared) state.fields.push_back(fleet.get(field, lane));
-    state.memory = fleet.read(lane, kData + kPageBytes - 32, 128);
-    return state;
+  auto states_of = [](const Fleet& fleet) {
+    std::vector<State> each(fleet.lanes());
+    for (Field field : kCompared) {
+      const std::vector<uint64_t> values = values_of(fleet, field);
+      for (size_t lane = 0; lane < each.size(); lane++) each[lane].fields.push_back(values[lane]);
+    }
+    const std::vector<std::vector<uint8_t>> memory = memory_of(fleet, kData + kPageBytes - 32, 128);
+    for (size_t lane = 0; lane < each.size(); lane++) each[lane].memory = memory[lane];
+    return each;
   };
   std::vector<State> states;
   {
@@ -251,7 +255,7 @@ TEST(FleetBudget, IsExactForEveryLimit) {
       EXPECT_EQ(retired, fleet.stops()[0].reason == StopReason::halt || limit == 0 ? 0u : 1u);
       if (fleet.stops()[0].reason != StopReason::budget) break;
       ASSERT_EQ(fleet.get(Field::instructions, 0), limit);
-      states.push_back(state_of(fleet, 0));
+      states.push_back(states_of(fleet)[0]);
       fleet.resume_all();
     }
     expect_stop(fleet, 0, halt());
@@ -265,12 +269,14 @@ TEST(FleetBudget, IsExactForEveryLimit) {
   set_each(fleet, Field::limit, [](uint64_t lane) { return lane; });
   myriarm::RunResult result = fleet.run();
   uint64_t sum = 0;
+  std::vector<uint64_t> counts = values_of(fleet, Field::instructions);
+  std::vector<State> have = states_of(fleet);
   for (uint32_t lane = 0; lane < fleet.lanes(); lane++) {
     uint64_t retired = std::min<uint64_t>(lane, total);
     sum += retired;
     expect_stop(fleet, lane, lane <= total ? plain(StopReason::budget) : halt());
-    ASSERT_EQ(fleet.get(Field::instructions, lane), retired);
-    ASSERT_TRUE(state_of(fleet, lane) == states[retired]) << "limit " << lane;
+    ASSERT_EQ(counts[lane], retired);
+    ASSERT_TRUE(have[lane] == states[retired]) << "limit " << lane;
   }
   EXPECT_EQ(result.instructions, sum);
   // A limit that is reached already stops at once; a higher one goes on to the same end.
@@ -281,9 +287,11 @@ TEST(FleetBudget, IsExactForEveryLimit) {
   fleet.resume_all();
   fleet.run();
   expect_all_stopped(fleet, halt());
+  counts = values_of(fleet, Field::instructions);
+  have = states_of(fleet);
   for (uint32_t lane = 0; lane < fleet.lanes(); lane++) {
-    ASSERT_EQ(fleet.get(Field::instructions, lane), total);
-    ASSERT_TRUE(state_of(fleet, lane) == states[total]) << "resumed after " << lane;
+    ASSERT_EQ(counts[lane], total);
+    ASSERT_TRUE(have[lane] == states[total]) << "resumed after " << lane;
   }
 }
 

@@ -149,18 +149,21 @@ void check(const Check& check, const How& how, MemoryPolicy policy, uint64_t lan
   EXPECT_EQ(all_stops(result), lanes);
   EXPECT_EQ(result.lanes_left, stop.reason == StopReason::budget ? lanes : 0);
   EXPECT_FALSE(result.timed_out);
-  for (uint32_t lane = 0; lane < lanes; lane++) {
-    EXPECT_EQ(fleet.get(Field::instructions, lane), instructions);
-    if (refused) {
+  auto each = [&](auto value) { return std::vector<decltype(value)>(lanes, value); };
+  EXPECT_EQ(values_of(fleet, Field::instructions), each(instructions));
+  if (refused) {
+    for (uint32_t lane = 0; lane < lanes; lane++) {
       EXPECT_EQ(fleet.stops()[lane].fault, FaultKind::write) << describe(lane, fleet.stops()[lane]);
       EXPECT_GE(fleet.stops()[lane].address, kData);
-      EXPECT_EQ(fleet.get(Field::pc, lane), kCode + 4 * check.stores_at);
-      EXPECT_EQ(fleet.read(lane, kData, 2 * kPageBytes), initial_bytes(kData, 2 * kPageBytes));
-      continue;
     }
-    expect_stop(fleet, lane, stop);
-    for (auto [number, value] : check.registers) EXPECT_EQ(fleet.get(x(number), lane), value) << "x" << number;
-    for (auto [address, value] : check.memory) EXPECT_EQ(number_of(fleet.read(lane, address, 8)), value) << address;
+    EXPECT_EQ(values_of(fleet, Field::pc), each(kCode + 4 * check.stores_at));
+    EXPECT_EQ(memory_of(fleet, kData, 2 * kPageBytes), each(initial_bytes(kData, 2 * kPageBytes)));
+    return;
+  }
+  expect_all_stopped(fleet, stop);
+  for (auto [number, value] : check.registers) EXPECT_EQ(values_of(fleet, x(number)), each(value)) << "x" << number;
+  for (auto [address, value] : check.memory) {
+    for (const auto& bytes : memory_of(fleet, address, 8)) EXPECT_EQ(number_of(bytes), value) << address;
   }
 }
 
@@ -229,14 +232,15 @@ TEST_P(Modes, BudgetIsOfEachCallAndGoesOn) {
     for (uint64_t budget : {1u, 2u, 50u, 33u, 700u}) {
       RunResult result = drive(fleet, how(), budget_of(budget, per_batch));
       uint64_t sum = 0, longest = 0, left = 0, halts = 0;
+      const std::vector<uint64_t> counts = values_of(fleet, Field::instructions), x0 = values_of(fleet, x(0));
       for (uint32_t lane = 0; lane < lanes(); lane++) {
         const uint64_t total = 2 * rounds_of(lane);
         const uint64_t before = std::min(done, total), after = std::min(done + budget, total);
         const bool had_halted = done > total;  // the HLT needs budget of its own
         sum += after - before;
         if (!had_halted) longest = std::max(longest, std::min(budget, after - before + 1));
-        EXPECT_EQ(fleet.get(Field::instructions, lane), after);
-        EXPECT_EQ(fleet.get(x(0), lane), rounds_of(lane) - (after + 1) / 2);
+        EXPECT_EQ(counts[lane], after);
+        EXPECT_EQ(x0[lane], rounds_of(lane) - (after + 1) / 2);
         expect_stop(fleet, lane, done + budget > total ? halt(3) : plain(StopReason::budget));
         left += done + budget <= total;
         halts += done + budget > total && !had_halted;

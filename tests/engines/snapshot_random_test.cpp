@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random sequences of runs, writes, maps, snapshots, restores, forks and transactions, compared with a model: a second
-// fleet without snapshots, restores, forks and transactions, in which the test writes every register and every page
-// instead.
+// fleet without snapshots, restores, forks and transactions, in which the test writes registers and pages instead.
+#include <map>
+
 #include "mode_fixture.h"
 
 namespace fleet_test {
@@ -41,7 +42,7 @@ Program random_program(uint8_t seed) {
 
 /// One lane of the model.
 struct Model {
-  LaneState state;
+  LaneState state;               // with the first fields of RandomSequence::changed_
   std::vector<int> permissions;  // of each page, or kUnmappedPage
 };
 
@@ -136,7 +137,7 @@ class RandomSequence {
   }
 
   std::vector<Model> models_of(const std::vector<uint32_t>& chosen) {
-    std::vector<LaneState> states = states_of(plain_, kCode, kCode + kWindow);
+    std::vector<LaneState> states = states_of(plain_, kCode, kCode + kWindow, changed_);
     std::vector<Model> models;
     for (uint32_t lane : chosen) models.push_back({states[lane], permissions_[lane]});
     return models;
@@ -145,9 +146,12 @@ class RandomSequence {
   /// Gives lanes of the model fleet the states `models`, by writing registers and pages.
   void assign(const std::vector<uint32_t>& to, const std::vector<const Model*>& models) {
     std::vector<uint64_t> values(to.size());
-    for (size_t f = 0; f < every_field_.size(); f++) {
-      for (size_t i = 0; i < to.size(); i++) values[i] = models[i]->state.fields[f];
-      plain_.set(every_field_[f], to, values);
+    for (size_t f = 0; f < changed_.size(); f++) {
+      for (size_t i = 0; i < to.size(); i++) {
+        const std::vector<uint64_t>& kept = models[i]->state.fields;
+        values[i] = f < kept.size() ? kept[f] : 0;  // before aim() set the field for the first time, it was 0
+      }
+      plain_.set(changed_[f], to, values);
     }
     std::vector<Stop> stops;
     for (const Model* model : models) stops.push_back(model->state.stop);
@@ -155,12 +159,20 @@ class RandomSequence {
     std::vector<Transfer> transfers;
     std::vector<uint8_t> buffer;
     for (uint64_t page = 0; page < kPages; page++) {
-      std::vector<uint32_t> mapped, unmapped;
+      std::map<int, std::vector<uint32_t>> to_map, to_protect;  // by the permissions that lanes are to have
+      std::vector<uint32_t> to_unmap;
       for (size_t i = 0; i < to.size(); i++) {
-        (models[i]->permissions[page] == kUnmappedPage ? unmapped : mapped).push_back(to[i]);
+        const int have = permissions_[to[i]][page], wanted = models[i]->permissions[page];
+        if (have == wanted) continue;
+        if (wanted == kUnmappedPage) to_unmap.push_back(to[i]);
+        else (have == kUnmappedPage ? to_map : to_protect)[wanted].push_back(to[i]);
       }
-      plain_.unmap(unmapped, kCode + page * kPageBytes, kPageBytes);
-      plain_.map(mapped, kCode + page * kPageBytes, kPageBytes, kRead | kWrite);
+      const uint64_t address = kCode + page * kPageBytes;
+      plain_.unmap(to_unmap, address, kPageBytes);
+      for (const auto& [wanted, some] : to_map) plain_.map(some, address, kPageBytes, static_cast<uint32_t>(wanted));
+      for (const auto& [wanted, some] : to_protect) {
+        plain_.protect(some, address, kPageBytes, static_cast<uint32_t>(wanted));
+      }
     }
     for (size_t i = 0; i < to.size(); i++) {
       for (uint64_t page = 0; page < kPages; page++) {
@@ -171,15 +183,6 @@ class RandomSequence {
       }
     }
     plain_.write(transfers, buffer);
-    for (uint64_t page = 0; page < kPages; page++) {
-      for (int permissions = 0; permissions <= static_cast<int>(kAll); permissions++) {
-        std::vector<uint32_t> same;
-        for (size_t i = 0; i < to.size(); i++) {
-          if (models[i]->permissions[page] == permissions) same.push_back(to[i]);
-        }
-        plain_.protect(same, kCode + page * kPageBytes, kPageBytes, static_cast<uint32_t>(permissions));
-      }
-    }
     for (size_t i = 0; i < to.size(); i++) permissions_[to[i]] = models[i]->permissions;
   }
 
@@ -317,6 +320,7 @@ class RandomSequence {
       const Field field = below(2) == 0 ? unused[below(std::size(unused))]
                                         : static_cast<Field>(static_cast<uint64_t>(Field::v0_low) + below(64));
       what_ = "set";
+      if (std::find(changed_.begin(), changed_.end(), field) == changed_.end()) changed_.push_back(field);
       std::vector<uint64_t> values(chosen.size());
       for (uint64_t& value : values) value = random_();
       return both([&](Fleet& fleet) { fleet.set(field, chosen, values); });
@@ -351,6 +355,7 @@ class RandomSequence {
   }
 
   const std::vector<Field> every_field_ = all_fields();
+  std::vector<Field> changed_ = kTouched;  // the fields that are not as the fleets began, and so belong to a model
   MemoryPolicy policy_;
   std::mt19937_64 random_;
   Fleet tested_, plain_;

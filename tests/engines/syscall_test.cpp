@@ -295,11 +295,13 @@ TEST_P(Syscalls, BudgetsAreExactAcrossThem) {
       for (uint64_t round = 1; round <= 2; round++) {
         drive(fleet, how(), options);
         uint64_t wanted = 0;
+        const std::vector<uint64_t> counts = values_of(fleet, Field::instructions), x1 = values_of(fleet, x(1)),
+                                    pc = values_of(fleet, Field::pc);
         for (uint32_t lane = 0; lane < lanes(); lane++) {
           const uint64_t retired = lane % 5 == 4 ? std::min(round * budget, 2 * budget - 1) : round * budget;
-          EXPECT_EQ(fleet.get(Field::instructions, lane), retired);
-          EXPECT_EQ(fleet.get(x(1), lane), (retired + 2) / 3);
-          EXPECT_EQ(fleet.get(Field::pc, lane), kCode + retired % 3 * 4);
+          EXPECT_EQ(counts[lane], retired);
+          EXPECT_EQ(x1[lane], (retired + 2) / 3);
+          EXPECT_EQ(pc[lane], kCode + retired % 3 * 4);
           wanted += (retired + 1) / 3;
         }
         EXPECT_EQ(served, wanted) << "a call that is the last of a budget is served too";
