@@ -128,6 +128,34 @@ TEST_P(FleetCode, DirectBranchesCanLeaveTheWindow) {
   }
 }
 
+TEST_P(FleetCode, BranchesReachTheirTargetsOnEitherSide) {
+  // An ADD and a branch for each case; every other word is a HLT with its own number. An engine may run a branch
+  // together with the word before it, if the distance has few bits.
+  std::vector<std::pair<size_t, uint32_t>> cases;  // index of the branch, number of the HLT that it reaches
+  Words words;
+  for (uint32_t i = 0; i < 2600; i++) words.push_back(guest::hlt(i));
+  for (int32_t distance : {-1025, -1024, -513, -512, -511, -2, 2, 511, 512, 513, 1023, 1024}) {
+    for (uint32_t branch : {guest::b(distance), guest::b_cond(guest::kNe, distance), guest::cbz(6, distance)}) {
+      const size_t at = 1100 + 8 * cases.size();
+      words[at - 1] = guest::add(0, 0, 1);
+      words[at] = branch;
+      cases.emplace_back(at, static_cast<uint32_t>(static_cast<int32_t>(at) + distance));
+    }
+  }
+  Fleet fleet = fleet_of(words, lanes());
+  uint64_t done = 0;
+  for (auto [at, reached] : cases) {
+    SCOPED_TRACE(myriarm::disassemble(words[at], kCode + 4 * at));
+    fleet.fill(Field::pc, kCode + 4 * (at - 1));
+    fleet.resume_all();
+    run(fleet, pace());
+    done++;
+    expect_all_stopped(fleet, halt(reached));
+    EXPECT_EQ(values_of(fleet, x(0)), std::vector<uint64_t>(lanes(), done));
+    EXPECT_EQ(values_of(fleet, Field::instructions), std::vector<uint64_t>(lanes(), 2 * done));
+  }
+}
+
 TEST_P(FleetCode, StraightLinesCrossPagesAndEndWhereCodeEnds) {
   Words words(3 * kPageBytes / 4, guest::add(0, 0, 1));
   Fleet fleet = fleet_of(words, lanes());

@@ -287,6 +287,25 @@ TEST_P(Modes, TheLowerOfLimitAndBudgetCounts) {
   }
 }
 
+TEST_P(Modes, LanesThatWereCancelledWaitIfToldNotToGoOn) {
+  Fleet fleet = fleet_of({guest::add(0, 0, 1), guest::b(-1)}, lanes());
+  fleet.cancel();
+  EXPECT_EQ(drive(fleet, how()).instructions, 0u);
+  expect_all_stopped(fleet, plain(StopReason::cancelled));
+  const std::vector<uint32_t> even = even_lanes(fleet);
+  fleet.resume(even);
+  RunOptions options = budget_of(6, 4);
+  options.go_on = false;
+  EXPECT_EQ(drive(fleet, how(), options).instructions, 6 * even.size());
+  const std::vector<uint64_t> counts = values_of(fleet, Field::instructions);
+  for (uint32_t lane = 0; lane < lanes(); lane++) {
+    EXPECT_EQ(counts[lane], lane % 2 == 0 ? 6u : 0u) << "lane " << lane;
+    expect_stop(fleet, lane, plain(lane % 2 == 0 ? StopReason::budget : StopReason::cancelled));
+  }
+  // Told to go on, they run with the others.
+  EXPECT_EQ(drive(fleet, how(), budget_of(6, 4)).instructions, 6 * lanes());
+}
+
 TEST_P(Modes, RunsOnlyFreshLanesIfToldNotToGoOn) {
   Fleet fleet = fleet_of({guest::add(0, 0, 1), guest::b(-1)}, lanes());
   drive(fleet, how(), budget_of(10));
