@@ -38,6 +38,14 @@ u64 content_pages(const Image& image) {
   return pages;
 }
 
+/// Whether each lane is the one after the lane before it: then their values lie together in a plane.
+bool are_consecutive(std::span<const u32> lanes) {
+  for (size_t i = 1; i < lanes.size(); i++) {
+    if (lanes[i] != lanes[0] + i) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int device)
@@ -212,7 +220,9 @@ void CudaBackend::scatter_stops(std::span<const u32> lanes, std::span<const Stop
 void CudaBackend::gather(Field field, std::span<const u32> lanes, std::span<u64> values) {
   use();
   const u64* from = plane(field);
-  if (!lanes.empty()) {
+  if (are_consecutive(lanes)) {
+    if (!lanes.empty()) from += lanes[0];
+  } else {
     values_.resize(values.size(), "allocating call results");
     launch_gather(from, upload_lanes(lanes), lanes.size(), values_.data(), stream_);
     from = values_.data();
@@ -225,10 +235,15 @@ void CudaBackend::gather(Field field, std::span<const u32> lanes, std::span<u64>
 void CudaBackend::scatter(Field field, std::span<const u32> lanes, std::span<const u64> values) {
   use();
   u64* to = plane(field);
-  values_.resize(values.size(), "allocating call arguments");
-  values_.upload(values, stream_);
-  const u32* numbers = upload_lanes(lanes);
-  launch_scatter(to, numbers, values.size(), values_.data(), 1, stream_);
+  if (are_consecutive(lanes)) {
+    if (!lanes.empty()) to += lanes[0];
+    check(cudaMemcpyAsync(to, values.data(), values.size_bytes(), cudaMemcpyHostToDevice, stream_),
+          "setting lane state");
+  } else {
+    values_.resize(values.size(), "allocating call arguments");
+    values_.upload(values, stream_);
+    launch_scatter(to, upload_lanes(lanes), values.size(), values_.data(), 1, stream_);
+  }
   synchronize("setting lane state");
   if (field == Field::instructions) mirror_progress();
 }

@@ -106,13 +106,15 @@ class CudaBackend final : public Backend {
   bool exported_ = false;  // other libraries may access the fleet's memory, on streams of their own
   std::map<u64, SavedLanes> saved_;
   u64 next_snapshot_ = 1;
-  // Arguments and results of calls.
-  DeviceArray<u32> lane_numbers_, done_;
+  // Arguments and results of calls. They are kept from call to call: to free device memory is to wait for the device.
+  DeviceArray<u32> lane_numbers_, done_, saved_places_, released_;
   DeviceArray<u64> values_;
   DeviceArray<Transfer> transfers_;
   DeviceArray<u8> buffer_;
   DeviceArray<StopRecord> stop_values_;
   DeviceArray<TeamMask> team_masks_;
+  DeviceArray<TeamSources> team_sources_;
+  DeviceArray<RestoreCounts> restore_counts_;
   std::vector<StopRecord> stops_;
   bool stops_are_current_ = true;
 };

@@ -158,14 +158,16 @@ void CudaBackend::restore_pages(const SavedLanes& saved, std::span<const u32> fr
     list.push_back(target);
   }
 
-  DeviceArray<TeamSources> sources(list.size(), "allocating call arguments");
-  sources.upload(list, stream_);
-  DeviceArray<RestoreCounts> counts(1, "allocating call arguments");
+  team_sources_.resize(list.size(), "allocating call arguments");
+  team_sources_.upload(list, stream_);
+  restore_counts_.resize(1, "allocating call arguments");
   RestoreCounts result = {};
   auto launch = [&](bool dry, u32* released) {
-    check(cudaMemsetAsync(counts.data(), 0, sizeof result, stream_), "restoring lanes");
-    launch_restore_pages(view_, saved.pages, sources.data(), list.size(), dry, released, counts.data(), stream_);
-    check(cudaMemcpyAsync(&result, counts.data(), sizeof result, cudaMemcpyDeviceToHost, stream_), "restoring lanes");
+    check(cudaMemsetAsync(restore_counts_.data(), 0, sizeof result, stream_), "restoring lanes");
+    launch_restore_pages(view_, saved.pages, team_sources_.data(), list.size(), dry, released, restore_counts_.data(),
+                         stream_);
+    check(cudaMemcpyAsync(&result, restore_counts_.data(), sizeof result, cudaMemcpyDeviceToHost, stream_),
+          "restoring lanes");
     synchronize("restoring lanes");
   };
   u32 most_released = 0;
@@ -187,13 +189,13 @@ void CudaBackend::restore_pages(const SavedLanes& saved, std::span<const u32> fr
     const Pool state = pool();
     most_released = (std::min(state.next, state.end) - state.first) / view_.frame_units + result.frames_needed;
   }
-  DeviceArray<u32> released(std::max(most_released, 1u), "allocating call arguments");
+  released_.resize(std::max(most_released, 1u), "allocating call arguments");
   if (programs != program_of_team_) {
     team_program_.upload(programs, stream_);
     program_of_team_ = programs;
   }
-  launch(false, released.data());
-  launch_release_list(view_, released.data(), counts.data(), result.released, stream_);
+  launch(false, released_.data());
+  launch_release_list(view_, released_.data(), restore_counts_.data(), result.released, stream_);
   synchronize("restoring lanes");
   if (result.failed) throw DeviceError("the pool for written pages became full while lanes were restored; grow it");
 }
@@ -205,19 +207,19 @@ void CudaBackend::restore(u64 number, std::span<const u32> from, std::span<const
   const u64 count = to.size();
   std::vector<u32> places(count);
   for (size_t i = 0; i < count; i++) places[i] = saved.place_of(from[i]);
-  DeviceArray<u32> device_places(count, "allocating call arguments"), device_lanes(count, "allocating call arguments");
-  device_places.upload(places, stream_);
-  device_lanes.upload(to, stream_);
+  saved_places_.resize(count, "allocating call arguments");
+  saved_places_.upload(places, stream_);
+  const u32* numbers = upload_lanes(to);
 
   restore_pages(saved, from, to);
   if (is_flat(view_)) restore_flat_memory(saved, from, to);
   const u64 stride = saved.lanes.size();
-  launch_copy_planes(saved.planes.data(), stride, device_places.data(), state_.data(), lanes_, device_lanes.data(),
-                     count, kLanePlanes, stream_);
-  launch_copy_stops(saved.stops.data(), device_places.data(), device_stops_.data(), device_lanes.data(), count,
+  launch_copy_planes(saved.planes.data(), stride, saved_places_.data(), state_.data(), lanes_, numbers, count,
+                     kLanePlanes, stream_);
+  launch_copy_stops(saved.stops.data(), saved_places_.data(), device_stops_.data(), numbers, count,
                     state_.data() + kPlaneRunEnd * lanes_, stream_);
-  launch_copy_planes(saved.vectors.data(), stride, device_places.data(), view_.vectors, lanes_, device_lanes.data(),
-                     count, 64, stream_);
+  launch_copy_planes(saved.vectors.data(), stride, saved_places_.data(), view_.vectors, lanes_, numbers, count, 64,
+                     stream_);
   synchronize("restoring lanes");
   stops_are_current_ = false;
   const std::span<const StopRecord> now = stops();
