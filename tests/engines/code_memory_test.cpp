@@ -23,7 +23,7 @@ Words chain(uint32_t added) {
   return words;
 }
 
-class WrittenCode : public testing::Test {
+class CodeMemory : public testing::Test {
  protected:
   void SetUp() override {
     const FleetOptions options = options_of(1);
@@ -44,7 +44,7 @@ class WrittenCode : public testing::Test {
   static void start_at_written(Fleet& fleet) { fleet.fill(Field::pc, kWritten); }
 };
 
-TEST_F(WrittenCode, ThatLanesWereGivenAlikeIsKeptOnce) {
+TEST_F(CodeMemory, OfLanesThatWereGivenTheSameIsKeptOnce) {
   constexpr uint64_t kLanes = 500;
   Fleet fleet = fleet_with(kLanes);
   for (uint32_t lane = 0; lane < kLanes; lane++) give(fleet, lane, chain(3));
@@ -62,7 +62,7 @@ TEST_F(WrittenCode, ThatLanesWereGivenAlikeIsKeptOnce) {
   EXPECT_LE(fleet.pool_used(), memory + 6 * kPages * kEachPage);
 }
 
-TEST_F(WrittenCode, ThatLanesWroteAlikeIsKeptOnce) {
+TEST_F(CodeMemory, OfLanesThatWroteTheSameIsKeptOnce) {
   // Copies the two words at 0x100 to x3, and goes there.
   Words words(0x100 / 4 + 2, guest::nop());
   words[0] = guest::ldr(3, 4, 2);
@@ -87,7 +87,7 @@ TEST_F(WrittenCode, ThatLanesWroteAlikeIsKeptOnce) {
   EXPECT_LE(fleet.pool_used(), memory + 12 * kEachPage);
 }
 
-TEST_F(WrittenCode, OfEachLaneIsCountedAndGivenBack) {
+TEST_F(CodeMemory, OfEachLaneIsCountedAndGivenBack) {
   constexpr uint64_t kLanes = 20;
   Fleet fleet = fleet_with(kLanes);
   myriarm::Snapshot before = fleet.snapshot();
@@ -102,7 +102,7 @@ TEST_F(WrittenCode, OfEachLaneIsCountedAndGivenBack) {
   EXPECT_EQ(fleet.pool_used(), empty);
 }
 
-TEST_F(WrittenCode, WithoutRoomStopsItsLaneAlone) {
+TEST_F(CodeMemory, ThatIsMissingStopsItsLaneAlone) {
   constexpr uint64_t kLanes = 20;
   const uint64_t memory = kLanes * kPages * kPageBytes, room = kLanes / 2 * kPages * kEachPage;
   Fleet fleet = fleet_with(kLanes, memory + room);
