@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "myriarm/fleet.h"
@@ -22,12 +23,34 @@ struct ElfImage {
   uint16_t program_header_count = 0;
   uint64_t break_start = 0;       ///< first address after the image: where brk begins
   bool executable_stack = false;  ///< PT_GNU_STACK asks for it
+  uint64_t bias = 0;              ///< what was added to the addresses of the file: not 0 for static-pie
 };
 /// Reads a static ELF64 little-endian AArch64 executable; a static-pie one goes to an address that myriarm chooses, and
 /// relocates itself. Throws ArgumentError with one sentence for a file that is truncated, hostile, of another machine
 /// or class, or dynamic.
 ElfImage parse_elf(std::span<const uint8_t> file, const std::string& name);
 ElfImage load_elf(const std::string& path);
+
+/// A section of an ELF file with instructions; views of the file's bytes.
+struct ElfSection {
+  std::string_view name;
+  uint64_t address = 0;
+  std::span<const uint8_t> bytes;
+};
+/// A name of an address; a view of the file's bytes.
+struct ElfSymbol {
+  std::string_view name;
+  uint64_t address = 0;
+  uint64_t size = 0;  ///< 0: not known
+};
+/// What the section headers of an ELF file name, each in rising order of address. Programs run without them: both are
+/// empty if the file has none, and what does not lie inside the file is left out.
+struct ElfNames {
+  std::vector<ElfSection> code;
+  std::vector<ElfSymbol> symbols;
+};
+/// `file`: a file that parse_elf() takes, which must live as long as the result. `bias`: that of its ElfImage.
+ElfNames elf_names(std::span<const uint8_t> file, uint64_t bias = 0);
 
 struct LinuxOptions {
   std::vector<std::string> arguments;    ///< argv; argv[0] is the program

@@ -56,6 +56,7 @@ class Reader {
     check_entry();
     locate_program_headers();
     image_.program.name = name_;
+    image_.bias = bias_;
     return std::move(image_);
   }
 

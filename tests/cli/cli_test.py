@@ -393,8 +393,27 @@ class Other(CliTest):
                           ["8:", "01", ".byte", "0x01"], ["9:", "02", ".byte", "0x02"]])
         text = self.myriarm("disasm", "--address", "0x1000", self.file("raw", guest.LOOP)).stdout.decode()
         self.assertEqual(text.split(), ["1000:", "14000000", "b", "0x1000"])
-        text = self.myriarm("disasm", self.elf(guest.EXIT_7)).stdout.decode()
-        self.assertIn(f"{guest.BASE + guest.HEADERS:x}:  d2800ba8", text)
+        # Without sections: the segment, but not the headers at its beginning.
+        text = self.myriarm("disasm", self.elf(guest.EXIT_7)).stdout.decode().splitlines()
+        self.assertEqual(text[0], f"segment at {guest.BASE:#x}, {guest.HEADERS + 12} bytes")
+        self.assertTrue(text[1].strip().startswith(f"{guest.BASE + guest.HEADERS:x}:  d2800ba8"))
+        self.assertEqual(len(text), 4)
+
+    def test_disasm_by_section_and_symbol(self):
+        # bl .+8; ret; cbnz x0, .-4; adr x0, .
+        code = guest.words(0x94000002, 0xD65F03C0, 0xB5FFFFE0, 0x10000000)
+        file = self.file("guest", guest.elf_with_symbols(code, {"start": 0, "loop": 8}))
+        base = guest.BASE + guest.HEADERS
+        self.assertEqual(self.myriarm("disasm", file).stdout.decode().splitlines(), [
+            f"section .text at {base:#x}, 16 bytes",
+            "",
+            f"{base:>10x} <start>:",
+            f"{base:>10x}:  94000002  bl {base + 8:#x} <loop>",
+            f"{base + 4:>10x}:  d65f03c0  ret",
+            "",
+            f"{base + 8:>10x} <loop>:",
+            f"{base + 8:>10x}:  b5ffffe0  cbnz x0, {base + 4:#x} <start+0x4>",
+            f"{base + 12:>10x}:  10000000  adr x0, {base + 12:#x} <loop+0x4>"])
 
 
 if __name__ == "__main__":

@@ -34,6 +34,28 @@ ABORT = words(0xD2807D00, 0xD28000C1, 0xD2801028, 0xD4000001)  # kill(1000, SIGA
 EXIT_LANE = words(0xF9400FE1, 0x39403420, 0x5100C000, 0xD2800BA8, 0xD4000001)
 
 
+def elf_with_symbols(code, symbols):
+    """elf() with a section .text and these symbols, by name the offset in the code."""
+    names = b"\0.text\0" + b"".join(name.encode() + b"\0" for name in symbols)
+    table = bytes(24)
+    for name, offset in symbols.items():
+        table += struct.pack("<IBBHQQ", names.index(b"\0" + name.encode() + b"\0") + 1, 2, 0, 1,
+                             BASE + HEADERS + offset, 8)
+    program = elf(code)
+    at = len(program)
+    sections = bytes(64)
+    for kind, flags, address, offset, size, link in ((1, 6, BASE + HEADERS, HEADERS, len(code), 0),
+                                                     (3, 0, 0, at, len(names), 0),
+                                                     (2, 0, 0, at + len(names), len(table), 2)):
+        name = 1 if kind == 1 else 0
+        sections += struct.pack("<IIQQQQIIQQ", name, kind, flags, address, offset, size, link, 0, 1, 0)
+    program += names + table
+    header = bytearray(program[:64])
+    header[40:48] = struct.pack("<Q", len(program))           # e_shoff
+    header[58:64] = struct.pack("<HHH", 64, 4, 2)             # e_shentsize, e_shnum, e_shstrndx
+    return bytes(header) + program[64:] + sections
+
+
 def elf(code, machine=183, flags=5):
     """A static ELF64 executable of one segment."""
     size = HEADERS + len(code)

@@ -62,6 +62,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   check_image(image, size);
+  size_t code = 0;
+  for (const ElfSection& section : elf_names({data, size}, image.bias).code) code += section.bytes.size();
+  require(code <= size);
   LinuxOptions options;
   options.arguments = {"fuzz", "argument"};
   for (uint64_t memory : {uint64_t{4096}, uint64_t{1} << 20, uint64_t{64} << 20}) check_layout(image, memory, options);
