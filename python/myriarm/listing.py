@@ -48,13 +48,15 @@ def instruction(word: int, address: int, symbols: Symbols) -> str:
     return f"{text} <{name}>" if name else text
 
 
-def listing(words: Iterable[Tuple[int, int]], pc: int, symbols: Symbols) -> List[str]:
-    """A line for each (address, word): "=>" at pc; labels on lines of their own."""
+def listing(words: Iterable[Tuple[int, int]], pc: int, marks: Iterable[int], symbols: Symbols) -> List[str]:
+    """A line for each (address, word): "=>" at pc, "*" at the addresses of `marks`; labels on lines of
+    their own."""
+    stops = set(marks)
     lines = []
     for address, word in words:
         lines += [f"{name}:" for name in symbols.at(address)]
-        arrow = "=> " if address == pc else "   "
-        lines.append(f"{arrow} {address:#10x}  {word:08x}  {instruction(word, address, symbols)}")
+        arrow, star = "=>" if address == pc else "  ", "*" if address in stops else " "
+        lines.append(f"{arrow}{star} {address:#10x}  {word:08x}  {instruction(word, address, symbols)}")
     return lines
 
 

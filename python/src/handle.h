@@ -71,6 +71,10 @@ class FleetHandle {
   /// Starts a run and waits for its end. Every 50 ms it calls `tick` with the poll, unless that is None, and lets
   /// Python handle its signals. An exception from either cancels the run, and is raised in the handler that is executing.
   nb::object run(nb::dict options, nb::object tick);
+  /// Runs lane 0 of a fleet of one instruction after the other, at least one, until it has a stop or its pc is one of
+  /// the addresses; then it has the stop `breakpoint`. The engine is that of the options. Handlers are called in this
+  /// thread.
+  nb::object run_to(nb::dict options, std::vector<uint64_t> addresses);
   void start(nb::dict options);
   /// The result of the run; None if the run has not ended after this many seconds. Negative: waits for its end.
   nb::object wait(double seconds);
@@ -114,6 +118,8 @@ class FleetHandle {
   /// in the handler.
   void interrupt_handlers_by_signals();
   nb::object collect(double seconds);
+  /// Raises what a handler raised.
+  [[noreturn]] void raise_in_caller();
   nb::capsule share();
 
   std::shared_ptr<FleetOwner> owner_;

@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
+#include <map>
 
 #include "handle.h"
 
@@ -31,6 +32,7 @@ std::vector<std::string> strings_of(const nb::list& list) {
 /// A program as an immutable Python object.
 struct ProgramHandle {
   Program program;
+  std::map<std::string, uint64_t> symbols = {};
 };
 
 FleetOptions options_of(const nb::dict& given) {
@@ -77,6 +79,24 @@ std::shared_ptr<FleetHandle> make_process(nb::bytes file, const std::string& nam
   return std::make_shared<FleetHandle>(std::move(owner));
 }
 
+/// The first address of each name.
+std::map<std::string, uint64_t> symbols_of(std::span<const uint8_t> file, uint64_t bias) {
+  std::map<std::string, uint64_t> symbols;
+  for (const ElfSymbol& symbol : elf_names(file, bias).symbols) {
+    symbols.try_emplace(std::string(symbol.name), symbol.address);
+  }
+  return symbols;
+}
+
+nb::object symbols_of_program(const ProgramHandle& handle) {
+  nb::dict symbols;
+  for (const auto& [name, address] : handle.symbols) {
+    PyObject* text = PyUnicode_DecodeUTF8(name.data(), static_cast<Py_ssize_t>(name.size()), "backslashreplace");
+    symbols[nb::steal(text)] = address;
+  }
+  return symbols;
+}
+
 ProgramHandle program_of_segments(std::string name, nb::list segments, uint64_t entry, uint64_t stack_pointer) {
   Program program{std::move(name), {}, entry, stack_pointer};
   for (nb::handle item : segments) {
@@ -84,7 +104,7 @@ ProgramHandle program_of_segments(std::string name, nb::list segments, uint64_t 
     program.segments.push_back({nb::cast<uint64_t>(parts[0]), nb::cast<uint64_t>(parts[2]),
                                 nb::cast<uint32_t>(parts[3]), bytes_of(nb::cast<nb::bytes>(parts[1]))});
   }
-  return {std::move(program)};
+  return {std::move(program), {}};
 }
 
 nb::object segments_of(const ProgramHandle& handle) {
@@ -206,7 +226,8 @@ NB_MODULE(_core, module) {
       .def_prop_ro("name", [](const ProgramHandle& p) { return p.program.name; })
       .def_prop_ro("entry", [](const ProgramHandle& p) { return p.program.entry; })
       .def_prop_ro("stack_pointer", [](const ProgramHandle& p) { return p.program.stack_pointer; })
-      .def_prop_ro("segments", segments_of);
+      .def_prop_ro("segments", segments_of)
+      .def_prop_ro("symbols", symbols_of_program);
   module.def("program", program_of_segments, nb::arg("name"), nb::arg("segments"), nb::arg("entry"),
              nb::arg("stack_pointer"));
   module.def(
@@ -214,12 +235,16 @@ NB_MODULE(_core, module) {
       [](std::string name, nb::bytes bytes, uint64_t address, uint64_t memory, std::optional<uint64_t> entry) {
         Program program = raw_program(std::move(name), bytes_of(bytes), address, memory);
         if (entry) program.entry = *entry;
-        return ProgramHandle{std::move(program)};
+        return ProgramHandle{std::move(program), {}};
       },
       nb::arg("name"), nb::arg("bytes"), nb::arg("address"), nb::arg("memory"), nb::arg("entry").none());
   module.def(
       "elf_program",
-      [](nb::bytes file, const std::string& name) { return ProgramHandle{parse_elf(bytes_of(file), name).program}; },
+      [](const nb::bytes& file, const std::string& name) {
+        const std::vector<uint8_t> bytes = bytes_of(file);
+        ElfImage image = parse_elf(bytes, name);
+        return ProgramHandle{std::move(image.program), symbols_of(bytes, image.bias)};
+      },
       nb::arg("file"), nb::arg("name"));
 
   // In the child of a fork() the threads of the parent, which hold objects, are not there to drop them.

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """For teaching and exploring: programs from assembly, single steps, registers as ints, what a dump shows,
-instructions with symbols."""
+instructions with symbols, breakpoints."""
 
 import importlib.util
 import re
 import shutil
+import subprocess
 
+import myriarm
 import pytest
-from a64 import code
-from myriarm import ArgumentError, DeviceError, Machine, Program, StopReason, assembly
+from a64 import brk, code, hlt
+from myriarm import ArgumentError, DeviceError, Machine, Program, StateError, StopReason, assembly
+from test_fork import PREBUILT
 
 SUM = """
         mov  x1, #0          // the sum of the numbers from x0 down to 1
@@ -155,8 +158,9 @@ def test_instructions_around_pc(machine):
         "        0x1010  d4400000  hlt #0x0",
     ]
     machine.step(2)
+    machine.add_breakpoint("done")
     lines = machine.disassemble(before=1, after=2).splitlines()
-    assert [line[:3] for line in lines] == ["aga", "   ", "=> ", "   ", "don", "   "]
+    assert [line[:3] for line in lines] == ["aga", "   ", "=> ", "   ", "don", "  *"]
     assert machine.disassemble("done", after=0).splitlines()[-1].endswith("hlt #0x0")
     with pytest.raises(ArgumentError, match="no symbol 'start'"):
         machine.disassemble("start")
@@ -171,3 +175,111 @@ def test_instructions_at_the_edges_of_memory(machine):
     assert machine.disassemble() == ""
     machine.unmap(0x2000, 0x1000)
     assert len(machine.disassemble(0x2000, before=2, after=0x401).splitlines()) == 4
+
+
+def test_breakpoints(machine):
+    assert machine.add_breakpoint("again") == 0x1004 and machine.add_breakpoint(0x1010) == 0x1010
+    before = machine.read(0x1000, 0x20)
+    first = machine.run()
+    assert (first.instructions, first.stops, first.signal_name) == (1, {"breakpoint": 1}, "BREAKPOINT")
+    assert (machine.stop.reason, machine.pc, machine.read(0x1000, 0x20)) == (
+        StopReason.breakpoint,
+        0x1004,
+        before,
+    )
+    assert (machine.run().instructions, machine.pc, machine.x0) == (3, 0x1004, 2)
+    assert machine.breakpoints == [0x1004, 0x1010]
+    machine.remove_breakpoint("again")
+    assert (machine.run().instructions, machine.pc, machine.x1) == (6, 0x1010, 6)
+    last = machine.run()
+    assert (last.instructions, last.stops, machine.stop.reason) == (0, {"halt": 1}, StopReason.halt)
+    machine.remove_breakpoint()
+    assert machine.breakpoints == []
+
+
+def test_breakpoints_change_nothing_else(machine, device):
+    """Every stop, count and register is that of a run without breakpoints."""
+    machine.add_breakpoint(0x1008)
+    stops = 0
+    while machine.stop.reason != StopReason.halt:
+        machine.run()
+        stops += machine.stop.reason == StopReason.breakpoint
+    with Machine(Program.raw(SUM_BYTES, 0x1000, memory=1 << 16), device=device) as plain:
+        plain.x0 = 3
+        plain.run()
+        assert (stops, machine.registers, machine.instructions) == (3, plain.registers, plain.instructions)
+
+
+def test_breakpoints_and_budgets(machine):
+    machine.add_breakpoint("done")
+    result = machine.step(4)
+    assert (result.instructions, result.stops, machine.pc) == (4, {"budget": 1}, 0x1004)
+    machine.limit = 6
+    assert (machine.run().stops, machine.instructions) == ({"budget": 1}, 6)
+    machine.limit = 2**64 - 1
+    assert (machine.run().signal_name, machine.pc) == ("BREAKPOINT", 0x1010)
+    machine.pc, machine.x0 = 0x1000, 1
+    assert machine.run().lanes_run == 0, "pc was changed, so that the stop is left to the caller"
+    machine.resume()
+    assert machine.run().instructions == 4
+
+
+def test_a_breakpoint_on_a_brk_is_not_that_of_the_guest(device):
+    with Machine(code(0xD503201F, brk(7), hlt()), device=device, memory=1 << 16) as machine:
+        machine.add_breakpoint(4)
+        assert (machine.run().signal_name, machine.stop.detail) == ("BREAKPOINT", 0)
+        assert (machine.run().signal_name, machine.stop.detail) == ("BREAKPOINT", 7)
+        assert machine.run().lanes_run == 0
+
+
+def test_handlers_are_called_between_breakpoints(device):
+    ask = code(0xD4000001, 0x91000400, 0xD4000001, hlt())  # svc #0; add x0, x0, #1; svc #0; hlt #0
+    with Machine(ask, device=device, memory=1 << 16) as machine:
+        machine.add_breakpoint(12)
+        result = machine.run(on_syscall=lambda batch: batch.arguments[:, 0] + 10)
+        assert (result.instructions, machine.pc, machine.x0) == (3, 12, 21)
+
+        def fail(batch):
+            raise KeyError("mine")
+
+        machine.pc = 0
+        machine.resume()
+        with pytest.raises(KeyError, match="mine"):
+            machine.run(on_syscall=fail)
+
+
+def test_what_breakpoints_are_not_for(machine):
+    machine.add_breakpoint("done")
+    for call in (machine.start, lambda: machine.run_continuous(max_batches=1), machine.run_self_dispatch):
+        with pytest.raises(StateError, match=r"breakpoints.*remove_breakpoint\(\)"):
+            call()
+    assert machine.run_mega(3).instructions == 3
+    with pytest.raises(ArgumentError, match="0x1002 is not the address of an instruction"):
+        machine.add_breakpoint(0x1002)
+    with pytest.raises(ArgumentError, match="no symbol 'main'"):
+        machine.add_breakpoint("main")
+    with pytest.raises(ArgumentError, match="no breakpoint at 0x1000"):
+        machine.remove_breakpoint(0x1000)
+
+
+def test_symbols_of_an_elf_file(tmp_path, device):
+    assert Program.elf(PREBUILT / "hello").symbols == {}, "it is stripped"
+    if shutil.which("aarch64-linux-gnu-gcc") is None:
+        pytest.skip("no compiler for AArch64")
+    source, linked = tmp_path / "program.c", tmp_path / "program"
+    source.write_text("int twice(int x) { return 2 * x; }\nvoid _start(void) { for (;;) twice(4); }\n")
+    for kind in ("-static", "-static-pie"):
+        flags = ["-O0", "-nostdlib", "-ffreestanding", "-fno-stack-protector", kind]
+        subprocess.run(["aarch64-linux-gnu-gcc", *flags, "-o", linked, source], check=True)
+        program = Program.elf(linked)
+        assert program.symbols["_start"] == program.entry
+        with Machine(program, device=device) as machine:
+            machine.map(machine.memory_end - 4096, 4096)
+            machine.sp = machine.memory_end
+            machine.add_breakpoint("twice")
+            machine.run()
+            assert (machine.pc, machine.x0) == (program.symbols["twice"], 4)
+            assert "twice:" in str(machine) and f"pc {machine.pc:#x} <twice>" in str(machine)
+            machine.run()
+            assert "<twice>" in machine.disassemble("_start")
+    assert myriarm.disassemble(0xD4400000) == "hlt #0x0"
