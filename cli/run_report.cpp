@@ -90,8 +90,9 @@ Registers fetch_registers(const Fleet& fleet) {
 }
 
 void print_all(std::FILE* to, std::string_view text) {
+  if (text.empty()) return;  // its pointer may be null, which fwrite() does not take
   std::fwrite(text.data(), 1, text.size(), to);
-  if (!text.empty() && text.back() != '\n') std::fputc('\n', to);
+  if (text.back() != '\n') std::fputc('\n', to);
 }
 
 double ips(const RunResult& result) {

@@ -2,6 +2,7 @@
 // Random operands that are hard for floating-point arithmetic: zeros, infinities, NaNs and denormals; fractions with
 // few zeros or few ones; exponents at both ends, and near those of the other operands, of their product and of the
 // limits of integers. The same seed makes the same cases everywhere; recorded results depend on that.
+// So no expression calls random() twice: compilers may evaluate operands in either order.
 #pragma once
 
 #include "core/portable.h"
@@ -62,7 +63,10 @@ class FpCases {
       case 3: return mask ^ one;
       case 4: return mask & (0 - one);
       case 5: return one - 1;
-      case 6: return (one | u64{1} << random() % static_cast<u64>(bits) | random() % 4) & mask;
+      case 6: {
+        const u64 other = u64{1} << random() % static_cast<u64>(bits), low = random() % 4;
+        return (one | other | low) & mask;
+      }
       default: return random() & mask;
     }
   }
@@ -80,7 +84,10 @@ class FpCases {
       case 3: exponent = top - 1 - random() % 3; break;
       case 4: exponent = bias - 2 + random() % 4; break;
       case 5: exponent = exponent_of(other) + random() % 5 - 2; break;
-      case 6: return ((other + random() % 5 - 2) ^ (random() & 1) << (width_ - 1)) & (~u64{0} >> (64 - width_));
+      case 6: {
+        const u64 near = other + random() % 5 - 2, sign = random() & 1;
+        return (near ^ sign << (width_ - 1)) & (~u64{0} >> (64 - width_));
+      }
       case 7: exponent = bias + random() % (bits + 13); break;
       case 8: exponent = 2 * bias - exponent_of(other) + random() % 5 - 2; break;
       case 9: exponent = exponent_of(other) + random() % (2 * bits + 6) - bits - 3; break;

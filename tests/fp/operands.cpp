@@ -3,6 +3,7 @@
 #include "fp/operands.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace myriarm::fp {
 namespace {
@@ -54,8 +55,10 @@ uint64_t scaled(Format f, bool negative, int64_t exponent, Wide significand) {
 }
 
 uint64_t neighbour(Format f, uint64_t bits, int ulps) {
-  int64_t magnitude = static_cast<int64_t>(bits & (f.sign() - 1)) + ulps;
-  magnitude = std::clamp(magnitude, int64_t{0}, static_cast<int64_t>(f.infinity()));
+  const auto infinity = static_cast<int64_t>(f.infinity());
+  // A NaN may be the largest integer, so that nothing can be added to it.
+  int64_t magnitude = std::min(static_cast<int64_t>(bits & (f.sign() - 1)), infinity + std::abs(ulps)) + ulps;
+  magnitude = std::clamp(magnitude, int64_t{0}, infinity);
   return (bits & f.sign()) | static_cast<uint64_t>(magnitude);
 }
 

@@ -81,7 +81,9 @@ Printed hex_imm(const TokenContext& c, std::string& out);
 Printed decimal_imm(const TokenContext& c, std::string& out);
 Printed label(const TokenContext& c, std::string& out);
 Printed condition(const TokenContext& c, std::string& out, Letter<'c', 4> cond);
-inline constexpr Token kGenericTokens[] = {
+// Not inline: under -fsanitize=undefined gcc takes the address of an inline variable for one that may be null, and then
+// the checks below are no constant expressions.
+constexpr Token kGenericTokens[] = {
     token<hex_imm>("imm"), token<decimal_imm>("pimm"), token<decimal_imm>("simm"),
     token<label>("label"), token<condition>("cond"),
 };
