@@ -21,8 +21,8 @@ std::string target_of(const std::string& instruction, const Symbols& symbols) {
   const size_t space = instruction.find(' '), last = instruction.rfind(' ');
   if (symbols.empty() || last == std::string::npos || instruction.compare(last + 1, 2, "0x") != 0) return "";
   const std::string mnemonic = instruction.substr(0, space);
-  static const std::set<std::string, std::less<>> kRelative = {"b", "bl", "cbz", "cbnz", "tbz", "tbnz", "adr", "adrp"};
-  if (kRelative.count(mnemonic) == 0 && !mnemonic.starts_with("b.")) return "";
+  static const std::set<std::string, std::less<>> relative = {"b", "bl", "cbz", "cbnz", "tbz", "tbnz", "adr", "adrp"};
+  if (relative.count(mnemonic) == 0 && !mnemonic.starts_with("b.")) return "";
   const uint64_t address = std::stoull(instruction.substr(last + 1), nullptr, 16);
   auto after = std::upper_bound(symbols.begin(), symbols.end(), address,
                                 [](uint64_t a, const ElfSymbol& symbol) { return a < symbol.address; });

@@ -13,7 +13,7 @@ namespace fork_detail {
 
 inline std::atomic<uint64_t> count{0};
 // Registered when the library is loaded, so that no call has to.
-inline const int registered = pthread_atfork(nullptr, nullptr, [] { count.fetch_add(1, std::memory_order_relaxed); });
+inline const int kRegistered = pthread_atfork(nullptr, nullptr, [] { count.fetch_add(1, std::memory_order_relaxed); });
 
 }  // namespace fork_detail
 
