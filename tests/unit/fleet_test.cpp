@@ -146,6 +146,20 @@ TEST(FleetArguments, APoolThatCannotGrowSoFarKeepsItsSize) {
   EXPECT_GE(fleet.pool_size(), size);
 }
 
+TEST(FleetArguments, APoolThatCannotGrowSaysSoExactly) {
+  FleetOptions options = options_of(1);
+  options.pool = 2 * kPageBytes;
+  Fleet fleet(raw_program("halt", bytes_of({kHlt}), 0, options.memory), options);
+  std::string message;
+  try {
+    fleet.grow_pool(uint64_t{64} << 30);
+  } catch (const DeviceError& error) {
+    message = error.what();
+  }
+  EXPECT_EQ(message.find("the pool cannot grow to 64 GiB, only to "), 0u) << message;
+  EXPECT_EQ(message.find(" 0 "), std::string::npos) << message;
+}
+
 TEST(FleetArguments, MoreThreadsThanLanesAreNotStarted) {
   FleetOptions options = options_of(3);
   options.threads = 1'000'000;

@@ -15,6 +15,15 @@ TEST(Support, HexadecimalHasNoLeadingZeros) {
   EXPECT_EQ(hex(~uint64_t{0}), "0xffffffffffffffff");
 }
 
+TEST(Support, SizesHaveTheLargestUnitThatIsExact) {
+  EXPECT_EQ(size_text(0), "0 bytes");
+  EXPECT_EQ(size_text(1023), "1023 bytes");
+  EXPECT_EQ(size_text(4096), "4 KiB");
+  EXPECT_EQ(size_text((uint64_t{1} << 20) + 1024), "1025 KiB");
+  EXPECT_EQ(size_text(uint64_t{100} << 30), "100 GiB");
+  EXPECT_EQ(size_text(uint64_t{1} << 50), "1024 TiB");
+}
+
 TEST(Support, RoundingKeepsMultiplesAndWrapsAtTheEnd) {
   EXPECT_EQ(align_down(4095, 4096), 0u);
   EXPECT_EQ(align_down(4096, 4096), 4096u);

@@ -6,6 +6,7 @@
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/interpreter/lane_code.h"
 #include "myriarm/error.h"
+#include "support/text.h"
 
 namespace myriarm::cpu {
 namespace {
@@ -136,8 +137,8 @@ void CpuBackend::permissions(std::span<const u32> lanes, u64 page, u64 count, st
 
 void CpuBackend::grow_pool(u64 bytes) {
   if (!pool_.grow(bytes)) {
-    throw DeviceError("the pool cannot grow to " + std::to_string(bytes >> 20) + " MiB, only to " +
-                      std::to_string(pool_.size_bytes() >> 20) + " MiB; make the fleet with a larger pool");
+    throw DeviceError("the pool cannot grow to " + size_text(bytes) + ", only to " + size_text(pool_.size_bytes()) +
+                      "; make the fleet with a larger pool");
   }
 }
 

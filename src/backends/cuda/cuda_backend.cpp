@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "myriarm/error.h"
+#include "support/text.h"
 
 namespace myriarm::cuda {
 namespace {
@@ -404,8 +405,8 @@ bool CudaBackend::grow_automatically() {
 void CudaBackend::grow_pool(u64 bytes) {
   if (is_flat(view_) || bytes <= pool_size()) return;
   if (!back_pool(bytes)) {
-    throw DeviceError("the pool cannot grow to " + std::to_string(bytes >> 20) + " MiB, only to " +
-                      std::to_string(pool_size() >> 20) + " MiB: the device has no more memory");
+    throw DeviceError("the pool cannot grow to " + size_text(bytes) + ", only to " + size_text(pool_size()) +
+                      ": the device has no more memory");
   }
 }
 
