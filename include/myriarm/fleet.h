@@ -214,8 +214,9 @@ class Fleet {
   /// Bytes of the pool that pages of lanes occupy.
   uint64_t pool_used() const;
   /// Bytes that they may occupy. With FleetOptions::pool 0, on the CPU three quarters of the host's memory, at most 100
-  /// GiB; on a GPU a small pool at first, which grows as lanes need it, up to the device's free memory. 0 with
-  /// MemoryPolicy::shared and device_shared on a GPU, where nothing is allocated later.
+  /// GiB, and less where the process may have fewer addresses (ulimit -v); on a GPU a small pool at first, which grows
+  /// as lanes need it, up to the device's free memory. 0 with MemoryPolicy::shared and device_shared on a GPU, where
+  /// nothing is allocated later.
   uint64_t pool_size() const;
   /// Makes the pool at least this large, for lanes that stopped with out_of_memory. Throws DeviceError if it cannot: on
   /// the CPU beyond twice the first size, on a GPU beyond the device's memory.

@@ -45,7 +45,7 @@ CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
       window_pages_(image.window_pages),
       first_page_(image.window_begin >> kPageBits),
       slice_shift_(shift_for(window_pages_)),
-      pool_(image_frames(image), default_pool(options) >> kPageBits),
+      pool_(image_frames(image), default_pool(options) >> kPageBits, options.pool == 0),
       code_store_(pool_),
       flat_(is_flat(options.memory_policy) ? FlatMemory(lanes_, window_pages_) : FlatMemory()),
       state_(kStateFields * lanes_ * 8),

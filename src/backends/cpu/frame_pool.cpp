@@ -11,22 +11,39 @@ namespace myriarm::cpu {
 namespace {
 constexpr u64 kMostFrames = u64{1} << (32 - kPageFlagBits);
 constexpr u64 kBytesPerFrame = kPageSize + sizeof(u32);  // with its number of holders
+constexpr u64 kSmallPool = 4096;                         // frames: 16 MiB
 }  // namespace
 
-FramePool::FramePool(u64 image_frames, u64 pool_frames)
+FramePool::FramePool(u64 image_frames, u64 pool_frames, bool may_be_smaller)
     : first_(kFirstImageFrame + image_frames), next_(first_), limit_(pool_frames) {
-  // Addresses for twice the limit are reserved, so that grow() can raise it. Addresses take no memory.
-  reserved_ = std::min(kMostFrames, first_ + 2 * pool_frames);
-  void* range = mmap(nullptr, reserved_ * kBytesPerFrame, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (range == MAP_FAILED || first_ >= kMostFrames) {
-    if (range != MAP_FAILED) munmap(range, reserved_ * kBytesPerFrame);
+  bool made = first_ < kMostFrames && reserve();
+  if (!made && may_be_smaller) {
+    while (!made && limit_ > kSmallPool) {
+      limit_ = limit_ / 2;
+      made = reserve();
+    }
+    if (made && limit_ > kSmallPool) {
+      // The lanes' tables, the stacks of threads and the results need as much again.
+      munmap(base_, reserved_ * kBytesPerFrame);
+      limit_ = limit_ / 2;
+      made = reserve();
+    }
+  }
+  if (!made) {
     throw DeviceError("the host refuses to reserve " + std::to_string(reserved_ >> 8) +
                       " MiB of addresses for guest memory; ask for a smaller pool");
   }
+}
+
+bool FramePool::reserve() {
+  reserved_ = std::min(kMostFrames, first_ + 2 * limit_);
+  void* range = mmap(nullptr, reserved_ * kBytesPerFrame, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (range == MAP_FAILED) return false;
   base_ = static_cast<u8*>(range);
   holders_ = reinterpret_cast<u32*>(base_ + (reserved_ << kPageBits));
-  limit_ = std::min(pool_frames, reserved_ - first_);
+  limit_ = std::min(limit_.load(), reserved_ - first_);
+  return true;
 }
 
 FramePool::~FramePool() {

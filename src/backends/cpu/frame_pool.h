@@ -17,8 +17,9 @@ namespace myriarm::cpu {
 class FramePool {
  public:
   /// Reserves addresses for `image_frames` and at most `pool_frames` more; memory is committed by the first touch.
-  /// Throws DeviceError if the host refuses the addresses.
-  FramePool(u64 image_frames, u64 pool_frames);
+  /// Throws DeviceError if the host refuses the addresses; if the pool `may_be_smaller`, only if it refuses them for a
+  /// small pool too.
+  FramePool(u64 image_frames, u64 pool_frames, bool may_be_smaller = false);
   ~FramePool();
   FramePool(const FramePool&) = delete;
   FramePool& operator=(const FramePool&) = delete;
@@ -58,6 +59,9 @@ class FramePool {
   static constexpr u32 kFirstImageFrame = 2;
 
  private:
+  /// Reserves addresses for twice the limit, so that grow() can raise it. Addresses take no memory.
+  bool reserve();
+
   std::atomic_ref<u32> holders(u32 frame) const { return std::atomic_ref<u32>(holders_[frame]); }
 
   u8* base_ = nullptr;
