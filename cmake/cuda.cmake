@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Looks for a CUDA toolkit that works: nvcc 12 or later, and a host compiler that nvcc accepts. Sets MYRIARM_CUDA to ON
 # or OFF and prints one line about what it found. A toolkit that does not work is ignored, and the build goes on without
-# CUDA.
+# CUDA; MYRIARM_WHY_NO_CUDA then says why, for a message of the library.
 #
 # MYRIARM_CUDA_ARCHITECTURES: compiling the interpreter for one architecture takes minutes, so by default it is compiled
 # for the GPUs of this machine. On a machine without a GPU the default is Hopper, and PTX that the driver of any GPU
@@ -9,12 +9,14 @@
 # -DMYRIARM_CUDA_ARCHITECTURES="75-virtual;80-real;86-real;89-real;90-real;100-real;120-real".
 set(MYRIARM_CUDA OFF)
 set(cuda_reason "MYRIARM_WITH_CUDA is OFF")
+set(MYRIARM_WHY_NO_CUDA "it was built with MYRIARM_WITH_CUDA=OFF")
 
 if(MYRIARM_WITH_CUDA)
   find_program(MYRIARM_NVCC nvcc HINTS ENV CUDACXX ENV CUDA_PATH PATH_SUFFIXES bin PATHS /usr/local/cuda/bin)
   mark_as_advanced(MYRIARM_NVCC)
   if(NOT MYRIARM_NVCC AND NOT DEFINED CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
     set(cuda_reason "no CUDA toolkit was found")
+    set(MYRIARM_WHY_NO_CUDA "no CUDA toolkit was found when it was built")
   else()
     if(NOT DEFINED MYRIARM_CUDA_ARCHITECTURES)
       set(cuda_capabilities "")
@@ -45,10 +47,12 @@ if(MYRIARM_WITH_CUDA)
     check_language(CUDA)
     if(NOT CMAKE_CUDA_COMPILER)
       set(cuda_reason "${MYRIARM_NVCC} does not work with this host compiler; see CMakeFiles/CMakeError.log")
+      set(MYRIARM_WHY_NO_CUDA "the CUDA toolkit did not work when it was built")
     else()
       enable_language(CUDA)
       if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12)
         set(cuda_reason "CUDA ${CMAKE_CUDA_COMPILER_VERSION} is too old; C++20 needs CUDA 12.0")
+        set(MYRIARM_WHY_NO_CUDA "the CUDA toolkit was too old when it was built")
       else()
         set(MYRIARM_CUDA ON)
       endif()

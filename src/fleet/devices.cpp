@@ -15,7 +15,7 @@ std::vector<Device> all_devices(std::string& why_no_cuda) {
   std::vector<Device> cuda = cuda_devices(why_no_cuda);
   all.insert(all.end(), cuda.begin(), cuda.end());
 #else
-  why_no_cuda = "this build has no CUDA backend (no CUDA toolkit was found when it was built)";
+  why_no_cuda = "this build has no CUDA backend, because " MYRIARM_WHY_NO_CUDA;
 #endif
   return all;
 }

@@ -39,7 +39,11 @@ std::vector<Device> cuda_devices(std::string& why_none) {
       why_none = kForked;
       return {};
     }
-    why_none = std::string("CUDA says \"") + cudaGetErrorString(error) + "\"";
+    // Where there is no driver, the runtime says that its version is insufficient, and gives 0 as its version.
+    int driver = 0;
+    const bool missing = cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0;
+    why_none =
+        missing ? "this machine has no NVIDIA driver" : std::string("CUDA says \"") + cudaGetErrorString(error) + "\"";
     return {};
   }
   why_none = "no CUDA device was found";
