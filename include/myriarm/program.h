@@ -36,6 +36,9 @@ struct Program {
 /// executable, with SP at the end and the entry at `address`.
 Program raw_program(std::string name, std::vector<uint8_t> bytes, uint64_t address, uint64_t memory);
 
+/// The same with the bytes of a file. One that does not fit is refused before it is read.
+Program load_raw(const std::string& path, uint64_t address, uint64_t memory);
+
 /// All bytes of a regular file of at most 4 GiB. Throws ArgumentError.
 std::vector<uint8_t> read_file(const std::string& path);
 

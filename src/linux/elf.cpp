@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include "myriarm/linux.h"
 #include "support/align.h"
@@ -254,6 +256,16 @@ class Reader {
 
 ElfImage parse_elf(std::span<const uint8_t> file, const std::string& name) { return Reader(file, name).read(); }
 
-ElfImage load_elf(const std::string& path) { return parse_elf(read_file(path), path); }
+ElfImage load_elf(const std::string& path) {
+  // A file that is no ELF file may be large: it is refused for its first bytes, before the others are read.
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path, error)) {
+    uint8_t magic[SELFMAG];
+    std::ifstream file(path, std::ios::binary);
+    const bool whole = static_cast<bool>(file.read(reinterpret_cast<char*>(magic), SELFMAG));
+    if (whole && std::memcmp(magic, ELFMAG, SELFMAG) != 0) return parse_elf(magic, path);
+  }
+  return parse_elf(read_file(path), path);
+}
 
 }  // namespace myriarm
