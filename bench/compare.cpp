@@ -67,7 +67,7 @@ Sample run_interpreter(const ElfImage& image, const std::vector<std::string>& ar
   double start = engine_clock();
   instructions = process.run().instructions;
   double seconds = engine_clock() - start;
-  const std::vector<uint8_t>& output = process.standard_output(0);
+  const std::span<const uint8_t> output = process.standard_output(0);
   return {seconds, {output.begin(), output.end()}};
 }
 

@@ -57,7 +57,9 @@ struct LinuxOptions {
   std::vector<std::string> environment;  ///< "NAME=value"; MYRIARM_LANE=<lane> is added
   std::vector<uint8_t> standard_input;   ///< what every lane reads from file descriptor 0
   uint64_t seed = 0;                     ///< random bytes (getrandom, AT_RANDOM) depend only on it, lane and position
-  bool pass_output = false;              ///< writes lane 0's output to that of this process at once, and keeps none
+  /// Writes lane 0's output to that of this process at once, and keeps none. cancel() ends a write that waits for a
+  /// reader.
+  bool pass_output = false;
   /// Bytes of output kept over all lanes. Each lane has an equal share, at least 64 KiB, for its standard output and as
   /// much for its standard error; a write beyond that fails with ENOSPC.
   uint64_t output_limit = uint64_t{1} << 30;
@@ -87,7 +89,7 @@ struct LinuxProgress {
 class LinuxFleet {
  public:
   /// Lays out stack and heap of every lane in a new fleet. Throws ArgumentError or DeviceError.
-  LinuxFleet(const ElfImage& image, const FleetOptions& fleet, const LinuxOptions& options);
+  LinuxFleet(const ElfImage& image, const FleetOptions& fleet, LinuxOptions options);
   ~LinuxFleet();
 
   Fleet& fleet();
@@ -101,8 +103,9 @@ class LinuxFleet {
 
   /// Of one lane; throws ArgumentError if there is no such lane.
   LaneOutcome outcome(uint32_t lane) const;
-  const std::vector<uint8_t>& standard_output(uint32_t lane) const;
-  const std::vector<uint8_t>& standard_error(uint32_t lane) const;
+  /// What the lane has written so far, valid until the next run().
+  std::span<const uint8_t> standard_output(uint32_t lane) const;
+  std::span<const uint8_t> standard_error(uint32_t lane) const;
   /// The system calls that returned ENOSYS because the library lacks them: name and count.
   std::map<std::string, uint64_t> unimplemented() const;
 

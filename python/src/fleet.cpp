@@ -235,7 +235,7 @@ nb::object outcomes(FleetHandle& handle) {
 
 nb::object output(FleetHandle& handle, uint32_t lane, bool error) {
   LinuxFleet& process = handle.process();
-  const std::vector<uint8_t>& bytes = error ? process.standard_error(lane) : process.standard_output(lane);
+  const std::span<const uint8_t> bytes = error ? process.standard_error(lane) : process.standard_output(lane);
   return nb::bytes(bytes.data(), bytes.size());
 }
 

@@ -74,7 +74,7 @@ std::shared_ptr<FleetHandle> make_process(nb::bytes file, const std::string& nam
   auto owner = make_owner();
   {
     nb::gil_scoped_release free;
-    owner->process = std::make_unique<LinuxFleet>(parse_elf(bytes, name), options, process);
+    owner->process = std::make_unique<LinuxFleet>(parse_elf(bytes, name), options, std::move(process));
   }
   return std::make_shared<FleetHandle>(std::move(owner));
 }

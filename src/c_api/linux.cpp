@@ -93,7 +93,7 @@ myriarm_status myriarm_linux_get_output(myriarm_fleet* fleet, uint32_t lane, uin
       throw ArgumentError("there is no output stream " + std::to_string(stream) +
                           "; use 1 for standard output or 2 for standard error");
     }
-    const std::vector<uint8_t>& bytes =
+    const std::span<const uint8_t> bytes =
         stream == 1 ? processes->standard_output(lane) : processes->standard_error(lane);
     std::copy_n(bytes.begin(), std::min<uint64_t>(bytes.size(), to.size()), to.begin());
     *size = bytes.size();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LinuxFleet: makes a fleet of processes and alternates between running lanes and serving their system calls.
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <mutex>
@@ -45,8 +47,8 @@ int linux_signal(const Stop& stop) {
 }
 
 struct LinuxFleet::Impl {
-  Impl(const ProcessLayout& layout, const FleetOptions& fleet_options, const LinuxOptions& options)
-      : fleet(layout.program, fleet_options), server(fleet, layout, options) {
+  Impl(const ProcessLayout& layout, const FleetOptions& fleet_options, LinuxOptions options)
+      : fleet(layout.program, fleet_options), server(fleet, layout, std::move(options), cancelled) {
     write_lane_bytes(layout.lane_bytes, options.seed);
   }
 
@@ -73,7 +75,7 @@ struct LinuxFleet::Impl {
   /// Whether cancel() was called since the last call of take_cancel().
   bool take_cancel() {
     std::lock_guard lock(mutex);
-    return std::exchange(cancelled, false);
+    return cancelled.exchange(false);
   }
   /// Uses up a cancel of the fleet that came too late, so that it does not end the next run. Every lane has a stop, so
   /// this run executes nothing.
@@ -89,9 +91,9 @@ struct LinuxFleet::Impl {
   }
 
   Fleet fleet;
+  std::atomic<bool> cancelled = false;  ///< written with `mutex` held
   SyscallServer server;
   std::mutex mutex;
-  bool cancelled = false;
 };
 
 RunResult LinuxFleet::Impl::run(const std::function<void(const LinuxProgress&)>& progress) {
@@ -116,9 +118,10 @@ RunResult LinuxFleet::Impl::run(const std::function<void(const LinuxProgress&)>&
   while (true) {
     if (!paused.empty()) fleet.resume(paused);
     active.insert(active.end(), paused.begin(), paused.end());
-    std::vector<uint32_t> served = server.serve(calling);
-    done += calling.size() - served.size();
-    active.insert(active.end(), served.begin(), served.end());
+    const SyscallServer::Served served = server.serve(calling);
+    total.instructions -= std::min(total.instructions, served.taken_back);
+    done += calling.size() - served.resumed.size();
+    active.insert(active.end(), served.resumed.begin(), served.resumed.end());
     if (progress) progress({done, total.instructions, seconds()});
     if (active.empty()) break;
     if (take_cancel()) {
@@ -160,8 +163,10 @@ void LinuxFleet::Impl::sum_up(RunResult& total, const std::vector<uint32_t>& lan
   }
 }
 
-LinuxFleet::LinuxFleet(const ElfImage& image, const FleetOptions& fleet, const LinuxOptions& options)
-    : impl_(std::make_unique<Impl>(linux_process::lay_out_process(image, fleet.memory, options), fleet, options)) {}
+LinuxFleet::LinuxFleet(const ElfImage& image, const FleetOptions& fleet, LinuxOptions options) {
+  const ProcessLayout layout = linux_process::lay_out_process(image, fleet.memory, options);
+  impl_ = std::make_unique<Impl>(layout, fleet, std::move(options));
+}
 LinuxFleet::~LinuxFleet() {
   if (impl_->fleet.inherited()) (void)impl_.release();  // a thread that is not here may have been changing it
 }
@@ -186,11 +191,11 @@ LaneOutcome LinuxFleet::outcome(uint32_t lane) const {
   return outcome;
 }
 
-const std::vector<uint8_t>& LinuxFleet::standard_output(uint32_t lane) const {
+std::span<const uint8_t> LinuxFleet::standard_output(uint32_t lane) const {
   impl_->check_lane(lane);
   return impl_->server.output(lane, 0);
 }
-const std::vector<uint8_t>& LinuxFleet::standard_error(uint32_t lane) const {
+std::span<const uint8_t> LinuxFleet::standard_error(uint32_t lane) const {
   impl_->check_lane(lane);
   return impl_->server.output(lane, 1);
 }

@@ -2,10 +2,12 @@
 // read, readv, write and writev. Standard input is the file that the options give; standard output and error are kept
 // for each lane or passed to the host.
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 
 #include "linux/syscall_server.h"
@@ -17,6 +19,8 @@ namespace {
 constexpr uint64_t kMostBytes = 0x7ffff000;
 constexpr uint32_t kMostBuffers = 1024;
 constexpr uint32_t kBufferRecord = 16;  // struct iovec: base and length
+// A guest may write gigabytes in one call. The host copies at most this much of it at a time.
+constexpr uint64_t kPieceBytes = uint64_t{4} << 20;
 
 uint64_t word_at(std::span<const uint8_t> bytes, size_t offset) {
   uint64_t value;
@@ -71,50 +75,85 @@ void SyscallServer::put_out(std::span<const Piece> pieces) {
   std::vector<Call*> owners;
   for (size_t i = 0; i < pieces.size();) {
     Call* call = pieces[i].call;
-    const Lane& lane = lanes_[call->lane];
-    bool passes = pass_output_ && call->lane == 0;
-    uint64_t kept = passes ? 0 : lane.output[stream_of(*call, call->arguments[0]) - 1].size();
-    uint64_t space = passes ? kMostBytes : output_share_ - std::min(output_share_, kept);
+    const size_t first = i;
+    while (i < pieces.size() && pieces[i].call == call) i++;
+    const auto own = pieces.subspan(first, i - first);
+    if (pass_output_ && call->lane == 0) {
+      call->result = pass_on(*call, own);
+      continue;
+    }
+    const uint64_t kept = lanes_[call->lane].output[stream_of(*call, call->arguments[0]) - 1].size();
+    uint64_t space = output_share_ - std::min(output_share_, kept);
     uint64_t moved = 0;
     int64_t error = 0;
-    for (; i < pieces.size() && pieces[i].call == call; i++) {
-      if (error || pieces[i].size == 0) continue;
-      uint64_t size = accessible(call->lane, pieces[i].address, pieces[i].size, kRead);
-      if (size < pieces[i].size) error = -EFAULT;
+    for (const Piece& piece : own) {
+      if (error || piece.size == 0) continue;
+      uint64_t size = accessible(call->lane, piece.address, piece.size, kRead);
+      if (size < piece.size) error = -EFAULT;
       if (size > space) {
         size = space;
         error = -ENOSPC;
       }
       space -= size;
       moved += size;
-      if (size == 0) continue;
-      transfers.push_back({call->lane, static_cast<uint32_t>(size), pieces[i].address, 0});
-      owners.push_back(call);
+      for (uint64_t at = 0; at < size; at += kPieceBytes) {
+        const auto part = static_cast<uint32_t>(std::min(kPieceBytes, size - at));
+        transfers.push_back({call->lane, part, piece.address + at, 0});
+        owners.push_back(call);
+      }
     }
     call->result = moved ? static_cast<int64_t>(moved) : error;
   }
-  fetch(transfers, [&](size_t index, std::span<const uint8_t> bytes) { emit(*owners[index], bytes); });
+  fetch(transfers, [&](size_t index, std::span<const uint8_t> bytes) {
+    Call& call = *owners[index];
+    if (call.result < 0) return;
+    const int stream = stream_of(call, call.arguments[0]);
+    if (!lanes_[call.lane].output[stream - 1].append(bytes)) call.result = -ENOSPC;
+  });
 }
 
-void SyscallServer::emit(Call& call, std::span<const uint8_t> bytes) {
+int64_t SyscallServer::pass_on(Call& call, std::span<const Piece> pieces) {
   const int stream = stream_of(call, call.arguments[0]);
-  if (!pass_output_ || call.lane != 0) {
-    auto& kept = lanes_[call.lane].output[stream - 1];
-    kept.insert(kept.end(), bytes.begin(), bytes.end());
-    return;
+  int64_t moved = 0;
+  for (const Piece& piece : pieces) {
+    const uint64_t size = accessible(call.lane, piece.address, piece.size, kRead);
+    for (uint64_t at = 0; at < size;) {
+      const uint64_t part = std::min(kPieceBytes, size - at);
+      int error = 0;
+      const size_t written = write_to_host(stream, fleet_.read(call.lane, piece.address + at, part), error);
+      moved += static_cast<int64_t>(written);
+      at += written;
+      if (written == part) continue;
+      if (moved) return moved;
+      call.taken_back = error == 0;
+      return -error;
+    }
+    if (size < piece.size) return moved ? moved : -EFAULT;
   }
-  while (!bytes.empty() && call.result >= 0) {
-    ssize_t n = ::write(stream, bytes.data(), bytes.size());
+  return moved;
+}
+
+size_t SyscallServer::write_to_host(int stream, std::span<const uint8_t> bytes, int& error) const {
+  // If a pipe, a terminal or a socket can take anything, it can take this much without blocking. A write that blocked
+  // could not be given up.
+  struct stat status = {};
+  const bool file = ::fstat(stream, &status) == 0 && S_ISREG(status.st_mode);
+  const size_t most = file ? bytes.size() : PIPE_BUF;
+  constexpr int kMilliseconds = 50;  // between two looks at cancelled_
+  size_t written = 0;
+  while (written < bytes.size() && !cancelled_.load(std::memory_order_relaxed)) {
+    pollfd ready = {stream, POLLOUT, 0};
+    const int count = file ? 1 : ::poll(&ready, 1, kMilliseconds);
+    if (count == 0 || (count < 0 && errno == EINTR)) continue;
+    const ssize_t n = ::write(stream, bytes.data() + written, std::min(most, bytes.size() - written));
     if (n >= 0) {
-      bytes = bytes.subspan(static_cast<size_t>(n));
-    } else if (errno == EAGAIN) {
-      // The host's descriptor is non-blocking, but the guest expects it to block: wait until it is writable.
-      pollfd ready = {stream, POLLOUT, 0};
-      poll(&ready, 1, -1);
-    } else if (errno != EINTR) {
-      call.result = -errno;
+      written += static_cast<size_t>(n);
+    } else if (errno != EAGAIN && errno != EINTR) {
+      error = errno;
+      break;
     }
   }
+  return written;
 }
 
 void SyscallServer::take_in(std::span<const Piece> pieces) {
@@ -128,7 +167,10 @@ void SyscallServer::take_in(std::span<const Piece> pieces) {
       if (bad || wanted == 0) continue;
       uint64_t size = accessible(call->lane, pieces[i].address, wanted, kWrite);
       bad = size < wanted;
-      queue_store(call->lane, pieces[i].address, std::span(input_).subspan(lane.input_position, size));
+      for (uint64_t at = 0; at < size; at += kPieceBytes) {
+        const uint64_t part = std::min(kPieceBytes, size - at);
+        queue_store(call->lane, pieces[i].address + at, std::span(input_).subspan(lane.input_position + at, part));
+      }
       lane.input_position += size;
       moved += size;
     }

@@ -5,37 +5,34 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <utility>
 
 namespace myriarm::linux_process {
 namespace {
 
-// A transfer buffer on the host is at most about this large, unless a single guest access is larger.
-constexpr uint64_t kBatchBytes = uint64_t{64} << 20;
+// A transfer buffer on the host is at most about this large.
+constexpr uint64_t kBatchBytes = uint64_t{16} << 20;
 constexpr uint64_t kSmallestShare = 65536;
 
-/// The path as the link /proc/self/exe shows it.
-std::string absolute_path(const std::string& name) {
-  std::error_code error;
-  std::filesystem::path path = std::filesystem::absolute(name, error);
-  if (!error) path = std::filesystem::weakly_canonical(path, error);
-  return error ? name : path.string();
-}
+/// What the link /proc/self/exe shows: the program's file in the root of a file system that has nothing else. The guest
+/// is not told where on the host the file is.
+std::string path_in_guest(const std::string& name) { return "/" + name.substr(name.rfind('/') + 1); }
 
 }  // namespace
 
-SyscallServer::SyscallServer(Fleet& fleet, const ProcessLayout& layout, const LinuxOptions& options)
+SyscallServer::SyscallServer(Fleet& fleet, const ProcessLayout& layout, LinuxOptions options,
+                             const std::atomic<bool>& cancelled)
     : fleet_(fleet),
       window_begin_(fleet.memory_begin()),
       window_end_(fleet.memory_end()),
       break_start_(layout.break_start),
       heap_limit_(layout.heap_limit),
       stack_bytes_(layout.window_end - layout.heap_limit - kPageBytes),
-      program_file_(absolute_path(layout.program.name)),
-      input_(options.standard_input),
+      program_file_(path_in_guest(layout.program.name)),
+      input_(std::move(options.standard_input)),
       seed_(options.seed),
       pass_output_(options.pass_output),
+      cancelled_(cancelled),
       output_share_(std::max(options.output_limit / fleet.lanes(), kSmallestShare)),
       lanes_(fleet.lanes()) {
   const Space space = share({layout.program, break_start_});
@@ -51,9 +48,9 @@ const std::map<uint32_t, SyscallServer::Row>& SyscallServer::rows() {
   return rows;
 }
 
-std::vector<uint32_t> SyscallServer::serve(std::span<const uint32_t> lanes) {
-  std::vector<uint32_t> resumed;
-  if (lanes.empty()) return resumed;
+SyscallServer::Served SyscallServer::serve(std::span<const uint32_t> lanes) {
+  Served served;
+  if (lanes.empty()) return served;
   std::vector<Call> calls(lanes.size());
   std::vector<uint64_t> values(lanes.size());
   auto gather = [&](Field field, auto&& keep) {
@@ -79,6 +76,11 @@ std::vector<uint32_t> SyscallServer::serve(std::span<const uint32_t> lanes) {
   std::vector<uint64_t> results;
   std::vector<Stop> exits;
   for (const Call& call : calls) {
+    if (call.taken_back) {
+      take_back(call);
+      served.taken_back++;
+      continue;
+    }
     if (call.ended) {
       ended.push_back(call.lane);
       exits.push_back({StopReason::exited, FaultKind::none, call.status, 0});
@@ -86,7 +88,7 @@ std::vector<uint32_t> SyscallServer::serve(std::span<const uint32_t> lanes) {
     }
     answered.push_back(call.lane);
     results.push_back(static_cast<uint64_t>(call.result));
-    (has_pending_store(call.lane) ? starved : resumed).push_back(call.lane);
+    (has_pending_store(call.lane) ? starved : served.resumed).push_back(call.lane);
   }
   if (!answered.empty()) fleet_.set(x(0), answered, results);
   if (!ended.empty()) fleet_.set_stops(ended, exits);
@@ -94,8 +96,16 @@ std::vector<uint32_t> SyscallServer::serve(std::span<const uint32_t> lanes) {
     std::vector<Stop> stops(starved.size(), {StopReason::out_of_memory, FaultKind::none, 0, 0});
     fleet_.set_stops(starved, stops);
   }
-  if (!resumed.empty()) fleet_.resume(resumed);
-  return resumed;
+  if (!served.resumed.empty()) fleet_.resume(served.resumed);
+  return served;
+}
+
+void SyscallServer::take_back(const Call& call) {
+  constexpr uint64_t kInstructionBytes = 4;
+  fleet_.set(Field::pc, call.lane, fleet_.get(Field::pc, call.lane) - kInstructionBytes);
+  fleet_.set(Field::instructions, call.lane, call.instructions - 1);
+  const Stop cancelled = {StopReason::cancelled, FaultKind::none, 0, 0};
+  fleet_.set_stops({&call.lane, 1}, {&cancelled, 1});
 }
 
 void SyscallServer::gather_more_arguments(Calls calls) const {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "linux/address_space.h"
+#include "linux/output_buffer.h"
 #include "linux/process_layout.h"
 #include "myriarm/linux.h"
 
@@ -25,17 +27,24 @@ namespace myriarm::linux_process {
 
 class SyscallServer {
  public:
-  SyscallServer(Fleet& fleet, const ProcessLayout& layout, const LinuxOptions& options);
+  /// `cancelled` says whether a write to a stream of the host that cannot take more is to be given up.
+  SyscallServer(Fleet& fleet, const ProcessLayout& layout, LinuxOptions options, const std::atomic<bool>& cancelled);
 
+  /// What became of lanes whose calls were served.
+  struct Served {
+    std::vector<uint32_t> resumed;
+    uint64_t taken_back = 0;  ///< calls that were cancelled before they did anything
+  };
   /// Serves these lanes, each of which has stopped at an SVC. Afterwards a lane has been resumed, or has the stop
-  /// `exited`, or `out_of_memory` if its result could not be stored. Returns the resumed lanes.
-  std::vector<uint32_t> serve(std::span<const uint32_t> lanes);
+  /// `exited`, or `out_of_memory` if its result could not be stored, or `cancelled`: then it is before its SVC again,
+  /// which has not retired.
+  Served serve(std::span<const uint32_t> lanes);
   /// Repeats the stores that found the pool spent, and resumes no lane. The lanes for which they fail again have
   /// StopReason::out_of_memory afterwards, even if somebody has resumed them.
   void retry_stores();
   bool has_pending_store(uint32_t lane) const { return pending_.count(lane) != 0; }
 
-  const std::vector<uint8_t>& output(uint32_t lane, unsigned stream) const { return lanes_[lane].output[stream]; }
+  std::span<const uint8_t> output(uint32_t lane, unsigned stream) const { return lanes_[lane].output[stream].bytes(); }
   const std::map<std::string, uint64_t>& unimplemented_calls() const { return unimplemented_; }
 
  private:
@@ -57,7 +66,7 @@ class SyscallServer {
     uint64_t input_position = 0;
     uint64_t random_position = kRandomBytes;  // AT_RANDOM has taken the first bytes
     uint64_t slept = 0;                       // nanoseconds that its clocks are ahead of its instruction count
-    std::vector<uint8_t> output[2];           // standard output, standard error
+    OutputBuffer output[2];                   // standard output, standard error
     std::vector<int8_t> files = {0, 1, 2};    // by descriptor: the standard stream behind it, or -1
     std::unique_ptr<Signals> signals;         // null: as when the process started
   };
@@ -68,7 +77,8 @@ class SyscallServer {
     uint64_t instructions = 0;
     int64_t result = 0;
     bool ended = false;
-    uint32_t status = 0;  ///< of a lane that has ended, as Stop::detail gives it
+    bool taken_back = false;  ///< the call has done nothing, and its lane is to make it again
+    uint32_t status = 0;      ///< of a lane that has ended, as Stop::detail gives it
   };
   /// Calls with the same arguments, of lanes whose address spaces are equal.
   struct MemoryChange {
@@ -172,7 +182,14 @@ class SyscallServer {
   std::vector<Piece> vector_pieces(Calls calls);
   void put_out(std::span<const Piece> pieces);
   void take_in(std::span<const Piece> pieces);
-  void emit(Call& call, std::span<const uint8_t> bytes);
+  /// The result of a call that writes these pieces to a stream of the host.
+  int64_t pass_on(Call& call, std::span<const Piece> pieces);
+  /// Writes until all is written, the host refuses, which sets `error`, or the run is cancelled. Returns how much was
+  /// written.
+  size_t write_to_host(int stream, std::span<const uint8_t> bytes, int& error) const;
+
+  /// Puts the lane of a call back before its SVC.
+  void take_back(const Call& call);
 
   // Guest memory.
   /// Reads the arguments in x3 to x5, which few calls have.
@@ -198,6 +215,7 @@ class SyscallServer {
   const std::vector<uint8_t> input_;
   const uint64_t seed_;
   const bool pass_output_;
+  const std::atomic<bool>& cancelled_;
   uint64_t output_share_;
   std::vector<Lane> lanes_;
   std::set<Space, ByValue> spaces_;

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,7 @@ inline FleetOptions fleet_of(uint64_t lanes, uint64_t memory = uint64_t{1} << 20
 
 inline ElfImage image_of(const std::vector<uint32_t>& words) { return parse_elf(program_of(words).bytes(), "guest"); }
 
-inline std::string text(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+inline std::string text(std::span<const uint8_t> bytes) { return {bytes.begin(), bytes.end()}; }
 inline std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 
 using Results = std::vector<int64_t>;

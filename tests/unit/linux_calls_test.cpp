@@ -91,11 +91,8 @@ TEST(LinuxFiles, ArePipesToStat) {
 TEST(LinuxFiles, ThePathOfTheProgram) {
   Caller caller(1);
   caller.put_text(kData, std::string("/proc/self/exe\0/proc/1/exe", 27));
-  const int64_t size = caller.call(kReadlinkat, kHere, kData, kData + 0x100, 4096);
-  ASSERT_GT(size, 5);
-  const std::string path = text(caller.machine.fleet().read(0, kData + 0x100, static_cast<uint64_t>(size)));
-  EXPECT_EQ(path[0], '/');
-  EXPECT_EQ(path.substr(path.size() - 6), "/guest");
+  ASSERT_EQ(caller.call(kReadlinkat, kHere, kData, kData + 0x100, 4096), 6);
+  EXPECT_EQ(text(caller.machine.fleet().read(0, kData + 0x100, 6)), "/guest");
   EXPECT_EQ(caller.call(kReadlinkat, kHere, kData, kData + 0x100, 3), 3) << "cut, as Linux does";
   EXPECT_EQ(caller.call(kReadlinkat, kHere, kData, kData + 0x100, 0), -EINVAL);
   EXPECT_EQ(caller.call(kReadlinkat, kHere, kData, kData + 0x100, 0xffffffff), -EINVAL);
@@ -107,6 +104,19 @@ TEST(LinuxFiles, ThePathOfTheProgram) {
   EXPECT_EQ(caller.call(kReadlinkat, kHere, kData, kData, 100), -ENAMETOOLONG);
   caller.put_text(kDataEnd - 3, "abc");
   EXPECT_EQ(caller.call(kReadlinkat, kHere, kDataEnd - 3, kData, 100), -EFAULT) << "it has no end";
+}
+
+TEST(LinuxFiles, ThePathOfTheProgramHasNoFolderOfTheHost) {
+  LinuxFleet machine(parse_elf(program_of({kSvc, kBrk}).bytes(), "some/where/program"), fleet_of(1), {});
+  Fleet& fleet = machine.fleet();
+  fleet.write(0, kData, bytes_of(std::string("/proc/self/exe", 15)));
+  fleet.set(x(8), 0, kReadlinkat);
+  fleet.set(x(1), 0, kData);
+  fleet.set(x(2), 0, kData + 0x100);
+  fleet.set(x(3), 0, 100);
+  machine.run();
+  ASSERT_EQ(fleet.get(x(0), 0), 8u);
+  EXPECT_EQ(text(fleet.read(0, kData + 0x100, 8)), "/program");
 }
 
 // ---- time

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linux processes: system calls, and how lanes end. How they begin is in linux_start_test.cpp.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <thread>
 
@@ -33,6 +38,105 @@ TEST(LinuxOutput, EachLaneHasItsOwn) {
   EXPECT_EQ(text(caller.machine.standard_output(1)), "");
   EXPECT_EQ(text(caller.machine.standard_error(1)), "lane1");
   EXPECT_EQ(text(caller.machine.standard_output(2)), "lane2");
+}
+
+/// In the place of this process's standard output, a pipe.
+class PipedOutput {
+ public:
+  PipedOutput() {
+    std::fflush(stdout);
+    EXPECT_EQ(pipe(ends_), 0);
+    saved_ = dup(STDOUT_FILENO);
+    dup2(ends_[1], STDOUT_FILENO);
+    fcntl(ends_[0], F_SETFL, O_NONBLOCK);
+  }
+  ~PipedOutput() {
+    dup2(saved_, STDOUT_FILENO);
+    for (int descriptor : {saved_, ends_[0], ends_[1]}) close(descriptor);
+  }
+  /// Writes until the pipe can take no more. Returns how much that was.
+  size_t fill() {
+    const std::vector<char> block(4096);
+    size_t written = 0;
+    pollfd ready = {STDOUT_FILENO, POLLOUT, 0};
+    while (poll(&ready, 1, 0) == 1) written += static_cast<size_t>(write(STDOUT_FILENO, block.data(), block.size()));
+    return written;
+  }
+  void set_room(size_t bytes) { EXPECT_EQ(fcntl(ends_[1], F_SETPIPE_SZ, bytes), static_cast<int>(bytes)); }
+  size_t size() const {
+    int bytes = 0;
+    EXPECT_EQ(ioctl(ends_[0], FIONREAD, &bytes), 0);
+    return static_cast<size_t>(bytes);
+  }
+  /// What is in the pipe.
+  std::string take() {
+    std::string all;
+    std::vector<char> block(65536);
+    ssize_t n;
+    while ((n = read(ends_[0], block.data(), block.size())) > 0) all.append(block.data(), static_cast<size_t>(n));
+    return all;
+  }
+
+ private:
+  int ends_[2], saved_;
+};
+
+TEST(LinuxOutput, CancelTakesBackAWriteThatNobodyReads) {
+  LinuxOptions options;
+  options.pass_output = true;
+  Caller caller(1, options);
+  caller.put_text(kData, "text");
+  Fleet& fleet = caller.machine.fleet();
+  fleet.set(x(8), 0, kWrite64);
+  fleet.set(x(0), 0, 1);
+  fleet.set(x(1), 0, kData);
+  fleet.set(x(2), 0, 4);
+  PipedOutput output;
+  const size_t before = output.fill();
+  std::thread other([&] {
+    uint64_t retired = 0;
+    until([&] {
+      fleet.poll_lanes({&retired, 1}, {});
+      return retired == 1;  // the lane has stopped at the SVC, and its write is all that is left
+    });
+    caller.machine.cancel();
+  });
+  RunResult result = caller.machine.run();
+  other.join();
+  EXPECT_EQ(fleet.stops()[0].reason, StopReason::cancelled);
+  EXPECT_EQ(fleet.get(Field::pc, 0), kCode) << "before the SVC";
+  EXPECT_EQ(fleet.get(Field::instructions, 0), 0u);
+  EXPECT_EQ(result.instructions, 0u);
+  EXPECT_EQ(output.take(), std::string(before, '\0'));
+  result = caller.machine.run();
+  EXPECT_EQ(fleet.stops()[0].reason, StopReason::breakpoint);
+  EXPECT_EQ(fleet.get(x(0), 0), 4u);
+  EXPECT_EQ(result.instructions, 1u);
+  EXPECT_EQ(output.take(), "text");
+}
+
+TEST(LinuxOutput, CancelEndsAWriteThatIsPartlyDone) {
+  LinuxOptions options;
+  options.pass_output = true;
+  Caller caller(1, options);
+  Fleet& fleet = caller.machine.fleet();
+  fleet.set(x(8), 0, kWrite64);
+  fleet.set(x(0), 0, 1);
+  fleet.set(x(1), 0, kData);
+  fleet.set(x(2), 0, kDataEnd - kData);
+  PipedOutput output;
+  const size_t room = 4096;
+  output.set_room(room);
+  std::thread other([&] {
+    until([&] { return output.size() == room; });
+    caller.machine.cancel();
+  });
+  caller.machine.run();
+  other.join();
+  EXPECT_EQ(fleet.stops()[0].reason, StopReason::cancelled);
+  EXPECT_EQ(fleet.get(x(0), 0), room) << "as a signal ends it on Linux";
+  EXPECT_EQ(fleet.get(Field::pc, 0), kCode + 4);
+  EXPECT_EQ(fleet.get(Field::instructions, 0), 1u);
 }
 
 TEST(LinuxOutput, BadDescriptorsAndPointers) {
