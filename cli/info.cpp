@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `myriarm info`: lists the devices of this machine, and which architecture features are implemented.
-#include <fmt/core.h>
+#include <unistd.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "myriarm/myriarm.h"
+#include "output.h"
 #include "text.h"
 
 namespace myriarm::cli {
@@ -31,18 +32,18 @@ std::vector<std::pair<std::string, std::string>> unusable_kinds() {
   return kinds;
 }
 
-void print_text() {
-  fmt::print("myriarm {}\n\n", MYRIARM_VERSION);
+void print_text(Output& out) {
+  out.print("myriarm {}\n\n", MYRIARM_VERSION);
   for (const Device& device : devices()) {
-    fmt::print("{:<10}{}, {} units, {}\n", device.id, device.name, device.units, bytes_text(device.memory_bytes));
+    out.print("{:<10}{}, {} units, {}\n", device.id, device.name, device.units, bytes_text(device.memory_bytes));
   }
-  for (const auto& kind : unusable_kinds()) fmt::print("{}\n", kind.second);
+  for (const auto& kind : unusable_kinds()) out.print("{}\n", kind.second);
   std::string there, missing;
   for (const auto& [feature, complete] : features()) (complete ? there : missing) += " " + feature;
-  fmt::print("\nfeatures complete:{}\nfeatures not complete:{}\n", there, missing);
+  out.print("\nfeatures complete:{}\nfeatures not complete:{}\n", there, missing);
 }
 
-void print_json() {
+void print_json(Output& out) {
   nlohmann::ordered_json info = {{"version", MYRIARM_VERSION},
                                  {"devices", nlohmann::ordered_json::array()},
                                  {"unusable_devices", nlohmann::ordered_json::array()},
@@ -57,7 +58,7 @@ void print_json() {
   for (const auto& [feature, complete] : features()) {
     info["features"].push_back({{"name", feature}, {"complete", complete}});
   }
-  fmt::print("{}\n", info.dump(2));
+  out.print("{}\n", info.dump(2));
 }
 
 }  // namespace
@@ -67,7 +68,9 @@ void add_info(CLI::App& app, int& status) {
   auto json = std::make_shared<bool>(false);
   info->add_flag("--json", *json, "Prints JSON");
   info->callback([json, &status] {
-    *json ? print_json() : print_text();
+    Output out(STDOUT_FILENO, "standard output");
+    *json ? print_json(out) : print_text(out);
+    out.flush();
     status = 0;
   });
 }

@@ -9,12 +9,20 @@
 namespace myriarm::cli {
 namespace {
 
-sem_t wake;
-volatile std::sig_atomic_t signalled = 0;
+constexpr unsigned kPressesThatKill = 3;
 
-void on_signal(int) {
+sem_t wake;
+std::atomic<unsigned> presses = 0;
+std::atomic<bool> running = false;
+static_assert(std::atomic<unsigned>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
+              "a signal handler uses them");
+
+void on_signal(int number) {
   int error = errno;
-  signalled = 1;
+  if (++presses >= kPressesThatKill && running) {
+    std::signal(number, SIG_DFL);
+    std::raise(number);  // takes effect when the handler returns
+  }
   sem_post(&wake);
   errno = error;
 }
@@ -22,18 +30,17 @@ void on_signal(int) {
 }  // namespace
 
 Interrupt::Interrupt(std::function<void()> cancel) : cancel_(std::move(cancel)) {
-  signalled = 0;
+  presses = 0;
+  running = true;
   sem_init(&wake, 0, 0);
   watcher_ = std::thread([this] {
     while (sem_wait(&wake) != 0) {
     }
-    if (!signalled) return;
-    pressed_ = true;
-    if (!done_) cancel_();
+    if (presses != 0 && !done_) cancel_();
   });
   struct sigaction action = {};
   action.sa_handler = on_signal;
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  action.sa_flags = static_cast<int>(SA_RESTART);
   sigaction(SIGINT, &action, &before_);
 }
 
@@ -44,5 +51,9 @@ Interrupt::~Interrupt() {
   watcher_.join();
   sem_destroy(&wake);
 }
+
+unsigned Interrupt::count() const { return presses; }
+
+void Interrupt::run_has_ended() { running = false; }
 
 }  // namespace myriarm::cli

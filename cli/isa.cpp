@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // `myriarm isa`: shows how much of the instruction set is implemented, by group, counted in the instruction table.
-#include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "myriarm/isa.h"
+#include "output.h"
 
 namespace myriarm::cli {
 namespace {
 
-void print_text() {
+void print_text(Output& out) {
   std::vector<IsaGroup> groups = isa_groups();
   size_t width = 5, feature_width = 7;
   for (const IsaGroup& g : groups) {
@@ -19,8 +20,8 @@ void print_text() {
     feature_width = std::max(feature_width, g.feature.size());
   }
   auto line = [&](const std::string& name, const std::string& feature, auto rows, auto there, auto todo, auto never) {
-    fmt::print("{:<{}}  {:<{}}  {:>6} {:>12} {:>6} {:>10}\n", name, width, feature, feature_width, rows, there, todo,
-               never);
+    out.print("{:<{}}  {:<{}}  {:>6} {:>12} {:>6} {:>10}\n", name, width, feature, feature_width, rows, there, todo,
+              never);
   };
   line("group", "feature", "rows", "implemented", "todo", "undefined");
   IsaGroup sum;
@@ -34,7 +35,7 @@ void print_text() {
   line("all", "", sum.rows, sum.implemented, sum.todo, sum.undefined);
 }
 
-void print_json() {
+void print_json(Output& out) {
   nlohmann::ordered_json groups = nlohmann::ordered_json::array();
   for (const IsaGroup& g : isa_groups()) {
     groups.push_back({{"name", g.name},
@@ -44,7 +45,7 @@ void print_json() {
                       {"todo", g.todo},
                       {"undefined", g.undefined}});
   }
-  fmt::print("{}\n", nlohmann::ordered_json{{"groups", groups}}.dump(2));
+  out.print("{}\n", nlohmann::ordered_json{{"groups", groups}}.dump(2));
 }
 
 }  // namespace
@@ -54,7 +55,9 @@ void add_isa(CLI::App& app, int& status) {
   auto json = std::make_shared<bool>(false);
   isa->add_flag("--json", *json, "Prints JSON");
   isa->callback([json, &status] {
-    *json ? print_json() : print_text();
+    Output out(STDOUT_FILENO, "standard output");
+    *json ? print_json(out) : print_text(out);
+    out.flush();
     status = 0;
   });
 }

@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // `myriarm`: parses the command line and runs the command. Every mistake of the user becomes one sentence on standard
 // error and exit status 2.
-#include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <new>
 
 #include "commands.h"
 #include "myriarm/myriarm.h"
+#include "output.h"
 
 namespace {
 
 using myriarm::cli::kUsageStatus;
+using myriarm::cli::Output;
+using myriarm::cli::print_error;
+
+int print_and_end(const std::string& text) {
+  Output out(STDOUT_FILENO, "standard output");
+  out.write(text);
+  out.flush();
+  return 0;
+}
 
 int run_command_line(std::vector<std::string> arguments, const std::vector<std::string>& after_separator,
                      bool separated) {
@@ -30,18 +40,16 @@ int run_command_line(std::vector<std::string> arguments, const std::vector<std::
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
     const CLI::App* command = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
-    fmt::print("{}", command->help());
-    return 0;
+    return print_and_end(command->help());
   } catch (const CLI::CallForVersion& version) {
-    fmt::print("{}\n", version.what());
-    return 0;
+    return print_and_end(std::string(version.what()) + "\n");
   } catch (const CLI::ParseError& error) {
     std::string message = error.what();
     std::replace(message.begin(), message.end(), '\n', ' ');
     if (app.get_subcommands().empty() && !command.empty() && command[0] != '-') {
       message = "there is no command '" + command + "'";
     }
-    fmt::print(stderr, "myriarm: {}; see myriarm --help\n", message);
+    print_error("myriarm: {}; see myriarm --help\n", message);
     return kUsageStatus;
   }
   return status;
@@ -50,6 +58,7 @@ int run_command_line(std::vector<std::string> arguments, const std::vector<std::
 }  // namespace
 
 int main(int argc, char** argv) {
+  myriarm::cli::occupy_standard_streams();
   try {
     // CLI11 gives "--" another meaning. Here it ends the options, and what follows goes to the program unchanged.
     std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
@@ -60,12 +69,11 @@ int main(int argc, char** argv) {
     arguments.erase(separator, arguments.end());
     return run_command_line(std::move(arguments), rest, separated);
   } catch (const myriarm::Error& error) {
-    fmt::print(stderr, "myriarm: {}\n", error.what());
+    print_error("myriarm: {}\n", error.what());
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr,
-               "myriarm: this machine has too little memory for this run; use fewer lanes or a smaller --memory\n");
+    print_error("myriarm: this machine has too little memory for this run; use fewer lanes or a smaller --memory\n");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "myriarm: {}\n", error.what());
+    print_error("myriarm: {}\n", error.what());
   }
   return kUsageStatus;
 }

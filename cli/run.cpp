@@ -1,54 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 // `myriarm run`: runs one program in N lanes. It reads and checks all input before the program starts.
-#include <fmt/core.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <iostream>
-#include <iterator>
+#include <limits>
 #include <numeric>
 #include <optional>
 
 #include "commands.h"
 #include "interrupt.h"
+#include "output.h"
 #include "run_report.h"
+#include "standard_input.h"
 #include "text.h"
 
 namespace myriarm::cli {
 namespace {
 
 constexpr uint64_t kRawMemory = uint64_t{4} << 20;
+constexpr int kInterruptedStatus = 128 + SIGINT;
 
 constexpr char kExitStatusHelp[] =
     "Options come before PROGRAM; what follows it belongs to the program.\n"
     "The exit status of a lane is that of its program; 128 + signal if a fault killed it; 0 after HLT of a bare\n"
     "program, 1 after its SVC; 124 at --max-instructions; 130 after Ctrl-C; 137 if memory for its pages ran out.\n"
-    "The exit status of many lanes is the highest of theirs. After a mistake in the arguments it is 2.";
+    "The exit status of many lanes is the highest of theirs. After a mistake in the arguments, or if the output cannot "
+    "be\n"
+    "written completely, it is 2.";
+
+/// A file that was opened for writing, or none.
+class File {
+ public:
+  File() = default;
+  explicit File(const std::string& path)
+      : descriptor_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {}
+  File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  File& operator=(File&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~File() { (void)close(); }
+
+  int descriptor() const { return descriptor_; }
+  explicit operator bool() const { return descriptor_ >= 0; }
+  /// Returns false if what was written is lost.
+  bool close() { return descriptor_ < 0 || ::close(std::exchange(descriptor_, -1)) == 0; }
+
+ private:
+  int descriptor_ = -1;
+};
 
 struct RunCommand {
   FleetOptions fleet;
   LinuxOptions process;
-  std::string program, lanes, engine, maximum, memory, raw, entry, standard_input, seed, json;
+  std::string program, lanes, threads, engine, maximum, memory, pool, raw, entry, standard_input, seed, json;
   bool registers = false;
   bool quiet = false;
+  bool ignore_unimplemented = false;
 
   int execute();
 
  private:
-  int execute_linux(std::vector<uint8_t> file);
-  int execute_bare(std::vector<uint8_t> file);
-  int report(Run run, const Interrupt& interrupt);
+  int execute_linux();
+  int execute_bare();
+  int report(const Run& run, Interrupt& interrupt);
+  void write_results(const Run& run, const Interrupt& interrupt, std::exception_ptr& failure);
   void open_json();
   bool json_alone() const { return json == "-"; }
 
-  struct Close {
-    void operator()(std::FILE* file) const {
-      if (file != stdout) std::fclose(file);
-    }
-  };
-  std::unique_ptr<std::FILE, Close> json_file_;
+  File json_file_;  ///< standard output is not opened again, and so not here
 };
 
 /// Writes a usage line with PROGRAM and its arguments, which CLI11 does not parse and would not name.
@@ -63,13 +86,9 @@ void show_progress(const LinuxProgress& progress, uint64_t lanes) {
   constexpr unsigned kCells = 16;
   auto filled = static_cast<unsigned>(progress.lanes_done * kCells / lanes);
   double rate = progress.seconds > 0 ? static_cast<double>(progress.instructions) / progress.seconds : 0;
-  fmt::print(stderr, "\r[{:#<{}}{:.<{}}] {}/{} lanes, {} instructions, {} IPS\x1b[K", "", filled, "", kCells - filled,
-             grouped(progress.lanes_done), grouped(lanes), with_unit(static_cast<double>(progress.instructions)),
-             with_unit(rate));
-}
-
-std::vector<uint8_t> read_standard_input() {
-  return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  print_error("\r[{:#<{}}{:.<{}}] {}/{} lanes, {} instructions, {} IPS\x1b[K", "", filled, "", kCells - filled,
+              grouped(progress.lanes_done), grouped(lanes), with_unit(static_cast<double>(progress.instructions)),
+              with_unit(rate));
 }
 
 /// The engine of this name. Throws ArgumentError.
@@ -80,9 +99,33 @@ Engine parse_engine(const std::string& text) {
   throw ArgumentError("--engine: there is no engine '" + text + "'; use interpreter or stepper");
 }
 
+unsigned parse_threads(const std::string& text) {
+  const uint64_t threads = parse_count(text, "--threads");
+  if (threads == 0 || threads > std::numeric_limits<unsigned>::max()) {
+    throw ArgumentError("--threads: " + text + " threads cannot be started; ask for 1 to the number of the CPU's");
+  }
+  return static_cast<unsigned>(threads);
+}
+
+uint64_t parse_pool(const std::string& text) {
+  const uint64_t bytes = parse_size(text, "--pool");
+  if (bytes == 0) throw ArgumentError("--pool: without memory no lane can write; give a size, as in 256M");
+  return bytes;
+}
+
+/// The first of the program's arguments that is an option of this command; empty if none is.
+std::string misplaced_option(const CLI::App& run, const std::vector<std::string>& words) {
+  for (size_t i = 1; i < words.size(); i++) {
+    const std::string option = words[i].substr(0, words[i].find('='));
+    if (option.starts_with("--") && run.get_option_no_throw(option) != nullptr) return option;
+  }
+  return "";
+}
+
 int RunCommand::execute() {
   if (!engine.empty()) fleet.engine = parse_engine(engine);
-  if (!lanes.empty()) fleet.lanes = parse_number(lanes, "--lanes");
+  if (!lanes.empty()) fleet.lanes = parse_count(lanes, "--lanes");
+  if (!threads.empty()) fleet.threads = parse_threads(threads);
   for (const std::string& variable : process.environment) {
     if (variable.find('=') == std::string::npos || variable[0] == '=') {
       throw ArgumentError("--env: '" + variable + "' does not name a variable; write it as NAME=VALUE");
@@ -91,7 +134,8 @@ int RunCommand::execute() {
   if (!seed.empty()) process.seed = parse_number(seed, "--seed");
   if (!memory.empty()) fleet.memory = parse_size(memory, "--memory");
   else if (!raw.empty()) fleet.memory = kRawMemory;
-  if (!maximum.empty()) parse_number(maximum, "--max-instructions");
+  if (!pool.empty()) fleet.pool = parse_pool(pool);
+  if (!maximum.empty()) parse_count(maximum, "--max-instructions");
   if (!entry.empty()) parse_number(entry, "--entry");
   if (!raw.empty()) {
     parse_number(raw, "--raw");
@@ -102,18 +146,17 @@ int RunCommand::execute() {
       throw ArgumentError("--stdin: a bare program reads no files; leave it out, or leave out --raw");
     }
   }
-  std::vector<uint8_t> file = read_file(program);
-  if (standard_input == "-") process.standard_input = read_standard_input();
-  else if (!standard_input.empty()) process.standard_input = read_file(standard_input);
-  return raw.empty() ? execute_linux(std::move(file)) : execute_bare(std::move(file));
+  return raw.empty() ? execute_linux() : execute_bare();
 }
 
-int RunCommand::execute_linux(std::vector<uint8_t> file) {
-  ElfImage image = parse_elf(file, program);
+int RunCommand::execute_linux() {
+  ElfImage image = load_elf(program);
+  if (standard_input == "-") process.standard_input = read_standard_input();
+  else if (!standard_input.empty()) process.standard_input = read_file(standard_input);
   if (!entry.empty()) image.program.entry = parse_number(entry, "--entry");
   process.pass_output = fleet.lanes == 1 && !json_alone();
-  LinuxFleet machine(image, fleet, process);
-  if (!maximum.empty()) machine.fleet().fill(Field::limit, parse_number(maximum, "--max-instructions"));
+  LinuxFleet machine(image, fleet, std::move(process));
+  if (!maximum.empty()) machine.fleet().fill(Field::limit, parse_count(maximum, "--max-instructions"));
   open_json();
   Interrupt interrupt([&] { machine.cancel(); });
   std::function<void(const LinuxProgress&)> progress;
@@ -121,18 +164,18 @@ int RunCommand::execute_linux(std::vector<uint8_t> file) {
   bool bar = !quiet && fleet.lanes > 1 && isatty(STDERR_FILENO);
   if (bar) progress = [this](const LinuxProgress& p) { show_progress(p, fleet.lanes); };
   RunResult result = machine.run(progress);
-  if (bar) fmt::print(stderr, "\r\x1b[K");
+  if (bar) print_error("\r\x1b[K");
   return report({machine.fleet(), &machine, result}, interrupt);
 }
 
-int RunCommand::execute_bare(std::vector<uint8_t> file) {
-  Program bare = raw_program(program, std::move(file), parse_number(raw, "--raw"), fleet.memory);
+int RunCommand::execute_bare() {
+  Program bare = load_raw(program, parse_number(raw, "--raw"), fleet.memory);
   if (!entry.empty()) bare.entry = parse_number(entry, "--entry");
   Fleet machine(bare, fleet);
   std::vector<uint64_t> numbers(machine.lanes());
   std::iota(numbers.begin(), numbers.end(), 0);
   machine.set_all(x(0), numbers);
-  if (!maximum.empty()) machine.fill(Field::limit, parse_number(maximum, "--max-instructions"));
+  if (!maximum.empty()) machine.fill(Field::limit, parse_count(maximum, "--max-instructions"));
   open_json();
   Interrupt interrupt([&] { machine.cancel(); });
   RunResult result = machine.run();
@@ -140,25 +183,67 @@ int RunCommand::execute_bare(std::vector<uint8_t> file) {
 }
 
 void RunCommand::open_json() {
-  if (json.empty()) return;
-  json_file_.reset(json_alone() ? stdout : std::fopen(json.c_str(), "w"));
+  if (json.empty() || json_alone()) return;
+  json_file_ = File(json);
   if (!json_file_) {
     throw ArgumentError(
         fmt::format("--json: {} cannot be written ({}); give a path in a writable folder", json, std::strerror(errno)));
   }
 }
 
-int RunCommand::report(Run run, const Interrupt& interrupt) {
-  if (run.process && run.fleet.lanes() > 1 && !json_alone()) print_outputs(run);
-  if (!quiet) print_summary(run);
-  if (!quiet && registers && run.fleet.lanes() == 1 && json.empty()) print_registers(run);
-  if (json_file_) {
-    write_json(run, registers, json_file_.get());
-    if (std::fflush(json_file_.get()) != 0) {
-      throw ArgumentError("--json: " + json + " could not be written completely; free some space there");
-    }
+int RunCommand::report(const Run& run, Interrupt& interrupt) {
+  interrupt.run_has_ended();
+  std::exception_ptr failure;
+  try {
+    write_results(run, interrupt, failure);
+    if (failure) std::rethrow_exception(failure);
+  } catch (const WriteEnded&) {
+    return kInterruptedStatus;
   }
-  return interrupt.pressed() ? 128 + SIGINT : exit_status(run);
+  return interrupt.count() != 0 ? kInterruptedStatus : exit_status(run);
+}
+
+/// Writes each part although an earlier one failed. `failure` is that of the first.
+void RunCommand::write_results(const Run& run, const Interrupt& interrupt, std::exception_ptr& failure) {
+  auto attempt = [&](auto&& write) {
+    try {
+      write();
+    } catch (const std::exception&) {
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  const Output::Requests requests = [&] { return interrupt.count(); };
+  Output out(STDOUT_FILENO, "standard output", Output::Failure::is_thrown, requests);
+  // The file first: it can always be written, while standard output may wait for a reader.
+  attempt([&] {
+    if (!json_file_) return;
+    Output file(json_file_.descriptor(), "--json: " + json, Output::Failure::is_thrown, requests);
+    write_json(run, registers, file);
+    file.flush();
+    if (!json_file_.close()) throw Error("--json: " + json + " could not be written completely; free some space there");
+  });
+  attempt([&] {
+    if (!json_alone()) return;
+    write_json(run, registers, out);
+    out.flush();
+  });
+  attempt([&] {
+    if (!run.process || run.fleet.lanes() == 1 || json_alone()) return;
+    Output err(STDERR_FILENO, "standard error", Output::Failure::is_thrown, requests);
+    print_outputs(run, out, err);
+  });
+  attempt([&] {
+    Output err(STDERR_FILENO, "standard error", Output::Failure::is_ignored, requests);
+    if (!ignore_unimplemented) print_unimplemented(run, err);
+    err.flush();
+  });
+  attempt([&] {
+    // A summary that cannot be printed is no reason to fail.
+    Output err(STDERR_FILENO, "standard error", Output::Failure::is_ignored, requests);
+    if (!quiet) print_summary(run, err);
+    if (!quiet && registers && run.fleet.lanes() == 1 && json.empty()) print_registers(run, err);
+    err.flush();
+  });
 }
 
 }  // namespace
@@ -174,8 +259,14 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
       ->type_name("ENGINE");
   run->add_option("--lanes", command->lanes, "Copies of the program; each finds its number in MYRIARM_LANE")
       ->type_name("N");
-  run->add_option("--max-instructions", command->maximum, "Ends a lane after this many instructions")->type_name("N");
+  run->add_option("--threads", command->threads, "Threads of the CPU (default: all)")->type_name("N");
+  run->add_option("--max-instructions", command->maximum,
+                  "Ends a lane after this many instructions, as in 1000000 or 1M")
+      ->type_name("N");
   run->add_option("--memory", command->memory, "Guest memory of a lane, as in 64M (bare programs: 4M)")
+      ->type_name("SIZE");
+  run->add_option("--pool", command->pool,
+                  "Memory for the pages that all lanes write, as in 2G (default: what there is)")
       ->type_name("SIZE");
   run->add_option("--raw", command->raw, "PROGRAM is raw bytes for this address; a lane finds its number in x0")
       ->type_name("ADDRESS");
@@ -193,10 +284,18 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
       ->type_name("FILE");
   run->add_flag("--registers", command->registers, "Prints the registers too");
   run->add_flag("--quiet", command->quiet, "Prints no summary and no progress bar");
+  run->add_flag("--ignore-unimplemented", command->ignore_unimplemented,
+                "Does not name the system calls that programs made and that are not implemented");
   run->callback([run, command, &status, &after_separator, separated] {
     std::vector<std::string> rest = run->remaining();
     if (!rest.empty() && rest[0].size() > 1 && rest[0][0] == '-') {
       throw ArgumentError("run: unknown option " + rest[0] + "; see myriarm run --help");
+    }
+    if (!separated && !command->quiet) {
+      if (const std::string option = misplaced_option(*run, rest); !option.empty()) {
+        print_error("myriarm: {} follows the program and is passed to it; options of myriarm run come before it\n",
+                    option);
+      }
     }
     if (separated && !rest.empty()) rest.emplace_back("--");
     rest.insert(rest.end(), after_separator.begin(), after_separator.end());

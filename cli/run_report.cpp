@@ -3,8 +3,6 @@
 // fetched once for all of them, and JSON is written lane by lane.
 #include "run_report.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <csignal>
 #include <map>
@@ -12,6 +10,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "json_text.h"
 #include "text.h"
 
 namespace myriarm::cli {
@@ -39,7 +38,7 @@ std::string signal_name(int number) {
   }
 }
 
-std::string_view text_of(const std::vector<uint8_t>& bytes) {
+std::string_view text_of(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -89,10 +88,18 @@ Registers fetch_registers(const Fleet& fleet) {
   return registers;
 }
 
-void print_all(std::FILE* to, std::string_view text) {
-  if (text.empty()) return;  // its pointer may be null, which fwrite() does not take
-  std::fwrite(text.data(), 1, text.size(), to);
-  if (text.back() != '\n') std::fputc('\n', to);
+void print_all(std::string_view text, Output& to) {
+  to.write(text);
+  if (!text.empty() && text.back() != '\n') to.write("\n");
+}
+
+/// Writes the members of a JSON object that have what a lane wrote to a stream. Text alone would lose bytes that are not
+/// UTF-8.
+void write_stream(const char* name, std::span<const uint8_t> bytes, Output& to) {
+  to.print(",\"{}\":", name);
+  if (write_json_string(bytes, to)) return;
+  to.print(",\"{}_base64\":", name);
+  write_base64(bytes, to);
 }
 
 double ips(const RunResult& result) {
@@ -110,9 +117,8 @@ LaneOutcome Run::outcome(uint32_t lane) const {
   return outcome;
 }
 
-const std::vector<uint8_t>& Run::output(uint32_t lane, bool error_stream) const {
-  static const std::vector<uint8_t> none;
-  if (!process) return none;
+std::span<const uint8_t> Run::output(uint32_t lane, bool error_stream) const {
+  if (!process) return {};
   return error_stream ? process->standard_error(lane) : process->standard_output(lane);
 }
 
@@ -135,21 +141,26 @@ int exit_status(const Run& run) {
   return highest;
 }
 
-void write_json(const Run& run, bool registers, std::FILE* to) {
+void write_json(const Run& run, bool registers, Output& to) {
   using nlohmann::ordered_json;
-  auto text = [](const ordered_json& value) {
-    // Guests may print bytes that are not UTF-8; JSON cannot hold those.
-    return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  /// The text of an object without its closing brace, for members to follow.
+  auto open_object = [](const ordered_json& value) {
+    std::string text = value.dump();
+    text.pop_back();
+    return text;
   };
   Fleet& fleet = run.fleet;
   ordered_json head = {
-      {"device", fleet.device().id},   {"engine", name(fleet.engine())},
-      {"lanes", fleet.lanes()},        {"instructions", run.result.instructions},
-      {"seconds", run.result.seconds}, {"ips", ips(run.result)},
+      {"device", fleet.device().id},
+      {"engine", name(fleet.engine())},
+      {"lanes", fleet.lanes()},
+      {"instructions", run.result.instructions},
+      {"seconds", run.result.seconds},
+      {"ips", ips(run.result)},
+      {"unimplemented", ordered_json::object()},
   };
-  std::string opening = text(head);
-  opening.pop_back();  // the closing brace, because lane_results follow
-  fmt::print(to, "{},\"lane_results\":[", opening);
+  if (run.process) head["unimplemented"] = run.process->unimplemented();
+  to.print("{},\"lane_results\":[", open_object(head));
   std::vector<uint64_t> pcs(fleet.lanes()), counts(fleet.lanes());
   fleet.get_all(Field::pc, pcs);
   fleet.get_all(Field::instructions, counts);
@@ -172,14 +183,15 @@ void write_json(const Run& run, bool registers, std::FILE* to) {
     if (end.stop.reason == StopReason::fault) {
       entry["fault"] = {{"kind", name(end.stop.fault)}, {"address", hex(end.stop.address)}};
     }
-    entry["stdout"] = text_of(run.output(lane, false));
-    entry["stderr"] = text_of(run.output(lane, true));
-    fmt::print(to, "{}\n{}", lane ? "," : "", text(entry));
+    to.print("{}\n{}", lane ? "," : "", open_object(entry));
+    write_stream("stdout", run.output(lane, false), to);
+    write_stream("stderr", run.output(lane, true), to);
+    to.write("}");
   }
-  fmt::print(to, "\n]}}\n");
+  to.write("\n]}\n");
 }
 
-void print_outputs(const Run& run) {
+void print_outputs(const Run& run, Output& out, Output& err) {
   using Key = std::tuple<std::string_view, std::string_view, std::string>;
   std::map<Key, std::vector<uint32_t>> same;
   for (uint32_t lane = 0; lane < run.fleet.lanes(); lane++) {
@@ -193,23 +205,44 @@ void print_outputs(const Run& run) {
   for (size_t i = 0; i < groups.size() && i < kMostGroups; i++) {
     const auto& [key, lanes] = *groups[i];
     const auto& [standard_output, standard_error, end] = key;
-    fmt::print("== {} {}: {}\n", lanes.size() == 1 ? "lane" : "lanes", lane_list(lanes), end);
-    print_all(stdout, standard_output);
-    std::fflush(stdout);
-    print_all(stderr, standard_error);
+    out.print("== {} {}: {}\n", lanes.size() == 1 ? "lane" : "lanes", lane_list(lanes), end);
+    print_all(standard_output, out);
+    out.flush();
+    print_all(standard_error, err);
+    err.flush();
   }
   if (groups.size() > kMostGroups) {
     size_t rest = 0;
     for (size_t i = kMostGroups; i < groups.size(); i++) rest += groups[i]->second.size();
-    fmt::print("== {} other lanes ended in {} other ways; --json has them all\n", grouped(rest),
-               grouped(groups.size() - kMostGroups));
+    out.print("== {} other lanes ended in {} other ways; --json has them all\n", grouped(rest),
+              grouped(groups.size() - kMostGroups));
   }
-  std::fflush(stdout);
+  out.flush();
 }
 
-void print_summary(const Run& run) {
+void print_unimplemented(const Run& run, Output& to) {
+  if (!run.process) return;
+  constexpr size_t kMostNames = 12;
+  const std::map<std::string, uint64_t> calls = run.process->unimplemented();
+  std::string missing;
+  size_t names = 0;
+  for (const auto& [call, count] : calls) {
+    if (names++ == kMostNames) {
+      missing += fmt::format(" and {} others", grouped(calls.size() - kMostNames));
+      break;
+    }
+    missing += fmt::format("{}{} {}", missing.empty() ? "" : ", ", call, grouped(count));
+  }
+  if (missing.empty()) return;
+  to.print(
+      "myriarm: system calls that are not implemented were answered with ENOSYS: {}; --ignore-unimplemented leaves "
+      "this line out\n",
+      missing);
+}
+
+void print_summary(const Run& run, Output& to) {
   Fleet& fleet = run.fleet;
-  auto line = [](const char* label, const std::string& value) { fmt::print(stderr, "{:<14}{}\n", label, value); };
+  auto line = [&](const char* label, const std::string& value) { to.print("{:<14}{}\n", label, value); };
   line("device", fmt::format("{} ({}), {}", fleet.device().id, fleet.device().name, name(fleet.engine())));
   line("lanes", grouped(fleet.lanes()));
   line("instructions", fmt::format("{} ({})", grouped(run.result.instructions),
@@ -223,13 +256,6 @@ void print_summary(const Run& run) {
     stops += fmt::format("{}{} {}", stops.empty() ? "" : ", ", name(reason), grouped(count));
   }
   line("stops", stops);
-  if (run.process) {
-    std::string missing;
-    for (const auto& [call, count] : run.process->unimplemented()) {
-      missing += fmt::format("{}{} {}", missing.empty() ? "" : ", ", call, grouped(count));
-    }
-    if (!missing.empty()) line("unimplemented", "system calls: " + missing);
-  }
   if (fleet.lanes() != 1) return;
   LaneOutcome end = run.outcome(0);
   std::string where = fmt::format("pc {}", hex(fleet.get(Field::pc, 0)));
@@ -241,10 +267,10 @@ void print_summary(const Run& run) {
   if (end.stop.reason != StopReason::exited || end.signal) line("ended by", fmt::format("{}, {}", verdict(end), where));
 }
 
-void print_registers(const Run& run) {
+void print_registers(const Run& run, Output& to) {
   Registers all = fetch_registers(run.fleet);
   for (size_t r = 0; r < all.names.size(); r++) {
-    fmt::print(stderr, "{:<5}{:#018x}{}", all.names[r], all.values[r][0], r % 3 == 2 ? "\n" : "   ");
+    to.print("{:<5}{:#018x}{}", all.names[r], all.values[r][0], r % 3 == 2 ? "\n" : "   ");
   }
 }
 

@@ -2,10 +2,11 @@
 // What `myriarm run` prints about a run that has ended: the output of the programs, the summary, the JSON.
 #pragma once
 
-#include <cstdio>
+#include <span>
 #include <string>
 
 #include "myriarm/myriarm.h"
+#include "output.h"
 
 namespace myriarm::cli {
 
@@ -16,7 +17,7 @@ struct Run {
   RunResult result;
 
   LaneOutcome outcome(uint32_t lane) const;
-  const std::vector<uint8_t>& output(uint32_t lane, bool error_stream) const;
+  std::span<const uint8_t> output(uint32_t lane, bool error_stream) const;
   /// Exit status of one lane, as the help of `run` explains it.
   int exit_status(uint32_t lane) const;
 };
@@ -25,12 +26,13 @@ struct Run {
 int exit_status(const Run& run);
 
 /// Writes the JSON object of the run, lane by lane.
-void write_json(const Run& run, bool registers, std::FILE* to);
+void write_json(const Run& run, bool registers, Output& to);
 /// Prints the outputs of many lanes to standard output and standard error, lanes with equal outputs together.
-void print_outputs(const Run& run);
-/// Prints the summary table to standard error.
-void print_summary(const Run& run);
-/// Prints the registers of lane 0 to standard error.
-void print_registers(const Run& run);
+void print_outputs(const Run& run, Output& standard_output, Output& standard_error);
+/// Names the system calls that were answered with ENOSYS, if there are any.
+void print_unimplemented(const Run& run, Output& to);
+void print_summary(const Run& run, Output& to);
+/// Prints the registers of lane 0.
+void print_registers(const Run& run, Output& to);
 
 }  // namespace myriarm::cli

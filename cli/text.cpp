@@ -25,6 +25,53 @@ uint64_t parse_number(const std::string& text, const char* option) {
   return value;
 }
 
+uint64_t parse_count(const std::string& text, const char* option) {
+  if (text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) return parse_number(text, option);
+  auto fail = [&] {
+    throw ArgumentError(fmt::format(
+        "{}: '{}' is not a whole number from 0 to 2^64 - 1; write it as in 1000000, 1e6, 1M or 0xf4240", option, text));
+  };
+  uint64_t value = 0;
+  bool point = false;
+  int decimals = 0, digits = 0;
+  size_t at = 0;
+  for (; at < text.size(); at++) {
+    const char c = text[at];
+    if (c == '.' && !point) {
+      point = true;
+    } else if (std::isdigit(static_cast<unsigned char>(c))) {
+      if (__builtin_mul_overflow(value, uint64_t{10}, &value)) fail();
+      if (__builtin_add_overflow(value, static_cast<uint64_t>(c - '0'), &value)) fail();
+      digits++;
+      if (point) decimals++;
+    } else {
+      break;
+    }
+  }
+  const std::string scale = text.substr(at);
+  int exponent = 0;
+  if (scale == "k" || scale == "K") exponent = 3;
+  else if (scale == "m" || scale == "M") exponent = 6;
+  else if (scale == "g" || scale == "G") exponent = 9;
+  else if (scale == "t" || scale == "T") exponent = 12;
+  else if (scale.size() > 1 && (scale[0] == 'e' || scale[0] == 'E')) {
+    const char* end = scale.data() + scale.size();
+    const auto [stop, error] = std::from_chars(scale.data() + 1, end, exponent);
+    if (error != std::errc() || stop != end || exponent < 0 || exponent > 99) fail();
+  } else if (!scale.empty()) {
+    fail();
+  }
+  if (digits == 0) fail();
+  for (exponent -= decimals; exponent > 0 && value != 0; exponent--) {
+    if (__builtin_mul_overflow(value, uint64_t{10}, &value)) fail();
+  }
+  for (; exponent < 0; exponent++) {
+    if (value % 10 != 0) fail();
+    value /= 10;
+  }
+  return value;
+}
+
 uint64_t parse_size(const std::string& text, const char* option) {
   size_t digits = 0;
   while (digits < text.size() && std::isdigit(static_cast<unsigned char>(text[digits]))) digits++;

@@ -12,6 +12,10 @@ uint64_t parse_size(const std::string& text, const char* option);
 /// Parses a decimal number, or a hexadecimal one with 0x. Throws ArgumentError that names `option`.
 uint64_t parse_number(const std::string& text, const char* option);
 
+/// Parses a count: "1000000", "1e6", "1M" or "1.5k"; units are powers of 1000. Throws ArgumentError that names
+/// `option`.
+uint64_t parse_count(const std::string& text, const char* option);
+
 std::string hex(uint64_t value);         ///< 0x1f
 std::string grouped(uint64_t value);     ///< 1,234,567
 std::string with_unit(double value);     ///< 1.23 G

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line as its users see it. Usage: cli_test.py PATH_OF_MYRIARM [unittest options]"""
+import base64
+import itertools
 import json
 import os
 import pathlib
 import pty
+import random
 import signal
 import subprocess
 import sys
@@ -14,6 +17,10 @@ import guest
 
 MYRIARM = "myriarm"
 DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
+MISSING_STATX = (
+    b"myriarm: system calls that are not implemented were answered with ENOSYS: statx 1; "
+    b"--ignore-unimplemented leaves this line out\n"
+)
 HEX_KEYS = [f"x{n}" for n in range(31)] + ["sp", "nzcv"]
 
 
@@ -59,7 +66,7 @@ class OneLane(CliTest):
         done = self.run_guest("--quiet", "--stdin", stdin, program, "two words", "")
         lines = f"{program}\ntwo words\n\nMYRIARM_LANE=0\n".encode()
         self.assertEqual(done.stdout, lines + b"input\x00\xff\n" * 20)
-        self.assertEqual(done.stderr, b"err\n")
+        self.assertEqual(done.stderr, b"err\n" + MISSING_STATX)
         self.assertEqual(done.returncode, 3)
 
     def test_what_follows_the_program_is_its_own(self):
@@ -74,6 +81,36 @@ class OneLane(CliTest):
         (self.folder / "guest").rename(self.folder / "info")
         done = self.run_guest("--quiet", "info", cwd=self.folder)
         self.assertEqual(done.stdout, b"info\nMYRIARM_LANE=0\n")
+
+    def test_options_after_the_program_get_a_hint(self):
+        program = self.elf(guest.EXIT_7)
+        for argument in ("--lanes", "--lanes=4", "--json"):
+            done = self.run_guest(program, "x", argument, "4")
+            self.assertIn(f"{argument.split('=')[0]} follows the program", done.stderr.decode())
+            self.assertEqual(done.returncode, 7)
+        for arguments in ([program, "-x", "lanes", "--lane"], ["--", program, "--lanes"],
+                          ["--quiet", program, "--lanes"]):
+            self.assertNotIn(b"follows", self.run_guest(*arguments).stderr)
+
+    def test_missing_system_calls_are_named(self):
+        program = self.elf(guest.SHOW)
+        for options in ([], ["--quiet"], ["--json", "-"], ["--quiet", "--lanes", "2"]):
+            self.assertIn(b"ENOSYS: statx", self.run_guest(*options, program).stderr, options)
+        self.assertEqual(self.run_guest("--quiet", "--ignore-unimplemented", program).stderr, b"err\n")
+        self.assertEqual(self.run_guest("--quiet", self.elf(guest.EXIT_7)).stderr, b"")
+
+    def test_counts_and_sizes(self):
+        program = self.elf(guest.LOOP)
+        for text, count in (("1000", 1000), ("1e3", 1000), ("1.5k", 1500), ("0x10", 16), ("1M", 1_000_000),
+                            (".002m", 2000), ("12.50e1", 125), ("0e99", 0)):
+            options = ["--max-instructions", text, "--threads", 1, "--pool", "16M"]
+            result, status = self.run_json(*options, program)
+            self.assertEqual((result["instructions"], status), (count, 124), text)
+
+    def test_pool_is_what_lanes_can_write(self):
+        program = self.elf(guest.SHOW)
+        self.assertEqual(self.run_guest("--quiet", "--pool", "1M", program).returncode, 1)
+        self.assert_refused("run", "--pool", "1M", "--lanes", "2000", program, says="the pool of 1 MiB")
 
     def test_environment(self):
         done = self.run_guest("--quiet", "--env", "A=1", "--env", "B=[2,3]", self.elf(guest.SHOW))
@@ -119,7 +156,7 @@ class ManyLanes(CliTest):
         self.assertIn("== lane 3: exited with 1\n", text)
         self.assertIn("MYRIARM_LANE=3\n", text)
         self.assertIn("15 other lanes", text)
-        self.assertEqual(done.stderr, b"err\n" * 10)
+        self.assertEqual(done.stderr, b"err\n" * 10 + MISSING_STATX.replace(b"statx 1;", b"statx 25;"))
 
     def test_progress_bar_only_on_a_terminal(self):
         ours, theirs = pty.openpty()
@@ -146,8 +183,10 @@ class Json(CliTest):
     def test_schema(self):
         result, _ = self.run_json("--lanes", 2, "--registers", self.elf(guest.SHOW))
         self.assertEqual(
-            list(result), ["device", "engine", "lanes", "instructions", "seconds", "ips", "lane_results"]
+            list(result),
+            ["device", "engine", "lanes", "instructions", "seconds", "ips", "unimplemented", "lane_results"],
         )
+        self.assertEqual(result["unimplemented"], {"statx": 2})
         self.assertEqual(result["lanes"], 2)
         self.assertGreater(result["seconds"], 0)
         self.assertAlmostEqual(
@@ -223,6 +262,27 @@ class Json(CliTest):
         stdin = self.file("in", b"\xff\xfe\x00\"")
         lane = self.run_json("--stdin", stdin, self.elf(guest.SHOW))[0]["lane_results"][0]
         self.assertTrue(lane["stdout"].endswith("\ufffd\ufffd\x00\""))
+        self.assertEqual(base64.b64decode(lane["stdout_base64"], validate=True)[-4:], b"\xff\xfe\x00\"")
+        self.assertEqual(lane["stderr"], "err\n")
+        self.assertNotIn("stderr_base64", lane, "text says it all")
+
+    def test_output_is_exact_whatever_the_bytes(self):
+        every_pair = b"".join(bytes(pair) for pair in itertools.product(range(256), repeat=2))
+        edges = ("c1bf", "c280", "e09fbf", "e0a080", "ed9fbf", "eda080", "efbfbf", "f08fbfbf", "f0908080",
+                 "f48fbfbf", "f4908080", "f5808080")
+        whole = [every_pair, b"\xf0\x90\x80" * 3, "\u00e4\u20ac\U0001d11e".encode() * 7]
+        for edge in map(bytes.fromhex, edges):
+            whole += [edge[:-1] + b"x", *(edge[:size] for size in range(1, len(edge) + 1))]
+        for number, written in enumerate([*whole, random.Random(1).randbytes(100_001)]):
+            program = self.elf(guest.SHOW)
+            lane = self.run_json("--stdin", self.file("in", written), program)[0]["lane_results"][0]
+            written = f"{program}\nMYRIARM_LANE=0\n".encode() + written
+            self.assertEqual(lane["stdout"], written.decode(errors="replace"), number)
+            try:
+                written.decode()
+                self.assertNotIn("stdout_base64", lane)
+            except UnicodeDecodeError:
+                self.assertEqual(base64.b64decode(lane["stdout_base64"], validate=True), written)
 
     def test_same_results_whatever_the_number_of_lanes(self):
         program = self.elf(guest.SHOW)
@@ -308,7 +368,13 @@ class Mistakes(CliTest):
         self.assert_refused("run", "--lanes", "many", program, says="'many'")
         self.assert_refused("run", "--lanes", "-1", program, says="'-1'")
         self.assert_refused("run", "--lanes", "99999999999", program, says="99999999999")
-        self.assert_refused("run", "--max-instructions", "1e9", program, says="1e9")
+        for text in ("1.5", "1e", "e6", "1e20", "18446744073709551616", "1.5e0", "1MB", "1 000", "1e-3", "0x",
+                     ".", "-5"):
+            self.assert_refused("run", "--max-instructions=" + text, program, says=f"'{text}'")
+        self.assert_refused("run", "--threads", "0", program, says="0 threads")
+        self.assert_refused("run", "--threads", "1e12", program, says="1e12 threads")
+        self.assert_refused("run", "--pool", "0", program, says="--pool")
+        self.assert_refused("run", "--pool", "1Q", program, says="1Q")
         self.assert_refused("run", "--seed", "99999999999999999999", program, says="99999999999999999999")
         self.assert_refused("run", "--memory", "64Q", program, says="64Q")
         self.assert_refused("run", "--memory", "99999999999999999T", program, says="--memory")
@@ -322,6 +388,16 @@ class Mistakes(CliTest):
         self.assert_refused("run", "--env", "NAME", program, says="NAME")
         self.assert_refused("run", "--stdin", "/nonexistent", program, says="/nonexistent")
         self.assert_refused("run", "--json", "/nonexistent/x", program, says="/nonexistent/x")
+
+    def test_a_gpu_that_is_not_there(self):
+        done = self.myriarm("run", "--device", "cuda", self.elf(guest.EXIT_7))
+        if done.returncode == 7:
+            self.skipTest("it is there")
+        message = done.stderr.decode()
+        if os.environ.get("MYRIARM_TEST_WITH_CUDA") == "OFF":
+            self.assertIn("because it was built with MYRIARM_WITH_CUDA=OFF", message)
+        elif "this build has no CUDA" not in message and not pathlib.Path("/proc/driver/nvidia").exists():
+            self.assertIn("this machine has no NVIDIA driver", message)
 
     def test_bare_programs(self):
         raw = self.file("raw", guest.HALT)
