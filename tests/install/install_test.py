@@ -130,6 +130,48 @@ class Test:
             later.returncode != 0 and "77.0" in later.stderr, "find_package(myriarm 77.0) found this version"
         )
 
+        self.readme_project(found["c++"])
+        self.example_project()
+
+    def configure(self, source, folder, *options):
+        o = self.options
+        shutil.rmtree(folder, ignore_errors=True)
+        run(o.cmake, "-S", source, "-B", folder, "-G", o.generator, f"-DCMAKE_CXX_COMPILER={o.cxx}",
+            f"-DCMAKE_CXX_FLAGS={o.flags}", *options)  # fmt: skip
+
+    def readme_project(self, example):
+        """README.md's CMakeLists.txt: with the installed copy, and with the sources."""
+        o = self.options
+        text = (o.source / "README.md").read_text(encoding="utf-8")
+        blocks = re.findall(r"^```cmake\n(.*?)^```\n", text, re.M | re.S)
+        require(len(blocks) == 1, f"README.md has {len(blocks)} blocks in cmake; it should have 1")
+        installed = "find_package(myriarm REQUIRED)"
+        require(installed in blocks[0] and "add_subdirectory(PATH_OF_MYRIARM myriarm)" in text,
+                "README.md does not say how CMake finds the library")  # fmt: skip
+        for name, lines in (("found", installed), ("added", f"add_subdirectory({o.source} myriarm)")):
+            folder = o.work / f"readme_{name}"
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            (folder / "sum.cpp").write_text(example[0], encoding="utf-8")
+            (folder / "CMakeLists.txt").write_text(blocks[0].replace(installed, lines), encoding="utf-8")
+            self.configure(
+                folder, folder / "build", f"-DCMAKE_PREFIX_PATH={self.moved}", "-DMYRIARM_WITH_CUDA=OFF"
+            )
+        run(o.cmake, "--build", o.work / "readme_found" / "build")
+        self.compare(o.work / "readme_found" / "build" / "sum", example[1])
+        # All of the library would take minutes: the object alone shows that its compiler gets the options.
+        compiled = "CMakeFiles/sum.dir/sum.cpp.o" if "Ninja" in o.generator else "sum.cpp.o"
+        run(o.cmake, "--build", o.work / "readme_added" / "build", "--target", compiled)
+
+    def example_project(self):
+        folder = self.options.work / "example"
+        self.configure(self.options.source / "examples" / "cpp", folder, f"-DCMAKE_PREFIX_PATH={self.moved}")
+        run(self.options.cmake, "--build", folder)
+        program = self.options.source / "examples" / "prebuilt" / "hello"
+        printed = run(folder / "linux_program", program, 3)
+        wanted = "".join(f"lane {lane} exited with 0: hello from lane {lane}\n" for lane in range(3))
+        require(re.fullmatch(wanted + r"\d+ instructions\n", printed), f"linux_program printed\n{printed}")
+
     # install.pkg_config
     def pkg_config(self):
         found = self.write_examples()
