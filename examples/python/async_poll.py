@@ -38,7 +38,8 @@ def main() -> None:
 
         before = fleet.instructions.copy()
         fleet.run(1000)  # the cancelled lanes go on where they stopped
-        print(f"each went on for {set((fleet.instructions - before).tolist())} instructions")
+        more = sorted(set((fleet.instructions - before).tolist()))
+        print(f"each lane went on for {', '.join(map(str, more))} instructions")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ the lanes retired 3 to \d+ instructions each
 """,
     "async_poll": r"""(?: *\d+\.\d\d s +[\d,]+ instructions
 ){5}CANCELLED: 64 lanes can go on, counts exact: True
-each went on for \{1000\} instructions
+each lane went on for 1000 instructions
 """,
     "snapshots": r"""20480 inputs, \d+ accepted, (?P<crashes>\d+) different ones crash the program
 (  input [4-9a-f][0-9a-f] [0-9a-f]{2}: a store to 0x4000, where nothing is mapped

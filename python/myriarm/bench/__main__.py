@@ -21,8 +21,9 @@ USAGE_STATUS, FAILED_STATUS, INTERRUPTED_STATUS = 2, 1, 130
 DESCRIPTION = """\
 Runs two tight loops (ADD, B and ADD, STR, B) in every mode, for 1 M, 10 M and 100 M instructions, then on 1,
 4, 16, ... lanes up to what the device holds, and in QEMU, Unicorn and PyTorch if they are installed. Prints a
-table with the figures that the earlier systems published beside the new ones, and writes bench.json,
-bench.svg and bench.png."""
+table with the figures of the earlier systems beside the new ones, and writes bench.json, bench.svg and
+bench.png. The earlier systems are those that myriarm replaces: interpreters of ARM64 in MLX and Metal
+kernels, which published what one thread of an Apple M4 Pro's GPU reached."""
 
 
 class UsageError(Exception):
