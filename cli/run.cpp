@@ -116,7 +116,7 @@ uint64_t parse_pool(const std::string& text) {
 /// The first of the program's arguments that is an option of this command; empty if none is.
 std::string misplaced_option(const CLI::App& run, const std::vector<std::string>& words) {
   for (size_t i = 1; i < words.size(); i++) {
-    const std::string option = words[i].substr(0, words[i].find('='));
+    std::string option = words[i].substr(0, words[i].find('='));
     if (option.starts_with("--") && run.get_option_no_throw(option) != nullptr) return option;
   }
   return "";

@@ -48,11 +48,11 @@ int linux_signal(const Stop& stop) {
 
 struct LinuxFleet::Impl {
   Impl(const ProcessLayout& layout, const FleetOptions& fleet_options, LinuxOptions options)
-      : fleet(layout.program, fleet_options), server(fleet, layout, std::move(options), cancelled) {
-    write_lane_bytes(layout.lane_bytes, options.seed);
+      : fleet(layout.program, fleet_options), seed(options.seed), server(fleet, layout, std::move(options), cancelled) {
+    write_lane_bytes(layout.lane_bytes);
   }
 
-  void write_lane_bytes(uint64_t address, uint64_t seed) {
+  void write_lane_bytes(uint64_t address) {
     std::vector<Transfer> transfers;
     std::vector<uint8_t> buffer;
     for (uint64_t lane = 0; lane < fleet.lanes(); lane++) {
@@ -92,6 +92,7 @@ struct LinuxFleet::Impl {
 
   Fleet fleet;
   std::atomic<bool> cancelled = false;  ///< written with `mutex` held
+  const uint64_t seed;
   SyscallServer server;
   std::mutex mutex;
 };
