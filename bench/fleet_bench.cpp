@@ -168,13 +168,8 @@ int run(int argc, char** argv) {
     std::fputs(kUsage, stderr);
     return 2;
   }
-  if (options.device == "auto") options.device = devices().back().id;
-  if (options.device == "cuda") options.device = "cuda:0";
+  options.device = find_device(options.device).id;
   const bool gpu = options.device.starts_with("cuda");
-  if (const std::string why = myriarm::why_unusable(options.device); gpu && !why.empty()) {
-    std::fprintf(stderr, "fleet_bench: nothing was measured: %s\n", why.c_str());
-    return 2;
-  }
   check_native();
   Report report(argc, argv, options.commit);
   report.begin("Fleets of bare programs");
@@ -193,11 +188,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace myriarm::bench
 
-int main(int argc, char** argv) {
-  try {
-    return myriarm::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "fleet_bench: %s\n", error.what());
-    return 2;
-  }
-}
+int main(int argc, char** argv) { return myriarm::bench::main_of("fleet_bench", myriarm::bench::run, argc, argv); }

@@ -9,6 +9,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <ctime>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -113,6 +114,15 @@ void Report::write(const std::string& file) const {
     const std::string line = row.dump() + "\n";
     if (file == "-") std::fputs(line.c_str(), stdout);
     else stream << line;
+  }
+}
+
+int main_of(const char* name, int (*run)(int argc, char** argv), int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", name, error.what());
+    return 2;
   }
 }
 

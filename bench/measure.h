@@ -44,6 +44,9 @@ class Report {
   std::vector<nlohmann::json> rows_;
 };
 
+/// What main() of a benchmark returns: what `run` does, or 2 after an exception, whose message it prints after `name`.
+int main_of(const char* name, int (*run)(int argc, char** argv), int argc, char** argv);
+
 /// The name of the processor, and its number of threads.
 std::string cpu_name();
 /// The resident memory of this process in bytes.

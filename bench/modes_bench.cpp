@@ -184,8 +184,7 @@ int run(int argc, char** argv) {
     else if (value && name == "--repeats" && std::atoi(value) > 0) repeats = std::atoi(value);
     else return std::fputs("modes_bench [--device ID] [--repeats N] [--json FILE|-] [--commit TEXT]\n", stderr), 2;
   }
-  if (device == "auto") device = devices().back().id;
-  if (device == "cuda") device = "cuda:0";
+  device = find_device(device).id;
   const bool gpu = device.starts_with("cuda");
   const uint64_t instructions = gpu ? 5'000'000 : 200'000'000, many = gpu ? 202'752 : 256;
   Report report(argc, argv, commit);
@@ -203,11 +202,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace myriarm::bench
 
-int main(int argc, char** argv) {
-  try {
-    return myriarm::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "modes_bench: %s\n", error.what());
-    return 2;
-  }
-}
+int main(int argc, char** argv) { return myriarm::bench::main_of("modes_bench", myriarm::bench::run, argc, argv); }

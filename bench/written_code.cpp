@@ -335,8 +335,7 @@ int run(int argc, char** argv) {
     std::fputs(kUsage, stderr);
     return 2;
   }
-  if (settings.device == "auto") settings.device = devices().back().id;
-  if (settings.device == "cuda") settings.device = "cuda:0";
+  settings.device = find_device(settings.device).id;
   const bool gpu = settings.device.starts_with("cuda");
   Report report(argc, argv, settings.commit);
   const std::vector<uint64_t> sizes =
@@ -360,11 +359,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace myriarm::bench
 
-int main(int argc, char** argv) {
-  try {
-    return myriarm::bench::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "written_code: %s\n", error.what());
-    return 2;
-  }
-}
+int main(int argc, char** argv) { return myriarm::bench::main_of("written_code", myriarm::bench::run, argc, argv); }

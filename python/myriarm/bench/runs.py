@@ -118,7 +118,7 @@ class Sample(NamedTuple):
 Run = Callable[[myriarm.Fleet, int], Sample]
 
 
-def _timed(call: Callable[[], myriarm.RunResult]) -> Sample:
+def _timed(call: Callable[[], Union[myriarm.RunResult, Ran]]) -> Sample:
     begin = time.perf_counter()
     result = call()
     return Sample(time.perf_counter() - begin, result)
@@ -157,19 +157,23 @@ def _mega(fleet: myriarm.Fleet, instructions: int) -> Sample:
     return _timed(lambda: fleet.run_mega(instructions))
 
 
-def _async(fleet: myriarm.Fleet, instructions: int) -> Sample:
-    """start(), poll() until the run has ended, wait(). The time is that of all three."""
+def _polled(start: Callable[[], None], running: Callable[[], bool], wait: Callable[[], Any]) -> Sample:
+    """Starts a run, polls until it has ended, and waits for it. The time is that of all three."""
     polls = 1
     begin = time.perf_counter()
-    fleet.start(instructions)
+    start()
     started = time.perf_counter()
-    while fleet.poll().running:
+    while running():
         polls += 1
         time.sleep(POLL_INTERVAL)
-    result = fleet.wait()
+    result = wait()
     seconds = time.perf_counter() - begin
     assert result is not None  # wait() has no time-out here
     return Sample(seconds, result, started - begin, polls)
+
+
+def _async(fleet: myriarm.Fleet, instructions: int) -> Sample:
+    return _polled(lambda: fleet.start(instructions), lambda: fleet.poll().running, fleet.wait)
 
 
 class Mode(NamedTuple):
@@ -192,36 +196,28 @@ MODES: Dict[str, Mode] = {
 }
 
 
+def _ran(done: Any) -> Ran:
+    """The result of a call of myriarm.kvrm, whose classes have different names for the count."""
+    names = ("cycles", "total_cycles", "cycles_executed")
+    count = next(getattr(done, name) for name in names if hasattr(done, name))
+    return Ran(count, done.elapsed, getattr(done, "batches", 1))
+
+
 def _execute(cpu: Any, instructions: int) -> Sample:
-    begin = time.perf_counter()
-    done = cpu.execute(instructions)
-    return Sample(time.perf_counter() - begin, Ran(done.cycles, done.elapsed, 1))
+    return _timed(lambda: _ran(cpu.execute(instructions)))
 
 
 def _execute_continuous(cpu: Any, instructions: int) -> Sample:
     cpu.cycles_per_batch = _per_batch(instructions)
-    begin = time.perf_counter()
-    done = cpu.execute_continuous(max_batches=BATCHES)
-    return Sample(time.perf_counter() - begin, Ran(done.total_cycles, done.elapsed, done.batches))
+    return _timed(lambda: _ran(cpu.execute_continuous(max_batches=BATCHES)))
 
 
 def _execute_mega(cpu: Any, instructions: int) -> Sample:
-    begin = time.perf_counter()
-    done = cpu.execute_mega(instructions)
-    return Sample(time.perf_counter() - begin, Ran(done.total_cycles, done.elapsed, done.batches))
+    return _timed(lambda: _ran(cpu.execute_mega(instructions)))
 
 
 def _execute_async(cpu: Any, instructions: int) -> Sample:
-    polls = 1
-    begin = time.perf_counter()
-    cpu.start(instructions)
-    started = time.perf_counter()
-    while cpu.poll().is_running:
-        polls += 1
-        time.sleep(POLL_INTERVAL)
-    done = cpu.wait()
-    seconds = time.perf_counter() - begin
-    return Sample(seconds, Ran(done.cycles_executed, done.elapsed, 1), started - begin, polls)
+    return _polled(lambda: cpu.start(instructions), lambda: cpu.poll().is_running, lambda: _ran(cpu.wait()))
 
 
 class KvrmClass(NamedTuple):

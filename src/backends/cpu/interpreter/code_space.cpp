@@ -47,7 +47,7 @@ LazyArray SpareWords::take(u64 bytes) {
   return new_words(bytes);
 }
 
-void SpareWords::give_back(LazyArray array) {
+void SpareWords::give_back(LazyArray array) noexcept {
   std::lock_guard lock(mutex_);
   if (arrays_.size() < kMost) arrays_.push_back(std::move(array));
 }
@@ -81,9 +81,9 @@ Operands* CodeSpace::words_of(u64 page) const {
   return area == nullptr ? nullptr : area->page(page);
 }
 
-bool CodeSpace::covers(u64 page) const {
-  const Operands* words = words_of(page);
-  return words != nullptr && words[0].kind != kKindFar;
+const CodeSpace::Area* CodeSpace::find_covered(u64 pc) const {
+  const Area* area = find(pc);
+  return area != nullptr && area->page(pc >> kPageBits)->kind != kKindFar ? area : nullptr;
 }
 
 const u8* CodeSpace::bytes(u64 page) const {

@@ -19,12 +19,15 @@ namespace myriarm::cpu {
 
 using PageBytes = std::array<u8, kPageSize>;
 
-/// Arrays of words that were in use, all zeros again: to map one and to unmap it takes longer than many lanes run.
+/// Arrays of words that were in use, all zeros again: to map one and to unmap it takes longer than many lanes run. At
+/// most 64, of which at most 12 pages of code were in use each; the pool does not count them.
 class SpareWords {
  public:
+  SpareWords() { arrays_.reserve(kMost); }
   /// An array of this many bytes.
   LazyArray take(u64 bytes);
-  void give_back(LazyArray array);
+  /// Allocates nothing, since destructors call it.
+  void give_back(LazyArray array) noexcept;
 
  private:
   static constexpr size_t kMost = 64;
@@ -55,7 +58,9 @@ class CodeSpace {
 
   /// The area that contains pc; null if there is none.
   const Area* find(u64 pc) const;
-  bool covers(u64 page) const;
+  /// The same, but null if the page of pc is not covered.
+  const Area* find_covered(u64 pc) const;
+  bool covers(u64 page) const { return find_covered(page << kPageBits) != nullptr; }
   /// The bytes that a covered page was predecoded from; null if they were not kept.
   const u8* bytes(u64 page) const;
   const std::map<u64, Changed>& changed() const { return changed_; }

@@ -140,25 +140,27 @@ u64 longest_run(const Lane& lane) { return space_of(lane).longest_run(); }
 bool enter_code(Lane& lane, u64 pc, u64 retired) {
   InterpreterPlace& place = lane.place;
   const FaultCode fault = fetch_fault(lane, pc);
-  bool entered = fault == FaultCode::none;
-  if (!entered) {
+  const CodeSpace::Area* area = nullptr;
+  if (fault != FaultCode::none) {
     lane.stop = fetch_fault_record(fault, pc);
-  } else if (!has_code(lane, pc)) {
-    entered = or_out_of_memory(lane, [&] { return cover(lane, page_at(pc)); });
-    lane.restart = entered;
+  } else {
+    area = space_of(lane).find_covered(pc);
+    if (area == nullptr && or_out_of_memory(lane, [&] { return cover(lane, page_at(pc)); })) {
+      area = space_of(lane).find_covered(pc);
+      lane.restart = true;
+    }
   }
-  if (entered) {
-    const CodeSpace::Area& area = *space_of(lane).find(pc);
-    place.code = area.words();
-    place.code_address = area.span.address;
-    place.code_bytes = area.span.count * 4;
-    place.op = place.code + (pc - area.span.address) / 4;
+  if (area != nullptr) {
+    place.code = area->words();
+    place.code_address = area->span.address;
+    place.code_bytes = area->span.count * 4;
+    place.op = place.code + (pc - area->span.address) / 4;
   } else {
     place.far_pc = pc;
     place.op = &place.far;
   }
   place.bias = retired * sizeof(Operands) - reinterpret_cast<u64>(place.op);
-  return entered;
+  return area != nullptr;
 }
 
 void decode_written_words(Lane& lane, u64 pc) {
@@ -187,8 +189,9 @@ void code_written(Lane& lane, u64 address, u64 size) {
 void page_changed(Lane& lane, u64 address) {
   if (!has_code(lane, address)) return;
   LaneCode& own = own_code(lane);
+  // Each page once, however often the host writes before the lane runs again.
   const u64 page = page_at(address);
-  if (own.stale.empty() || own.stale.back() != page) own.stale.push_back(page);
+  if (std::find(own.stale.rbegin(), own.stale.rend(), page) == own.stale.rend()) own.stale.push_back(page);
 }
 
 void all_pages_changed(Lane& lane) {
@@ -199,7 +202,7 @@ void all_pages_changed(Lane& lane) {
 
 void find_changed_pages(Lane& lane) {
   const CodeSpace& space = space_of(lane);
-  std::vector<u64> stale;
+  std::vector<u64> stale;  // all that were known before are found again
   auto look = [&](u64 page) {
     if (space.covers(page) && !agrees(lane, space, page)) stale.push_back(page);
   };
@@ -208,15 +211,12 @@ void find_changed_pages(Lane& lane) {
     if (!space.changed().contains(page)) look(page);
   });
   if (stale.empty()) return;
-  LaneCode& own = own_code(lane);
-  own.stale.insert(own.stale.end(), stale.begin(), stale.end());
+  own_code(lane).stale = std::move(stale);
 }
 
 bool update_code(Lane& lane) {
   LaneCode* own = lane.own_code->get();
   if (own == nullptr || own->stale.empty()) return true;
-  std::sort(own->stale.begin(), own->stale.end());
-  own->stale.erase(std::unique(own->stale.begin(), own->stale.end()), own->stale.end());
   std::erase_if(own->stale, [&](u64 page) {
     const CodeSpace& space = space_of(lane);
     return !space.covers(page) || agrees(lane, space, page);
@@ -267,7 +267,9 @@ std::unique_ptr<LaneCode> saved_code(Lane& lane) {
   auto saved = std::make_unique<LaneCode>(*own);
   if (own->space == nullptr || own->space->is_published()) return saved;
   // What a lane changes cannot be shared. The restored lane begins with what that differs from.
-  for (const auto& [page, state] : own->space->changed()) saved->stale.push_back(page);
+  for (const auto& [page, state] : own->space->changed()) {
+    if (std::find(saved->stale.begin(), saved->stale.end(), page) == saved->stale.end()) saved->stale.push_back(page);
+  }
   const std::shared_ptr<CodeSpace>& nothing = lane.code_store->nothing();
   saved->space = &own->space->root() == nothing.get() ? nothing : nullptr;
   return saved;
