@@ -23,7 +23,7 @@ class AddressSpace {
     uint64_t begin, end;
     uint32_t permissions;
     bool anonymous;  ///< mapped by a system call; false: a part of the program or its stack
-    auto operator<=>(const Range&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a 0 here
+    bool operator==(const Range&) const = default;
   };
 
   /// The mappings of `program` when it starts; a page has the permissions of all segments in it. `break_end`: its first
@@ -34,6 +34,8 @@ class AddressSpace {
   uint64_t accessible(uint64_t address, uint64_t size, uint32_t permission) const;
   /// The range that contains the address; empty if none does.
   std::optional<Range> at(uint64_t address) const;
+  /// The first range that ends after the address; empty if there is none.
+  std::optional<Range> next(uint64_t address) const;
   /// Where the memory mapped without a gap from `begin` on ends, at most `end`; `begin` if `begin` is not mapped.
   uint64_t mapped_until(uint64_t begin, uint64_t end) const;
   /// Whether nothing is mapped in [begin, end).
@@ -50,14 +52,18 @@ class AddressSpace {
 
   uint64_t break_end = 0;
 
-  auto operator<=>(const AddressSpace&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14 sees a 0 here
+  bool operator==(const AddressSpace&) const = default;
+  /// The same for equal address spaces, and hardly ever for others. Takes no longer for many ranges than for few.
+  uint64_t hash() const;
 
  private:
   std::vector<Range>::const_iterator first_after(uint64_t address) const;
   size_t split(uint64_t address);
-  void join();
+  void insert(size_t index, const Range& range);
+  void join(size_t first, size_t last);
 
-  std::vector<Range> ranges_;  // in rising order, without overlap; ranges that touch differ
+  uint64_t sum_of_hashes_ = 0;  // of the ranges: a change of some adds and subtracts theirs alone
+  std::vector<Range> ranges_;   // in rising order, without overlap; ranges that touch differ
 };
 
 }  // namespace myriarm::linux_process

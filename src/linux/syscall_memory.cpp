@@ -53,15 +53,6 @@ bool is_zero(std::span<const uint8_t> bytes) {
 
 }  // namespace
 
-SyscallServer::Space SyscallServer::share(AddressSpace space) {
-  // When the set has doubled since the last clean-up, remove the address spaces that no lane uses.
-  if (spaces_.size() >= 2 * spaces_kept_ + 64) {
-    std::erase_if(spaces_, [](const Space& known) { return known.use_count() == 1; });
-    spaces_kept_ = spaces_.size();
-  }
-  return *spaces_.insert(std::make_shared<const AddressSpace>(std::move(space))).first;
-}
-
 void SyscallServer::change_memory(Calls calls, size_t count, const std::function<int64_t(MemoryChange&)>& handler) {
   using Key = std::pair<const AddressSpace*, std::array<uint64_t, kArguments>>;
   std::map<Key, std::vector<Call*>> alike;
@@ -72,7 +63,8 @@ void SyscallServer::change_memory(Calls calls, size_t count, const std::function
     alike[key].push_back(call);
   }
   for (const auto& [key, group] : alike) {
-    MemoryChange change{key.second, {}, *key.first};
+    const std::shared_ptr<AddressSpace> changed = spaces_.take(*key.first, group.size());
+    MemoryChange change{key.second, {}, *changed};
     for (const Call* call : group) change.lanes.push_back(call->lane);
     int64_t result;
     try {
@@ -80,7 +72,7 @@ void SyscallServer::change_memory(Calls calls, size_t count, const std::function
     } catch (const DeviceError&) {
       result = -ENOMEM;  // the pool is spent
     }
-    const Space space = share(std::move(change.space));
+    const Space space = spaces_.insert(changed);
     for (Call* call : group) {
       call->result = result;
       lanes_[call->lane].space = space;
@@ -99,12 +91,13 @@ void SyscallServer::place_pages(MemoryChange& change, uint64_t begin, uint64_t e
 }
 
 void SyscallServer::remove_pages(MemoryChange& change, uint64_t begin, uint64_t end) {
-  const std::vector<AddressSpace::Range> ranges = change.space.ranges();
-  for (const AddressSpace::Range& range : ranges) {
-    const uint64_t from = std::max(begin, range.begin), to = std::min(end, range.end);
-    if (from >= to) continue;
+  for (uint64_t at = begin; at < end;) {
+    const std::optional<AddressSpace::Range> range = change.space.next(at);
+    if (!range || range->begin >= end) return;
+    const uint64_t from = std::max(at, range->begin), to = std::min(end, range->end);
     fleet_.unmap(change.lanes, from, to - from);
     change.space.unmap(from, to);  // after it, so that both agree if the pool is spent half-way
+    at = to;
   }
 }
 

@@ -35,7 +35,7 @@ SyscallServer::SyscallServer(Fleet& fleet, const ProcessLayout& layout, LinuxOpt
       cancelled_(cancelled),
       output_share_(std::max(options.output_limit / fleet.lanes(), kSmallestShare)),
       lanes_(fleet.lanes()) {
-  const Space space = share({layout.program, break_start_});
+  const Space space = spaces_.insert(std::make_shared<AddressSpace>(layout.program, break_start_));
   for (Lane& lane : lanes_) lane.space = space;
 }
 

@@ -13,12 +13,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "linux/address_space.h"
+#include "linux/address_space_set.h"
 #include "linux/output_buffer.h"
 #include "linux/process_layout.h"
 #include "myriarm/linux.h"
@@ -51,10 +50,7 @@ class SyscallServer {
   static constexpr size_t kArguments = 6, kFirstArguments = 3;
   static constexpr uint64_t kAddressLimit = uint64_t{1} << 48;
   static constexpr uint64_t kMostFiles = 1024;  // RLIMIT_NOFILE
-  using Space = std::shared_ptr<const AddressSpace>;
-  struct ByValue {
-    bool operator()(const Space& a, const Space& b) const { return *a < *b; }
-  };
+  using Space = AddressSpaceSet::Shared;
   /// What a process has set up for signals. Bit n - 1 of a mask is signal n.
   struct Signals {
     uint64_t blocked = 0, pending = 0;
@@ -84,7 +80,7 @@ class SyscallServer {
   struct MemoryChange {
     std::array<uint64_t, kArguments> arguments;
     std::vector<uint32_t> lanes;
-    AddressSpace space;  ///< before the call; the handler changes it
+    AddressSpace& space;  ///< before the call; the handler changes it
   };
   using Calls = std::span<Call* const>;
   using Handler = void (SyscallServer::*)(Calls);
@@ -154,7 +150,6 @@ class SyscallServer {
   void not_offered(Calls calls);
 
   // Memory.
-  Space share(AddressSpace space);
   /// Calls `handler` once for each group of calls that are alike; it returns their result, and a DeviceError from it
   /// becomes ENOMEM. `count`: how many arguments the call has.
   void change_memory(Calls calls, size_t count, const std::function<int64_t(MemoryChange&)>& handler);
@@ -218,8 +213,7 @@ class SyscallServer {
   const std::atomic<bool>& cancelled_;
   uint64_t output_share_;
   std::vector<Lane> lanes_;
-  std::set<Space, ByValue> spaces_;
-  size_t spaces_kept_ = 0;
+  AddressSpaceSet spaces_;
   std::map<std::string, uint64_t> unimplemented_;
   std::vector<Transfer> store_transfers_;
   std::vector<uint8_t> store_bytes_;

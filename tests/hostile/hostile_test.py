@@ -441,7 +441,7 @@ class Memory(Attack):
         self.assertEqual(ended.stdout, f"== lanes 0-{lanes - 1}: exited with 0\nsome\n".encode())
 
     def test_fragments(self):
-        self.fragments(20, 500)
+        self.fragments(100, 4096)
 
     @slow
     def test_many_fragments(self):

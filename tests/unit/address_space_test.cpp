@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of a process's mappings: which addresses a system call may access, where a new mapping goes, and the list
-// after a change.
+// after a change; and the set of these lists, in which equal ones are one.
 #include "linux/address_space.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
+
+#include "linux/address_space_set.h"
 
 namespace myriarm::linux_process {
 namespace {
@@ -101,7 +103,53 @@ TEST(LinuxAddresses, AgreesWithAListOfPages) {
       const auto &a = space.ranges()[i - 1], &b = space.ranges()[i];
       ASSERT_TRUE(a.end < b.begin || (a.end == b.begin && a.permissions != b.permissions));
     }
+    AddressSpace same({}, 0), other({}, 0);
+    other.map(kPages * kPageBytes, (kPages + 1) * kPageBytes, kRead);
+    for (uint64_t page = 0; page < kPages; page++) {
+      if (pages[page] < 0) continue;
+      for (AddressSpace* made : {&same, &other}) {
+        made->map(page * kPageBytes, (page + 1) * kPageBytes, static_cast<uint32_t>(pages[page]));
+      }
+    }
+    ASSERT_EQ(space, same);
+    ASSERT_EQ(space.hash(), same.hash()) << "whatever has led to it";
+    ASSERT_NE(space.hash(), other.hash());
   }
+}
+
+TEST(LinuxAddresses, EqualAddressSpacesAreOneObjectAndOnesOfOneHolderAreNotCopied) {
+  AddressSpaceSet set;
+  AddressSpaceSet::Shared first = set.insert(std::make_shared<AddressSpace>(Program(), 0));
+  AddressSpaceSet::Shared second = set.insert(std::make_shared<AddressSpace>(Program(), 0));
+  EXPECT_EQ(first, second);
+  EXPECT_NE(first, set.insert(std::make_shared<AddressSpace>(Program(), 1))) << "another break";
+
+  std::shared_ptr<AddressSpace> changed = set.take(*first, 1);
+  EXPECT_NE(changed, first) << "the second holder must not see the change";
+  changed->map(0x1000, 0x2000, kRead);
+  second = set.insert(changed);
+  EXPECT_EQ(second, changed);
+  EXPECT_TRUE(first->ranges().empty());
+
+  changed = nullptr;
+  const AddressSpace* const before = second.get();
+  changed = set.take(*second, 1);
+  EXPECT_EQ(changed.get(), before);
+  changed->unmap(0x1000, 0x2000);
+  second = set.insert(changed);
+  EXPECT_EQ(second, first) << "equal again";
+  changed = nullptr;
+  EXPECT_EQ(set.take(*first, 2), first) << "both holders at once";
+}
+
+TEST(LinuxAddresses, TheSetForgetsWhatNobodyHolds) {
+  AddressSpaceSet set;
+  AddressSpaceSet::Shared held = set.insert(std::make_shared<AddressSpace>(Program(), 0));
+  std::weak_ptr<const AddressSpace> dropped = set.insert(std::make_shared<AddressSpace>(Program(), 1));
+  EXPECT_FALSE(dropped.expired());
+  for (uint64_t i = 2; i < 200; i++) set.insert(std::make_shared<AddressSpace>(Program(), i));
+  EXPECT_TRUE(dropped.expired());
+  EXPECT_EQ(set.insert(std::make_shared<AddressSpace>(Program(), 0)), held);
 }
 
 }  // namespace
