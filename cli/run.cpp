@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -12,6 +13,7 @@
 
 #include "commands.h"
 #include "interrupt.h"
+#include "lane_inputs.h"
 #include "output.h"
 #include "run_report.h"
 #include "standard_input.h"
@@ -57,6 +59,7 @@ struct RunCommand {
   FleetOptions fleet;
   LinuxOptions process;
   std::string program, lanes, threads, engine, maximum, memory, pool, raw, entry, standard_input, seed, json;
+  std::string inputs, record_size, args_file;
   bool registers = false;
   bool quiet = false;
   bool ignore_unimplemented = false;
@@ -66,12 +69,16 @@ struct RunCommand {
  private:
   int execute_linux();
   int execute_bare();
+  void read_inputs();
+  void set_lanes(uint64_t count, const char* option);
   int report(const Run& run, Interrupt& interrupt);
   void write_results(const Run& run, const Interrupt& interrupt, std::exception_ptr& failure);
   void open_json();
   bool json_alone() const { return json == "-"; }
 
   File json_file_;  ///< standard output is not opened again, and so not here
+  std::vector<std::string> input_names_;
+  const char* lanes_from_ = nullptr;  ///< the option that says how many lanes there are
 };
 
 /// Writes a usage line with PROGRAM and its arguments, which CLI11 does not parse and would not name.
@@ -124,7 +131,7 @@ std::string misplaced_option(const CLI::App& run, const std::vector<std::string>
 
 int RunCommand::execute() {
   if (!engine.empty()) fleet.engine = parse_engine(engine);
-  if (!lanes.empty()) fleet.lanes = parse_count(lanes, "--lanes");
+  if (!lanes.empty()) set_lanes(parse_count(lanes, "--lanes"), "--lanes");
   if (!threads.empty()) fleet.threads = parse_threads(threads);
   for (const std::string& variable : process.environment) {
     if (variable.find('=') == std::string::npos || variable[0] == '=') {
@@ -142,15 +149,60 @@ int RunCommand::execute() {
     if (process.arguments.size() > 1) {
       throw ArgumentError(program + ": a bare program takes no arguments; leave them out, or leave out --raw");
     }
-    if (!standard_input.empty()) {
-      throw ArgumentError("--stdin: a bare program reads no files; leave it out, or leave out --raw");
+    for (const auto& [given, option] : {std::pair(&standard_input, "--stdin"), std::pair(&inputs, "--inputs"),
+                                        std::pair(&args_file, "--args-file")}) {
+      if (given->empty()) continue;
+      throw ArgumentError(fmt::format("{}: a bare program reads no files; leave it out, or leave out --raw", option));
     }
+  }
+  if (!record_size.empty() && inputs.empty()) {
+    throw ArgumentError("--record-size: there is no file to cut into records; give one with --inputs");
   }
   return raw.empty() ? execute_linux() : execute_bare();
 }
 
+/// The number of lanes follows from what `option` gives them. What says it twice must agree.
+void RunCommand::set_lanes(uint64_t count, const char* option) {
+  if (lanes_from_ != nullptr && fleet.lanes != count) {
+    throw ArgumentError(fmt::format("{} is for {} lanes, and {} is for {}; give as many, or leave one of them out",
+                                    option, count, lanes_from_, fleet.lanes));
+  }
+  fleet.lanes = count;
+  lanes_from_ = option;
+}
+
+void RunCommand::read_inputs() {
+  if (!args_file.empty()) {
+    process.lane_arguments = read_lane_arguments(args_file);
+    for (auto& words : process.lane_arguments) {
+      words.insert(words.begin(), process.arguments.begin(), process.arguments.end());
+    }
+    process.arguments.clear();
+    set_lanes(process.lane_arguments.size(), "--args-file");
+  }
+  if (inputs.empty()) return;
+  const uint64_t record_bytes = record_size.empty() ? 0 : parse_size(record_size, "--record-size");
+  if (!record_size.empty() && record_bytes == 0) {
+    throw ArgumentError("--record-size: a record has no bytes; give a size above 0, as in 256 or 4K");
+  }
+  LaneInputs read = read_lane_inputs(inputs, record_bytes);
+  set_lanes(read.inputs.size(), "--inputs");
+  input_names_ = std::move(read.names);
+  const auto has_mark = [](const std::vector<std::string>& words) {
+    return std::any_of(words.begin(), words.end(),
+                       [](const std::string& word) { return word.find(kInputFileMark) != word.npos; });
+  };
+  const bool as_file = has_mark(process.arguments) ||
+                       std::any_of(process.lane_arguments.begin(), process.lane_arguments.end(), has_mark);
+  if (!as_file && !standard_input.empty()) {
+    throw ArgumentError("--inputs: the lanes read --stdin already; leave it out, or name the input in an argument: @@");
+  }
+  (as_file ? process.files : process.standard_inputs) = std::move(read.inputs);
+}
+
 int RunCommand::execute_linux() {
   ElfImage image = load_elf(program);
+  read_inputs();
   if (standard_input == "-") process.standard_input = read_standard_input();
   else if (!standard_input.empty()) process.standard_input = read_file(standard_input);
   if (!entry.empty()) image.program.entry = parse_number(entry, "--entry");
@@ -165,7 +217,7 @@ int RunCommand::execute_linux() {
   if (bar) progress = [this](const LinuxProgress& p) { show_progress(p, fleet.lanes); };
   RunResult result = machine.run(progress);
   if (bar) print_error("\r\x1b[K");
-  return report({machine.fleet(), &machine, result}, interrupt);
+  return report({machine.fleet(), &machine, result, input_names_}, interrupt);
 }
 
 int RunCommand::execute_bare() {
@@ -179,7 +231,7 @@ int RunCommand::execute_bare() {
   open_json();
   Interrupt interrupt([&] { machine.cancel(); });
   RunResult result = machine.run();
-  return report({machine, nullptr, result}, interrupt);
+  return report({machine, nullptr, result, {}}, interrupt);
 }
 
 void RunCommand::open_json() {
@@ -272,6 +324,14 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
       ->type_name("ADDRESS");
   run->add_option("--entry", command->entry, "Starts at this address instead of the entry point")->type_name("ADDRESS");
   run->add_option("--stdin", command->standard_input, "The standard input of every lane; - is that of the command")
+      ->type_name("FILE");
+  run->add_option("--inputs", command->inputs,
+                  "An input for each lane: the files of a folder, or the lines of a file; - is standard input.\n"
+                  "A lane reads its own as standard input, or as the file that @@ in ARG names")
+      ->type_name("PATH");
+  run->add_option("--record-size", command->record_size, "The inputs are records of this size, not lines")
+      ->type_name("SIZE");
+  run->add_option("--args-file", command->args_file, "More arguments for each lane: a line of this file")
       ->type_name("FILE");
   run->add_option_function<std::string>(
          "--env", [command](const std::string& text) { command->process.environment.push_back(text); },

@@ -145,7 +145,8 @@ void write_json(const Run& run, bool registers, Output& to) {
   using nlohmann::ordered_json;
   /// The text of an object without its closing brace, for members to follow.
   auto open_object = [](const ordered_json& value) {
-    std::string text = value.dump();
+    // Names of files need not be UTF-8.
+    std::string text = value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
     text.pop_back();
     return text;
   };
@@ -172,6 +173,7 @@ void write_json(const Run& run, bool registers, Output& to) {
         {"lane", lane},      {"stop", name(end.stop.reason)}, {"exit_status", nullptr},
         {"signal", nullptr}, {"instructions", counts[lane]},  {"pc", hex(pcs[lane])},
     };
+    if (!run.input_names.empty()) entry["input"] = run.input_names[lane];
     if (end.stop.reason == StopReason::exited && !end.signal) entry["exit_status"] = end.exit_status;
     if (end.signal) entry["signal"] = end.signal;
     if (registers) {

@@ -15,6 +15,7 @@ struct Run {
   Fleet& fleet;
   LinuxFleet* process = nullptr;
   RunResult result;
+  std::span<const std::string> input_names;  ///< of each lane, or empty
 
   LaneOutcome outcome(uint32_t lane) const;
   std::span<const uint8_t> output(uint32_t lane, bool error_stream) const;

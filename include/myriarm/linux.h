@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "myriarm/byte_strings.h"
 #include "myriarm/fleet.h"
 #include "myriarm/program.h"
 
@@ -52,10 +53,25 @@ struct ElfNames {
 /// `file`: a file that parse_elf() takes, which must live as long as the result. `bias`: that of its ElfImage.
 ElfNames elf_names(std::span<const uint8_t> file, uint64_t bias = 0);
 
+/// The path of the file that LinuxOptions::files gives a lane.
+constexpr char kInputFile[] = "/input";
+/// What stands for that path in arguments.
+constexpr char kInputFileMark[] = "@@";
+
 struct LinuxOptions {
-  std::vector<std::string> arguments;    ///< argv; argv[0] is the program
+  std::vector<std::string> arguments;    ///< argv of every lane; argv[0] is the program
   std::vector<std::string> environment;  ///< "NAME=value"; MYRIARM_LANE=<lane> is added
   std::vector<uint8_t> standard_input;   ///< what every lane reads from file descriptor 0
+
+  // What lanes have of their own, in place of what is above: nothing, or as many elements as there are lanes. The
+  // constructor of LinuxFleet throws ArgumentError for any other number, and if both are given.
+  std::vector<std::vector<std::string>> lane_arguments;
+  std::vector<std::vector<std::string>> lane_environments;
+  ByteStrings standard_inputs;
+  /// If there are any, a lane can open its string as the read-only file kInputFile, and kInputFileMark in arguments
+  /// becomes that path.
+  ByteStrings files;
+
   uint64_t seed = 0;                     ///< random bytes (getrandom, AT_RANDOM) depend only on it, lane and position
   /// Writes lane 0's output to that of this process at once, and keeps none. cancel() ends a write that waits for a
   /// reader.

@@ -130,11 +130,11 @@ void AddressSpace::unmap(uint64_t begin, uint64_t end) {
   ranges_.erase(ranges_.begin() + static_cast<ptrdiff_t>(first), ranges_.begin() + static_cast<ptrdiff_t>(last));
 }
 
-void AddressSpace::map(uint64_t begin, uint64_t end, uint32_t permissions) {
+void AddressSpace::map(uint64_t begin, uint64_t end, uint32_t permissions, bool anonymous) {
   if (begin == end) return;
   unmap(begin, end);
   const auto index = static_cast<size_t>(first_after(begin) - ranges_.begin());
-  insert(index, {begin, end, permissions, true});
+  insert(index, {begin, end, permissions, anonymous});
   join(index, index + 1);
 }
 

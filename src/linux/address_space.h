@@ -22,7 +22,7 @@ class AddressSpace {
   struct Range {
     uint64_t begin, end;
     uint32_t permissions;
-    bool anonymous;  ///< mapped by a system call; false: a part of the program or its stack
+    bool anonymous;  ///< zeros, mapped by a system call; false: a part of the program, its stack or its input file
     bool operator==(const Range&) const = default;
   };
 
@@ -45,7 +45,7 @@ class AddressSpace {
   const std::vector<Range>& ranges() const { return ranges_; }
 
   // Changes. Addresses are multiples of the page size, and begin <= end.
-  void map(uint64_t begin, uint64_t end, uint32_t permissions);
+  void map(uint64_t begin, uint64_t end, uint32_t permissions, bool anonymous = true);
   void unmap(uint64_t begin, uint64_t end);
   /// Changes the permissions of what is mapped in [begin, end); gaps stay gaps.
   void protect(uint64_t begin, uint64_t end, uint32_t permissions);

@@ -14,6 +14,7 @@
 namespace myriarm {
 namespace {
 
+using linux_process::InitialStack;
 using linux_process::LaneBytes;
 using linux_process::ProcessLayout;
 using linux_process::SyscallServer;
@@ -33,6 +34,38 @@ bool is_final(StopReason reason) {
   }
 }
 
+/// Throws ArgumentError if something is given for another number of lanes, or both for all lanes and for each.
+void check_options(const LinuxOptions& options, uint64_t lanes) {
+  const auto check = [&](const char* name, size_t count, const char* common, bool common_given) {
+    if (count == 0) return;
+    if (count != lanes) {
+      throw ArgumentError(std::string(name) + " are given for " + std::to_string(count) + " lanes, and the fleet has " +
+                          std::to_string(lanes) + "; give one for each lane");
+    }
+    if (common_given) {
+      throw ArgumentError(std::string("both ") + name + " and " + common + " are given; leave one of them out");
+    }
+  };
+  check("lane_arguments", options.lane_arguments.size(), "arguments", !options.arguments.empty());
+  check("lane_environments", options.lane_environments.size(), "environment", !options.environment.empty());
+  check("standard_inputs", options.standard_inputs.size(), "standard_input", !options.standard_input.empty());
+  check("files", options.files.size(), "", false);
+}
+
+/// Puts the path of the input file in the place of its mark in all arguments.
+void name_input_file(LinuxOptions& options) {
+  const auto replace = [](std::vector<std::string>& arguments) {
+    constexpr std::string_view kMark = kInputFileMark, kPath = kInputFile;
+    for (std::string& argument : arguments) {
+      for (size_t at = 0; (at = argument.find(kMark, at)) != std::string::npos; at += kPath.size()) {
+        argument.replace(at, kMark.size(), kPath);
+      }
+    }
+  };
+  replace(options.arguments);
+  for (std::vector<std::string>& arguments : options.lane_arguments) replace(arguments);
+}
+
 }  // namespace
 
 int linux_signal(const Stop& stop) {
@@ -47,20 +80,40 @@ int linux_signal(const Stop& stop) {
 }
 
 struct LinuxFleet::Impl {
-  Impl(const ProcessLayout& layout, const FleetOptions& fleet_options, LinuxOptions options)
-      : fleet(layout.program, fleet_options), seed(options.seed), server(fleet, layout, std::move(options), cancelled) {
-    write_lane_bytes(layout.lane_bytes);
+  Impl(const ProcessLayout& layout, const FleetOptions& fleet_options, LinuxOptions& options)
+      : fleet(layout.program, fleet_options), seed(options.seed), server(fleet, layout, options, cancelled) {
+    write_stacks(layout, options);
   }
 
-  void write_lane_bytes(uint64_t address) {
+  /// Writes what the stack of each lane has of its own: all of it, or LaneBytes.
+  void write_stacks(const ProcessLayout& layout, const LinuxOptions& options) {
+    constexpr size_t kBatchBytes = size_t{16} << 20;
+    const bool whole = layout.lane_bytes == 0;
     std::vector<Transfer> transfers;
     std::vector<uint8_t> buffer;
-    for (uint64_t lane = 0; lane < fleet.lanes(); lane++) {
-      LaneBytes bytes = linux_process::lane_bytes(seed, static_cast<uint32_t>(lane));
-      transfers.push_back({static_cast<uint32_t>(lane), static_cast<uint32_t>(bytes.size()), address, buffer.size()});
+    std::vector<uint64_t> stack_pointers;
+    for (uint32_t lane = 0; lane < fleet.lanes(); lane++) {
+      const LaneBytes own = linux_process::lane_bytes(seed, lane);
+      std::span<const uint8_t> bytes = own;
+      uint64_t address = layout.lane_bytes;
+      InitialStack stack;
+      if (whole) {
+        stack = linux_process::initial_stack(
+            layout.stack, options.lane_arguments.empty() ? options.arguments : options.lane_arguments[lane],
+            options.lane_environments.empty() ? options.environment : options.lane_environments[lane]);
+        std::copy(own.begin(), own.end(), &stack.bytes[stack.lane_bytes - stack.stack_pointer]);
+        bytes = stack.bytes;
+        address = stack.stack_pointer;
+        stack_pointers.push_back(address);
+      }
+      transfers.push_back({lane, static_cast<uint32_t>(bytes.size()), address, buffer.size()});
       buffer.insert(buffer.end(), bytes.begin(), bytes.end());
+      if (buffer.size() < kBatchBytes && lane + 1 < fleet.lanes()) continue;
+      fleet.write(transfers, buffer);
+      transfers.clear();
+      buffer.clear();
     }
-    fleet.write(transfers, buffer);
+    if (whole) fleet.set_all(Field::sp, stack_pointers);
   }
 
   RunResult run(const std::function<void(const LinuxProgress&)>& progress);
@@ -165,8 +218,10 @@ void LinuxFleet::Impl::sum_up(RunResult& total, const std::vector<uint32_t>& lan
 }
 
 LinuxFleet::LinuxFleet(const ElfImage& image, const FleetOptions& fleet, LinuxOptions options) {
+  check_options(options, fleet.lanes);
+  if (!options.files.empty()) name_input_file(options);
   const ProcessLayout layout = linux_process::lay_out_process(image, fleet.memory, options);
-  impl_ = std::make_unique<Impl>(layout, fleet, std::move(options));
+  impl_ = std::make_unique<Impl>(layout, fleet, options);
 }
 LinuxFleet::~LinuxFleet() {
   if (impl_->fleet.inherited()) (void)impl_.release();  // a thread that is not here may have been changing it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls on descriptors that do not move data: close, dup, fcntl, lseek, stat, readlink, ioctl. Only the three standard
-// streams can be open, and the guest sees them as pipes: it cannot seek, and they are no terminal.
+// Calls on paths, and those on descriptors that do not move data: open, close, dup, fcntl, lseek, stat, access, readlink,
+// ioctl. There are the three standard streams, which the guest sees as pipes, and a lane's input file, if it has one.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -28,15 +28,90 @@ int64_t SyscallServer::add_file(Call& call, int stream, uint64_t lowest) {
   while (fd < files.size() && files[fd] >= 0) fd++;
   if (fd >= kMostFiles) return -EMFILE;
   if (fd >= files.size()) files.resize(fd + 1, -1);
-  files[fd] = static_cast<int8_t>(stream);
+  files[fd] = static_cast<int16_t>(stream);
   return static_cast<int64_t>(fd);
+}
+
+/// Makes the place of an opening free if no descriptor of the lane refers to it any more.
+void SyscallServer::forget_opening(Lane& lane, int stream) {
+  if (stream < kFirstOpening || std::find(lane.files.begin(), lane.files.end(), stream) != lane.files.end()) return;
+  lane.openings[stream - kFirstOpening] = kClosed;
+}
+
+bool SyscallServer::names_input_file(Call& call, const std::string& path) const {
+  constexpr auto kHere = static_cast<uint32_t>(-100);  // AT_FDCWD; the working directory is /
+  if (files_.empty()) return false;
+  const bool relative = path[0] != '/';
+  if (relative && static_cast<uint32_t>(call.arguments[0]) != kHere) {
+    call.result = stream_of(call, call.arguments[0]) < 0 ? -EBADF : -ENOTDIR;
+    return false;
+  }
+  // The root holds nothing else, so that "." and ".." at the front are the root itself.
+  std::string_view rest = path;
+  while (true) {
+    const size_t begin = rest.find_first_not_of('/');
+    if (begin == std::string_view::npos) return false;
+    rest.remove_prefix(begin);
+    if (rest.starts_with("./")) rest.remove_prefix(2);
+    else if (rest.starts_with("../")) rest.remove_prefix(3);
+    else return rest == kInputFile + 1;
+  }
+}
+
+void SyscallServer::openat(Calls calls) {
+  constexpr uint32_t kAccess = 3, kCreate = 0100, kExclusive = 0200, kTruncate = 01000, kDirectory = 040000,
+                     kPathOnly = 010000000;
+  gather_more_arguments(calls);
+  std::vector<Call*> others;
+  with_paths(calls, 1, [&](Call& call, const std::string& path) {
+    const auto flags = static_cast<uint32_t>(call.arguments[2]);
+    call.result = 0;
+    if (path.empty()) {
+      call.result = -ENOENT;
+    } else if (!names_input_file(call, path)) {
+      if (call.result == 0) others.push_back(&call);
+    } else if ((flags & (kCreate | kExclusive)) == (kCreate | kExclusive)) {
+      call.result = -EEXIST;
+    } else if (flags & kDirectory) {
+      call.result = -ENOTDIR;
+    } else if ((flags & kAccess) != 0 || (flags & kTruncate)) {
+      call.result = -EACCES;
+    } else if (flags & kPathOnly) {
+      others.push_back(&call);
+    } else {
+      auto& openings = lanes_[call.lane].openings;
+      const auto place = std::find(openings.begin(), openings.end(), kClosed);
+      const auto index = place - openings.begin();
+      call.result = add_file(call, kFirstOpening + static_cast<int>(index), 0);
+      if (call.result < 0) return;
+      if (place == openings.end()) openings.push_back(0);
+      else *place = 0;
+    }
+  });
+  if (!others.empty()) unimplemented(others);
+}
+
+void SyscallServer::faccessat(Calls calls) {
+  constexpr uint32_t kMayRead = 4, kMayAll = 7;
+  std::vector<Call*> others;
+  with_paths(calls, 1, [&](Call& call, const std::string& path) {
+    const auto mode = static_cast<uint32_t>(call.arguments[2]);
+    call.result = 0;
+    if (mode & ~kMayAll) call.result = -EINVAL;
+    else if (path.empty()) call.result = -ENOENT;
+    else if (names_input_file(call, path)) call.result = mode & ~kMayRead ? -EACCES : 0;
+    else if (call.result == 0) others.push_back(&call);
+  });
+  if (!others.empty()) unimplemented(others);
 }
 
 void SyscallServer::close(Calls calls) {
   for (Call* call : calls) {
-    const bool open = stream_of(*call, call->arguments[0]) >= 0;
-    call->result = open ? 0 : -EBADF;
-    if (open) lanes_[call->lane].files[static_cast<uint32_t>(call->arguments[0])] = -1;
+    const int stream = stream_of(*call, call->arguments[0]);
+    call->result = stream >= 0 ? 0 : -EBADF;
+    if (stream < 0) continue;
+    lanes_[call->lane].files[static_cast<uint32_t>(call->arguments[0])] = -1;
+    forget_opening(lanes_[call->lane], stream);
   }
 }
 
@@ -57,7 +132,9 @@ void SyscallServer::dup3(Calls calls) {
     else {
       auto& files = lanes_[call->lane].files;
       if (to >= files.size()) files.resize(to + 1, -1);
-      files[to] = static_cast<int8_t>(stream);
+      const int replaced = files[to];
+      files[to] = static_cast<int16_t>(stream);
+      forget_opening(lanes_[call->lane], replaced);
       call->result = to;
     }
   }
@@ -68,7 +145,7 @@ void SyscallServer::fcntl(Calls calls) {
   enum Command : uint32_t { kDuplicate = 0, kGetDescriptorFlags = 1, kSetDescriptorFlags = 2, kGetFlags = 3,
                             kSetFlags = 4, kDuplicateCloseOnExec = 1030 };
   // clang-format on
-  constexpr int64_t kReadOnly = 0, kWriteOnly = 1;
+  constexpr int64_t kReadOnly = 0, kWriteOnly = 1, kLargeFile = 0400000;
   std::vector<Call*> others;
   for (Call* call : calls) {
     const int stream = stream_of(*call, call->arguments[0]);
@@ -86,7 +163,9 @@ void SyscallServer::fcntl(Calls calls) {
       case kGetDescriptorFlags:  // there is no exec, so close-on-exec has no effect
       case kSetDescriptorFlags:
       case kSetFlags: call->result = 0; break;  // O_NONBLOCK has no effect: no call blocks
-      case kGetFlags: call->result = stream == 0 ? kReadOnly : kWriteOnly; break;
+      case kGetFlags:
+        call->result = stream == 0 ? kReadOnly : stream < kFirstOpening ? kWriteOnly : kReadOnly | kLargeFile;
+        break;
       default: others.push_back(call);
     }
   }
@@ -94,7 +173,33 @@ void SyscallServer::fcntl(Calls calls) {
 }
 
 void SyscallServer::lseek(Calls calls) {
-  for (Call* call : calls) call->result = stream_of(*call, call->arguments[0]) < 0 ? -EBADF : -ESPIPE;
+  enum Origin : uint32_t { kSet, kCurrent, kEnd, kData, kHole };
+  for (Call* call : calls) {
+    const int stream = stream_of(*call, call->arguments[0]);
+    if (stream < kFirstOpening) {
+      call->result = stream < 0 ? -EBADF : -ESPIPE;
+      continue;
+    }
+    uint64_t& position = lanes_[call->lane].openings[stream - kFirstOpening];
+    const uint64_t size = input_file(call->lane).size(), offset = call->arguments[1];
+    uint64_t target = offset;  // positions are below 2^63, so that a sum wraps at most into the negative numbers
+    switch (static_cast<uint32_t>(call->arguments[2])) {
+      case kSet: break;
+      case kCurrent: target += position; break;
+      case kEnd: target += size; break;
+      case kData:
+      case kHole:
+        call->result = -ENXIO;
+        if (offset >= size) continue;
+        if (static_cast<uint32_t>(call->arguments[2]) == kHole) target = size;
+        break;
+      default: call->result = -EINVAL; continue;
+    }
+    call->result = -EINVAL;
+    if (static_cast<int64_t>(target) < 0) continue;
+    position = target;
+    call->result = static_cast<int64_t>(target);
+  }
 }
 
 void SyscallServer::ioctl(Calls calls) {
@@ -110,16 +215,24 @@ void SyscallServer::ioctl(Calls calls) {
   if (!others.empty()) unimplemented(others);
 }
 
-/// Stores the struct stat of a pipe, in the generic layout, at an address. Returns the call's result.
+/// Stores the struct stat of a pipe or of the input file, in the generic layout, at an address. Returns the call's
+/// result.
 int64_t SyscallServer::status_of_file(Call& call, int stream, uint64_t address) {
-  constexpr uint32_t kPipeForUser = 0010600;
+  constexpr uint32_t kPipeForUser = 0010600, kReadableFile = 0100444;
+  constexpr uint64_t kBlockBytes = 512;
+  const bool file = stream >= kFirstOpening;
   std::array<uint32_t, 32> status = {};
-  status[0] = 12;                                 // st_dev: arbitrary
-  status[2] = static_cast<uint32_t>(stream) + 1;  // st_ino
-  status[4] = kPipeForUser;                       // st_mode
-  status[5] = 1;                                  // st_nlink
-  status[6] = status[7] = kUserId;                // st_uid, st_gid
-  status[14] = kPageBytes;                        // st_blksize
+  status[0] = 12;                                                          // st_dev: arbitrary
+  status[2] = static_cast<uint32_t>(std::min(stream, kFirstOpening)) + 1;  // st_ino
+  status[4] = file ? kReadableFile : kPipeForUser;                         // st_mode
+  status[5] = 1;                                                           // st_nlink
+  status[6] = status[7] = kUserId;                                         // st_uid, st_gid
+  status[14] = kPageBytes;                                                 // st_blksize
+  if (file) {
+    const uint64_t size = input_file(call.lane).size(), blocks = (size + kBlockBytes - 1) / kBlockBytes;
+    std::memcpy(&status[12], &size, sizeof size);      // st_size
+    std::memcpy(&status[16], &blocks, sizeof blocks);  // st_blocks
+  }
   std::array<uint8_t, sizeof status> bytes;
   std::memcpy(bytes.data(), status.data(), sizeof status);
   return store_all(call, address, bytes) ? 0 : -EFAULT;
@@ -159,8 +272,11 @@ void SyscallServer::newfstatat(Calls calls) {
     const auto flags = static_cast<uint32_t>(call.arguments[3]);
     const int stream = stream_of(call, call.arguments[0]);
     if (flags & ~(kNoFollow | kNoAutomount | kEmptyPath)) call.result = -EINVAL;
-    else if (!path.empty()) others.push_back(&call);
-    else if (!(flags & kEmptyPath)) call.result = -ENOENT;
+    else if (!path.empty()) {
+      call.result = 0;
+      if (names_input_file(call, path)) call.result = status_of_file(call, kFirstOpening, call.arguments[2]);
+      else if (call.result == 0) others.push_back(&call);
+    } else if (!(flags & kEmptyPath)) call.result = -ENOENT;
     else call.result = stream < 0 ? -EBADF : status_of_file(call, stream, call.arguments[2]);
   });
   if (!others.empty()) unimplemented(others);
@@ -180,7 +296,9 @@ void SyscallServer::readlinkat(Calls calls) {
       const auto* first = reinterpret_cast<const uint8_t*>(program_file_.data());
       call.result = store_all(call, call.arguments[2], {first, size}) ? static_cast<int64_t>(size) : -EFAULT;
     } else {
-      others.push_back(&call);
+      call.result = 0;
+      if (names_input_file(call, path)) call.result = -EINVAL;
+      else if (call.result == 0) others.push_back(&call);
     }
   });
   if (!others.empty()) unimplemented(others);

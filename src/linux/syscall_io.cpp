@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// read, readv, write and writev. Standard input is the file that the options give; standard output and error are kept
-// for each lane or passed to the host.
+// read, readv, pread64, write and writev. Standard input is what the options give all lanes or each; standard output
+// and error are kept for each lane or passed to the host.
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -156,22 +156,35 @@ size_t SyscallServer::write_to_host(int stream, std::span<const uint8_t> bytes, 
   return written;
 }
 
+std::span<const uint8_t> SyscallServer::standard_input(uint32_t lane) const {
+  return inputs_.empty() ? std::span(input_) : inputs_[lane];
+}
+
+uint64_t SyscallServer::take_piece(const Piece& piece, std::span<const uint8_t> source, uint64_t position, bool& bad) {
+  const uint64_t wanted = std::min(piece.size, source.size() - std::min<uint64_t>(position, source.size()));
+  if (bad || wanted == 0) return 0;
+  const uint64_t size = accessible(piece.call->lane, piece.address, wanted, kWrite);
+  bad = size < wanted;
+  for (uint64_t at = 0; at < size; at += kPieceBytes) {
+    const uint64_t part = std::min(kPieceBytes, size - at);
+    queue_store(piece.call->lane, piece.address + at, source.subspan(position + at, part));
+  }
+  return size;
+}
+
 void SyscallServer::take_in(std::span<const Piece> pieces) {
   for (size_t i = 0; i < pieces.size();) {
     Call* call = pieces[i].call;
     Lane& lane = lanes_[call->lane];
+    const int stream = stream_of(*call, call->arguments[0]);
+    const bool file = stream >= kFirstOpening;
+    const std::span<const uint8_t> source = file ? input_file(call->lane) : standard_input(call->lane);
+    uint64_t& position = file ? lane.openings[stream - kFirstOpening] : lane.input_position;
     uint64_t moved = 0;
     bool bad = false;
     for (; i < pieces.size() && pieces[i].call == call; i++) {
-      uint64_t wanted = std::min(pieces[i].size, input_.size() - lane.input_position);
-      if (bad || wanted == 0) continue;
-      uint64_t size = accessible(call->lane, pieces[i].address, wanted, kWrite);
-      bad = size < wanted;
-      for (uint64_t at = 0; at < size; at += kPieceBytes) {
-        const uint64_t part = std::min(kPieceBytes, size - at);
-        queue_store(call->lane, pieces[i].address + at, std::span(input_).subspan(lane.input_position + at, part));
-      }
-      lane.input_position += size;
+      const uint64_t size = take_piece(pieces[i], source, position, bad);
+      position += size;
       moved += size;
     }
     call->result = moved || !bad ? static_cast<int64_t>(moved) : -EFAULT;
@@ -180,7 +193,7 @@ void SyscallServer::take_in(std::span<const Piece> pieces) {
 
 namespace {
 
-bool is_input(int stream) { return stream == 0; }
+bool is_input(int stream) { return stream == 0 || stream > 2; }
 bool is_output(int stream) { return stream == 1 || stream == 2; }
 
 }  // namespace
@@ -197,6 +210,21 @@ std::vector<SyscallServer::Call*> SyscallServer::with_stream(Calls calls, bool (
 void SyscallServer::write(Calls calls) { put_out(single_pieces(with_stream(calls, is_output))); }
 void SyscallServer::writev(Calls calls) { put_out(vector_pieces(with_stream(calls, is_output))); }
 void SyscallServer::read(Calls calls) { take_in(single_pieces(with_stream(calls, is_input))); }
+void SyscallServer::pread64(Calls calls) {
+  gather_more_arguments(calls);
+  for (const Piece& piece : single_pieces(with_stream(calls, [](int stream) { return stream >= 0; }))) {
+    Call& call = *piece.call;
+    const int stream = stream_of(call, call.arguments[0]);
+    const uint64_t position = call.arguments[3];
+    bool bad = false;
+    if (static_cast<int64_t>(position) < 0) call.result = -EINVAL;
+    else if (stream < kFirstOpening) call.result = -ESPIPE;
+    else {
+      const uint64_t moved = take_piece(piece, input_file(call.lane), position, bad);
+      call.result = moved || !bad ? static_cast<int64_t>(moved) : -EFAULT;
+    }
+  }
+}
 void SyscallServer::readv(Calls calls) { take_in(vector_pieces(with_stream(calls, is_input))); }
 
 }  // namespace myriarm::linux_process

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// brk, mmap, munmap, mprotect, mremap and madvise, by the rules of their pages in section 2 of the Linux manual. All
-// mappings are anonymous, because there are no files to map.
+// brk, mmap, munmap, mprotect, mremap and madvise, by the rules of their pages in section 2 of the Linux manual. A
+// mapping of the input file is a copy of it.
 // A mapping goes to the hint if that is free, else to the highest free place between the break and the stack's guard
 // page, so freed places are used again. The break grows upwards until it meets a mapping. All of this lies in the
 // lane's window. Lanes with equal address spaces share one AddressSpace, and their equal calls become one call of the
@@ -80,8 +80,10 @@ void SyscallServer::change_memory(Calls calls, size_t count, const std::function
   }
 }
 
-void SyscallServer::place_pages(MemoryChange& change, uint64_t begin, uint64_t end, uint32_t permissions) {
-  change.space.map(begin, end, permissions);  // first, so that remove_pages() can undo what the fleet has mapped
+void SyscallServer::place_pages(MemoryChange& change, uint64_t begin, uint64_t end, uint32_t permissions,
+                                bool anonymous) {
+  change.space.map(begin, end, permissions,
+                   anonymous);  // first, so that remove_pages() can undo what the fleet has mapped
   try {
     fleet_.map(change.lanes, begin, end - begin, permissions);
   } catch (const DeviceError&) {
@@ -124,37 +126,74 @@ void SyscallServer::brk(Calls calls) {
 
 void SyscallServer::mmap(Calls calls) {
   gather_more_arguments(calls);
-  std::vector<Call*> anonymous;
+  std::vector<Call*> anonymous, of_files;
   for (Call* call : calls) {
+    const int stream = stream_of(*call, call->arguments[4]);
     if (call->arguments[3] & kMapAnonymous) anonymous.push_back(call);
-    else call->result = stream_of(*call, call->arguments[4]) < 0 ? -EBADF : -ENODEV;
+    else if (stream >= kFirstOpening) of_files.push_back(call);
+    else call->result = stream < 0 ? -EBADF : -ENODEV;
   }
   change_memory(anonymous, 6, [this](MemoryChange& change) -> int64_t {
-    const auto [address, length, protection, flags, file, offset] = change.arguments;
-    const uint64_t type = flags & kMapTypes;
-    if (!is_aligned(offset) || length == 0) return -EINVAL;
-    if ((type != kMapShared && type != kMapPrivate) || (flags & kMapHugePages)) return -EINVAL;
-    const uint64_t size = page_up(length);
-    if (size == 0 || size > window_end_ - window_begin_ || is_full(change.space)) return -ENOMEM;
-    std::optional<uint64_t> place;
-    if (flags & (kMapFixed | kMapFixedNoReplace)) {
-      if (!is_aligned(address)) return -EINVAL;
-      if (address < window_begin_ || address > window_end_ - size) return -ENOMEM;
-      if ((flags & kMapFixedNoReplace) && !change.space.is_free(address, address + size)) return -EEXIST;
-      place = address;
-      remove_pages(change, address, address + size);
-    } else {
-      const uint64_t hint = page_up(address);
-      if (hint != 0 && hint >= window_begin_ && hint <= heap_limit_ && size <= heap_limit_ - hint &&
-          change.space.is_free(hint, hint + size)) {
-        place = hint;
+    const uint64_t size = page_up(change.arguments[1]);
+    const int64_t place = find_mapping(change, size);
+    if (place >= 0) place_pages(change, place, place + size, permissions_of(change.arguments[2]));
+    return place;
+  });
+  map_files(of_files);
+}
+
+int64_t SyscallServer::find_mapping(MemoryChange& change, uint64_t size) {
+  const auto [address, length, protection, flags, file, offset] = change.arguments;
+  const uint64_t type = flags & kMapTypes;
+  if (!is_aligned(offset) || length == 0) return -EINVAL;
+  if ((type != kMapShared && type != kMapPrivate) || (flags & kMapHugePages)) return -EINVAL;
+  if (size == 0 || size > window_end_ - window_begin_ || is_full(change.space)) return -ENOMEM;
+  if (flags & (kMapFixed | kMapFixedNoReplace)) {
+    if (!is_aligned(address)) return -EINVAL;
+    if (address < window_begin_ || address > window_end_ - size) return -ENOMEM;
+    if ((flags & kMapFixedNoReplace) && !change.space.is_free(address, address + size)) return -EEXIST;
+    remove_pages(change, address, address + size);
+    return static_cast<int64_t>(address);
+  }
+  const uint64_t hint = page_up(address);
+  if (hint != 0 && hint >= window_begin_ && hint <= heap_limit_ && size <= heap_limit_ - hint &&
+      change.space.is_free(hint, hint + size)) {
+    return static_cast<int64_t>(hint);
+  }
+  std::optional<uint64_t> place = change.space.find_place(size, page_up(change.space.break_end), heap_limit_);
+  if (!place) place = change.space.find_place(size, std::max(window_begin_, kLowestPlace), heap_limit_);
+  return place ? static_cast<int64_t>(*place) : -ENOMEM;
+}
+
+void SyscallServer::map_files(Calls calls) {
+  std::vector<Call*> allowed;
+  for (Call* call : calls) {
+    // The file is read-only, so that no store can reach it.
+    const bool stores = (call->arguments[3] & kMapTypes) == kMapShared && (call->arguments[2] & kProtWrite);
+    if (stores) call->result = -EACCES;
+    else allowed.push_back(call);
+    // Lanes whose files have the same size make the same change.
+    call->arguments[4] = input_file(call->lane).size();
+  }
+  change_memory(allowed, 6, [this](MemoryChange& change) -> int64_t {
+    const uint64_t size = page_up(change.arguments[1]), offset = change.arguments[5];
+    const int64_t result = find_mapping(change, size);
+    if (result < 0) return result;
+    const auto place = static_cast<uint64_t>(result);
+    // Pages behind the end of the file are in use and cannot be accessed.
+    const uint64_t in_file = change.arguments[4] - std::min(change.arguments[4], offset);
+    const uint64_t filled = std::min(size, page_up(in_file)), bytes = std::min(size, in_file);
+    try {
+      if (filled != 0) place_pages(change, place, place + filled, permissions_of(change.arguments[2]), false);
+      if (filled != size) place_pages(change, place + filled, place + size, 0, false);
+      for (uint32_t lane : change.lanes) {
+        if (bytes != 0) fleet_.write(lane, place, input_file(lane).subspan(offset, bytes));
       }
-      if (!place) place = change.space.find_place(size, page_up(change.space.break_end), heap_limit_);
-      if (!place) place = change.space.find_place(size, std::max(window_begin_, kLowestPlace), heap_limit_);
-      if (!place) return -ENOMEM;
+    } catch (const DeviceError&) {
+      remove_pages(change, place, place + size);
+      throw;
     }
-    place_pages(change, *place, *place + size, permissions_of(protection));
-    return static_cast<int64_t>(*place);
+    return result;
   });
 }
 

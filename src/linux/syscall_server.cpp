@@ -20,7 +20,7 @@ std::string path_in_guest(const std::string& name) { return "/" + name.substr(na
 
 }  // namespace
 
-SyscallServer::SyscallServer(Fleet& fleet, const ProcessLayout& layout, LinuxOptions options,
+SyscallServer::SyscallServer(Fleet& fleet, const ProcessLayout& layout, LinuxOptions& options,
                              const std::atomic<bool>& cancelled)
     : fleet_(fleet),
       window_begin_(fleet.memory_begin()),
@@ -30,6 +30,8 @@ SyscallServer::SyscallServer(Fleet& fleet, const ProcessLayout& layout, LinuxOpt
       stack_bytes_(layout.window_end - layout.heap_limit - kPageBytes),
       program_file_(path_in_guest(layout.program.name)),
       input_(std::move(options.standard_input)),
+      inputs_(std::move(options.standard_inputs)),
+      files_(std::move(options.files)),
       seed_(options.seed),
       pass_output_(options.pass_output),
       cancelled_(cancelled),

@@ -27,7 +27,8 @@ namespace myriarm::linux_process {
 class SyscallServer {
  public:
   /// `cancelled` says whether a write to a stream of the host that cannot take more is to be given up.
-  SyscallServer(Fleet& fleet, const ProcessLayout& layout, LinuxOptions options, const std::atomic<bool>& cancelled);
+  /// Takes the inputs out of `options`.
+  SyscallServer(Fleet& fleet, const ProcessLayout& layout, LinuxOptions& options, const std::atomic<bool>& cancelled);
 
   /// What became of lanes whose calls were served.
   struct Served {
@@ -50,6 +51,8 @@ class SyscallServer {
   static constexpr size_t kArguments = 6, kFirstArguments = 3;
   static constexpr uint64_t kAddressLimit = uint64_t{1} << 48;
   static constexpr uint64_t kMostFiles = 1024;  // RLIMIT_NOFILE
+  static constexpr int kFirstOpening = 3;
+  static constexpr uint64_t kClosed = ~uint64_t{0};
   using Space = AddressSpaceSet::Shared;
   /// What a process has set up for signals. Bit n - 1 of a mask is signal n.
   struct Signals {
@@ -63,8 +66,11 @@ class SyscallServer {
     uint64_t random_position = kRandomBytes;  // AT_RANDOM has taken the first bytes
     uint64_t slept = 0;                       // nanoseconds that its clocks are ahead of its instruction count
     OutputBuffer output[2];                   // standard output, standard error
-    std::vector<int8_t> files = {0, 1, 2};    // by descriptor: the standard stream behind it, or -1
-    std::unique_ptr<Signals> signals;         // null: as when the process started
+    /// By descriptor: the standard stream behind it, kFirstOpening + index in `openings`, or -1.
+    std::vector<int16_t> files = {0, 1, 2};
+    /// Positions in the input file, one for each open() of it, or kClosed. Copies of a descriptor share theirs.
+    std::vector<uint64_t> openings;
+    std::unique_ptr<Signals> signals;  // null: as when the process started
   };
   struct Call {
     uint32_t lane = 0;
@@ -120,6 +126,9 @@ class SyscallServer {
   void mremap(Calls calls);
   void madvise(Calls calls);
   void ioctl(Calls calls);
+  void openat(Calls calls);
+  void faccessat(Calls calls);
+  void pread64(Calls calls);
   void close(Calls calls);
   void dup(Calls calls);
   void dup3(Calls calls);
@@ -153,16 +162,27 @@ class SyscallServer {
   /// Calls `handler` once for each group of calls that are alike; it returns their result, and a DeviceError from it
   /// becomes ENOMEM. `count`: how many arguments the call has.
   void change_memory(Calls calls, size_t count, const std::function<int64_t(MemoryChange&)>& handler);
-  void place_pages(MemoryChange& change, uint64_t begin, uint64_t end, uint32_t permissions);
+  void place_pages(MemoryChange& change, uint64_t begin, uint64_t end, uint32_t permissions, bool anonymous = true);
+  /// mmap of the input file. arguments[4] of each call is the size of its lane's file.
+  void map_files(Calls calls);
+  /// Where a new mapping of `size` bytes goes, or an error. Frees the place if the call demands it.
+  int64_t find_mapping(MemoryChange& change, uint64_t size);
   void remove_pages(MemoryChange& change, uint64_t begin, uint64_t end);
   void move_pages(MemoryChange& change, uint64_t from, uint64_t to, uint64_t size);
 
   // Descriptors, time, signals.
-  /// The standard stream behind a descriptor of the call's lane: 0, 1 or 2; -1 if it is not open.
+  /// What is behind a descriptor of the call's lane: the standard streams 0, 1 and 2; from kFirstOpening on an opening
+  /// of its input file; -1 if the descriptor is not open.
   int stream_of(const Call& call, uint64_t descriptor) const;
   /// Returns the calls whose first argument is a descriptor of a stream that `good` accepts. Others fail with EBADF.
   std::vector<Call*> with_stream(Calls calls, bool (*good)(int stream)) const;
   int64_t add_file(Call& call, int stream, uint64_t lowest);
+  static void forget_opening(Lane& lane, int stream);
+  /// What the lane reads from descriptor 0.
+  std::span<const uint8_t> standard_input(uint32_t lane) const;
+  std::span<const uint8_t> input_file(uint32_t lane) const { return files_[lane]; }
+  /// Whether the path names the input file. If it does not and cannot name anything, sets the result of the call.
+  bool names_input_file(Call& call, const std::string& path) const;
   /// Calls `use` with the path that an argument of each call points to. A call without a valid path fails as on Linux.
   void with_paths(Calls calls, unsigned argument, const std::function<void(Call&, const std::string& path)>& use);
   int64_t status_of_file(Call& call, int stream, uint64_t address);
@@ -177,6 +197,9 @@ class SyscallServer {
   std::vector<Piece> vector_pieces(Calls calls);
   void put_out(std::span<const Piece> pieces);
   void take_in(std::span<const Piece> pieces);
+  /// Takes what `piece` asks for from `source` at `position`. Returns how much it was; `bad` if the guest may not write
+  /// all of it to its memory.
+  uint64_t take_piece(const Piece& piece, std::span<const uint8_t> source, uint64_t position, bool& bad);
   /// The result of a call that writes these pieces to a stream of the host.
   int64_t pass_on(Call& call, std::span<const Piece> pieces);
   /// Writes until all is written, the host refuses, which sets `error`, or the run is cancelled. Returns how much was
@@ -208,6 +231,7 @@ class SyscallServer {
   const uint64_t stack_bytes_;
   const std::string program_file_;
   const std::vector<uint8_t> input_;
+  const ByteStrings inputs_, files_;  ///< of each lane, or empty
   const uint64_t seed_;
   const bool pass_output_;
   const std::atomic<bool>& cancelled_;

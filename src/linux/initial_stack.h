@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stack of a process as the kernel leaves it for _start: argc, argv, envp, auxv, then the strings. A pure function,
+// so that it can be tested and fuzzed without a fleet.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "myriarm/linux.h"
+
+namespace myriarm::linux_process {
+
+/// The bytes in which the stacks of lanes with equal arguments differ, next to each other: the digits of MYRIARM_LANE,
+/// padded with zeros, and the 16 bytes of AT_RANDOM.
+constexpr uint64_t kLaneDigitBytes = 11;
+constexpr uint64_t kRandomBytes = 16;
+using LaneBytes = std::array<uint8_t, kLaneDigitBytes + kRandomBytes>;
+
+LaneBytes lane_bytes(uint64_t seed, uint32_t lane);
+
+/// What the stacks of all lanes are made from.
+struct StackFacts {
+  std::string program;  ///< its name: of the file, as the kernel tells it, and in messages
+  uint64_t end = 0;     ///< address behind the stack
+  uint64_t size = 0;    ///< of which arguments and environment may take a quarter, as on Linux
+  uint64_t entry = 0;
+  uint64_t program_headers = 0;
+  uint64_t program_header_count = 0;
+};
+
+struct InitialStack {
+  std::vector<uint8_t> bytes;  ///< from the stack pointer to StackFacts::end, with zeros as LaneBytes
+  uint64_t stack_pointer = 0;
+  uint64_t lane_bytes = 0;  ///< address of LaneBytes
+};
+
+/// Throws ArgumentError if the arguments and the environment are too large. Variables named MYRIARM_LANE are left out.
+InitialStack initial_stack(const StackFacts& facts, std::span<const std::string> arguments,
+                           std::span<const std::string> environment);
+
+// The identity of the guest, in auxv and in system calls.
+constexpr uint32_t kUserId = 1000;
+constexpr uint32_t kProcessId = 1000;
+constexpr uint32_t kParentId = 1;
+
+}  // namespace myriarm::linux_process
