@@ -10,35 +10,16 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 import numpy as np
 
 from . import _core
-from .arguments import integer, kind, octets, printable, system_string
+from .arguments import integer, printable, system_string
 from .enums import StopReason
-from .errors import ArgumentError, StateError
+from .errors import StateError
 from .fleet import Device, Fleet, fleet_options
+from .inputs import ByLane, arguments_of, environment_of, inputs_of, lanes_of, same_for
 from .program import DEFAULT_MEMORY, read_program
 from .progress import make_tick
 from .results import Outcome, RunResult, run_result, stop_of
 
-
-def _strings(values: Any, what: str) -> List[bytes]:
-    if isinstance(values, (str, bytes)) or not isinstance(values, (list, tuple)):
-        raise ArgumentError(f"{what} must be a list of str, not {kind(values)}")
-    for i, value in enumerate(values):
-        if not isinstance(value, str):
-            raise ArgumentError(f"{what}[{i}] must be a str, not {kind(value)}")
-        if "\0" in value:
-            raise ArgumentError(f"{what}[{i}] holds a NUL character, which no process can get; remove it")
-    return [system_string(value, f"{what}[{i}]") for i, value in enumerate(values)]
-
-
-def _input(stdin: Any) -> bytes:
-    takes = "stdin must be bytes or a (size,) uint8 array, which every lane reads from its beginning"
-    if isinstance(stdin, (list, tuple)) and not all(isinstance(item, int) for item in stdin):
-        raise ArgumentError(f"{takes}, not a {kind(stdin)} of {kind(stdin[0])}")
-    content = octets(stdin, "stdin")
-    if content.ndim != 1:
-        raise ArgumentError(f"{takes}, not an array of shape {content.shape}")
-    return content.tobytes()
-
+Environment = Union[Sequence[str], Mapping[str, str]]
 
 _ALL_ENDED = "no lane took part, for every process had ended: make a new LinuxFleet, or restore() a snapshot"
 
@@ -46,11 +27,15 @@ _ALL_ENDED = "no lane took part, for every process had ended: make a new LinuxFl
 class LinuxFleet:
     """A static AArch64 Linux executable as a process in each of N lanes.
 
-    program: a path, or the bytes of the ELF file. arguments: what follows the program's name in argv.
-    environment: "NAME=value" each, or a dict; MYRIARM_LANE=<lane> is added. stdin: bytes that every lane
-    reads from descriptor 0. seed: the random bytes that a guest gets depend on it, on the lane and on the
-    position, and on nothing else. The other arguments are those of Fleet. Raises ArgumentError, DeviceError,
-    StateError."""
+    program: a path, or the bytes of the ELF file. arguments: what follows the program's name in argv: a list
+    of str, or a list of such lists, one for each lane. environment: "NAME=value" each, or a dict, or a list
+    of these, one for each lane; MYRIARM_LANE=<lane> is added. stdin: what lanes read from descriptor 0. For
+    all of them: bytes or a (size,) uint8 array. For each: a list or an iterator of bytes, a (lanes, size)
+    uint8 array, or (bytes, offsets), where lane i gets bytes[offsets[i]:offsets[i + 1]]. file: the same as a
+    read-only file, whose path replaces "@@" in arguments. lanes: by default as many as there are inputs,
+    arguments or environments, else 1; of an iterator it takes so many. Equal inputs are kept once. seed: the
+    random bytes that a guest gets depend on it, on the lane and on the position, and on nothing else. The
+    other arguments are those of Fleet. Raises ArgumentError, DeviceError, StateError."""
 
     __slots__ = ("_core", "_fleet", "__weakref__")
 
@@ -58,11 +43,12 @@ class LinuxFleet:
         self,
         program: Union[str, os.PathLike[str], bytes],
         *,
-        arguments: Sequence[str] = (),
-        environment: Union[Sequence[str], Mapping[str, str]] = (),
-        stdin: bytes = b"",
+        arguments: Union[Sequence[str], Sequence[Sequence[str]]] = (),
+        environment: Union[Environment, Sequence[Environment]] = (),
+        stdin: ByLane = b"",
+        file: Optional[ByLane] = None,
         seed: int = 0,
-        lanes: int = 1,
+        lanes: Optional[int] = None,
         device: str = "auto",
         memory: int = DEFAULT_MEMORY,
         pool: int = 0,
@@ -71,16 +57,20 @@ class LinuxFleet:
         engine: str = "interpreter",
     ) -> None:
         size = integer(memory, "memory", 1)
-        options = fleet_options(
-            integer(lanes, "lanes", 1), device, size, pool, threads, memory_policy, engine
+        words, variables = arguments_of(arguments), environment_of(environment)
+        most = None if lanes is None else integer(lanes, "lanes", 1)
+        inputs = inputs_of(stdin, "stdin", most)
+        files = None if file is None else inputs_of(file, "file", most)
+        total = lanes_of(
+            most,
+            (
+                ("stdin", inputs.lanes),
+                ("file", files and files.lanes),
+                ("arguments", words.lanes),
+                ("environment", variables.lanes),
+            ),
         )
-        if isinstance(environment, Mapping):
-            environment = [f"{name}={value}" for name, value in environment.items()]
-        variables = _strings(environment, "environment")
-        for i, variable in enumerate(variables):
-            if b"=" not in variable[1:]:
-                raise ArgumentError(f"environment[{i}] is {environment[i]!r}; give it as NAME=value")
-        words = _strings(arguments, "arguments")
+        options = fleet_options(total, device, size, pool, threads, memory_policy, engine)
         data, name = read_program(program)
         argv0 = (
             b"program"
@@ -91,10 +81,16 @@ class LinuxFleet:
             data,
             printable(name),
             options,
-            [argv0, *words],
-            variables,
-            _input(stdin),
-            integer(seed, "seed"),
+            {
+                "arguments": [] if words.each else [argv0, *words.shared],
+                "lane_arguments": [[argv0, *each] for each in words.each],
+                "environment": variables.shared,
+                "lane_environments": variables.each,
+                "standard_input": inputs.shared,
+                "standard_inputs": inputs.each,
+                "files": files and same_for(files, total),
+                "seed": integer(seed, "seed"),
+            },
         )
         self._core = core
         self._fleet = Fleet._of(core)

@@ -62,21 +62,52 @@ std::shared_ptr<FleetHandle> make_fleet(nb::list programs, nb::dict given) {
   return std::make_shared<FleetHandle>(std::move(owner));
 }
 
-std::shared_ptr<FleetHandle> make_process(nb::bytes file, const std::string& name, nb::dict given, nb::list arguments,
-                                          nb::list environment, nb::bytes input, uint64_t seed) {
+std::vector<std::vector<std::string>> lists_of(const nb::list& list) {
+  std::vector<std::vector<std::string>> lists;
+  lists.reserve(list.size());
+  for (nb::handle item : list) lists.push_back(strings_of(nb::cast<nb::list>(item)));
+  return lists;
+}
+
+/// Takes the strings out of the Python object, if it is one.
+ByteStrings taken(nb::handle object) {
+  return object.is_none() ? ByteStrings() : std::move(nb::cast<ByteStrings&>(object));
+}
+
+LinuxOptions process_options_of(const nb::dict& given) {
+  LinuxOptions options;
+  options.arguments = strings_of(nb::cast<nb::list>(given["arguments"]));
+  options.environment = strings_of(nb::cast<nb::list>(given["environment"]));
+  options.lane_arguments = lists_of(nb::cast<nb::list>(given["lane_arguments"]));
+  options.lane_environments = lists_of(nb::cast<nb::list>(given["lane_environments"]));
+  options.standard_input = bytes_of(nb::cast<nb::bytes>(given["standard_input"]));
+  options.standard_inputs = taken(given["standard_inputs"]);
+  options.files = taken(given["files"]);
+  options.seed = nb::cast<uint64_t>(given["seed"]);
+  return options;
+}
+
+std::shared_ptr<FleetHandle> make_process(nb::bytes file, const std::string& name, nb::dict given, nb::dict process) {
   FleetOptions options = options_of(given);
-  LinuxOptions process;
-  process.arguments = strings_of(arguments);
-  process.environment = strings_of(environment);
-  process.standard_input = bytes_of(input);
-  process.seed = seed;
+  LinuxOptions process_options = process_options_of(process);
   std::vector<uint8_t> bytes = bytes_of(file);
   auto owner = make_owner();
   {
     nb::gil_scoped_release free;
-    owner->process = std::make_unique<LinuxFleet>(parse_elf(bytes, name), options, std::move(process));
+    owner->process = std::make_unique<LinuxFleet>(parse_elf(bytes, name), options, std::move(process_options));
   }
   return std::make_shared<FleetHandle>(std::move(owner));
+}
+
+using Octets = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Offsets = nb::ndarray<const uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// Adds bytes[offsets[i], offsets[i + 1]) for each i. The caller has checked the offsets.
+void add_slices(ByteStrings& strings, const Octets& bytes, const Offsets& offsets) {
+  strings.reserve(strings.size() + offsets.shape(0));
+  for (size_t i = 1; i < offsets.shape(0); i++) {
+    strings.add({bytes.data() + offsets.data()[i - 1], offsets.data()[i] - offsets.data()[i - 1]});
+  }
 }
 
 /// The first address of each name.
@@ -252,8 +283,17 @@ NB_MODULE(_core, module) {
 
   bind_fleet(module);
   module.def("fleet", make_fleet, nb::arg("programs"), nb::arg("options"));
-  module.def("process", make_process, nb::arg("file"), nb::arg("name"), nb::arg("options"), nb::arg("arguments"),
-             nb::arg("environment"), nb::arg("input"), nb::arg("seed"));
+  nb::class_<ByteStrings>(module, "ByteStrings")
+      .def(nb::init<>())
+      .def("__len__", &ByteStrings::size)
+      .def(
+          "add",
+          [](ByteStrings& strings, const nb::bytes& bytes) {
+            strings.add({static_cast<const uint8_t*>(bytes.data()), bytes.size()});
+          },
+          nb::arg("bytes"))
+      .def("add_slices", add_slices, nb::arg("bytes"), nb::arg("offsets"));
+  module.def("process", make_process, nb::arg("file"), nb::arg("name"), nb::arg("options"), nb::arg("process"));
 }
 
 }  // namespace myriarm::python

@@ -16,6 +16,14 @@ e10301d1 080880d2 010000d4 f4ffff17 400080d2 e1020010 820080d2 080880d2
 220080d2 080880d2 010000d4 d8ffff17 6572720a 0a000000
 """)
 
+# Copies the file that its last argument names to standard output. Exits with 0, or the number of the error.
+CAT = bytes.fromhex("""
+f30340f9 600c8092 e17b73f8 020080d2 080780d2 010000d4 2002f8b7 f40300aa
+e00314aa e10308d1 024080d2 e80780d2 010000d4 1f0000f1 ed000054 e20300aa
+200080d2 e10308d1 080880d2 010000d4 f4ffff17 000080d2 02000014 e00300cb
+a80b80d2 010000d4
+""")
+
 
 def words(*values):
     return struct.pack(f"<{len(values)}I", *values)

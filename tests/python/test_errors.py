@@ -219,13 +219,41 @@ MAKING = {
         lambda d: myriarm.LinuxFleet(b"", arguments=["a", "\ud800"], device=d),
         r"arguments\[1\] is '\\ud800', which has no bytes: it holds a lone surrogate",
     ),
-    "stdin of many": (
-        lambda d: myriarm.LinuxFleet(b"", stdin=[b"a", b"b"], device=d),
-        r"stdin must be bytes or a \(size,\) uint8 array, which every lane reads.*not a list of bytes",
+    "stdin with a str": (
+        lambda d: myriarm.LinuxFleet(b"", stdin=[b"a", "b"], device=d),
+        r"stdin\[1\] must be bytes or uint8, not str",
     ),
-    "stdin of two dimensions": (
-        lambda d: myriarm.LinuxFleet(b"", stdin=np.zeros((2, 3), np.uint8), device=d),
-        r"stdin must be bytes.*not an array of shape \(2, 3\)",
+    "stdin of no lane": (
+        lambda d: myriarm.LinuxFleet(b"", stdin=iter(()), device=d),
+        r"stdin holds nothing for any lane",
+    ),
+    "stdin for other lanes": (
+        lambda d: myriarm.LinuxFleet(b"", stdin=[b"a", b"b"], lanes=3, device=d),
+        r"stdin is for 2 lanes and lanes for 3; give as many",
+    ),
+    "an iterator that ends": (
+        lambda d: myriarm.LinuxFleet(b"", file=iter([b"a"]), lanes=3, device=d),
+        r"file is for 1 lanes and lanes for 3",
+    ),
+    "inputs and arguments for other lanes": (
+        lambda d: myriarm.LinuxFleet(b"", stdin=[b"a", b"b"], arguments=[["x"]] * 3, device=d),
+        r"arguments is for 3 lanes and stdin for 2",
+    ),
+    "offsets that fall": (
+        lambda d: myriarm.LinuxFleet(b"", stdin=(b"abc", np.array([0, 2, 1])), device=d),
+        r"the offsets of stdin must rise",
+    ),
+    "offsets beyond the end": (
+        lambda d: myriarm.LinuxFleet(b"", stdin=(b"abc", np.array([0, 4])), device=d),
+        r"within its 3 bytes",
+    ),
+    "arguments of a lane": (
+        lambda d: myriarm.LinuxFleet(b"", arguments=[["a"], "b"], device=d),
+        r"arguments\[1\] must be a list of str, not str",
+    ),
+    "environment of a lane": (
+        lambda d: myriarm.LinuxFleet(b"", environment=[{"A": "1"}, ["B"]], device=d),
+        r"environment\[1\]\[0\] is 'B'; give it as NAME=value",
     ),
     "NUL in a path": (lambda d: Program.elf("a\0b"), 'the path that begins with "a" holds a NUL character'),
     "path that is no text": (lambda d: Program.elf("/nowhere/\udcff"), r"/nowhere/\\xff: cannot be read"),
