@@ -267,6 +267,21 @@ TEST(LinuxInputFile, IsFoundByItsPathAlone) {
   EXPECT_EQ(caller.machine.unimplemented()["openat"], 5u);
 }
 
+TEST(LinuxInputFile, CanBeOpenedAgainAndAgain) {
+  // again: movn x0, #99; mov x1, x19; mov x2, #0; mov x8, #56; svc #0; mov x8, #57; svc #0; subs x20, x20, #1; b.ne again
+  const ElfImage image =
+      image_of({0x92800c60, 0xaa1303e1, 0xd2800002, 0xd2800708, kSvc, 0xd2800728, kSvc, 0xf1000694, 0x54ffff01, kBrk});
+  LinuxOptions options;
+  options.files = strings_of({"abc"});
+  LinuxFleet machine(image, fleet_of(1), options);
+  machine.fleet().write(0, kPath, bytes_of(std::string(kInputFile) + '\0'));
+  machine.fleet().set(x(19), 0, kPath);
+  machine.fleet().set(x(20), 0, 40000);
+  machine.run();
+  EXPECT_EQ(machine.outcome(0).stop.reason, StopReason::breakpoint);
+  EXPECT_EQ(machine.fleet().get(x(0), 0), 0u) << "the last close()";
+}
+
 TEST(LinuxInputFile, IsReadOnly) {
   LinuxOptions options;
   options.files = strings_of({"abc"});
