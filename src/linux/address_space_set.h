@@ -37,7 +37,7 @@ class AddressSpaceSet {
  private:
   using Owned = std::shared_ptr<AddressSpace>;
   struct ByValue {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the name that the standard library looks for
     static const AddressSpace& value(const Owned& space) { return *space; }
     static const AddressSpace& value(const AddressSpace& space) { return space; }
     size_t operator()(const auto& space) const { return value(space).hash(); }
