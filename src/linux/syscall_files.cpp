@@ -38,24 +38,22 @@ void SyscallServer::forget_opening(Lane& lane, int stream) {
   lane.openings[stream - kFirstOpening] = kClosed;
 }
 
-bool SyscallServer::names_input_file(Call& call, const std::string& path) const {
-  constexpr auto kHere = static_cast<uint32_t>(-100);  // AT_FDCWD; the working directory is /
-  if (files_.empty()) return false;
-  const bool relative = path[0] != '/';
-  if (relative && static_cast<uint32_t>(call.arguments[0]) != kHere) {
+/// What a path leads to. If it is an error to follow it, sets the result of the call to that.
+SyscallServer::Place SyscallServer::find_place(Call& call, const std::string& path) const {
+  constexpr auto kHere = static_cast<uint32_t>(-100);  // AT_FDCWD; the working directory is the root
+  if (path[0] != '/' && static_cast<uint32_t>(call.arguments[0]) != kHere) {
     call.result = stream_of(call, call.arguments[0]) < 0 ? -EBADF : -ENOTDIR;
-    return false;
+    return Place::error;
   }
-  // The root holds nothing else, so that "." and ".." at the front are the root itself.
+  // Nothing in the root is a folder, so that "." and ".." can only lead to the root.
   std::string_view rest = path;
-  while (true) {
-    const size_t begin = rest.find_first_not_of('/');
-    if (begin == std::string_view::npos) return false;
-    rest.remove_prefix(begin);
-    if (rest.starts_with("./")) rest.remove_prefix(2);
-    else if (rest.starts_with("../")) rest.remove_prefix(3);
-    else return rest == kInputFile + 1;
+  while (!rest.empty()) {
+    const std::string_view part = rest.substr(0, rest.find('/'));
+    if (!part.empty() && part != "." && part != "..") break;
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
   }
+  if (rest.empty()) return Place::root;
+  return !files_.empty() && rest == kInputFile + 1 ? Place::input_file : Place::nowhere;
 }
 
 void SyscallServer::openat(Calls calls) {
@@ -65,11 +63,12 @@ void SyscallServer::openat(Calls calls) {
   std::vector<Call*> others;
   with_paths(calls, 1, [&](Call& call, const std::string& path) {
     const auto flags = static_cast<uint32_t>(call.arguments[2]);
-    call.result = 0;
+    const Place place = path.empty() ? Place::nowhere : find_place(call, path);
+    if (place == Place::error) return;
     if (path.empty()) {
       call.result = -ENOENT;
-    } else if (!names_input_file(call, path)) {
-      if (call.result == 0) others.push_back(&call);
+    } else if (place != Place::input_file) {
+      others.push_back(&call);
     } else if ((flags & (kCreate | kExclusive)) == (kCreate | kExclusive)) {
       call.result = -EEXIST;
     } else if (flags & kDirectory) {
@@ -80,27 +79,28 @@ void SyscallServer::openat(Calls calls) {
       others.push_back(&call);
     } else {
       auto& openings = lanes_[call.lane].openings;
-      const auto place = std::find(openings.begin(), openings.end(), kClosed);
-      const auto index = place - openings.begin();
+      const auto free = std::find(openings.begin(), openings.end(), kClosed);
+      const auto index = free - openings.begin();
       call.result = add_file(call, kFirstOpening + static_cast<int>(index), 0);
       if (call.result < 0) return;
-      if (place == openings.end()) openings.push_back(0);
-      else *place = 0;
+      if (free == openings.end()) openings.push_back(0);
+      else *free = 0;
     }
   });
   if (!others.empty()) unimplemented(others);
 }
 
 void SyscallServer::faccessat(Calls calls) {
-  constexpr uint32_t kMayRead = 4, kMayAll = 7;
+  constexpr uint32_t kMayExecute = 1, kMayRead = 4, kMayAll = 7;
   std::vector<Call*> others;
   with_paths(calls, 1, [&](Call& call, const std::string& path) {
     const auto mode = static_cast<uint32_t>(call.arguments[2]);
-    call.result = 0;
+    const Place place = path.empty() ? Place::nowhere : find_place(call, path);
     if (mode & ~kMayAll) call.result = -EINVAL;
     else if (path.empty()) call.result = -ENOENT;
-    else if (names_input_file(call, path)) call.result = mode & ~kMayRead ? -EACCES : 0;
-    else if (call.result == 0) others.push_back(&call);
+    else if (place == Place::root) call.result = mode & ~(kMayRead | kMayExecute) ? -EACCES : 0;
+    else if (place == Place::input_file) call.result = mode & ~kMayRead ? -EACCES : 0;
+    else if (place == Place::nowhere) others.push_back(&call);
   });
   if (!others.empty()) unimplemented(others);
 }
@@ -203,45 +203,54 @@ void SyscallServer::lseek(Calls calls) {
 }
 
 void SyscallServer::ioctl(Calls calls) {
-  // isatty() and the start-up code of C libraries make these requests; no descriptor is a terminal.
-  constexpr uint32_t kGetTerminal = 0x5401, kGetWindowSize = 0x5413;  // TCGETS, TIOCGWINSZ
+  // No descriptor is a terminal. A few of the numbers of terminals are requests for all kinds of files.
+  constexpr uint32_t kTerminal = 0x54;                                           // bits 15:8 of the request
+  constexpr uint32_t kForAllFiles[] = {0x541b, 0x5421, 0x5450, 0x5451, 0x5452};  // FIONREAD, FIONBIO, FIONCLEX, ...
   std::vector<Call*> others;
   for (Call* call : calls) {
     const auto request = static_cast<uint32_t>(call->arguments[1]);
     if (stream_of(*call, call->arguments[0]) < 0) call->result = -EBADF;
-    else if (request == kGetTerminal || request == kGetWindowSize) call->result = -ENOTTY;
+    else if (request >> 8 == kTerminal &&
+             std::find(std::begin(kForAllFiles), std::end(kForAllFiles), request) == std::end(kForAllFiles))
+      call->result = -ENOTTY;
     else others.push_back(call);
   }
   if (!others.empty()) unimplemented(others);
 }
 
-/// Stores the struct stat of a pipe or of the input file, in the generic layout, at an address. Returns the call's
-/// result.
-int64_t SyscallServer::status_of_file(Call& call, int stream, uint64_t address) {
-  constexpr uint32_t kPipeForUser = 0010600, kReadableFile = 0100444;
+/// Stores a struct stat, in the generic layout, at an address. Returns the call's result.
+int64_t SyscallServer::store_status(Call& call, const FileStatus& file, uint64_t address) {
   constexpr uint64_t kBlockBytes = 512;
-  const bool file = stream >= kFirstOpening;
+  const uint64_t blocks = (file.size + kBlockBytes - 1) / kBlockBytes;
   std::array<uint32_t, 32> status = {};
-  status[0] = 12;                                                          // st_dev: arbitrary
-  status[2] = static_cast<uint32_t>(std::min(stream, kFirstOpening)) + 1;  // st_ino
-  status[4] = file ? kReadableFile : kPipeForUser;                         // st_mode
-  status[5] = 1;                                                           // st_nlink
-  status[6] = status[7] = kUserId;                                         // st_uid, st_gid
-  status[14] = kPageBytes;                                                 // st_blksize
-  if (file) {
-    const uint64_t size = input_file(call.lane).size(), blocks = (size + kBlockBytes - 1) / kBlockBytes;
-    std::memcpy(&status[12], &size, sizeof size);      // st_size
-    std::memcpy(&status[16], &blocks, sizeof blocks);  // st_blocks
-  }
+  status[0] = 12;                           // st_dev: arbitrary
+  status[2] = file.number;                  // st_ino
+  status[4] = file.mode;                    // st_mode
+  status[5] = file.is_folder() ? 2 : 1;     // st_nlink
+  status[6] = status[7] = kUserId;          // st_uid, st_gid
+  std::memcpy(&status[12], &file.size, 8);  // st_size
+  status[14] = kPageBytes;                  // st_blksize
+  std::memcpy(&status[16], &blocks, 8);     // st_blocks
   std::array<uint8_t, sizeof status> bytes;
   std::memcpy(bytes.data(), status.data(), sizeof status);
   return store_all(call, address, bytes) ? 0 : -EFAULT;
 }
 
+/// Of what is behind an open descriptor.
+SyscallServer::FileStatus SyscallServer::status_of(const Call& call, int stream) const {
+  constexpr uint32_t kPipeForUser = 0010600;
+  if (stream >= kFirstOpening) return status_of_input(call);
+  return {static_cast<uint32_t>(stream) + 1, kPipeForUser, 0};
+}
+SyscallServer::FileStatus SyscallServer::status_of_input(const Call& call) const {
+  constexpr uint32_t kReadableFile = 0100444;
+  return {4, kReadableFile, input_file(call.lane).size()};
+}
+
 void SyscallServer::fstat(Calls calls) {
   for (Call* call : calls) {
     const int stream = stream_of(*call, call->arguments[0]);
-    call->result = stream < 0 ? -EBADF : status_of_file(*call, stream, call->arguments[1]);
+    call->result = stream < 0 ? -EBADF : store_status(*call, status_of(*call, stream), call->arguments[1]);
   }
 }
 
@@ -271,13 +280,20 @@ void SyscallServer::newfstatat(Calls calls) {
   with_paths(calls, 1, [&](Call& call, const std::string& path) {
     const auto flags = static_cast<uint32_t>(call.arguments[3]);
     const int stream = stream_of(call, call.arguments[0]);
-    if (flags & ~(kNoFollow | kNoAutomount | kEmptyPath)) call.result = -EINVAL;
-    else if (!path.empty()) {
-      call.result = 0;
-      if (names_input_file(call, path)) call.result = status_of_file(call, kFirstOpening, call.arguments[2]);
-      else if (call.result == 0) others.push_back(&call);
-    } else if (!(flags & kEmptyPath)) call.result = -ENOENT;
-    else call.result = stream < 0 ? -EBADF : status_of_file(call, stream, call.arguments[2]);
+    const uint64_t address = call.arguments[2];
+    if (flags & ~(kNoFollow | kNoAutomount | kEmptyPath)) {
+      call.result = -EINVAL;
+    } else if (path.empty()) {
+      if (!(flags & kEmptyPath)) call.result = -ENOENT;
+      else call.result = stream < 0 ? -EBADF : store_status(call, status_of(call, stream), address);
+    } else {
+      switch (find_place(call, path)) {
+        case Place::root: call.result = store_status(call, kRootStatus, address); break;
+        case Place::input_file: call.result = store_status(call, status_of_input(call), address); break;
+        case Place::nowhere: others.push_back(&call); break;
+        case Place::error: break;
+      }
+    }
   });
   if (!others.empty()) unimplemented(others);
 }
@@ -296,9 +312,9 @@ void SyscallServer::readlinkat(Calls calls) {
       const auto* first = reinterpret_cast<const uint8_t*>(program_file_.data());
       call.result = store_all(call, call.arguments[2], {first, size}) ? static_cast<int64_t>(size) : -EFAULT;
     } else {
-      call.result = 0;
-      if (names_input_file(call, path)) call.result = -EINVAL;
-      else if (call.result == 0) others.push_back(&call);
+      const Place place = find_place(call, path);
+      if (place == Place::root || place == Place::input_file) call.result = -EINVAL;  // no link
+      else if (place == Place::nowhere) others.push_back(&call);
     }
   });
   if (!others.empty()) unimplemented(others);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other system calls: randomness, identity, resources, the end of a process.
+// The other system calls: randomness, the system, resources, the end of a process.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -71,15 +71,6 @@ void SyscallServer::set_robust_list(Calls calls) {
   for (Call* call : calls) call->result = call->arguments[1] == kHeadBytes ? 0 : -EINVAL;
 }
 
-void SyscallServer::process_id(Calls calls) {
-  for (Call* call : calls) call->result = kProcessId;
-}
-void SyscallServer::parent_id(Calls calls) {
-  for (Call* call : calls) call->result = kParentId;
-}
-void SyscallServer::user_id(Calls calls) {
-  for (Call* call : calls) call->result = kUserId;
-}
 void SyscallServer::zero(Calls calls) {
   for (Call* call : calls) call->result = 0;
 }

@@ -38,7 +38,13 @@ SyscallServer::SyscallServer(Fleet& fleet, const ProcessLayout& layout, LinuxOpt
       output_share_(std::max(options.output_limit / fleet.lanes(), kSmallestShare)),
       lanes_(fleet.lanes()) {
   const Space space = spaces_.insert(std::make_shared<AddressSpace>(layout.program, break_start_));
-  for (Lane& lane : lanes_) lane.space = space;
+  // Linux names a thread as the file that it runs.
+  std::array<uint8_t, kNameBytes> name = {};
+  std::copy_n(program_file_.begin() + 1, std::min(program_file_.size(), kNameBytes) - 1, name.begin());
+  for (Lane& lane : lanes_) {
+    lane.space = space;
+    lane.name = name;
+  }
 }
 
 const std::map<uint32_t, SyscallServer::Row>& SyscallServer::rows() {

@@ -2,7 +2,8 @@
 // Answers the system calls of all stopped lanes in one batch: it gathers each register once for all lanes, and reads
 // and writes guest memory in few large transfers, whatever the number of lanes.
 // Each subject has a file: syscall_memory.cpp, syscall_io.cpp (reading and writing), syscall_files.cpp (other calls on
-// descriptors), syscall_time.cpp, syscall_signals.cpp, syscall_misc.cpp.
+// descriptors), syscall_time.cpp, syscall_signals.cpp, syscall_poll.cpp,
+// syscall_identity.cpp, syscall_misc.cpp.
 // A handler gets all calls of its kind at once and sets a result in each; it queues what it writes to guest memory.
 // Results are those of Linux on AArch64; an error is -errno.
 #pragma once
@@ -51,6 +52,7 @@ class SyscallServer {
   static constexpr size_t kArguments = 6, kFirstArguments = 3;
   static constexpr uint64_t kAddressLimit = uint64_t{1} << 48;
   static constexpr uint64_t kMostFiles = 1024;  // RLIMIT_NOFILE
+  static constexpr size_t kNameBytes = 16;      // of a thread's name, with the NUL
   static constexpr int kFirstOpening = 3;
   static constexpr uint64_t kClosed = ~uint64_t{0};
   using Space = AddressSpaceSet::Shared;
@@ -70,7 +72,9 @@ class SyscallServer {
     std::vector<int16_t> files = {0, 1, 2};
     /// Positions in the input file, one for each open() of it, or kClosed. Copies of a descriptor share theirs.
     std::vector<uint64_t> openings;
-    std::unique_ptr<Signals> signals;  // null: as when the process started
+    std::unique_ptr<Signals> signals;      // null: as when the process started
+    uint16_t mode_mask = 022;              // umask()
+    std::array<uint8_t, kNameBytes> name;  // of its thread
   };
   struct Call {
     uint32_t lane = 0;
@@ -104,6 +108,15 @@ class SyscallServer {
     uint64_t address;
     std::vector<uint8_t> bytes;
   };
+
+  /// What can be found by a path.
+  enum class Place { root, input_file, nowhere, error };
+  struct FileStatus {
+    uint32_t number, mode;
+    uint64_t size;
+    bool is_folder() const { return mode >> 12 == 4; }
+  };
+  static constexpr FileStatus kRootStatus = {5, 0040555, 0};
 
   static const std::map<uint32_t, Row>& rows();
 
@@ -155,6 +168,18 @@ class SyscallServer {
   void process_id(Calls calls);
   void parent_id(Calls calls);
   void user_id(Calls calls);
+  void group_id(Calls calls);
+  void setpgid(Calls calls);
+  void setsid(Calls calls);
+  void set_id(Calls calls);
+  void set_ids(Calls calls);
+  void get_ids(Calls calls);
+  void getgroups(Calls calls);
+  void umask(Calls calls);
+  void getcwd(Calls calls);
+  void prctl(Calls calls);
+  void ppoll(Calls calls);
+  void pselect6(Calls calls);
   void zero(Calls calls);
   void not_offered(Calls calls);
 
@@ -181,11 +206,18 @@ class SyscallServer {
   /// What the lane reads from descriptor 0.
   std::span<const uint8_t> standard_input(uint32_t lane) const;
   std::span<const uint8_t> input_file(uint32_t lane) const { return files_[lane]; }
-  /// Whether the path names the input file. If it does not and cannot name anything, sets the result of the call.
-  bool names_input_file(Call& call, const std::string& path) const;
+  Place find_place(Call& call, const std::string& path) const;
   /// Calls `use` with the path that an argument of each call points to. A call without a valid path fails as on Linux.
   void with_paths(Calls calls, unsigned argument, const std::function<void(Call&, const std::string& path)>& use);
-  int64_t status_of_file(Call& call, int stream, uint64_t address);
+  void set_name(Call& call);
+  uint32_t events_of(const Call& call, uint64_t descriptor) const;
+  int64_t wait_in_vain(Call& call, unsigned timeout);
+  std::vector<Call*> with_valid_timeout(Calls calls, unsigned timeout);
+  void poll_files(Call& call, uint64_t count);
+  void select_files(Call& call, uint64_t count);
+  FileStatus status_of(const Call& call, int stream) const;
+  FileStatus status_of_input(const Call& call) const;
+  int64_t store_status(Call& call, const FileStatus& file, uint64_t address);
   uint64_t nanoseconds(const Call& call) const;
   void sleep(Calls calls, unsigned request, bool absolute_allowed);
   void raise(Call& call, uint64_t number);

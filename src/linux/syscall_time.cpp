@@ -7,15 +7,13 @@
 #include <cerrno>
 #include <cstring>
 
+#include "linux/guest_time.h"
 #include "linux/syscall_server.h"
 
 namespace myriarm::linux_process {
 namespace {
 
 constexpr uint64_t kEpochSeconds = 1'704'067'200;
-constexpr uint64_t kNanoseconds = 1'000'000'000;
-// The highest value of a lane's clocks, so that a sleep of centuries does not overflow them.
-constexpr uint64_t kEndOfTime = uint64_t{1} << 62;
 
 // clang-format off
 enum Clock : uint32_t { kRealtime = 0, kProcessTime = 2, kThreadTime = 3, kMonotonicRaw = 4, kRealtimeCoarse = 5,
@@ -42,16 +40,6 @@ std::array<uint8_t, 16> word_pair(uint64_t first, uint64_t second) {
   std::memcpy(bytes.data(), &first, 8);
   std::memcpy(bytes.data() + 8, &second, 8);
   return bytes;
-}
-
-/// The nanoseconds of a struct timespec, at most kEndOfTime; -1 if its fields are not valid.
-int64_t duration(std::span<const uint8_t> bytes) {
-  int64_t seconds, rest;
-  std::memcpy(&seconds, bytes.data(), 8);
-  std::memcpy(&rest, bytes.data() + 8, 8);
-  if (seconds < 0 || rest < 0 || rest >= static_cast<int64_t>(kNanoseconds)) return -1;
-  const auto most = static_cast<int64_t>(kEndOfTime / kNanoseconds);
-  return std::min(seconds, most) * static_cast<int64_t>(kNanoseconds) + (seconds < most ? rest : 0);
 }
 
 }  // namespace
@@ -112,7 +100,7 @@ void SyscallServer::getrusage(Calls calls) {
 /// Argument number `request` points to the duration. With `absolute_allowed`, arguments 0 and 1 are a clock and flags.
 void SyscallServer::sleep(Calls calls, unsigned request, bool absolute_allowed) {
   constexpr uint64_t kAbsolute = 1;
-  fetch_structures(calls, request, 16, [&](Call& call, std::span<const uint8_t> bytes) {
+  fetch_structures(calls, request, kTimespecBytes, [&](Call& call, std::span<const uint8_t> bytes) {
     const int64_t wanted = duration(bytes);
     if (wanted < 0) {
       call.result = -EINVAL;
@@ -173,7 +161,7 @@ void SyscallServer::futex(Calls calls) {
     else if (call.arguments[3] == 0) call.result = -EDEADLK;  // Linux would wait forever
     else timed.push_back(&call);
   });
-  fetch_structures(timed, 3, 16, [&](Call& call, std::span<const uint8_t> bytes) {
+  fetch_structures(timed, 3, kTimespecBytes, [&](Call& call, std::span<const uint8_t> bytes) {
     const int64_t wanted = duration(bytes);
     call.result = wanted < 0 ? -EINVAL : -ETIMEDOUT;
     if (wanted < 0) return;

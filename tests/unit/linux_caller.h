@@ -30,7 +30,7 @@ constexpr uint64_t kCode = 0x401000, kData = 0x410000, kDataEnd = 0x413000;
 // clang-format off
 enum Number : uint64_t {
   kDup = 23, kDup3 = 24, kFcntl = 25, kIoctl = 29, kFaccessat = 48, kOpenat = 56, kClose = 57, kPipe2 = 59, kLseek = 62, kRead63 = 63, kWrite64 = 64,
-  kReadv = 65, kWritev = 66, kPread64 = 67, kReadlinkat = 78, kNewfstatat = 79, kFstat = 80, kExit = 93, kExitGroup = 94,
+  kReadv = 65, kWritev = 66, kPread64 = 67, kPselect6 = 72, kPpoll = 73, kReadlinkat = 78, kNewfstatat = 79, kFstat = 80, kExit = 93, kExitGroup = 94,
   kSetTidAddress = 96, kFutex = 98, kSetRobustList = 99, kNanosleep = 101, kClockGettime = 113, kClockGetres = 114,
   kClockNanosleep = 115, kSchedGetaffinity = 123, kKill = 129, kTkill = 130, kTgkill = 131, kRtSigaction = 134,
   kRtSigprocmask = 135, kRtSigpending = 136, kUname = 160, kGetrlimit = 163, kGetrusage = 165, kGettimeofday = 169,

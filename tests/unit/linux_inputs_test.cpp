@@ -261,7 +261,8 @@ TEST(LinuxInputFile, IsFoundByItsPathAlone) {
   EXPECT_EQ(open_path("/input", O_CREAT | O_EXCL), -EEXIST);
   EXPECT_EQ(open_path("/input", 040000), -ENOTDIR) << "O_DIRECTORY, as AArch64 has it";
   EXPECT_EQ(caller.machine.unimplemented().count("openat"), 0u);
-  for (const char* path : {"/input/", "/inputs", "/other/input", "/", "/etc/passwd"}) {
+  EXPECT_EQ(open_path("/"), -ENOSYS) << "a folder cannot be listed";
+  for (const char* path : {"/input/", "/inputs", "/other/input", "/etc/passwd"}) {
     EXPECT_EQ(open_path(path), -ENOSYS) << path;
   }
   EXPECT_EQ(caller.machine.unimplemented()["openat"], 5u);
@@ -296,6 +297,14 @@ TEST(LinuxInputFile, IsReadOnly) {
   EXPECT_EQ(caller.word(kBuffer + 48), 3u);
   EXPECT_EQ(caller.word(kBuffer + 64), 1u) << "blocks of 512 bytes";
   EXPECT_EQ(caller.call(kReadlinkat, kHere, kPath, kBuffer, 100), -EINVAL);
+  for (const char* path : {"/", ".", "./", "/..", "//."}) {
+    caller.put_text(kPath, std::string(path) + '\0');
+    EXPECT_EQ(caller.call(kNewfstatat, kHere, kPath, kBuffer, 0), 0) << path;
+    EXPECT_EQ(caller.word(kBuffer + 16) & 0xffffffff, uint32_t{S_IFDIR | 0555}) << path;
+    EXPECT_EQ(caller.call(kFaccessat, kHere, kPath, R_OK | X_OK), 0) << path;
+    EXPECT_EQ(caller.call(kFaccessat, kHere, kPath, W_OK), -EACCES) << path;
+  }
+  caller.put_text(kPath, std::string(kInputFile) + '\0');
   EXPECT_EQ(caller.call(kOpenat, kHere, kPath, O_RDONLY), 3);
   EXPECT_EQ(caller.call(kWrite64, 3, kBuffer, 1), -EBADF);
   EXPECT_EQ(caller.call(kFcntl, 3, F_GETFL), 0400000) << "O_LARGEFILE, as the kernel sets it on AArch64";
