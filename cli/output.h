@@ -45,6 +45,8 @@ class Output {
   void write(std::string_view text);
   /// Throws Error if not everything can be written.
   void flush();
+  /// Whether something could not be written.
+  bool failed() const { return failed_; }
 
  private:
   static constexpr size_t kMostBuffered = 1 << 16;

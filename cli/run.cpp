@@ -59,7 +59,7 @@ struct RunCommand {
   FleetOptions fleet;
   LinuxOptions process;
   std::string program, lanes, threads, engine, maximum, memory, pool, raw, entry, standard_input, seed, json;
-  std::string inputs, record_size, args_file;
+  std::string inputs, record_size, args_file, traced, trace_file;
   bool registers = false;
   bool quiet = false;
   bool ignore_unimplemented = false;
@@ -70,12 +70,15 @@ struct RunCommand {
   int execute_linux();
   int execute_bare();
   void read_inputs();
+  void trace_calls();
   void set_lanes(uint64_t count, const char* option);
   int report(const Run& run, Interrupt& interrupt);
   void write_results(const Run& run, const Interrupt& interrupt, std::exception_ptr& failure);
   void open_json();
   bool json_alone() const { return json == "-"; }
 
+  File trace_file_;
+  std::optional<Output> trace_;
   File json_file_;  ///< standard output is not opened again, and so not here
   std::vector<std::string> input_names_;
   const char* lanes_from_ = nullptr;  ///< the option that says how many lanes there are
@@ -149,10 +152,12 @@ int RunCommand::execute() {
     if (process.arguments.size() > 1) {
       throw ArgumentError(program + ": a bare program takes no arguments; leave them out, or leave out --raw");
     }
-    for (const auto& [given, option] : {std::pair(&standard_input, "--stdin"), std::pair(&inputs, "--inputs"),
-                                        std::pair(&args_file, "--args-file")}) {
+    for (const auto& [given, option] :
+         {std::pair(&standard_input, "--stdin"), std::pair(&inputs, "--inputs"), std::pair(&args_file, "--args-file"),
+          std::pair(&traced, "--strace"), std::pair(&trace_file, "--strace-file")}) {
       if (given->empty()) continue;
-      throw ArgumentError(fmt::format("{}: a bare program reads no files; leave it out, or leave out --raw", option));
+      throw ArgumentError(
+          fmt::format("{}: a bare program makes no system calls; leave it out, or leave out --raw", option));
     }
   }
   if (!record_size.empty() && inputs.empty()) {
@@ -200,9 +205,53 @@ void RunCommand::read_inputs() {
   (as_file ? process.files : process.standard_inputs) = std::move(read.inputs);
 }
 
+std::string cannot_write(const char* option, const std::string& path) {
+  return fmt::format("{}: {} cannot be written ({}); give a path in a writable folder", option, path,
+                     std::strerror(errno));
+}
+
+/// Lanes from "all", or numbers and ranges as in 0,5-7. Empty: all.
+std::vector<uint32_t> parse_lanes(const std::string& text, uint64_t lanes) {
+  std::vector<uint32_t> result;
+  if (text == "all") return result;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const std::string part = text.substr(at, end - at);
+    const size_t dash = part.find('-');
+    const uint64_t first = parse_number(part.substr(0, dash), "--strace");
+    const uint64_t last = dash == part.npos ? first : parse_number(part.substr(dash + 1), "--strace");
+    if (first > last || last >= lanes) {
+      throw ArgumentError(
+          fmt::format("--strace: there are no lanes {}; give all, or some of 0 to {}", part, lanes - 1));
+    }
+    for (uint64_t lane = first; lane <= last; lane++) result.push_back(static_cast<uint32_t>(lane));
+    at = end + 1;
+  }
+  return result;
+}
+
+void RunCommand::trace_calls() {
+  if (traced.empty() && trace_file.empty()) return;
+  process.traced_lanes = parse_lanes(traced.empty() ? "all" : traced, fleet.lanes);
+  if (!trace_file.empty()) {
+    trace_file_ = File(trace_file);
+    if (!trace_file_) throw ArgumentError(cannot_write("--strace-file", trace_file));
+  }
+  // A trace that cannot be written does not end the run: write_results() tells.
+  trace_.emplace(trace_file_ ? trace_file_.descriptor() : STDERR_FILENO, "--strace-file: " + trace_file,
+                 Output::Failure::is_ignored);
+  const bool alone = fleet.lanes == 1;
+  process.on_call = [this, alone](uint32_t lane, std::string_view call) {
+    if (alone) trace_->print("{}\n", call);
+    else trace_->print("[lane {}] {}\n", lane, call);
+    if (!trace_file_) trace_->flush();  // in order with what the program prints
+  };
+}
+
 int RunCommand::execute_linux() {
   ElfImage image = load_elf(program);
   read_inputs();
+  trace_calls();
   if (standard_input == "-") process.standard_input = read_standard_input();
   else if (!standard_input.empty()) process.standard_input = read_file(standard_input);
   if (!entry.empty()) image.program.entry = parse_number(entry, "--entry");
@@ -237,10 +286,7 @@ int RunCommand::execute_bare() {
 void RunCommand::open_json() {
   if (json.empty() || json_alone()) return;
   json_file_ = File(json);
-  if (!json_file_) {
-    throw ArgumentError(
-        fmt::format("--json: {} cannot be written ({}); give a path in a writable folder", json, std::strerror(errno)));
-  }
+  if (!json_file_) throw ArgumentError(cannot_write("--json", json));
 }
 
 int RunCommand::report(const Run& run, Interrupt& interrupt) {
@@ -273,6 +319,13 @@ void RunCommand::write_results(const Run& run, const Interrupt& interrupt, std::
     write_json(run, registers, file);
     file.flush();
     if (!json_file_.close()) throw Error("--json: " + json + " could not be written completely; free some space there");
+  });
+  attempt([&] {
+    if (!trace_file_) return;
+    trace_->flush();
+    if (trace_->failed() || !trace_file_.close()) {
+      throw Error("--strace-file: " + trace_file + " could not be written completely; free some space there");
+    }
   });
   attempt([&] {
     if (!json_alone()) return;
@@ -338,6 +391,10 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
          "Adds an environment variable; may be repeated")
       ->type_name("NAME=VALUE")
       ->trigger_on_parse();
+  run->add_option("--strace", command->traced, "Prints the system calls of all lanes, or of some, as in all or 0,5-7")
+      ->type_name("LANES");
+  run->add_option("--strace-file", command->trace_file, "Prints them there instead of on standard error")
+      ->type_name("FILE");
   run->add_option("--seed", command->seed, "Seed of the guests' random numbers")->type_name("N");
   run->add_option("--json", command->json,
                   "Writes the result as JSON; - is standard output, and then nothing else goes there")

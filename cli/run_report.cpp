@@ -160,7 +160,12 @@ void write_json(const Run& run, bool registers, Output& to) {
       {"ips", ips(run.result)},
       {"unimplemented", ordered_json::object()},
   };
-  if (run.process) head["unimplemented"] = run.process->unimplemented();
+  const std::map<std::string, UnimplementedCall> missing =
+      run.process ? run.process->unimplemented() : std::map<std::string, UnimplementedCall>();
+  for (const auto& [name, call] : missing) {
+    head["unimplemented"][name] = {
+        {"count", call.count}, {"lane", call.lane}, {"pc", hex(call.pc)}, {"call", call.text}};
+  }
   to.print("{},\"lane_results\":[", open_object(head));
   std::vector<uint64_t> pcs(fleet.lanes()), counts(fleet.lanes());
   fleet.get_all(Field::pc, pcs);
@@ -225,15 +230,15 @@ void print_outputs(const Run& run, Output& out, Output& err) {
 void print_unimplemented(const Run& run, Output& to) {
   if (!run.process) return;
   constexpr size_t kMostNames = 12;
-  const std::map<std::string, uint64_t> calls = run.process->unimplemented();
+  const std::map<std::string, UnimplementedCall> calls = run.process->unimplemented();
   std::string missing;
   size_t names = 0;
-  for (const auto& [call, count] : calls) {
+  for (const auto& [name, call] : calls) {
     if (names++ == kMostNames) {
       missing += fmt::format(" and {} others", grouped(calls.size() - kMostNames));
       break;
     }
-    missing += fmt::format("{}{} {}", missing.empty() ? "" : ", ", call, grouped(count));
+    missing += fmt::format("{}{} {}", missing.empty() ? "" : ", ", name, grouped(call.count));
   }
   if (missing.empty()) return;
   to.print(
@@ -258,6 +263,14 @@ void print_summary(const Run& run, Output& to) {
     stops += fmt::format("{}{} {}", stops.empty() ? "" : ", ", name(reason), grouped(count));
   }
   line("stops", stops);
+  if (run.process) {
+    constexpr size_t kMostCalls = 5;
+    size_t shown = 0;
+    for (const auto& [name, call] : run.process->unimplemented()) {
+      if (shown++ == kMostCalls) break;
+      line(shown == 1 ? "missing" : "", fmt::format("{}, first in lane {}, pc {}", call.text, call.lane, hex(call.pc)));
+    }
+  }
   if (fleet.lanes() != 1) return;
   LaneOutcome end = run.outcome(0);
   std::string where = fmt::format("pc {}", hex(fleet.get(Field::pc, 0)));

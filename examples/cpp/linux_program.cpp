@@ -32,8 +32,8 @@ void run(const std::string& path, uint64_t lanes, std::vector<std::string> argum
   }
   std::printf("%llu instructions\n", static_cast<unsigned long long>(result.instructions));
   // Programs go on without the calls that myriarm lacks, and may then be wrong.
-  for (const auto& [call, count] : machine.unimplemented()) {
-    std::printf("not implemented: %s, called %llu times\n", call.c_str(), static_cast<unsigned long long>(count));
+  for (const auto& [name, call] : machine.unimplemented()) {
+    std::printf("not implemented: %s, called %llu times\n", name.c_str(), static_cast<unsigned long long>(call.count));
   }
 }
 

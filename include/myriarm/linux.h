@@ -72,13 +72,17 @@ struct LinuxOptions {
   /// becomes that path.
   ByteStrings files;
 
-  uint64_t seed = 0;                     ///< random bytes (getrandom, AT_RANDOM) depend only on it, lane and position
+  uint64_t seed = 0;  ///< random bytes (getrandom, AT_RANDOM) depend only on it, lane and position
   /// Writes lane 0's output to that of this process at once, and keeps none. cancel() ends a write that waits for a
   /// reader.
   bool pass_output = false;
   /// Bytes of output kept over all lanes. Each lane has an equal share, at least 64 KiB, for its standard output and as
   /// much for its standard error; a write beyond that fails with ENOSPC.
   uint64_t output_limit = uint64_t{1} << 30;
+  /// If set, called with each system call of the lanes in `traced_lanes` (empty: of all lanes) when it has been served, as
+  /// strace(1) prints it: `write(1, "hello\n", 6) = 6`. It must not use the fleet.
+  std::function<void(uint32_t lane, std::string_view call)> on_call = {};
+  std::vector<uint32_t> traced_lanes = {};
 };
 
 /// Stop::detail of a lane that exited is its exit status, 0 to 255, or the sum of this and the number of the signal
@@ -95,6 +99,14 @@ struct LaneOutcome {
 };
 /// The signal with which Linux would end a process that stopped in this way; 0 for none.
 int linux_signal(const Stop& stop);
+
+/// The first call of a system call that is not implemented.
+struct UnimplementedCall {
+  uint64_t count = 0;  ///< how often it was called
+  uint32_t lane = 0;
+  uint64_t pc = 0;   ///< address of the SVC
+  std::string text;  ///< the call, as LinuxOptions::on_call gets it
+};
 
 struct LinuxProgress {
   uint64_t lanes_done = 0;
@@ -122,8 +134,8 @@ class LinuxFleet {
   /// What the lane has written so far, valid until the next run().
   std::span<const uint8_t> standard_output(uint32_t lane) const;
   std::span<const uint8_t> standard_error(uint32_t lane) const;
-  /// The system calls that returned ENOSYS because the library lacks them: name and count.
-  std::map<std::string, uint64_t> unimplemented() const;
+  /// The system calls that returned ENOSYS because the library lacks them, by name.
+  std::map<std::string, UnimplementedCall> unimplemented() const;
 
  private:
   struct Impl;

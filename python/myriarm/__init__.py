@@ -17,7 +17,7 @@ from .fleet import Device, Fleet, Snapshot, devices, find_device, why_unusable
 from .linux import LinuxFleet
 from .machine import Machine
 from .program import Program
-from .results import STOP_DTYPE, BatchReport, Outcome, Poll, RunResult, Stop
+from .results import STOP_DTYPE, BatchReport, Outcome, Poll, RunResult, Stop, UnimplementedCall
 from .runs import SyscallBatch
 
 __version__: str = _core.__version__
@@ -61,6 +61,7 @@ __all__ = [
     "StopReason",
     "SyscallAction",
     "SyscallBatch",
+    "UnimplementedCall",
     "__version__",
     "devices",
     "disassemble",

@@ -17,7 +17,7 @@ from .fleet import Device, Fleet, fleet_options
 from .inputs import ByLane, arguments_of, environment_of, inputs_of, lanes_of, same_for
 from .program import DEFAULT_MEMORY, read_program
 from .progress import make_tick
-from .results import Outcome, RunResult, run_result, stop_of
+from .results import Outcome, RunResult, UnimplementedCall, run_result, stop_of
 
 Environment = Union[Sequence[str], Mapping[str, str]]
 
@@ -154,9 +154,10 @@ class LinuxFleet:
         return self._core.output(integer(lane, "lane", 0, self.lanes - 1), True)
 
     @property
-    def unimplemented(self) -> Dict[str, int]:
-        """The system calls that returned ENOSYS because the library lacks them, and how often each did."""
-        return dict(self._core.unimplemented())
+    def unimplemented(self) -> Dict[str, UnimplementedCall]:
+        """The system calls that returned ENOSYS because the library lacks them, by name: (calls, lane, pc,
+        call), where the last three are of the first such call."""
+        return {name: UnimplementedCall(*call) for name, call in self._core.unimplemented().items()}
 
     def close(self) -> None:
         """Cancels a run in progress and frees the fleet's memory."""

@@ -118,6 +118,19 @@ class Poll:
     """RunResult.signal when the run has ended"""
 
 
+class UnimplementedCall(NamedTuple):
+    """A system call that returned ENOSYS because the library lacks it."""
+
+    calls: int
+    """how often it was called"""
+    lane: int
+    """the lane that called it first"""
+    pc: int
+    """the address of that SVC"""
+    call: str
+    """that call, as strace prints it"""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How the process in one lane ended. Unpacks as (stop, exit_status, signal)."""

@@ -241,7 +241,10 @@ nb::object output(FleetHandle& handle, uint32_t lane, bool error) {
 
 nb::object unimplemented(FleetHandle& handle) {
   nb::dict calls;
-  for (const auto& [name, count] : handle.process().unimplemented()) calls[name.c_str()] = count;
+  for (const auto& [name, call] : handle.process().unimplemented()) {
+    PyObject* text = PyUnicode_DecodeLatin1(call.text.data(), static_cast<Py_ssize_t>(call.text.size()), nullptr);
+    calls[name.c_str()] = nb::make_tuple(call.count, call.lane, call.pc, nb::steal(text));
+  }
   return calls;
 }
 

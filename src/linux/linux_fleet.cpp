@@ -50,6 +50,12 @@ void check_options(const LinuxOptions& options, uint64_t lanes) {
   check("lane_environments", options.lane_environments.size(), "environment", !options.environment.empty());
   check("standard_inputs", options.standard_inputs.size(), "standard_input", !options.standard_input.empty());
   check("files", options.files.size(), "", false);
+  for (uint32_t lane : options.traced_lanes) {
+    if (lane >= lanes) {
+      throw ArgumentError("traced_lanes names lane " + std::to_string(lane) + ", and the fleet has lanes 0 to " +
+                          std::to_string(lanes - 1));
+    }
+  }
 }
 
 /// Puts the path of the input file in the place of its mark in all arguments.
@@ -255,7 +261,7 @@ std::span<const uint8_t> LinuxFleet::standard_error(uint32_t lane) const {
   impl_->check_lane(lane);
   return impl_->server.output(lane, 1);
 }
-std::map<std::string, uint64_t> LinuxFleet::unimplemented() const {
+std::map<std::string, UnimplementedCall> LinuxFleet::unimplemented() const {
   (void)impl_->fleet.lanes();  // throws if the fleet is closed or inherited
   return impl_->server.unimplemented_calls();
 }

@@ -17,8 +17,11 @@ void SyscallServer::unimplemented(Calls calls) {
     auto row = rows().find(call->number);
     std::string name = row != rows().end() ? row->second.name : "syscall_" + std::to_string(call->number);
     if (unimplemented_.size() >= kMostNames && !unimplemented_.count(name)) name = "other";
-    unimplemented_[name]++;
     call->result = -ENOSYS;
+    if (unimplemented_[name].count++ != 0) continue;
+    gather_more_arguments(Calls(&call, 1));
+    const uint64_t pc = fleet_.get(Field::pc, call->lane) - 4;  // an SVC has retired
+    unimplemented_[name] = {1, call->lane, pc, text_of(*call).returned(call->result)};
   }
 }
 

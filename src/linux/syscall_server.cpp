@@ -18,6 +18,11 @@ constexpr uint64_t kSmallestShare = 65536;
 /// is not told where on the host the file is.
 std::string path_in_guest(const std::string& name) { return "/" + name.substr(name.rfind('/') + 1); }
 
+std::vector<uint32_t> sorted(std::vector<uint32_t> lanes) {
+  std::sort(lanes.begin(), lanes.end());
+  return lanes;
+}
+
 }  // namespace
 
 SyscallServer::SyscallServer(Fleet& fleet, const ProcessLayout& layout, LinuxOptions& options,
@@ -36,6 +41,8 @@ SyscallServer::SyscallServer(Fleet& fleet, const ProcessLayout& layout, LinuxOpt
       pass_output_(options.pass_output),
       cancelled_(cancelled),
       output_share_(std::max(options.output_limit / fleet.lanes(), kSmallestShare)),
+      on_call_(std::move(options.on_call)),
+      traced_lanes_(sorted(std::move(options.traced_lanes))),
       lanes_(fleet.lanes()) {
   const Space space = spaces_.insert(std::make_shared<AddressSpace>(layout.program, break_start_));
   // Linux names a thread as the file that it runs.
@@ -49,7 +56,7 @@ SyscallServer::SyscallServer(Fleet& fleet, const ProcessLayout& layout, LinuxOpt
 
 const std::map<uint32_t, SyscallServer::Row>& SyscallServer::rows() {
   static const std::map<uint32_t, Row> rows = {
-#define SYSCALL(number, name, handler) {number, {#name, &SyscallServer::handler}},
+#define SYSCALL(number, name, handler, signature) {number, {#name, &SyscallServer::handler, signature}},
 #include "linux/syscalls.inc"
 #undef SYSCALL
   };
@@ -72,6 +79,8 @@ SyscallServer::Served SyscallServer::serve(std::span<const uint32_t> lanes) {
   }
   gather(Field::instructions, [](Call& c, uint64_t v) { c.instructions = v; });
 
+  std::vector<Call*> traced = traced_calls(calls);
+  const std::vector<CallText> texts = begin_traces(traced);
   std::map<uint32_t, std::vector<Call*>> by_number;
   for (Call& call : calls) by_number[call.number].push_back(&call);
   for (const auto& [number, group] : by_number) {
@@ -79,6 +88,7 @@ SyscallServer::Served SyscallServer::serve(std::span<const uint32_t> lanes) {
     (this->*(row == rows().end() ? &SyscallServer::unimplemented : row->second.handler))(group);
   }
   flush_stores();
+  end_traces(traced, texts);
 
   std::vector<uint32_t> answered, ended, starved;
   std::vector<uint64_t> results;
@@ -106,6 +116,40 @@ SyscallServer::Served SyscallServer::serve(std::span<const uint32_t> lanes) {
   }
   if (!served.resumed.empty()) fleet_.resume(served.resumed);
   return served;
+}
+
+std::vector<SyscallServer::Call*> SyscallServer::traced_calls(std::vector<Call>& calls) const {
+  std::vector<Call*> traced;
+  if (!on_call_) return traced;
+  for (Call& call : calls) {
+    const bool wanted =
+        traced_lanes_.empty() || std::binary_search(traced_lanes_.begin(), traced_lanes_.end(), call.lane);
+    if (wanted) traced.push_back(&call);
+  }
+  return traced;
+}
+
+CallText SyscallServer::text_of(const Call& call) const {
+  const auto row = rows().find(call.number);
+  const bool known = row != rows().end();
+  return {known ? row->second.name : "syscall_" + std::to_string(call.number), known ? row->second.signature : nullptr,
+          call.arguments, [this, lane = call.lane](uint64_t address, uint64_t size) {
+            return fleet_.read(lane, address, accessible(lane, address, size, kRead));
+          }};
+}
+
+std::vector<CallText> SyscallServer::begin_traces(Calls calls) const {
+  std::vector<CallText> texts;
+  if (!calls.empty()) gather_more_arguments(calls);
+  for (const Call* call : calls) texts.push_back(text_of(*call));
+  return texts;
+}
+
+void SyscallServer::end_traces(Calls calls, std::span<const CallText> texts) const {
+  for (size_t i = 0; i < calls.size(); i++) {
+    const Call& call = *calls[i];
+    if (!call.taken_back) on_call_(call.lane, call.ended ? texts[i].ended() : texts[i].returned(call.result));
+  }
 }
 
 void SyscallServer::take_back(const Call& call) {

@@ -21,6 +21,7 @@
 #include "linux/address_space_set.h"
 #include "linux/output_buffer.h"
 #include "linux/process_layout.h"
+#include "linux/syscall_text.h"
 #include "myriarm/linux.h"
 
 namespace myriarm::linux_process {
@@ -46,7 +47,7 @@ class SyscallServer {
   bool has_pending_store(uint32_t lane) const { return pending_.count(lane) != 0; }
 
   std::span<const uint8_t> output(uint32_t lane, unsigned stream) const { return lanes_[lane].output[stream].bytes(); }
-  const std::map<std::string, uint64_t>& unimplemented_calls() const { return unimplemented_; }
+  const std::map<std::string, UnimplementedCall>& unimplemented_calls() const { return unimplemented_; }
 
  private:
   static constexpr size_t kArguments = 6, kFirstArguments = 3;
@@ -97,6 +98,7 @@ class SyscallServer {
   struct Row {
     const char* name;
     Handler handler;
+    const char* signature;
   };
   /// A buffer that a call reads into or writes from. In a list, the pieces of one call are neighbours.
   struct Piece {
@@ -238,6 +240,12 @@ class SyscallServer {
   /// written.
   size_t write_to_host(int stream, std::span<const uint8_t> bytes, int& error) const;
 
+  // Text, for the user.
+  CallText text_of(const Call& call) const;
+  std::vector<Call*> traced_calls(std::vector<Call>& calls) const;
+  std::vector<CallText> begin_traces(Calls calls) const;
+  void end_traces(Calls calls, std::span<const CallText> texts) const;
+
   /// Puts the lane of a call back before its SVC.
   void take_back(const Call& call);
 
@@ -268,9 +276,11 @@ class SyscallServer {
   const bool pass_output_;
   const std::atomic<bool>& cancelled_;
   uint64_t output_share_;
+  const std::function<void(uint32_t, std::string_view)> on_call_;
+  const std::vector<uint32_t> traced_lanes_;  ///< in rising order; empty: all, if there is on_call_
   std::vector<Lane> lanes_;
   AddressSpaceSet spaces_;
-  std::map<std::string, uint64_t> unimplemented_;
+  std::map<std::string, UnimplementedCall> unimplemented_;
   std::vector<Transfer> store_transfers_;
   std::vector<uint8_t> store_bytes_;
   uint64_t stored_begin_ = 0, stored_end_ = 0;      // bounds of the queued stores of the last store's lane

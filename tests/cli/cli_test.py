@@ -179,6 +179,55 @@ class ManyLanes(CliTest):
         self.assertIn(b"/2 lanes", text)
 
 
+class Trace(CliTest):
+    CALLS = [  # of guest.CAT with the input "a\0\377\n\"7", in lane 0
+        'openat(AT_FDCWD, "/input", O_RDONLY) = 3',
+        'read(3, "a\\0\\377\\n\\"7", 512) = 6',
+        'write(1, "a\\0\\377\\n\\"7", 6) = 6',
+        'read(3, "", 512) = 0',
+        "exit(0) = ?",
+    ]
+
+    def setUp(self):
+        super().setUp()
+        self.inputs = ["--inputs", self.file("in", b'a\0\xff\n"7' + bytes(6)), "--record-size", 6]
+
+    def test_all_lanes(self):
+        done = self.run_guest("--quiet", "--strace", "all", *self.inputs, self.elf(guest.CAT), "@@")
+        lines = done.stderr.decode().splitlines()
+        of_lane_0 = [line for line in lines if line.startswith("[lane 0]")]
+        self.assertEqual(of_lane_0, [f"[lane 0] {call}" for call in self.CALLS])
+        self.assertEqual(len(lines), 10)
+
+    def test_some_lanes_to_a_file(self):
+        log = self.folder / "log"
+        for lanes, expected in (("0", 5), ("1,0-0", 10), ("0-1", 10)):
+            done = self.run_guest("--quiet", "--strace", lanes, "--strace-file", log, *self.inputs,
+                                  self.elf(guest.CAT), "@@")
+            self.assertEqual((done.stderr, len(log.read_text().splitlines())), (b"", expected))
+
+    def test_errors_and_missing_calls(self):
+        done = self.run_guest("--quiet", "--strace", "all", self.elf(guest.CAT), "/nowhere")
+        self.assertIn(b'openat(AT_FDCWD, "/nowhere", O_RDONLY) = -1 ENOSYS (Function not implemented)\n'
+                      b"exit(38) = ?\n", done.stderr)
+        result, _ = self.run_json(self.elf(guest.SHOW))
+        call = result["unimplemented"]["statx"]
+        self.assertEqual((call["count"], call["lane"]), (1, 0))
+        self.assertRegex(call["call"], r"^statx\(0x4, .*\) = -1 ENOSYS \(Function not implemented\)$")
+        self.assertEqual(int(call["pc"], 16) % 4, 0)
+        self.assertIn(call["call"].encode(), self.run_guest(self.elf(guest.SHOW)).stderr, "the summary")
+
+    def test_what_is_refused(self):
+        program = self.elf(guest.EXIT_7)
+        for text in ("3", "1-0", "0-1", "x", ""):
+            self.assert_refused("run", "--strace", text or ",", program, says="--strace")
+        self.assert_refused("run", "--strace-file", "/nowhere/log", program, says="/nowhere/log cannot")
+        self.assert_refused("run", "--raw", "0", "--strace", "all", program, says="bare")
+        done = self.run_guest("--quiet", "--strace-file", "/dev/full", program)
+        self.assertIn(b"could not be written completely", done.stderr)
+        self.assertEqual(done.returncode, 2)
+
+
 class Inputs(CliTest):
     def folder_of(self, files):
         folder = self.folder / "inputs"
@@ -272,7 +321,7 @@ class Json(CliTest):
             list(result),
             ["device", "engine", "lanes", "instructions", "seconds", "ips", "unimplemented", "lane_results"],
         )
-        self.assertEqual(result["unimplemented"], {"statx": 2})
+        self.assertEqual(result["unimplemented"]["statx"]["count"], 2)
         self.assertEqual(result["lanes"], 2)
         self.assertGreater(result["seconds"], 0)
         self.assertAlmostEqual(

@@ -4,6 +4,7 @@
 # output and exit status exactly. Then runs 100 lanes at once and compares a sample of them with QEMU.
 #   run_programs.py --myriarm build/bin/myriarm --work DIRECTORY [--device cpu] (--raw | PROGRAM ...)
 import argparse
+import errno
 import json
 import pathlib
 import re
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+import calls
 import cases
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -176,6 +178,22 @@ def check_lanes(name, variant, elf, work, qemu, myriarm, count):
     return len(sample)
 
 
+def check_calls(name, variant, case, elf, work, qemu, myriarm):
+    """The system calls of one case: the same, in the same order, with the same results."""
+    log, ours = work / f"{name}-{variant}.qemu", work / f"{name}-{variant}.strace"
+    execute([qemu.path, "-strace", "-D", log, "-E", "MYRIARM_LANE=0", elf, *case["arguments"]],
+            case["stdin"], environment={})  # fmt: skip
+    found = myriarm.run(elf, case["arguments"], case["stdin"], ["--quiet", "--strace-file", str(ours)])
+    difference = calls.first_difference(
+        calls.calls_in(log.read_text(errors="replace"), lambda name: 0),
+        calls.calls_in(ours.read_text(errors="replace"), lambda name: getattr(errno, name)),
+    )
+    if difference:
+        where = f"{name}-{variant} {case['arguments']}"
+        raise Failure(f"{where}: {difference}; see {log} and {ours}.\n{show(found.stderr)}")
+    return 1
+
+
 def check_older_qemu(name, variant, elf, qemu, myriarm):
     """Fails if this QEMU, which is known to be wrong about the variant, agrees in every case."""
     try:
@@ -199,6 +217,8 @@ def check_program(name, work, qemu, myriarm, lanes):
         for case in cases.PROGRAMS[name]["cases"]:
             check_case(name, variant, case, elf, qemu, myriarm)
             count += 1
+        if number == 0 and name not in cases.OPEN_FILES:
+            count += check_calls(name, variant, cases.PROGRAMS[name]["cases"][0], elf, work, qemu, myriarm)
         if cases.PROGRAMS[name]["lanes"] and number == 0:
             count += check_lanes(name, variant, elf, work, qemu, myriarm, lanes)
     print(f"{name}: {count} runs as under QEMU")

@@ -101,3 +101,7 @@ def test_a_file_for_each_lane(device):
     with LinuxFleet(program, arguments=["@@"], device=device) as fleet:
         fleet.run()
         assert fleet.outcomes[0].exit_status == 38, "ENOSYS: without a file there are no paths"
+        (name, call), *others = fleet.unimplemented.items()
+        assert (name, call.calls, call.lane, others) == ("openat", 1, 0, [])
+        assert call.call == 'openat(AT_FDCWD, "@@", O_RDONLY) = -1 ENOSYS (Function not implemented)'
+        assert fleet.fleet.read(call.pc, 4).tobytes().hex() == "010000d4", "svc #0"

@@ -59,6 +59,13 @@ inline std::vector<uint8_t> bytes_of(const std::string& text) { return {text.beg
 
 using Results = std::vector<int64_t>;
 
+/// How often each system call that is not implemented was called.
+inline std::map<std::string, uint64_t> counts_of(const LinuxFleet& machine) {
+  std::map<std::string, uint64_t> counts;
+  for (const auto& [name, call] : machine.unimplemented()) counts[name] = call.count;
+  return counts;
+}
+
 /// Makes system calls in lanes, one batch at a time.
 struct Caller {
   explicit Caller(uint64_t lanes, LinuxOptions options = {})
