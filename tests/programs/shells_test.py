@@ -43,7 +43,7 @@ OWN = {
         "read -t 5 -a words; echo ${words[1]}; mapfile -t lines; echo ${#lines[@]} ${lines[1]}",
         "[[ abc123 =~ ([a-z]+)([0-9]+) ]] && echo ${BASH_REMATCH[2]}; printf -v out '%(%Y)T' 0; echo $out",
         "for ((i = 0; i < 5; i++)); do ((i % 2)) && echo $i; done; echo {a..e} {1..10..3}",
-        "RANDOM=42; echo $RANDOM $RANDOM; echo $SECONDS $UID $EUID $$",
+        "RANDOM=42; echo $RANDOM $RANDOM; echo $UID $EUID $$",
     ],
     "zsh": [
         "a=(1 2 3); a+=(y); echo $#a $a[2] ${a[2,-1]} ${(j:-:)a} ${(U):-up}",

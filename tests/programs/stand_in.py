@@ -16,6 +16,7 @@ parser.add_argument("--device")
 parser.add_argument("--stdin")
 parser.add_argument("--lanes", type=int, default=1)
 parser.add_argument("--json")
+parser.add_argument("--strace-file")
 parser.add_argument("--quiet", action="store_true")
 parser.add_argument("program")
 parser.add_argument("arguments", nargs=argparse.REMAINDER)
@@ -24,8 +25,9 @@ stdin = pathlib.Path(options.stdin).read_bytes()
 
 
 def run(lane):
+    trace = ["-strace", "-D", options.strace_file] if options.strace_file else []
     result = subprocess.run(
-        ["qemu-aarch64", "-E", f"MYRIARM_LANE={lane}", options.program] + options.arguments,
+        ["qemu-aarch64", *trace, "-E", f"MYRIARM_LANE={lane}", options.program] + options.arguments,
         input=stdin,
         capture_output=True,
         env={},
@@ -38,6 +40,9 @@ def run(lane):
 
 if options.json is None:
     stdout, stderr, status = run(0)
+    if options.strace_file and lie == "calls":
+        log = pathlib.Path(options.strace_file)
+        log.write_text(log.read_text().replace("write(", "writev("))
     sys.stdout.buffer.write(stdout[:-1] if lie == "output" else stdout)
     sys.stderr.buffer.write(stderr)
     sys.stdout.flush()

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the command line share: they run it as its users do."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import guest
+
+DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
+MYRIARM = "myriarm"
+
+
+def main():
+    """The first argument is the path of myriarm, the others are those of unittest."""
+    global MYRIARM
+    if len(sys.argv) < 2:
+        sys.exit(f"usage: {sys.argv[0]} PATH_OF_MYRIARM")
+    MYRIARM = os.path.abspath(sys.argv.pop(1))
+    unittest.main(module="__main__", verbosity=1)
+
+
+class CliTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def file(self, name, contents):
+        path = self.folder / name
+        path.write_bytes(contents)
+        return str(path)
+
+    def elf(self, code):
+        return self.file("guest", guest.elf(code))
+
+    def myriarm(self, *arguments, **options):
+        return subprocess.run([MYRIARM, *map(str, arguments)], capture_output=True, timeout=120, **options)
+
+    def run_guest(self, *arguments, **options):
+        return self.myriarm("run", "--device", DEVICE, *arguments, **options)
+
+    def run_json(self, *arguments):
+        done = self.run_guest("--json", "-", *arguments)
+        return json.loads(done.stdout), done.returncode
+
+    def assert_refused(self, *arguments, says):
+        done = self.myriarm(*arguments)
+        message = done.stderr.decode()
+        self.assertEqual(done.returncode, 2, message)
+        self.assertEqual(done.stdout, b"")
+        self.assertTrue(message.startswith("myriarm: "), message)
+        self.assertEqual(message.count("\n"), 1, message)
+        self.assertIn(says, message)
+        self.assertIn(";", message, "does not say what to do")
