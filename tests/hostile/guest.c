@@ -120,7 +120,8 @@ int main(int argc, char** argv) {
     print("%s\n", good ? "some" : "none");
     return 0;
   }
-  if (!strcmp(attack, "code")) {
+  if (!strcmp(attack, "code") || !strcmp(attack, "code by lane")) {
+    if (attack[4]) amount *= parse_number(getenv("MYRIARM_LANE")) + 1;
     long base = map(amount * kMebibyte, kProtRead | kProtWrite | kProtExecute);
     if (base < 0) return 1;
     for (uint64_t at = 0; at < amount * kMebibyte; at += kPage) {

@@ -441,7 +441,7 @@ class Memory(Attack):
         self.assertEqual(ended.stdout, f"== lanes 0-{lanes - 1}: exited with 0\nsome\n".encode())
 
     def test_fragments(self):
-        self.fragments(100, 4096)
+        self.fragments(20, 4096)
 
     @slow
     def test_many_fragments(self):
@@ -452,11 +452,23 @@ class Memory(Attack):
         self.assertEqual(ended.stdout, f"== lanes 0-{lanes - 1}: exited with 0\nok\n".encode())
 
     def test_pages_of_written_code(self):
-        self.code(4, 4)
+        self.code(6, 8)
 
     @slow
     def test_many_pages_of_written_code(self):
+        self.code(32, 48)
         self.code(64, 48)
+
+    @unittest.skipUnless(DEVICE == "cpu", "the lanes of a team share its pages")
+    def test_written_code_beyond_the_pool_ends_its_lane_alone(self):
+        words = ["--quiet", "--threads", 1, "--pool", "64M", "--lanes", 8]
+        result = self.folder / "result"
+        ended = self.run_guest(*words, "--json", result, self.guest, "code by lane", "2")
+        self.assertEqual(ended.status, 137, ended.stderr)
+        self.assert_takes(ended, kept=64 * MEBIBYTE)
+        lanes = json.loads(result.read_bytes())["lane_results"]
+        self.assertEqual((lanes[0]["stop"], lanes[0]["stdout"]), ("exited", "ok\n"))
+        self.assertEqual((lanes[7]["stop"], lanes[7]["stdout"]), ("out_of_memory", ""), "it needs 96 MiB")
 
     def test_wild_pointers_and_sizes(self):
         for attack, output in (

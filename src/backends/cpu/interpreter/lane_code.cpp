@@ -8,6 +8,10 @@
 namespace myriarm::cpu {
 namespace {
 
+// How many pages a lane may compare in vain: at first, and for each page that it covers, which takes as long.
+constexpr u64 kFirstCompared = 256;
+constexpr u64 kComparedPerCovered = 8;
+
 u64 page_at(u64 address) { return untagged(address) >> kPageBits; }
 
 const CodeSpace& space_of(const Lane& lane) {
@@ -35,11 +39,14 @@ bool agrees(const Lane& lane, const CodeSpace& space, u64 page) {
 }
 
 /// Whether a lane could run a published space: every page that this covers is as the lane has it. Pages that have not
-/// changed since the program began are not looked at.
-bool fits(const Lane& lane, const CodeSpace& space) {
+/// changed since the program began are not looked at. Adds to `compared` how many pages were.
+bool fits(const Lane& lane, const CodeSpace& space, u64& compared) {
   const CodeSpace& mine = space_of(lane);
   if (&space.root() != &mine.root()) return false;
-  auto agrees_if_covered = [&](u64 page) { return !space.covers(page) || agrees(lane, space, page); };
+  auto agrees_if_covered = [&](u64 page) {
+    compared++;
+    return !space.covers(page) || agrees(lane, space, page);
+  };
   auto all = [&](const auto& changed) {
     return std::all_of(changed.begin(), changed.end(), [&](const auto& c) { return agrees_if_covered(c.first); });
   };
@@ -68,10 +75,16 @@ void adopt(Lane& lane, std::shared_ptr<CodeSpace> space) {
 bool adopt_published(Lane& lane, u64 page) {
   const u8* bytes = executable_bytes(lane, page);
   if (bytes == nullptr) return false;
+  LaneCode& own = own_code(lane);
+  own.covered++;
   for (std::shared_ptr<CodeSpace>& space : lane.code_store->candidates(page, bytes)) {
-    if (!fits(lane, *space)) continue;
-    adopt(lane, std::move(space));
-    return true;
+    if (own.compared > kFirstCompared + kComparedPerCovered * own.covered) return false;
+    u64 compared = 0;
+    if (fits(lane, *space, compared)) {
+      adopt(lane, std::move(space));
+      return true;
+    }
+    own.compared += compared;
   }
   return false;
 }
@@ -112,7 +125,8 @@ void publish(Lane& lane, bool needed) {
   if (covered != changed.end()) {
     const u8* bytes = executable_bytes(lane, covered->first);
     for (std::shared_ptr<CodeSpace>& space : lane.code_store->candidates(covered->first, bytes)) {
-      if (covers_as_much(*space, *own.space) && fits(lane, *space)) return adopt(lane, std::move(space));
+      u64 compared = 0;
+      if (covers_as_much(*space, *own.space) && fits(lane, *space, compared)) return adopt(lane, std::move(space));
     }
     if (!lane.code_store->seen(covered->first, bytes) && !needed) return;
   }

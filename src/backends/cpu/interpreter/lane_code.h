@@ -16,6 +16,10 @@ struct LaneCode {
   u32 patience = 0;      // how often the lane must be seen without having written to code before its code is published
   u32 quiet = 0;         // how often it was
   bool written = false;  // it has written to code since it was last seen
+  // A lane that is writing code which others have published whole has most of it in common with theirs, time and again.
+  // So what it spends on comparing is bounded by what it has spent on covering pages.
+  u64 compared = 0;  // pages that were compared with those of published code which then did not fit
+  u64 covered = 0;   // pages for which the lane has looked for published code, or covered its own
 };
 
 /// Whether there are predecoded instructions of the page at `address`, which the lane would run.
