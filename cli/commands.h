@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@ namespace myriarm::cli {
 
 /// Exit status after a mistake in the arguments or the input.
 constexpr int kUsageStatus = 2;
+/// Exit status if the reader of its output has gone: what a shell shows of a command that SIGPIPE has ended.
+constexpr int kReaderGoneStatus = 128 + SIGPIPE;
 
 void add_info(CLI::App& app, int& status);
 void add_isa(CLI::App& app, int& status);

@@ -59,6 +59,7 @@ int run_command_line(std::vector<std::string> arguments, const std::vector<std::
 
 int main(int argc, char** argv) {
   myriarm::cli::occupy_standard_streams();
+  myriarm::cli::ignore_broken_pipes();
   try {
     // CLI11 gives "--" another meaning. Here it ends the options, and what follows goes to the program unchanged.
     std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
@@ -68,6 +69,8 @@ int main(int argc, char** argv) {
     if (separated) rest.assign(separator + 1, arguments.end());
     arguments.erase(separator, arguments.end());
     return run_command_line(std::move(arguments), rest, separated);
+  } catch (const myriarm::cli::ReaderGone&) {
+    return myriarm::cli::kReaderGoneStatus;
   } catch (const myriarm::Error& error) {
     print_error("myriarm: {}\n", error.what());
   } catch (const std::bad_alloc&) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstring>
 #include <limits>
 
@@ -23,6 +24,8 @@ void occupy_standard_streams() {
     (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }
+
+void ignore_broken_pipes() { std::signal(SIGPIPE, SIG_IGN); }
 
 Output::Output(int descriptor, std::string name, Failure failure, Requests requests)
     : descriptor_(descriptor), name_(std::move(name)), failure_(failure), requests_(std::move(requests)) {
@@ -65,6 +68,7 @@ void Output::send(std::string_view text) {
     } else if (errno != EINTR && errno != EAGAIN) {
       failed_ = true;  // what follows would have a gap before it
       if (failure_ == Failure::is_ignored) return;
+      if (errno == EPIPE) throw ReaderGone(name_ + " has lost its reader");
       throw Error(fmt::format("{} could not be written completely ({}); give it to a reader, or to a file with room",
                               name_, std::strerror(errno)));
     }

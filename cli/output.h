@@ -18,8 +18,18 @@ namespace myriarm::cli {
 /// writing to the other two, then fails as with a closed stream. To be called before anything else is opened.
 void occupy_standard_streams();
 
+/// A pipe whose reader has gone is an error of the write from here on, as any other, instead of a signal that ends this
+/// process before it has written its files.
+void ignore_broken_pipes();
+
 /// What Output throws when the user has ended a write that waited for a reader.
 struct WriteEnded : Error {
+  using Error::Error;
+};
+
+/// What Output throws when nobody can read what it writes any more, as in `myriarm isa | head -n 1`: no mistake of the
+/// user, so the command ends without a message.
+struct ReaderGone : Error {
   using Error::Error;
 };
 
@@ -43,7 +53,7 @@ class Output {
     if (buffer_.size() >= kMostBuffered) flush();
   }
   void write(std::string_view text);
-  /// Throws Error if not everything can be written.
+  /// Throws Error if not everything can be written; ReaderGone, if the reader has gone.
   void flush();
   /// Whether something could not be written.
   bool failed() const { return failed_; }

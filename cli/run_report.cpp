@@ -32,6 +32,7 @@ std::string signal_name(int number) {
     case SIGTRAP: return "SIGTRAP";
     case SIGABRT: return "SIGABRT";
     case SIGFPE: return "SIGFPE";
+    case SIGPIPE: return "SIGPIPE";
     case SIGTERM: return "SIGTERM";
     case SIGKILL: return "SIGKILL";
     default: return fmt::format("signal {}", number);

@@ -316,8 +316,10 @@ typedef struct myriarm_linux_options {
   uint64_t standard_input_size;
   uint64_t seed;         /* the guest's random bytes depend only on it, the lane and the position */
   uint64_t output_limit; /* bytes of output kept over all lanes; 0: 1 GiB */
-  uint32_t pass_output;  /* not 0: lane 0's output goes to that of this process at once, and is not kept */
-  uint32_t reserved;     /* must be 0 */
+  /* Not 0: lane 0's output goes to that of this process at once, and is not kept. If the reader of a pipe has gone, the
+     guest gets SIGPIPE; so does this process, unless it ignores SIGPIPE. */
+  uint32_t pass_output;
+  uint32_t reserved; /* must be 0 */
 } myriarm_linux_options;
 
 typedef struct myriarm_linux_outcome {

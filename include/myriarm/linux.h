@@ -74,7 +74,7 @@ struct LinuxOptions {
 
   uint64_t seed = 0;  ///< random bytes (getrandom, AT_RANDOM) depend only on it, lane and position
   /// Writes lane 0's output to that of this process at once, and keeps none. cancel() ends a write that waits for a
-  /// reader.
+  /// reader. If the reader of a pipe has gone, the guest gets SIGPIPE; so does this process, unless it ignores SIGPIPE.
   bool pass_output = false;
   /// Bytes of output kept over all lanes. Each lane has an equal share, at least 64 KiB, for its standard output and as
   /// much for its standard error; a write beyond that fails with ENOSPC.

@@ -21,6 +21,7 @@ constexpr uint32_t kMostBuffers = 1024;
 constexpr uint32_t kBufferRecord = 16;  // struct iovec: base and length
 // A guest may write gigabytes in one call. The host copies at most this much of it at a time.
 constexpr uint64_t kPieceBytes = uint64_t{4} << 20;
+constexpr uint64_t kBrokenPipe = 13;  // SIGPIPE of Linux
 
 uint64_t word_at(std::span<const uint8_t> bytes, size_t offset) {
   uint64_t value;
@@ -124,9 +125,10 @@ int64_t SyscallServer::pass_on(Call& call, std::span<const Piece> pieces) {
       moved += static_cast<int64_t>(written);
       at += written;
       if (written == part) continue;
-      if (moved) return moved;
-      call.taken_back = error == 0;
-      return -error;
+      call.taken_back = error == 0 && moved == 0;
+      if (error != EPIPE) return moved ? moved : -error;
+      raise(call, kBrokenPipe);
+      return moved ? moved : -EPIPE;
     }
     if (size < piece.size) return moved ? moved : -EFAULT;
   }

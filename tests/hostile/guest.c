@@ -5,7 +5,7 @@
 
 enum { kMebibyte = 1 << 20, kPage = 4096 };
 // clang-format off
-enum { kSysReadv = 65, kSysGetpid = 172, kSysMunmap = 215, kSysMremap = 216, kSysMmap = 222, kSysMprotect = 226 };
+enum { kSysReadv = 65, kSysSigaction = 134, kSysGetpid = 172, kSysMunmap = 215, kSysMremap = 216, kSysMmap = 222, kSysMprotect = 226 };
 enum { kProtRead = 1, kProtWrite = 2, kProtExecute = 4, kPrivate = 2, kAnonymous = 0x20, kFixedNoReplace = 0x100000 };
 // clang-format on
 
@@ -72,6 +72,14 @@ int main(int argc, char** argv) {
     print("%ld ", call(kSysWritev, 1, (long)pieces, 1025, 0, 0, 0));
     print("%ld\n", call(kSysWritev, 1, (long)pieces, -1, 0, 0, 0));
     return 0;
+  }
+
+  if (!strcmp(attack, "letters without SIGPIPE")) {
+    static const uint64_t ignore[4] = {1};  // SIG_IGN
+    call(kSysSigaction, 13, (long)ignore, 0, 8, 0, 0);
+    write_blocks(1, amount);
+    long error = write(1, block, 1);
+    return (int)-error;
   }
 
   // Input.

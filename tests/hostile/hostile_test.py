@@ -8,6 +8,7 @@ sentence, and takes little more memory than what it was asked to keep.
 """
 
 import argparse
+import errno
 import fcntl
 import functools
 import json
@@ -239,6 +240,60 @@ class Streams(Attack):
         os.close(reading)
         self.assertEqual(self.end(process)[0], 0)
         self.assertEqual(total, MEBIBYTE)
+
+    def lose_the_reader(self, *words, stream=1):
+        """Runs a command whose output (stream 1) or messages (2) go to a pipe that nobody reads any more."""
+        reading, writing = os.pipe()
+        os.close(reading)
+        try:
+            with tempfile.TemporaryFile(dir=self.folder) as other:
+                streams = {"stdout": other, "stderr": other, ("stdout", "stderr")[stream - 1]: writing}
+                status, _ = self.end(self.start(*words, stdin=subprocess.DEVNULL, **streams))
+                other.seek(0)
+                return status, other.read()
+        finally:
+            os.close(writing)
+
+    def test_a_program_whose_reader_has_gone_gets_sigpipe(self):
+        result = self.folder / "result"
+        run = ["run", "--device", DEVICE, "--quiet", "--json", result, self.guest]
+        self.assertEqual(self.lose_the_reader(*run, "letters", "64"), (128 + signal.SIGPIPE, b""))
+        lane = json.loads(result.read_bytes())["lane_results"][0]
+        self.assertEqual((lane["exit_status"], lane["signal"]), (None, signal.SIGPIPE))
+        self.assertEqual(self.lose_the_reader(*run, "letters without SIGPIPE"), (errno.EPIPE, b""))
+        self.assertEqual(json.loads(result.read_bytes())["lane_results"][0]["exit_status"], errno.EPIPE)
+        self.assertEqual(self.lose_the_reader(*run, "zeros", stream=2), (128 + signal.SIGPIPE, bytes(MEBIBYTE)))
+
+    def test_a_reader_that_goes_after_the_first_line(self):
+        reading, writing = os.pipe()
+        result = self.folder / "result"
+        words = ["--quiet", "--json", result, self.guest, "letters", "64"]
+        process = self.start("run", "--device", DEVICE, *words, stdout=writing)
+        os.close(writing)
+        self.assertEqual(os.read(reading, 1), b"A")
+        os.close(reading)
+        self.assertEqual(self.end(process)[0], 128 + signal.SIGPIPE)
+        self.assertEqual(json.loads(result.read_bytes())["lane_results"][0]["signal"], signal.SIGPIPE)
+
+    def test_a_command_whose_reader_has_gone_ends_quietly_and_completes_its_file(self):
+        program = self.file("code", bytes.fromhex("1f2003d5") * 100_000)
+        result = self.folder / "result"
+        for command in (
+            ["run", "--quiet", "--lanes", 20, "--json", result, self.guest, "letters"],
+            ["run", "--quiet", "--json", "-", self.guest, "letters"],
+            ["info"],
+            ["isa", "--json"],
+            ["disasm", program],
+            ["run", "--help"],
+            ["--version"],
+        ):
+            self.assertEqual(self.lose_the_reader(*command), (128 + signal.SIGPIPE, b""), command)
+        lanes = json.loads(result.read_bytes())["lane_results"]
+        self.assertEqual([len(lane["stdout"]) for lane in lanes], [MEBIBYTE] * 20)
+
+    def test_messages_that_nobody_reads_change_nothing(self):
+        self.assertEqual(self.lose_the_reader("run", self.guest, "touch", stream=2), (0, b"ok\n"))
+        self.assertEqual(self.lose_the_reader("frobnicate", stream=2), (2, b""))
 
     def test_endless_input(self):
         self.refused("run", "--stdin", "/dev/zero", self.guest, "read all", says="regular file")
