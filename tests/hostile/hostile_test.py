@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on the command line: absurd options, files and streams, limits of the host, Ctrl-C, and guests
-that take all they can get (guest.c). Whatever happens, the command ends by itself with a status and a
-sentence, and takes little more memory than what it was asked to keep.
+"""Attacks on the command line: absurd options, files and streams, limits of the host, Ctrl-C, guests that
+take all they can get (guest.c), and guests that reach for what is not theirs (wild.c). Whatever happens, the
+command ends by itself with a status and a sentence, and takes little more memory than what it was asked to
+keep.
     hostile_test.py --myriarm PATH --work FOLDER [--slow] [--no-memory-limits] [unittest options]
 --slow adds the attacks that take minutes or gigabytes. --no-memory-limits leaves out what depends on memory.
 """
@@ -21,8 +22,9 @@ import unittest
 from attack import DEVICE, F_SETPIPE_SZ, MEBIBYTE, OPTIONS, Attack
 from memory import Limits, Memory
 from streams import Streams
+from wild import Wild
 
-__all__ = ["Interrupts", "Limits", "Memory", "Options", "Streams"]  # what unittest finds here
+__all__ = ["Interrupts", "Limits", "Memory", "Options", "Streams", "Wild"]  # what unittest finds here
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -154,12 +156,11 @@ class Interrupts(Attack):
         self.assertEqual(self.end(process)[0], 128 + signal.SIGINT)
 
 
-def build_guest():
+def build_guests():
     OPTIONS.work.mkdir(parents=True, exist_ok=True)
-    source = pathlib.Path(__file__).parent / "guest.c"
-    subprocess.run(
-        [ROOT / "tools" / "build_guest.sh", (OPTIONS.work / "guest").resolve(), source], check=True
-    )
+    for name in ("guest", "wild"):
+        source = pathlib.Path(__file__).parent / f"{name}.c"
+        subprocess.run([ROOT / "tools" / "build_guest.sh", OPTIONS.work / name, source], check=True)
 
 
 def main():
@@ -170,7 +171,7 @@ def main():
     parser.add_argument("--no-memory-limits", action="store_true")
     _, rest = parser.parse_known_args(namespace=OPTIONS)
     OPTIONS.myriarm, OPTIONS.work = OPTIONS.myriarm.resolve(), OPTIONS.work.resolve()
-    build_guest()
+    build_guests()
     unittest.main(argv=[sys.argv[0], *rest], verbosity=1)
 
 
