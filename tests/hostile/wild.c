@@ -153,7 +153,7 @@ int main(int argc, char** argv) {
     volatile uint64_t* heap = malloc(64);
     *heap = secret;
     uint64_t found = 0, own = 0;
-    for (uint64_t page = kPage; page < 1ul << 24; page += kPage) {  // at 0, the call reads nothing
+    for (uint64_t page = kPage; page < 1ul << 23; page += kPage) {  // at 0, the call reads nothing
       if (!is_readable(page)) continue;
       for (uint64_t at = page; at < page + kPage; at += 8) {
         const uint64_t value = *(volatile uint64_t*)at;
@@ -182,7 +182,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (!strcmp(attack, "random calls")) {
-    print("%lx\n", call_at_random(lane + argument(argc, argv, 2, 0), 3000));
+    print("%lx\n", call_at_random(lane + argument(argc, argv, 2, 0), 1500));
     return 0;
   }
   if (!strcmp(attack, "random words")) {

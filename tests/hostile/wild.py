@@ -45,7 +45,7 @@ class Wild(Attack):
         self.assertEqual(signals, [None, signal.SIGSEGV, None])
 
     def test_no_lane_sees_another(self):
-        for lane in self.lanes_of("--lanes", 33, "--memory", "8M", self.guest, "other lanes"):
+        for lane in self.lanes_of("--lanes", 33, "--memory", "4M", self.guest, "other lanes"):
             self.assertEqual(lane["stdout"], "0 of others, two of its own\n")
         for lane in self.lanes_of("--lanes", 33, "--pool", "256M", self.guest, "old pages"):
             self.assertEqual(lane["stdout"], "clean\n")
