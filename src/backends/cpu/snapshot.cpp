@@ -61,6 +61,7 @@ u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
     kept.program = program_of_[lane];
     Lane saved;
     attach(saved, lane);
+    if (flat_) find_changed_pages(saved);  // the host may have written without a call
     kept.code = saved_code(saved);
     kept.touched = touched_[lane];
     kept.stop = stops_[lane];
@@ -159,6 +160,11 @@ void CpuBackend::Restorer::restore(u64 lane, u64 index) {
   backend.program_of_[lane] = kept.program;
   if (backend.flat_) copy_pages(backend.flat_.lane(lane), snapshot.windows.lane(index), backend.flat_.stride());
   backend.own_code_[lane] = kept.code == nullptr ? nullptr : std::make_unique<LaneCode>(*kept.code);
+  if (backend.flat_ && kept.code != nullptr) {
+    Lane restored;
+    backend.attach(restored, lane);
+    watch_code(restored);
+  }
   std::memcpy(backend.vectors(lane), snapshot.vectors.data() + index * 64, 64 * sizeof(u64));
   backend.set_stop(lane, kept.stop);
 }

@@ -269,6 +269,12 @@ void consider_publishing(Lane& lane, bool at_end) {
   }
 }
 
+void watch_code(Lane& lane) {
+  for (const auto& [page, state] : space_of(lane).changed()) {
+    if (state.covered) watch_page(lane, page);
+  }
+}
+
 std::unique_ptr<LaneCode> saved_code(Lane& lane) {
   LaneCode* own = lane.own_code->get();
   if (own == nullptr) return nullptr;

@@ -52,6 +52,9 @@ bool update_code(Lane& lane);
 /// have finished.
 void consider_publishing(Lane& lane, bool at_end);
 
+/// To be called when restore() has given a lane with flat memory its code: stores to the pages of that code take the slow
+/// path from now on. With other memory they do so in any case, because the snapshot holds the pages too.
+void watch_code(Lane& lane);
 /// For snapshots: the lane's code, as another lane with the same memory and program can have it.
 std::unique_ptr<LaneCode> saved_code(Lane& lane);
 
