@@ -172,7 +172,10 @@ class Fleet {
 
   /// Stops of all lanes, size lanes(). Valid until the next run() or resume().
   std::span<const Stop> stops() const;
-  /// Clears the stop of these lanes, so that the next run() continues them.
+  /// The stops of some lanes. values.size() == lanes.size().
+  void get_stops(std::span<const uint32_t> lanes, std::span<Stop> values) const;
+  /// Clears the stop of these lanes, so that the next run() continues them. Throws StateError for a lane without memory;
+  /// resume_all() leaves such lanes as they are.
   void resume(std::span<const uint32_t> lanes);
   void resume_all();
   /// Sets the stop of these lanes, to StopReason::exited for example. stops.size() == lanes.size().
@@ -195,6 +198,10 @@ class Fleet {
   /// it, and changed instructions are decoded again. `done` as for read(). Throws DeviceError if no memory is left in
   /// the pool. The transfers of one call are made in any order: if two overlap, either may come last.
   void write(std::span<const Transfer> transfers, std::span<const uint8_t> buffer, std::span<uint32_t> done = {});
+  /// As write(), but on the CPU the host keeps the bytes until the lane next runs, and only then the lane takes pages for
+  /// them: for bytes by which lanes that have not begun yet differ. If no memory is left in the pool then, the lane stops
+  /// with out_of_memory before its first instruction.
+  void write_later(std::span<const Transfer> transfers, std::span<const uint8_t> buffer);
   /// The same for one lane; throws ArgumentError if not all of it is mapped.
   std::vector<uint8_t> read(uint32_t lane, uint64_t address, uint64_t size) const;
   void write(uint32_t lane, uint64_t address, std::span<const uint8_t> bytes);
@@ -211,6 +218,11 @@ class Fleet {
   /// The pages of lanes[i] begin at pages[i * size / kPageBytes]; pages.size() == lanes.size() * size / kPageBytes.
   /// With MemoryPolicy::read_only no page has kWrite.
   void permissions(std::span<const uint32_t> lanes, uint64_t address, uint64_t size, std::span<uint8_t> pages) const;
+  /// Gives the memory of these lanes back, for lanes that have ended: other lanes use it. The lanes keep their registers,
+  /// counts and stops. Whatever reads or changes their memory throws StateError, and so does resume(), until restore() or
+  /// fork() gives them memory again. On a GPU a team's frames are free when all lanes of the team have given their memory
+  /// back. Does nothing with MemoryPolicy::shared and device_shared.
+  void release_memory(std::span<const uint32_t> lanes);
   /// Bytes of the pool that pages of lanes occupy.
   uint64_t pool_used() const;
   /// Bytes that they may occupy. With FleetOptions::pool 0, on the CPU three quarters of the host's memory, at most 100

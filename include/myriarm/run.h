@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "myriarm/stop.h"
 
@@ -80,6 +81,9 @@ struct RunOptions {
   double timeout = 0;
   /// Lanes that an earlier run left with StopReason::budget or cancelled run too. If false, only those without a stop.
   bool go_on = true;
+  /// The lanes that may run, each once; without a value all of them. The others stay as they are, and the result does not
+  /// count them. On the CPU such a run costs nothing for the others.
+  std::optional<std::vector<uint32_t>> lanes = {};
   /// continuous: called after each batch; the run ends when it returns false. May use the fleet as SyscallHandler may.
   std::function<bool(Fleet&, const BatchReport&)> on_batch = {};
   /// If set, it serves lanes that stop at an SVC: all of them in one call, when every lane of a dispatch has stopped.

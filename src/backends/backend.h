@@ -54,6 +54,7 @@ struct RunOrder {
   u64 batch = ~u64{0};   // the most instructions that a lane retires in one batch
   u64 batches = 1;       // batches to run in this call; the device starts them itself if it can
   Engine engine = Engine::interpreter;
+  std::span<const u32> lanes = {};  // those that may run, no lane twice; empty: all. The same in each call of a run
 };
 struct RunReport {
   u64 retired = 0;
@@ -86,6 +87,14 @@ class Backend {
   virtual void read(std::span<const Transfer> transfers, std::span<u8> buffer, std::span<u32> done) = 0;
   /// Returns false if the pool was spent before all was written.
   virtual bool write(std::span<const Transfer> transfers, std::span<const u8> buffer, std::span<u32> done) = 0;
+  /// As write(), but a lane may get the bytes, and the pages for them, only when it next runs. If there are none then, it
+  /// stops with out_of_memory.
+  virtual void write_later(std::span<const Transfer> transfers, std::span<const u8> buffer) = 0;
+  /// Gives back what these lanes' memory takes, where that is possible. Unless it is flat, they have no memory then:
+  /// until restore() gives them some, the fleet calls nothing of them that concerns memory. A backend whose lanes share
+  /// frames may keep a frame until all of them have given theirs back.
+  virtual void release_memory(std::span<const u32> lanes) = 0;
+  virtual bool has_memory(u32 lane) const = 0;
   /// `page` is an index within the window. An empty `lanes` means all. A page mapped with permissions 0 counts as
   /// mapped.
   virtual void map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) = 0;

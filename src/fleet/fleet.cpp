@@ -75,7 +75,15 @@ void Fleet::Impl::check_transfers(std::span<const Transfer> transfers, size_t bu
                           std::to_string(t.offset) + " does not fit in the buffer of " + std::to_string(buffer) +
                           " bytes; give a larger buffer");
     }
+    check_memory(t.lane, what);
   }
+}
+
+void Fleet::Impl::check_memory(uint32_t lane, const char* what) const {
+  if (core->backend->has_memory(lane)) return;
+  throw StateError(std::string(what) + ": lane " + std::to_string(lane) +
+                   " has ended and given its memory back; make the fleet with keep_memory, or restore() a snapshot of "
+                   "the lane");
 }
 
 void Fleet::Impl::check_field(Field field) {
@@ -119,13 +127,16 @@ void Fleet::Impl::scatter(Field field, std::span<const uint32_t> lanes, std::spa
   core->backend->scatter(field, lanes, kept);
 }
 
+Stop Fleet::Impl::stop_of(const StopRecord& record) {
+  return {static_cast<StopReason>(record.code), static_cast<FaultKind>(record.fault), record.detail, record.address};
+}
+
 const std::vector<Stop>& Fleet::Impl::current_stops() {
   if (!stops_current) {
     std::span<const StopRecord> records = core->backend->stops();
     stops.resize(records.size());
     for (size_t i = 0; i < records.size(); i++) {
-      stops[i] = {static_cast<StopReason>(records[i].code), static_cast<FaultKind>(records[i].fault), records[i].detail,
-                  records[i].address};
+      stops[i] = stop_of(records[i]);
     }
     stops_current = true;
   }
@@ -178,14 +189,28 @@ MemoryPolicy Fleet::memory_policy() const { return Impl::open(impl_.get()).optio
 
 std::span<const Stop> Fleet::stops() const { return Impl::Use(impl_.get())->current_stops(); }
 
+void Fleet::get_stops(std::span<const uint32_t> lanes, std::span<Stop> values) const {
+  Impl::Use use(impl_.get());
+  use->check_lanes(lanes, "get_stops");
+  Impl::check_size(values.size(), lanes.size(), "get_stops");
+  const std::span<const StopRecord> records = use.backend().stops();
+  for (size_t i = 0; i < lanes.size(); i++) values[i] = Impl::stop_of(records[lanes[i]]);
+}
+
 void Fleet::resume(std::span<const uint32_t> lanes) {
   Impl::Use use(impl_.get());
   use->check_lanes(lanes, "resume");
+  use->check_memory(lanes, "resume");
   if (!lanes.empty()) use->put_stops(lanes, std::vector<StopRecord>(lanes.size()));
 }
 void Fleet::resume_all() {
   Impl::Use use(impl_.get());
-  use->put_stops({}, std::vector<StopRecord>(use->options.lanes));
+  std::vector<u32> lanes;
+  for (u32 lane = 0; lane < use->options.lanes; lane++) {
+    if (use.backend().has_memory(lane)) lanes.push_back(lane);
+  }
+  const bool all = lanes.size() == use->options.lanes;
+  if (!lanes.empty()) use->put_stops(all ? std::span<const u32>() : lanes, std::vector<StopRecord>(lanes.size()));
 }
 void Fleet::set_stops(std::span<const uint32_t> lanes, std::span<const Stop> stops) {
   Impl::Use use(impl_.get());
@@ -259,6 +284,12 @@ void Fleet::write(std::span<const Transfer> transfers, std::span<const uint8_t> 
                     " MiB for written pages is full; grow it or make the fleet with a larger pool");
 }
 
+void Fleet::write_later(std::span<const Transfer> transfers, std::span<const uint8_t> buffer) {
+  Impl::Use use(impl_.get());
+  use->check_transfers(transfers, buffer.size(), 0, "write_later");
+  if (!transfers.empty()) use.backend().write_later(transfers, buffer);
+}
+
 namespace {
 /// Splits an access to one lane into transfers that each fit a uint32_t.
 template <class Each>
@@ -292,18 +323,21 @@ void Fleet::write(uint32_t lane, uint64_t address, std::span<const uint8_t> byte
 void Fleet::map(std::span<const uint32_t> lanes, uint64_t address, uint64_t size, uint32_t permissions) {
   Impl::Use use(impl_.get());
   use->check_lanes(lanes, "map");
+  use->check_memory(lanes, "map");
   auto [page, count] = use->pages(address, size, "map");
   if (!lanes.empty()) use.backend().map(lanes, page, count, use->allowed(permissions));
 }
 void Fleet::unmap(std::span<const uint32_t> lanes, uint64_t address, uint64_t size) {
   Impl::Use use(impl_.get());
   use->check_lanes(lanes, "unmap");
+  use->check_memory(lanes, "unmap");
   auto [page, count] = use->pages(address, size, "unmap");
   if (!lanes.empty()) use.backend().unmap(lanes, page, count);
 }
 void Fleet::protect(std::span<const uint32_t> lanes, uint64_t address, uint64_t size, uint32_t permissions) {
   Impl::Use use(impl_.get());
   use->check_lanes(lanes, "protect");
+  use->check_memory(lanes, "protect");
   auto [page, count] = use->pages(address, size, "protect");
   if (!lanes.empty()) use.backend().protect(lanes, page, count, use->allowed(permissions));
 }
@@ -312,6 +346,7 @@ void Fleet::permissions(std::span<const uint32_t> lanes, uint64_t address, uint6
                         std::span<uint8_t> pages) const {
   Impl::Use use(impl_.get());
   use->check_lanes(lanes, "permissions");
+  use->check_memory(lanes, "permissions");
   auto [page, count] = use->pages(address, size, "permissions");
   if (pages.size() != lanes.size() * count) {
     throw ArgumentError("permissions: the buffer has room for " + std::to_string(pages.size()) + " pages, but " +
@@ -319,6 +354,12 @@ void Fleet::permissions(std::span<const uint32_t> lanes, uint64_t address, uint6
                         " each; give a byte for each page of each lane");
   }
   if (!lanes.empty()) use.backend().permissions(lanes, page, count, pages);
+}
+
+void Fleet::release_memory(std::span<const uint32_t> lanes) {
+  Impl::Use use(impl_.get());
+  const std::vector<u32> rising = use->distinct(lanes, "release_memory");
+  if (!rising.empty()) use.backend().release_memory(rising);
 }
 
 uint64_t Fleet::pool_used() const { return Impl::Use(impl_.get()).backend().pool_used(); }
@@ -337,6 +378,7 @@ void Fleet::grow_pool(uint64_t bytes) {
 ArrayView Fleet::view(Field field) {
   Impl::Use use(impl_.get());
   Impl::check_field(field);
+  use->counts_exported |= field == Field::instructions;
   return use.backend().view(field);
 }
 ArrayView Fleet::memory_view() {

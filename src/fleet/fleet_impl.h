@@ -66,7 +66,8 @@ struct Fleet::Impl {
   // For runs whose handlers call the fleet.
   std::atomic<std::thread::id> handler_thread{};  ///< the thread that is in a handler now
   bool stops_touched = false;                     ///< the host has changed stops since a run last looked
-  bool counts_touched = false;                    ///< the same for Field::instructions
+  bool counts_touched = true;                     ///< `counts_sum` is not known
+  bool counts_exported = false;                   ///< the host can change Field::instructions without a call
 
   // What other threads ask of a run and see of it. `mutex` guards it.
   mutable std::mutex mutex;
@@ -78,6 +79,7 @@ struct Fleet::Impl {
   std::atomic<bool> cancelled = false;
   bool in_engine = false;   ///< Backend::run() is executing, so its progress is current
   u64 retired = 0;          ///< instructions of this run, from the calls of Backend::run() that have returned
+  u64 counts_sum = 0;       ///< sum of the lanes' counts when Backend::run() last returned
   u64 progress_base = 0;    ///< sum of the lanes' counts when Backend::run() began, less `retired`
   std::optional<u64> left;  ///< lanes that still have to run, known while Backend::run() is not executing
   mutable u64 polled = 0;   ///< the highest instruction count that poll() has returned in this run
@@ -119,6 +121,7 @@ struct Fleet::Impl {
 
   /// The stop of each lane, fetched from the backend if the copy is out of date.
   const std::vector<Stop>& current_stops();
+  static Stop stop_of(const StopRecord& record);
   void put_stops(std::span<const uint32_t> lanes, std::span<const StopRecord> records);
   /// To be called when the backend has replaced the state of lanes.
   void forget_stops() { stops_current = false, stops_touched = true, counts_touched = true; }
@@ -157,6 +160,11 @@ struct Fleet::Impl {
   /// Like check_lanes(), and refuses a lane that is named twice. Returns the lanes in rising order.
   std::vector<u32> distinct(std::span<const uint32_t> lanes, const char* what) const;
   void check_transfers(std::span<const Transfer> transfers, size_t buffer, size_t done, const char* what) const;
+  /// Throws StateError if the lane has given its memory back.
+  void check_memory(uint32_t lane, const char* what) const;
+  void check_memory(std::span<const uint32_t> lanes, const char* what) const {
+    for (uint32_t lane : lanes) check_memory(lane, what);
+  }
   static void check_field(Field field);
   static void check_size(size_t have, size_t want, const char* what);
   /// First page within the window, and number of pages. Throws ArgumentError if the range is not whole pages inside it.

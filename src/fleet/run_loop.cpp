@@ -21,7 +21,7 @@ const char* name_of(Mode mode) {
                       "; use run, continuous, mega or self_dispatch");
 }
 
-bool goes_on(StopReason reason) { return reason == StopReason::budget || reason == StopReason::cancelled; }
+bool goes_on(StopCode code) { return code == StopCode::budget || code == StopCode::cancelled; }
 
 }  // namespace
 
@@ -61,7 +61,9 @@ void check_options(const RunOptions& options) {
 
 class Fleet::Impl::Run {
  public:
-  Run(Impl& impl, const RunOptions& options) : impl_(impl), backend_(*impl.core->backend), options_(options) {}
+  Run(Impl& impl, const RunOptions& options) : impl_(impl), backend_(*impl.core->backend), options_(options) {
+    if (options.lanes) lanes_ = impl.distinct(*options.lanes, "run");
+  }
 
   RunResult go() {
     try {
@@ -69,7 +71,7 @@ class Fleet::Impl::Run {
       std::exception_ptr thrown;
       try {
         choose_lanes();
-        dispatch();
+        if (!options_.lanes || !lanes_.empty()) dispatch();
       } catch (...) {
         if (!device_survives_error_ || impl_.core->inherited()) throw;
         thrown = std::current_exception();
@@ -112,25 +114,37 @@ class Fleet::Impl::Run {
     device_survives_error_ = false;
   }
 
-  /// Finds the lanes that run from the start, and those at an SVC that this run does not serve.
-  void choose_lanes() {
-    const std::vector<Stop>& stops = impl_.current_stops();
-    ran_.resize(stops.size());
-    keeps_budget_stop_.resize(stops.size());
-    for (size_t lane = 0; lane < stops.size(); lane++) {
-      ran_[lane] = stops[lane].reason == StopReason::none || (options_.go_on && goes_on(stops[lane].reason));
-      keeps_budget_stop_[lane] = !options_.go_on && stops[lane].reason == StopReason::budget;
+  template <class Visit>
+  void for_lanes(Visit visit) const {
+    if (options_.lanes) {
+      for (u32 lane : lanes_) visit(lane);
+    } else {
+      for (u32 lane = 0; lane < impl_.options.lanes; lane++) visit(lane);
     }
-    note_unserved(stops);
-    std::lock_guard lock(impl_.mutex);
-    impl_.left = static_cast<u64>(std::count(ran_.begin(), ran_.end(), true));
   }
 
-  void note_unserved(const std::vector<Stop>& stops) {
+  /// Finds the lanes that run from the start, and those at an SVC that this run does not serve.
+  void choose_lanes() {
+    const std::span<const StopRecord> stops = backend_.stops();
+    ran_.resize(stops.size());
+    keeps_budget_stop_.resize(stops.size());
+    u64 left = 0;
+    for_lanes([&](u32 lane) {
+      const StopCode code = stops[lane].code;
+      ran_[lane] = code == StopCode::none || (options_.go_on && goes_on(code));
+      keeps_budget_stop_[lane] = !options_.go_on && code == StopCode::budget;
+      left += ran_[lane];
+    });
+    note_unserved(stops);
+    std::lock_guard lock(impl_.mutex);
+    impl_.left = left;
+  }
+
+  void note_unserved(std::span<const StopRecord> stops) {
     impl_.stops_touched = false;
     if (!options_.on_syscall) return;
     unserved_.resize(stops.size());
-    for (size_t lane = 0; lane < stops.size(); lane++) unserved_[lane] = stops[lane].reason == StopReason::syscall;
+    for_lanes([&](u32 lane) { unserved_[lane] = stops[lane].code == StopCode::syscall; });
   }
 
   void dispatch() {
@@ -138,6 +152,7 @@ class Fleet::Impl::Run {
     order.go_on = options_.go_on;
     order.budget = options_.instructions;
     order.engine = options_.engine.value_or(impl_.options.engine);
+    order.lanes = lanes_;
     const bool batched = is_batched(options_.mode);
     if (batched) order.batch = options_.instructions_per_batch;
     for (bool more = true; more; order.first = false) {
@@ -174,14 +189,14 @@ class Fleet::Impl::Run {
   /// lasts. A system-call stop that the handler set is not served. Returns whether the run goes on; `more`: it does
   /// anyway.
   bool take_in_changes(bool more) {
-    const std::vector<Stop>& stops = impl_.current_stops();
+    const std::span<const StopRecord> stops = backend_.stops();
     bool resumed = false, between = false;
-    for (size_t lane = 0; lane < stops.size(); lane++) {
-      const bool none = stops[lane].reason == StopReason::none, budget = stops[lane].reason == StopReason::budget;
+    for_lanes([&](u32 lane) {
+      const bool none = stops[lane].code == StopCode::none, budget = stops[lane].code == StopCode::budget;
       resumed |= none;
       between |= budget;
       if (none || (budget && !keeps_budget_stop_[lane])) ran_[lane] = true;
-    }
+    });
     note_unserved(stops);
     maybe_unstopped_ |= resumed;
     next_may_be_empty_ = between && !more && !resumed;
@@ -208,13 +223,13 @@ class Fleet::Impl::Run {
 
   /// Calls on_syscall for the lanes that have stopped at an SVC. Returns whether any of them goes on.
   bool serve() {
-    const std::vector<Stop>& stops = impl_.current_stops();
+    const std::span<const StopRecord> stops = backend_.stops();
     std::vector<u32> lanes, immediates;
-    for (u32 lane = 0; lane < stops.size(); lane++) {
-      if (stops[lane].reason != StopReason::syscall || unserved_[lane]) continue;
+    for_lanes([&](u32 lane) {
+      if (stops[lane].code != StopCode::syscall || unserved_[lane]) return;
       lanes.push_back(lane);
       immediates.push_back(stops[lane].detail);
-    }
+    });
     if (lanes.empty()) return false;
     constexpr unsigned kArguments = 6;
     std::vector<u64> numbers(lanes.size()), results(lanes.size()), arguments(kArguments * lanes.size());
@@ -269,27 +284,27 @@ class Fleet::Impl::Run {
     if (impl_.stops_touched) take_in_changes(false);
     if (!maybe_unstopped_) return;
     std::vector<u32> lanes;
-    const std::vector<Stop>& stops = impl_.current_stops();
-    for (u32 lane = 0; lane < stops.size(); lane++) {
-      if (stops[lane].reason == StopReason::none) lanes.push_back(lane);
-    }
+    const std::span<const StopRecord> stops = backend_.stops();
+    for_lanes([&](u32 lane) {
+      if (stops[lane].code == StopCode::none) lanes.push_back(lane);
+    });
     if (lanes.empty()) return;
     const StopRecord budget{StopCode::budget, FaultCode::none, 0, 0, 0};
     impl_.put_stops(lanes, std::vector<StopRecord>(lanes.size(), budget));
   }
 
   RunResult summarise() {
-    const std::vector<Stop>& stops = impl_.current_stops();
-    result_.lanes_run = static_cast<u64>(std::count(ran_.begin(), ran_.end(), true));
+    const std::span<const StopRecord> stops = backend_.stops();
     std::vector<u32> at_budget;
-    for (u32 lane = 0; lane < stops.size(); lane++) {
-      const StopReason reason = stops[lane].reason;
-      if (reason == StopReason::none || reason == StopReason::cancelled) result_.lanes_left++;
-      if (reason == StopReason::budget) at_budget.push_back(lane);
-      if (reason == StopReason::none) continue;
+    for_lanes([&](u32 lane) {
+      const StopCode code = stops[lane].code;
+      result_.lanes_run += ran_[lane];
+      if (code == StopCode::none || code == StopCode::cancelled) result_.lanes_left++;
+      if (code == StopCode::budget) at_budget.push_back(lane);
+      if (code == StopCode::none) return;
       result_.stopped++;
-      if (ran_[lane]) result_.stops[static_cast<unsigned>(reason)]++;
-    }
+      if (ran_[lane]) result_.stops[static_cast<unsigned>(code)]++;
+    });
     // The next run goes on with a lane at its budget, unless the lane has reached its own limit.
     if (!at_budget.empty()) {
       std::vector<u64> counts(at_budget.size()), limits(at_budget.size());
@@ -309,6 +324,7 @@ class Fleet::Impl::Run {
   Impl& impl_;
   Backend& backend_;
   const RunOptions& options_;
+  std::vector<u32> lanes_;  // RunOptions::lanes, in rising order
   RunResult result_;
   std::vector<bool> ran_;                // lanes that this run ran
   std::vector<bool> keeps_budget_stop_;  // lanes that had the stop `budget` before a run with go_on = false

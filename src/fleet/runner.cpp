@@ -125,6 +125,7 @@ class Fleet::Impl::Watchdog {
 void Fleet::Impl::begin_run(const RunOptions& wanted, bool start) {
   if (in_handler()) throw StateError("a handler cannot run the fleet that it was called from; let it return first");
   check_options(wanted);
+  if (wanted.lanes) (void)distinct(*wanted.lanes, "run");
   const Phase found = take_phase(Phase::running);
   if (found != Phase::idle) refuse(found);
   std::lock_guard lock(mutex);
@@ -226,7 +227,8 @@ u64 Fleet::Impl::published() const {
 }
 
 void Fleet::Impl::engine_begins(bool first) {
-  if (first || counts_touched) progress_base = published() - retired;
+  if (counts_touched || (first && counts_exported)) counts_sum = published();
+  progress_base = counts_sum - retired;
   counts_touched = false;
   in_engine = true;
 }
@@ -234,6 +236,7 @@ void Fleet::Impl::engine_begins(bool first) {
 void Fleet::Impl::engine_ends(u64 more, u64 lanes_left) {
   in_engine = false;
   retired += more;
+  counts_sum += more;
   left = lanes_left;
 }
 

@@ -51,7 +51,7 @@ const std::vector<uint32_t>& Snapshot::lanes() const {
 std::vector<u32> Fleet::Impl::distinct(std::span<const uint32_t> lanes, const char* what) const {
   check_lanes(lanes, what);
   std::vector<u32> rising(lanes.begin(), lanes.end());
-  std::sort(rising.begin(), rising.end());
+  if (!std::is_sorted(rising.begin(), rising.end())) std::sort(rising.begin(), rising.end());
   const auto twice = std::adjacent_find(rising.begin(), rising.end());
   if (twice != rising.end()) {
     throw ArgumentError(std::string(what) + ": lane " + std::to_string(*twice) +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random stores, patched functions, host writes, mappings, snapshots, restores and forks, compared with a model that
-// keeps every lane's memory as plain bytes: sharing, copying and predecoding of pages must not affect a result.
+// Random stores, patched functions, host writes, mappings, snapshots, restores, forks and lanes that give their memory
+// back, compared with a model that keeps every lane's memory as plain bytes: sharing, copying and predecoding of pages must not affect a result.
 #include <algorithm>
 #include <map>
 #include <random>
@@ -46,6 +46,7 @@ Program program_with(uint32_t seed) {
 struct ModelLane {
   std::vector<uint8_t> bytes = std::vector<uint8_t>(kPages * kPageBytes);
   std::vector<int> permissions = std::vector<int>(kPages, -1);  // -1: not mapped
+  bool has_memory = true;
   uint64_t x6 = 0, pc = kBegin, instructions = 0;
   Stop stop = {};
 
@@ -119,6 +120,11 @@ class Model : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_t>> 
     if (lanes.empty()) lanes.push_back(static_cast<uint32_t>(below(kLanes)));
     return lanes;
   }
+  std::vector<uint32_t> some_lanes_with_memory() {
+    std::vector<uint32_t> lanes = some_lanes();
+    std::erase_if(lanes, [this](uint32_t lane) { return !model[lane].has_memory; });
+    return lanes;
+  }
   uint64_t data_address() {
     const uint64_t size = 10 * kPageBytes - 8;
     return kStores + (below(4) ? below(size) & ~uint64_t{7} : below(size));
@@ -129,7 +135,7 @@ class Model : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_t>> 
     for (uint32_t lane = 0; lane < kLanes; lane++) model[lane].load(lane < 32 ? one : other);
   }
   void run() {
-    const std::vector<uint32_t> lanes = some_lanes();
+    const std::vector<uint32_t> lanes = some_lanes_with_memory();
     std::vector<uint64_t> values[5];
     for (uint32_t lane : lanes) {
       uint64_t x[] = {data_address(), random(), below(2) ? function_address() : data_address(),
@@ -143,6 +149,12 @@ class Model : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_t>> 
     fleet.set(Field::pc, lanes, std::vector<uint64_t>(lanes.size(), kBegin));
     fleet.resume(lanes);
     // The others keep the stops that they have; at first they have none, and would run.
+    if (below(2)) {
+      myriarm::RunOptions only;
+      only.lanes = lanes;
+      EXPECT_EQ(fleet.run(only).lanes_run, lanes.size());
+      return;
+    }
     std::vector<uint32_t> held;
     for (uint32_t lane = 0; lane < kLanes; lane++) {
       if (model[lane].stop.reason == StopReason::none) held.push_back(lane);
@@ -154,7 +166,7 @@ class Model : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_t>> 
   void host_write() {
     std::vector<Transfer> transfers;
     std::vector<uint8_t> buffer;
-    for (uint32_t lane : some_lanes()) {
+    for (uint32_t lane : some_lanes_with_memory()) {
       const bool code = below(2) == 0;
       const uint64_t address = code ? function_address() : data_address();
       const uint64_t value = code ? function(static_cast<uint32_t>(random())) : random();
@@ -174,12 +186,13 @@ class Model : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_t>> 
         buffer.insert(buffer.end(), std::begin(bytes), std::end(bytes));
       }
     }
+    if (below(2)) return fleet.write_later(transfers, buffer);
     std::vector<uint32_t> done(transfers.size());
     fleet.write(transfers, buffer, done);
     EXPECT_EQ(done, std::vector<uint32_t>(transfers.size(), 8));
   }
   void change_pages() {
-    const std::vector<uint32_t> lanes = some_lanes();
+    const std::vector<uint32_t> lanes = some_lanes_with_memory();
     const uint64_t page = kFirstData + 3 + below(5), count = 1 + below(2);
     const int wanted = std::array{3, 1, 7, 0, 3}[below(5)];
     enum { map, unmap, protect } const change = std::array{map, unmap, protect, protect}[below(4)];
@@ -230,15 +243,30 @@ class Model : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_t>> 
     fleet.fork(from, targets);
     for (uint32_t lane : targets) model[lane] = model[from];
   }
+  /// Only lanes that have a stop, as lanes that have ended do.
+  void release() {
+    std::vector<uint32_t> lanes = some_lanes();
+    std::erase_if(lanes, [this](uint32_t lane) { return model[lane].stop.reason == StopReason::none || below(2); });
+    fleet.release_memory(lanes);
+    if (std::get<0>(GetParam()) == MemoryPolicy::shared) return;
+    for (uint32_t lane : lanes) model[lane].has_memory = false;
+  }
   void compare(int step) {
-    std::vector<uint8_t> pages(kLanes * kPages);
-    fleet.permissions(all_lanes(fleet), kBegin, kPages * kPageBytes, pages);
+    std::vector<uint32_t> lanes;
+    for (uint32_t lane = 0; lane < kLanes; lane++) {
+      if (model[lane].has_memory) {
+        lanes.push_back(lane);
+      } else {
+        EXPECT_THROW(fleet.read(lane, kBegin, 1), myriarm::StateError);
+      }
+    }
+    std::vector<uint8_t> pages(lanes.size() * kPages);
+    fleet.permissions(lanes, kBegin, kPages * kPageBytes, pages);
     const std::vector<uint64_t> x6 = values_of(fleet, x(6)), pc = values_of(fleet, Field::pc),
                                 instructions = values_of(fleet, Field::instructions);
     std::vector<Transfer> transfers;
-    for (uint64_t i = 0; i < kLanes * kPages; i++) {
-      transfers.push_back(
-          {static_cast<uint32_t>(i / kPages), kPageBytes, kBegin + i % kPages * kPageBytes, i * kPageBytes});
+    for (uint64_t i = 0; i < lanes.size() * kPages; i++) {
+      transfers.push_back({lanes[i / kPages], kPageBytes, kBegin + i % kPages * kPageBytes, i * kPageBytes});
     }
     std::vector<uint8_t> memory(transfers.size() * kPageBytes);
     std::vector<uint32_t> done(transfers.size());
@@ -249,8 +277,13 @@ class Model : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_t>> 
       EXPECT_EQ(pc[lane], wanted.pc);
       EXPECT_EQ(instructions[lane], wanted.instructions);
       expect_stop(fleet, lane, wanted.stop);
+      ASSERT_FALSE(testing::Test::HasFailure()) << "lane " << lane << ", step " << step;
+    }
+    for (size_t k = 0; k < lanes.size(); k++) {
+      const uint32_t lane = lanes[k];
+      const ModelLane& wanted = model[lane];
       for (uint64_t p = 0; p < kPages; p++) {
-        const uint64_t i = lane * kPages + p;
+        const uint64_t i = k * kPages + p;
         ASSERT_EQ(done[i], wanted.permissions[p] < 0 ? 0 : kPageBytes) << "page " << p;
         ASSERT_EQ(pages[i], wanted.permissions[p] < 0 ? 0 : wanted.permissions[p] | myriarm::kMapped)
             << "page " << p << " of lane " << lane;
@@ -266,12 +299,13 @@ class Model : public testing::TestWithParam<std::tuple<MemoryPolicy, uint64_t>> 
 
 TEST_P(Model, HoldsAfterEveryStep) {
   for (int step = 0; step < 400; step++) {
-    switch (below(12)) {
+    switch (below(13)) {
       case 0: take(); break;
       case 1: restore(); break;
       case 2: fork(); break;
       case 3: host_write(); break;
       case 4: change_pages(); break;
+      case 5: release(); break;
       default: run(); break;
     }
     if (step % 4 == 0) compare(step);

@@ -79,7 +79,14 @@ RunReport FakeBackend::run(const RunOrder& order) {
   if (on_run) on_run(order);
   std::unique_lock lock(mutex_);
   RunReport report;
-  for (Lane& lane : lanes_) {
+  std::vector<Lane*> lanes;
+  for (size_t i = 0; i < lanes_.size(); i++) {
+    const bool wanted =
+        order.lanes.empty() || std::find(order.lanes.begin(), order.lanes.end(), i) != order.lanes.end();
+    if (wanted) lanes.push_back(&lanes_[i]);
+  }
+  for (Lane* each : lanes) {
+    Lane& lane = *each;
     if (!order.first) continue;
     const u64 count = lane[Field::instructions];
     lane.ceiling = order.budget > ~count ? ~u64{0} : count + order.budget;
@@ -90,7 +97,8 @@ RunReport FakeBackend::run(const RunOrder& order) {
     report.left = 0;
     report.stops[static_cast<unsigned>(StopCode::budget)] = 0;
     bool any = false;
-    for (Lane& lane : lanes_) {
+    for (Lane* each : lanes) {
+      Lane& lane = *each;
       const bool begins = (batch == 0 && lane.stop.code == StopCode::none) ||
                           ((batch != 0 || !order.first) && lane.stop.code == StopCode::budget &&
                            lane[Field::instructions] < end_of(lane));

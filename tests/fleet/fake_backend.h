@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "backends/backend.h"
 
@@ -36,6 +37,7 @@ class FakeBackend final : public Backend {
   std::vector<RunOrder> orders;
   std::map<u64, std::map<u32, std::vector<u64>>> snapshots;  // number, lane: state
   bool snapshots_fail = false;
+  std::set<u32> released;   // lanes without memory
   std::vector<u32> mapped;  // permissions that map() and protect() were called with
   std::atomic<u64> gathers = 0, cancels = 0;
 
@@ -50,6 +52,9 @@ class FakeBackend final : public Backend {
   void fill(Field field, u64 value) override;
   void read(std::span<const Transfer>, std::span<u8>, std::span<u32>) override {}
   bool write(std::span<const Transfer>, std::span<const u8>, std::span<u32>) override { return true; }
+  void write_later(std::span<const Transfer>, std::span<const u8>) override {}
+  void release_memory(std::span<const u32> lanes) override { released.insert(lanes.begin(), lanes.end()); }
+  bool has_memory(u32 lane) const override { return !released.contains(lane); }
   void map(std::span<const u32>, u64, u64, u32 permissions) override { mapped.push_back(permissions); }
   void unmap(std::span<const u32>, u64, u64) override {}
   void protect(std::span<const u32>, u64, u64, u32 permissions) override { mapped.push_back(permissions); }

@@ -49,8 +49,9 @@ CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
       code_store_(pool_),
       flat_(is_flat(options.memory_policy) ? FlatMemory(lanes_, window_pages_) : FlatMemory()),
       state_(kStateFields * lanes_ * 8),
-      tables_(lanes_ * window_pages_ * 4),
       vectors_(lanes_ * 64 * 8),
+      tables_(lanes_, window_pages_, image.programs.size()),
+      waiting_(lanes_),
       stops_(lanes_),
       codes_(new StopCode[lanes_]()),
       run_ends_(lanes_, RunEnd{kMostRetired}),
@@ -64,7 +65,8 @@ CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
   for (size_t i = 0; i < image.programs.size(); i++) {
     for (const u64 end = lane + image.programs[i].lanes; lane < end; lane++) {
       program_of_[lane] = numbers[i];
-      programs_[numbers[i]]->begin(table(lane), flat_ ? flat_.lane(lane) : nullptr, pool_);
+      tables_.begin(lane, numbers[i]);
+      if (flat_) programs_[numbers[i]]->copy_content(flat_.lane(lane), pool_);
       field(Field::pc)[lane] = image.programs[i].entry;
       field(Field::sp)[lane] = image.programs[i].stack_pointer;
     }
@@ -85,7 +87,8 @@ u64* CpuBackend::system_field(SystemField f) const {
 void CpuBackend::attach(Lane& lane, u64 index) {
   lane.first_page = first_page_;
   lane.page_count = window_pages_;
-  lane.table = table(index);
+  // No table is made for a lane without memory: the empty one has no page that anything could change.
+  lane.table = has_memory(static_cast<u32>(index)) ? own_table(index) : tables_.empty();
   lane.frames = flat_ ? flat_.frames(index) : pool_.base();
   lane.v = vectors(index);
   lane.pool = flat_ ? nullptr : &pool_;

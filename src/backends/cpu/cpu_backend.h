@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -13,8 +14,10 @@
 #include "backends/cpu/host_memory.h"
 #include "backends/cpu/interpreter/lane_code.h"
 #include "backends/cpu/lane.h"
+#include "backends/cpu/lane_tables.h"
 #include "backends/cpu/program_pages.h"
 #include "backends/cpu/snapshot.h"
+#include "backends/cpu/waiting_writes.h"
 #include "backends/cpu/worker_pool.h"
 
 namespace myriarm::cpu {
@@ -36,6 +39,9 @@ class CpuBackend final : public Backend {
   void fill(Field field, u64 value) override;
   void read(std::span<const Transfer> transfers, std::span<u8> buffer, std::span<u32> done) override;
   bool write(std::span<const Transfer> transfers, std::span<const u8> buffer, std::span<u32> done) override;
+  void write_later(std::span<const Transfer> transfers, std::span<const u8> buffer) override;
+  void release_memory(std::span<const u32> lanes) override;
+  bool has_memory(u32 lane) const override { return !tables_.is_empty(lane); }
   void map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) override;
   void unmap(std::span<const u32> lanes, u64 page, u64 count) override;
   void protect(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) override;
@@ -63,9 +69,12 @@ class CpuBackend final : public Backend {
   static constexpr u64 kArrays = static_cast<u64>(Field::v0_low) + 4;
   u64* array(u64 number) const;
   u64* vectors(u64 lane) const { return reinterpret_cast<u64*>(vectors_.data()) + lane * 64; }
-  u32* table(u64 lane) const { return reinterpret_cast<u32*>(tables_.data()) + lane * window_pages_; }
+  /// Page number of an address within the window; window_pages_ or more outside it.
+  u64 page_of(u64 address) const { return (untagged(address) >> kPageBits) - first_page_; }
   const ProgramPages& program(u64 lane) const { return *programs_[program_of_[lane]]; }
-  void attach(Lane& lane, u64 index);  // makes `lane` use the memory and code of lane `index`
+  u32* own_table(u64 lane) { return tables_.own(lane, program(lane), program_of_[lane]); }
+  /// Makes `lane` use the memory and code of lane `index`, which gets a page table of its own.
+  void attach(Lane& lane, u64 index);
   template <class Visit>
   void for_lanes(std::span<const u32> lanes, Visit visit) {
     if (lanes.empty()) {
@@ -80,16 +89,22 @@ class CpuBackend final : public Backend {
 
   // Running: run.cpp.
   struct Tally;
+  u64 count(std::span<const u32> lanes) const { return lanes.empty() ? lanes_ : lanes.size(); }
   void begin_batch(const RunOrder& order, Phase phase);
   /// `host_may_have_written`: to the lanes' memory, since the batch before.
   Tally run_batch(const RunOrder& order, bool host_may_have_written);
   void run_lane(u64 index, u64 limit, const EngineEntry& engine, bool host_may_have_written);
   void execute(Lane& lane, u64 index, u64 limit, const EngineEntry& engine);  // runs the lane until it has a stop
-  void show_lanes_left();  // shows progress() the stops of lanes that wait for another run()
+  void show_lanes_left(std::span<const u32> lanes);  // shows progress() the stops of lanes that wait for another run()
   bool cancelled() const { return cancel_.load(std::memory_order_relaxed); }
 
   // Memory: guest_memory.cpp.
   void release_page(u32& entry);
+  /// Writes to the pages of a lane, up to the first that is not mapped, or for which no frame is left: then lane.stop is
+  /// out_of_memory. Returns how many bytes it wrote.
+  static u32 write_bytes(Lane& lane, u64 address, std::span<const u8> bytes);
+  /// Gives the lane the bytes that wait for it. False: no frame is left, lane.stop is out_of_memory, and they still wait.
+  bool take_waiting_writes(Lane& lane, u64 index);
   /// Makes each page a page of zeros with these permissions if `mapped`, else unmaps it.
   void replace_pages(std::span<const u32> lanes, u64 page, u64 count, bool mapped, u32 permissions);
   void touch(u64 lane, u64 page, u64 count);
@@ -97,14 +112,18 @@ class CpuBackend final : public Backend {
 
   // Snapshots: snapshot.cpp.
   struct Restorer;
-  void save_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapshot>& pages) const;
+  void for_each_in_threads(u64 count, const FleetSnapshot& snapshot,
+                           const std::function<void(Restorer&, u64 index)>& work);
+  void save_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapshot>& pages);
 
   u64 lanes_, window_pages_, first_page_;
   u32 slice_shift_ = 0;  // a page table has at most 64 slices of 1 << slice_shift_ pages
   FramePool pool_;
   CodeStore code_store_;
   FlatMemory flat_;
-  LazyArray state_, tables_, vectors_;
+  LazyArray state_, vectors_;
+  LaneTables tables_;
+  WaitingWrites waiting_;
   std::vector<StopRecord> stops_;
   std::unique_ptr<StopCode[]> codes_;  // those of stops_, for progress(): `none` while a lane runs or waits for a batch
   std::vector<RunEnd> run_ends_;

@@ -59,18 +59,33 @@ bool FramePool::charge(u64 frames) {
   return true;
 }
 
+unsigned FramePool::list_of_thread() {
+  static std::atomic<unsigned> threads{0};
+  thread_local const unsigned mine = threads.fetch_add(1, std::memory_order_relaxed) % kFreeLists;
+  return mine;
+}
+
+u32 FramePool::take_free() {
+  const unsigned mine = list_of_thread();
+  for (unsigned i = 0; i < kFreeLists; i++) {
+    if (free_count_.load(std::memory_order_relaxed) == 0) return 0;
+    FreeList& list = free_[(mine + i) % kFreeLists];
+    std::lock_guard lock(list.mutex);
+    if (list.frames.empty()) continue;
+    const u32 frame = list.frames.back();
+    list.frames.pop_back();
+    free_count_.fetch_sub(1, std::memory_order_relaxed);
+    return frame;
+  }
+  return 0;
+}
+
 u32 FramePool::allocate(bool& zeroed) {
   if (!charge(1)) return 0;
-  if (free_count_.load(std::memory_order_relaxed) != 0) {
-    std::lock_guard lock(mutex_);
-    if (!free_.empty()) {
-      u32 frame = free_.back();
-      free_.pop_back();
-      free_count_.store(free_.size(), std::memory_order_relaxed);
-      zeroed = false;
-      holders(frame).store(1, std::memory_order_relaxed);
-      return frame;
-    }
+  if (const u32 frame = take_free(); frame != 0) {
+    zeroed = false;
+    holders(frame).store(1, std::memory_order_relaxed);
+    return frame;
   }
   // Addresses for twice the limit are reserved, so that frames which another thread is about to give back are no loss.
   u64 frame = next_.fetch_add(1, std::memory_order_relaxed);
@@ -87,9 +102,10 @@ u32 FramePool::allocate(bool& zeroed) {
 void FramePool::give_back(std::span<const u32> frames) {
   if (frames.empty()) return;
   {
-    std::lock_guard lock(mutex_);
-    free_.insert(free_.end(), frames.begin(), frames.end());
-    free_count_.store(free_.size(), std::memory_order_relaxed);
+    FreeList& list = free_[list_of_thread()];
+    std::lock_guard lock(list.mutex);
+    list.frames.insert(list.frames.end(), frames.begin(), frames.end());
+    free_count_.fetch_add(frames.size(), std::memory_order_relaxed);
   }
   discharge(frames.size());
 }

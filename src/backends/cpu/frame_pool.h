@@ -71,9 +71,18 @@ class FramePool {
   std::atomic<u64> next_;
   std::atomic<u64> limit_;  // pool frames that may be in use, with those charged
   std::atomic<u64> used_{0};
+  /// Free frames, in several lists so that threads which begin and end lanes seldom wait for each other.
+  struct alignas(64) FreeList {
+    std::mutex mutex;
+    std::vector<u32> frames;
+  };
+  static constexpr unsigned kFreeLists = 16;
+  static unsigned list_of_thread();
+  /// Takes a frame from the thread's own list, or from another; 0 if there is none.
+  u32 take_free();
+
   std::atomic<u64> free_count_{0};
-  std::mutex mutex_;
-  std::vector<u32> free_;
+  FreeList free_[kFreeLists];
 };
 
 }  // namespace myriarm::cpu

@@ -16,20 +16,49 @@ u32 flags_of(u32 permissions) { return permissions & (kPageReadable | kPageWrita
 void CpuBackend::read(std::span<const Transfer> transfers, std::span<u8> buffer, std::span<u32> done) {
   for (size_t i = 0; i < transfers.size(); i++) {
     const Transfer& transfer = transfers[i];
-    Lane lane;
-    attach(lane, transfer.lane);
+    const u32* entries = tables_.entries(transfer.lane, program(transfer.lane));
+    const u8* frames = flat_ ? flat_.frames(transfer.lane) : pool_.base();
+    const std::span<u8> bytes = buffer.subspan(transfer.offset, transfer.size);
     u32 at = 0;
     while (at < transfer.size) {
-      u64 address = transfer.address + at;
-      u64 page = lane.memory().page_of(address);
-      if (page >= window_pages_ || lane.table[page] == 0) break;
-      u32 offset = static_cast<u32>(address) & (kPageSize - 1);
-      u32 size = std::min(transfer.size - at, kPageSize - offset);
-      std::memcpy(buffer.data() + transfer.offset + at, lane.memory().locate(lane.table[page], offset), size);
+      const u64 page = page_of(transfer.address + at);
+      if (page >= window_pages_ || entries[page] == 0) break;
+      const u32 offset = static_cast<u32>(transfer.address + at) & (kPageSize - 1);
+      const u32 size = std::min(transfer.size - at, kPageSize - offset);
+      std::memcpy(bytes.data() + at, frames + (u64{entries[page] >> kPageFlagBits} << kPageBits) + offset, size);
       at += size;
     }
+    waiting_.for_each(transfer.lane, [&](u64 address, std::span<const u8> written) {
+      const u64 first = untagged(transfer.address);
+      const u64 begin = std::max(address, first), end = std::min(address + written.size(), first + at);
+      if (begin < end) std::memcpy(bytes.data() + (begin - first), written.data() + (begin - address), end - begin);
+    });
     if (!done.empty()) done[i] = at;
   }
+}
+
+u32 CpuBackend::write_bytes(Lane& lane, u64 address, std::span<const u8> bytes) {
+  u32 at = 0;
+  while (at < bytes.size()) {
+    const u32 offset = static_cast<u32>(address + at) & (kPageSize - 1);
+    const u32 size = std::min(static_cast<u32>(bytes.size()) - at, kPageSize - offset);
+    u8* to = writable_byte(lane, address + at);
+    if (to == nullptr) break;
+    std::memcpy(to, bytes.data() + at, size);
+    page_changed(lane, address + at);
+    at += size;
+  }
+  return at;
+}
+
+bool CpuBackend::take_waiting_writes(Lane& lane, u64 index) {
+  if (!waiting_.any(index)) return true;
+  bool enough = true;
+  waiting_.for_each(index, [&](u64 address, std::span<const u8> bytes) {
+    enough = enough && write_bytes(lane, address, bytes) == bytes.size();
+  });
+  if (enough) waiting_.drop(index);
+  return enough;
 }
 
 bool CpuBackend::write(std::span<const Transfer> transfers, std::span<const u8> buffer, std::span<u32> done) {
@@ -39,22 +68,29 @@ bool CpuBackend::write(std::span<const Transfer> transfers, std::span<const u8> 
     Lane lane;
     attach(lane, transfer.lane);
     u32 at = 0;
-    while (at < transfer.size) {
-      u64 address = transfer.address + at;
-      u32 offset = static_cast<u32>(address) & (kPageSize - 1);
-      u32 size = std::min(transfer.size - at, kPageSize - offset);
-      u8* to = writable_byte(lane, address);
-      if (to == nullptr) {
-        if (lane.stop.code == StopCode::out_of_memory) enough = false;
-        break;
-      }
-      std::memcpy(to, buffer.data() + transfer.offset + at, size);
-      page_changed(lane, address);
-      at += size;
+    if (take_waiting_writes(lane, transfer.lane)) {
+      at = write_bytes(lane, transfer.address, buffer.subspan(transfer.offset, transfer.size));
     }
+    if (lane.stop.code == StopCode::out_of_memory) enough = false;
     if (!done.empty()) done[i] = at;
   }
   return enough;
+}
+
+void CpuBackend::write_later(std::span<const Transfer> transfers, std::span<const u8> buffer) {
+  if (flat_) {
+    write(transfers, buffer, {});  // it takes no frame
+    return;
+  }
+  for (const Transfer& transfer : transfers) {
+    const u32* entries = tables_.entries(transfer.lane, program(transfer.lane));
+    u64 page = page_of(transfer.address), mapped = 0;
+    for (; mapped < transfer.size && page < window_pages_ && entries[page] != 0; page++) {
+      mapped += kPageSize - (mapped == 0 ? transfer.address & (kPageSize - 1) : 0);
+    }
+    const u64 size = std::min<u64>(mapped, transfer.size);
+    waiting_.add(transfer.lane, untagged(transfer.address), buffer.subspan(transfer.offset, size));
+  }
 }
 
 void CpuBackend::release_page(u32& entry) {
@@ -98,8 +134,11 @@ void CpuBackend::replace_pages(std::span<const u32> lanes, u64 page, u64 count, 
   const u32 shared = FramePool::kZeroFrame << kPageFlagBits | flags_of(permissions) | kPageShared;
   for_lanes(lanes, [&](u64 lane) {
     CodeChange code(*this, lane, count);
+    const u64 begin = (first_page_ + page) << kPageBits;
+    waiting_.drop(lane, begin, begin + (count << kPageBits));
+    u32* table = own_table(lane);
     for (u64 p = page; p < page + count; p++) {
-      u32& entry = table(lane)[p];
+      u32& entry = table[p];
       code.page(p);
       release_page(entry);
       if (mapped) entry = flat_ ? FlatMemory::frame_of(p) << kPageFlagBits | flags_of(permissions) : shared;
@@ -117,8 +156,9 @@ void CpuBackend::unmap(std::span<const u32> lanes, u64 page, u64 count) { replac
 void CpuBackend::protect(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {
   for_lanes(lanes, [&](u64 lane) {
     CodeChange code(*this, lane, count);
+    u32* table = own_table(lane);
     for (u64 p = page; p < page + count; p++) {
-      u32& entry = table(lane)[p];
+      u32& entry = table[p];
       if (entry == 0) continue;
       if (!(permissions & kExecute)) code.page(p);
       entry = (entry & ~(u32{kPageReadable} | kPageWritable | kPageExecutable)) | flags_of(permissions);
@@ -131,7 +171,8 @@ void CpuBackend::protect(std::span<const u32> lanes, u64 page, u64 count, u32 pe
 void CpuBackend::permissions(std::span<const u32> lanes, u64 page, u64 count, std::span<u8> values) {
   size_t i = 0;
   for_lanes(lanes, [&](u64 lane) {
-    for (u64 p = page; p < page + count; p++) values[i++] = page_value(table(lane)[p]);
+    const u32* entries = tables_.entries(lane, program(lane));
+    for (u64 p = page; p < page + count; p++) values[i++] = page_value(entries[p]);
   });
 }
 

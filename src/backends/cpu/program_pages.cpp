@@ -136,12 +136,14 @@ void ProgramPages::fill(u32* out, u64 first, u64 end) const {
   clear_to(end);
 }
 
-void ProgramPages::begin(u32* table, u8* window, const FramePool& pool) const {
+void ProgramPages::begin(u32* table) const {
+  for (const Run& run : runs) fill_run(table + run.page, run, run.page, run.page + run.count, flat);
+}
+
+void ProgramPages::copy_content(u8* window, const FramePool& pool) const {
   for (const Run& run : runs) {
-    fill_run(table + run.page, run, run.page, run.page + run.count, flat);
-    if (flat && run.frame != FramePool::kZeroFrame) {
+    if (run.frame != FramePool::kZeroFrame)
       std::memcpy(window + (run.page << kPageBits), pool.at(run.frame), kPageSize);
-    }
   }
 }
 

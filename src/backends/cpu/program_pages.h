@@ -26,8 +26,10 @@ struct ProgramPages {
   /// Writes the entries of pages [first, end) to out[0] and up. It does not write zeros over zeros: host pages of a
   /// large table that nothing has touched stay untouched.
   void fill(u32* out, u64 first, u64 end) const;
-  /// Writes the entries of all pages to a table of zeros, and with flat memory their content to `window`.
-  void begin(u32* table, u8* window, const FramePool& pool) const;
+  /// Writes the entries of all pages to a table of zeros.
+  void begin(u32* table) const;
+  /// Flat memory: writes the content of all pages to a window of zeros.
+  void copy_content(u8* window, const FramePool& pool) const;
 };
 
 /// How many frames the pages of the image need.

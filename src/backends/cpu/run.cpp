@@ -72,7 +72,7 @@ void CpuBackend::run_lane(u64 index, u64 limit, const EngineEntry& engine, bool 
   lane.system[static_cast<int>(SystemField::fpsr)] &= kFpsrMask;
   lane.pc = field(Field::pc)[index];
   lane.retired = retired(index);
-  if (update_code(lane)) execute(lane, index, limit, engine);
+  if (take_waiting_writes(lane, index) && update_code(lane)) execute(lane, index, limit, engine);
   consider_publishing(lane, true);
   for (u32 i = 0; i <= kSlotSP; i++) field(static_cast<Field>(i))[index] = lane.r[i];
   field(Field::nzcv)[index] = pack_flags(lane.flags());
@@ -86,7 +86,7 @@ void CpuBackend::run_lane(u64 index, u64 limit, const EngineEntry& engine, bool 
 
 void CpuBackend::begin_batch(const RunOrder& order, Phase phase) {
   const u64* limits = field(Field::limit);
-  for (u64 lane = 0; lane < lanes_; lane++) {
+  for_lanes(order.lanes, [&](u64 lane) {
     const StopCode code = stops_[lane].code;
     if (phase == Phase::first) {
       run_ends_[lane] = end_of_run(limits[lane], retired(lane), order.budget, code, order.go_on);
@@ -94,7 +94,7 @@ void CpuBackend::begin_batch(const RunOrder& order, Phase phase) {
     if (code != StopCode::none && takes_part(code, phase, order.go_on, run_ends_[lane], retired(lane))) {
       set_stop(lane, {});
     }
-  }
+  });
 }
 
 CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, bool host_may_have_written) {
@@ -103,12 +103,14 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, bool host_may_hav
   Tally total;
   const EngineEntry& engine = engine_entry(order.engine);
   // Neighbouring lanes go to one thread, so that two threads seldom write to one cache line of the state arrays.
-  const u64 chunk = std::clamp<u64>(lanes_ / (workers_.size() * 16), 1, 64);
+  const u64 lanes = count(order.lanes);
+  const u64 chunk = std::clamp<u64>(lanes / (workers_.size() * 16), 1, 64);
   auto work = [&] {
     DefaultFpEnvironment environment;
     Tally tally;
-    for (u64 begin; (begin = next.fetch_add(chunk)) < lanes_;) {
-      for (u64 lane = begin; lane < std::min(begin + chunk, lanes_); lane++) {
+    for (u64 begin; (begin = next.fetch_add(chunk)) < lanes;) {
+      for (u64 i = begin; i < std::min(begin + chunk, lanes); i++) {
+        const u64 lane = order.lanes.empty() ? i : order.lanes[i];
         if (stops_[lane].code != StopCode::none) continue;
         const u64 before = retired(lane), limit = end_of_batch(run_ends_[lane], before, order.batch);
         if (before >= limit) {
@@ -135,7 +137,7 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, bool host_may_hav
     std::lock_guard lock(mutex);
     total.add(tally);
   };
-  workers_.run(static_cast<unsigned>(std::min<u64>(workers_.size(), (lanes_ + chunk - 1) / chunk)), work);
+  workers_.run(static_cast<unsigned>(std::min<u64>(workers_.size(), (lanes + chunk - 1) / chunk)), work);
   return total;
 }
 
@@ -154,16 +156,16 @@ RunReport CpuBackend::run(const RunOrder& order) {
   };
   const RunReport report = run_batches(
       order, dispatch, [&] { return cancelled(); }, [] { return false; });
-  if (report.left != 0) show_lanes_left();
+  if (report.left != 0) show_lanes_left(order.lanes);
   return report;
 }
 
-void CpuBackend::show_lanes_left() {
-  for (u64 lane = 0; lane < lanes_; lane++) {
+void CpuBackend::show_lanes_left(std::span<const u32> lanes) {
+  for_lanes(lanes, [&](u64 lane) {
     if (stops_[lane].code == StopCode::budget) {
       std::atomic_ref(codes_[lane]).store(StopCode::budget, std::memory_order_release);
     }
-  }
+  });
 }
 
 void CpuBackend::scatter_stops(std::span<const u32> lanes, std::span<const StopRecord> stops) {

@@ -11,6 +11,7 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "myriarm/error.h"
+#include "support/text.h"
 
 namespace myriarm::cpu {
 namespace {
@@ -29,14 +30,15 @@ void for_bits(u64 mask, Visit visit) {
 
 }  // namespace
 
-void CpuBackend::save_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapshot>& pages) const {
+void CpuBackend::save_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapshot>& pages) {
   kept.first_page = pages.size();
-  std::vector<u32> initial(u64{1} << slice_shift_);
+  std::vector<u32> initial(touched_[lane] == 0 ? 0 : u64{1} << slice_shift_);
+  const u32* table = tables_.entries(lane, program(lane));
   for_bits(touched_[lane], [&](u64 slice) {
     const u64 first = slice << slice_shift_, end = std::min(first + initial.size(), window_pages_);
     program(lane).fill(initial.data(), first, end);
     for (u64 page = first; page < end; page++) {
-      const u32 entry = table(lane)[page];
+      const u32 entry = table[page];
       if (!same(entry, initial[page - first])) pages.push_back({static_cast<u32>(page), entry & ~u32{kPageCode}});
     }
   });
@@ -59,10 +61,19 @@ u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
     const u32 lane = snapshot.lanes[i];
     LaneSnapshot& kept = snapshot.kept[i];
     kept.program = program_of_[lane];
-    Lane saved;
-    attach(saved, lane);
-    if (flat_) find_changed_pages(saved);  // the host may have written without a call
-    kept.code = saved_code(saved);
+    kept.has_memory = has_memory(lane);
+    if (own_code_[lane] != nullptr || waiting_.any(lane)) {
+      Lane saved;
+      attach(saved, lane);
+      if (!take_waiting_writes(saved, lane)) {
+        throw DeviceError(
+            "the pool of " + size_text(pool_.size_bytes()) +
+            " for written pages is full, and the snapshot needs pages that were written but not used yet; "
+            "grow it");
+      }
+      if (flat_) find_changed_pages(saved);  // the host may have written without a call
+      kept.code = saved_code(saved);
+    }
     kept.touched = touched_[lane];
     kept.stop = stops_[lane];
     save_pages(lane, kept, snapshot.pages);
@@ -83,7 +94,7 @@ u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
     for (u64 k = kept.first_page; k < kept.first_page + kept.page_count; k++) {
       if (made.pages[k].entry == 0 || (made.pages[k].entry & kPageShared)) continue;
       pool_.retain(made.pages[k].entry >> kPageFlagBits);
-      table(made.lanes[i])[made.pages[k].page] |= kPageCode;
+      own_table(made.lanes[i])[made.pages[k].page] |= kPageCode;
     }
   }
   return number;
@@ -114,15 +125,17 @@ struct CpuBackend::Restorer {
   Restorer(const Restorer&) = delete;
 
   void restore(u64 lane, u64 index);
+  /// Gives the lane's frames back, and its table: then it has what its program begins with, or no memory.
+  void forget(u64 lane, bool empty);
 
  private:
   bool is_counted(u32 entry) const { return !backend.flat_ && entry != 0 && !(entry & kPageShared); }
   /// Restores one slice of a page table, and moves `at` to the pages of the next slice.
-  void restore_slice(u64 lane, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
+  void restore_slice(u32* table, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
                      const PageSnapshot* end);
 };
 
-void CpuBackend::Restorer::restore_slice(u64 lane, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
+void CpuBackend::Restorer::restore_slice(u32* table, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
                                          const PageSnapshot* end) {
   const u64 first = slice << backend.slice_shift_, last = std::min(first + wanted.size(), backend.window_pages_);
   program.fill(wanted.data(), first, last);
@@ -132,7 +145,7 @@ void CpuBackend::Restorer::restore_slice(u64 lane, u64 slice, const ProgramPages
     const bool first_store_checks = at->entry != 0 && !(at->entry & kPageShared);
     wanted[at->page - first] = at->entry | (first_store_checks ? u32{kPageCode} : 0);
   }
-  u32* table = backend.table(lane) + first;
+  table += first;
   for (u64 i = 0; i < last - first; i++) {
     if (table[i] == wanted[i]) continue;
     if (same(table[i], wanted[i])) {
@@ -147,17 +160,38 @@ void CpuBackend::Restorer::restore_slice(u64 lane, u64 slice, const ProgramPages
   }
 }
 
+void CpuBackend::Restorer::forget(u64 lane, bool empty) {
+  const u32 number = backend.program_of_[lane];
+  if (backend.tables_.has_own(lane)) {
+    u32* table = backend.own_table(lane);
+    const PageSnapshot* none = nullptr;
+    for_bits(backend.touched_[lane],
+             [&](u64 slice) { restore_slice(table, slice, *backend.programs_[number], none, none); });
+  }
+  backend.touched_[lane] = 0;
+  backend.waiting_.drop(lane);
+  backend.tables_.give_back(lane, number, empty);
+}
+
 void CpuBackend::Restorer::restore(u64 lane, u64 index) {
   const LaneSnapshot& kept = snapshot.kept[index];
-  const bool other_program = backend.program_of_[lane] != kept.program;
-  const ProgramPages& program = *backend.programs_[kept.program];
-  const u64 slices = ((backend.window_pages_ - 1) >> backend.slice_shift_) + 1;
-  const u64 mask = other_program ? ~u64{0} >> (64 - slices) : backend.touched_[lane] | kept.touched;
-  const PageSnapshot* at = snapshot.pages.data() + kept.first_page;
-  const PageSnapshot* end = at + kept.page_count;
-  for_bits(mask, [&](u64 slice) { restore_slice(lane, slice, program, at, end); });
-  backend.touched_[lane] = kept.touched;
-  backend.program_of_[lane] = kept.program;
+  // A table that stays with the lane must be of the lane's program.
+  if (!kept.has_memory || kept.touched == 0 || backend.program_of_[lane] != kept.program) {
+    forget(lane, !kept.has_memory);
+  }
+  if (backend.program_of_[lane] != kept.program) {
+    backend.program_of_[lane] = kept.program;
+    if (kept.has_memory) backend.tables_.begin(lane, kept.program);
+  }
+  const u64 mask = backend.touched_[lane] | kept.touched;
+  if (mask != 0) {
+    u32* table = backend.own_table(lane);
+    const PageSnapshot* at = snapshot.pages.data() + kept.first_page;
+    const PageSnapshot* end = at + kept.page_count;
+    for_bits(mask, [&](u64 slice) { restore_slice(table, slice, backend.program(lane), at, end); });
+    backend.touched_[lane] = kept.touched;
+  }
+  backend.waiting_.drop(lane);
   if (backend.flat_) copy_pages(backend.flat_.lane(lane), snapshot.windows.lane(index), backend.flat_.stride());
   backend.own_code_[lane] = kept.code == nullptr ? nullptr : std::make_unique<LaneCode>(*kept.code);
   if (backend.flat_ && kept.code != nullptr) {
@@ -194,17 +228,31 @@ void CpuBackend::restore(u64 number, std::span<const u32> from, std::span<const 
       for (size_t i = 0; i < to.size(); i++) values[to[i]] = kept[indices[i]];
     }
   }
-  constexpr u64 kChunk = 64;
-  std::atomic<u64> next{0};
-  auto work = [&] {
-    Restorer restorer(*this, snapshot);
-    for (u64 begin; (begin = next.fetch_add(kChunk)) < to.size();) {
-      for (u64 i = begin; i < std::min<u64>(begin + kChunk, to.size()); i++) restorer.restore(to[i], indices[i]);
-    }
-  };
-  workers_.run(static_cast<unsigned>(std::min<u64>(workers_.size(), (to.size() + kChunk - 1) / kChunk)), work);
+  for_each_in_threads(to.size(), snapshot, [&](Restorer& restorer, u64 i) { restorer.restore(to[i], indices[i]); });
 } catch (const std::bad_alloc&) {
   no_room("to restore lanes");
+}
+
+void CpuBackend::for_each_in_threads(u64 count, const FleetSnapshot& snapshot,
+                                     const std::function<void(Restorer&, u64 index)>& work) {
+  constexpr u64 kChunk = 64;
+  std::atomic<u64> next{0};
+  auto chunks = [&] {
+    Restorer restorer(*this, snapshot);
+    for (u64 begin; (begin = next.fetch_add(kChunk)) < count;) {
+      for (u64 i = begin; i < std::min(begin + kChunk, count); i++) work(restorer, i);
+    }
+  };
+  workers_.run(static_cast<unsigned>(std::min<u64>(workers_.size(), (count + kChunk - 1) / kChunk)), chunks);
+}
+
+void CpuBackend::release_memory(std::span<const u32> lanes) {
+  if (flat_) return;  // it was allocated for all lanes, and the host may hold views of it
+  const FleetSnapshot none;
+  for_each_in_threads(lanes.size(), none, [&](Restorer& restorer, u64 i) {
+    restorer.forget(lanes[i], true);
+    own_code_[lanes[i]].reset();
+  });
 }
 
 }  // namespace myriarm::cpu

@@ -19,6 +19,7 @@ struct PageSnapshot {
 
 struct LaneSnapshot {
   u32 program = 0;
+  bool has_memory = true;
   std::unique_ptr<LaneCode> code;  // null: the program's
   u64 touched = 0;
   u64 first_page = 0, page_count = 0;  // of FleetSnapshot::pages

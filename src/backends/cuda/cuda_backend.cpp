@@ -67,6 +67,7 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
   view_.lanes = lanes_;
   view_.plane_bytes = static_cast<u32>(lanes_ * sizeof(u64));
   view_.teams = static_cast<u32>((lanes_ + kTeam - 1) / kTeam);
+  without_memory_.resize(view_.teams);
   view_.window_begin = image.window_begin;
   view_.first_page = image.window_begin >> kPageBits;
   view_.page_count = image.window_pages;
@@ -319,8 +320,45 @@ bool CudaBackend::write(std::span<const Transfer> transfers, std::span<const u8>
   return pool_spent == 0;
 }
 
-void CudaBackend::change_pages(std::span<const u32> lanes, u64 page, u64 count, u32 permissions, MapAction action) {
+void CudaBackend::write_later(std::span<const Transfer> transfers, std::span<const u8> buffer) {
+  if (!write(transfers, buffer, {})) refuse_full_pool();
+}
+
+void CudaBackend::release_memory(std::span<const u32> lanes) {
+  if (is_flat(view_)) return;  // it was allocated for all lanes, and the host may hold views of it
   use();
+  std::vector<u32> ended;  // teams that have no lane with memory any more
+  for (u32 lane : lanes) {
+    u32& released = without_memory_[team_of(lane)];
+    const u32 before = released;
+    released |= 1u << place_of(lane);
+    if (released != before && released == present(team_of(lane))) ended.push_back(team_of(lane));
+  }
+  if (ended.empty()) return;
+  const std::vector<u64> touched = fetch_touched();
+  // Only slices that the team has changed have frames of its own.
+  std::vector<TeamMask> masks;
+  for (u32 slice = 0; slice < kMostSlices; slice++) {
+    const u64 first = u64{slice} << view_.slice_shift;
+    if (first >= view_.page_count) break;
+    masks.clear();
+    for (u32 team : ended) {
+      if (touched[team] >> slice & 1) masks.push_back({team, present(team)});
+    }
+    const u64 pages = std::min(u64{1} << view_.slice_shift, view_.page_count - first);
+    if (!masks.empty()) change_pages(masks, first, pages, 0, MapAction::unmap);
+  }
+}
+
+std::vector<u64> CudaBackend::fetch_touched() {
+  std::vector<u64> touched(view_.teams);
+  check(cudaMemcpyAsync(touched.data(), touched_.data(), view_.teams * sizeof(u64), cudaMemcpyDeviceToHost, stream_),
+        "looking for changed pages");
+  synchronize("looking for changed pages");
+  return touched;
+}
+
+void CudaBackend::change_pages(std::span<const u32> lanes, u64 page, u64 count, u32 permissions, MapAction action) {
   std::vector<TeamMask> masks;
   if (lanes.empty()) {
     for (u32 team = 0; team < view_.teams; team++) masks.push_back({team, ~0u});
@@ -329,6 +367,12 @@ void CudaBackend::change_pages(std::span<const u32> lanes, u64 page, u64 count, 
     for (u32 lane : lanes) by_team[team_of(lane)] |= 1u << place_of(lane);
     for (auto [team, mask] : by_team) masks.push_back({team, mask});
   }
+  change_pages(masks, page, count, permissions, action);
+}
+
+void CudaBackend::change_pages(std::span<const TeamMask> masks, u64 page, u64 count, u32 permissions,
+                               MapAction action) {
+  use();
   team_masks_.resize(masks.size(), "allocating call arguments");
   team_masks_.upload(masks, stream_);
   u32 pool_spent = 0;
@@ -339,10 +383,11 @@ void CudaBackend::change_pages(std::span<const u32> lanes, u64 page, u64 count, 
     check(cudaMemcpyAsync(&pool_spent, pool_spent_.data(), 4, cudaMemcpyDeviceToHost, stream_), "changing guest pages");
     synchronize("changing guest pages");
   } while (pool_spent != 0 && pool_is_automatic_ && grow_automatically());
-  if (pool_spent != 0) {
-    throw DeviceError("the pool of " + std::to_string(pool_size() >> 20) +
-                      " MiB for written pages is full; grow it or make the fleet with a larger pool");
-  }
+  if (pool_spent != 0) refuse_full_pool();
+}
+void CudaBackend::refuse_full_pool() {
+  throw DeviceError("the pool of " + std::to_string(pool_size() >> 20) +
+                    " MiB for written pages is full; grow it or make the fleet with a larger pool");
 }
 void CudaBackend::map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {
   change_pages(lanes, page, count, permissions, MapAction::map);

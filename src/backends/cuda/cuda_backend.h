@@ -2,6 +2,7 @@
 // The CUDA backend. All guest state is on the device; the host keeps a copy of the stops.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -28,6 +29,9 @@ class CudaBackend final : public Backend {
   void fill(Field field, u64 value) override;
   void read(std::span<const Transfer> transfers, std::span<u8> buffer, std::span<u32> done) override;
   bool write(std::span<const Transfer> transfers, std::span<const u8> buffer, std::span<u32> done) override;
+  void write_later(std::span<const Transfer> transfers, std::span<const u8> buffer) override;
+  void release_memory(std::span<const u32> lanes) override;
+  bool has_memory(u32 lane) const override { return !(without_memory_[team_of(lane)] >> place_of(lane) & 1); }
   void map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) override;
   void unmap(std::span<const u32> lanes, u64 page, u64 count) override;
   void protect(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) override;
@@ -57,7 +61,15 @@ class CudaBackend final : public Backend {
   Pool pool();
   bool back_pool(u64 bytes);  // makes that many bytes usable for frames
   bool grow_automatically();
+  [[noreturn]] void refuse_full_pool();
   void change_pages(std::span<const u32> lanes, u64 page, u64 count, u32 permissions, MapAction action);
+  void change_pages(std::span<const TeamMask> teams, u64 page, u64 count, u32 permissions, MapAction action);
+  /// The lanes of a team, as a mask.
+  u32 present(u32 team) const { return ~0u >> (kTeam - std::min<u64>(kTeam, lanes_ - lane_at(team, 0))); }
+  std::vector<u64> fetch_touched();
+  /// Gives the lanes that `order` leaves out, but that would run, a stop with which they do not. Returns them, and puts
+  /// their own stops into `kept`.
+  std::vector<u32> hold_others_back(const RunOrder& order, std::vector<StopRecord>& kept);
   void synchronize(const char* doing) {
     check(cudaGetLastError(), doing);  // errors of launches, which return none themselves
     check(cudaStreamSynchronize(stream_), doing);
@@ -93,6 +105,7 @@ class CudaBackend final : public Backend {
   DeviceArray<Report> report_;
   const u8* image_ = nullptr;  // the image's units on the device
   std::vector<u32> program_of_team_;
+  std::vector<u32> without_memory_;  // by team: the lanes without memory, as a mask; its frames are freed when all are
   // Host memory that kernels access.
   PinnedArray<u32> cancel_;
   PinnedArray<u64> progress_;

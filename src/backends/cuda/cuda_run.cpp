@@ -57,8 +57,27 @@ Chain& CudaBackend::chain(Engine engine) {
   return *chain_;
 }
 
+std::vector<u32> CudaBackend::hold_others_back(const RunOrder& order, std::vector<StopRecord>& kept) {
+  std::vector<u32> others;
+  if (order.lanes.empty()) return others;
+  std::vector<bool> wanted(lanes_);
+  for (u32 lane : order.lanes) wanted[lane] = true;
+  const std::span<const StopRecord> now = stops();
+  for (u32 lane = 0; lane < lanes_; lane++) {
+    const StopCode code = now[lane].code;
+    if (wanted[lane] || !(code == StopCode::none || code == StopCode::budget || code == StopCode::cancelled)) continue;
+    others.push_back(lane);
+    kept.push_back(now[lane]);
+  }
+  if (!others.empty())
+    scatter_stops(others, std::vector<StopRecord>(others.size(), {StopCode::halt, FaultCode::none, 0, 0, 0}));
+  return others;
+}
+
 RunReport CudaBackend::run(const RunOrder& order) {
   use();
+  std::vector<StopRecord> kept;
+  const std::vector<u32> held_back = hold_others_back(order, kept);
   if (is_flat(view_)) launch_compare_code(view_, image_, stream_);
   stops_are_current_ = false;
   Control control{order.budget, order.batch, 1, Phase::first, order.go_on, pool_is_automatic_};
@@ -82,7 +101,9 @@ RunReport CudaBackend::run(const RunOrder& order) {
     control.pool_may_grow = 0;
     return false;
   };
-  return run_batches(order, dispatch_batches, cancelled, resume_starved);
+  const RunReport report = run_batches(order, dispatch_batches, cancelled, resume_starved);
+  if (!held_back.empty()) scatter_stops(held_back, kept);
+  return report;
 }
 
 void CudaBackend::cancel() { std::atomic_ref(*cancel_.data()).store(1); }

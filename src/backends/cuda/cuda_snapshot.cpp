@@ -29,14 +29,13 @@ u64 CudaBackend::take_snapshot(std::span<const u32> lanes) {
     }
     const u64 count = saved.lanes.size();
     for (u32 lane : saved.lanes) {
+      saved.has_memory.push_back(has_memory(lane));
       if (saved.teams.empty() || saved.teams.back() != team_of(lane)) saved.teams.push_back(team_of(lane));
     }
 
     // Where the touched slices of each team begin in `entries`.
-    std::vector<u64> touched(view_.teams), own;
-    check(cudaMemcpyAsync(touched.data(), touched_.data(), view_.teams * sizeof(u64), cudaMemcpyDeviceToHost, stream_),
-          "taking a snapshot");
-    synchronize("taking a snapshot");
+    const std::vector<u64> touched = fetch_touched();
+    std::vector<u64> own;
     std::vector<u32> index(view_.teams, kNotSaved), first;
     for (u32 team : saved.teams) {
       index[team] = static_cast<u32>(first.size());
@@ -212,6 +211,11 @@ void CudaBackend::restore(u64 number, std::span<const u32> from, std::span<const
   const u32* numbers = upload_lanes(to);
 
   restore_pages(saved, from, to);
+  for (size_t i = 0; i < count; i++) {
+    const u32 bit = 1u << place_of(to[i]);
+    if (saved.has_memory[places[i]]) without_memory_[team_of(to[i])] &= ~bit;
+    else without_memory_[team_of(to[i])] |= bit;
+  }
   if (is_flat(view_)) restore_flat_memory(saved, from, to);
   const u64 stride = saved.lanes.size();
   launch_copy_planes(saved.planes.data(), stride, saved_places_.data(), state_.data(), lanes_, numbers, count,

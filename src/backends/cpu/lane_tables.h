@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page tables of a fleet's lanes. A lane has a table of its own only from the first change of its memory, or its
+// first run, until it gives its memory back. Before, it reads the table of its program; after, an empty one. Lanes share
+// these two, and nothing may write to them. Tables that were given back go to lanes that begin later, so the host's
+// memory for tables is that of the most lanes which had one at the same time.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backends/cpu/host_memory.h"
+#include "backends/cpu/program_pages.h"
+
+namespace myriarm::cpu {
+
+class LaneTables {
+ public:
+  /// Throws DeviceError if the host refuses the addresses for a table of each lane and each program.
+  LaneTables(u64 lanes, u64 window_pages, size_t programs);
+
+  /// A lane that runs `program` and has changed nothing.
+  void begin(u64 lane, u32 program) { place_of_[lane] = kFirstProgram + program; }
+  bool has_own(u64 lane) const { return place_of_[lane] >= first_own_; }
+  bool is_empty(u64 lane) const { return place_of_[lane] == kEmpty; }
+
+  /// The table of lanes without memory, in which no page is mapped.
+  u32* empty() const { return at(kEmpty); }
+  /// The lane's entries, for reading only. Only one thread at a time may call it for lanes without a table of their own.
+  const u32* entries(u64 lane, const ProgramPages& program);
+  /// The lane's own table. If it had none, the entries are those that `program` begins with, whatever entries() said;
+  /// `number` is the program's. Threads may call it at the same time for different lanes.
+  u32* own(u64 lane, const ProgramPages& program, u32 number);
+  /// Takes the lane's own table away. Its entries must be those that program `number` begins with: the next lane of that
+  /// program gets them as they are. The lane then reads its program's table, or with `empty` an empty one. As own().
+  void give_back(u64 lane, u32 number, bool empty);
+
+ private:
+  // Places of tables, from which their addresses follow.
+  static constexpr u32 kEmpty = 0, kFirstProgram = 1;
+
+  u32* at(u32 place) const { return reinterpret_cast<u32*>(tables_.data()) + place * window_pages_; }
+  /// A place for a lane of this program. `filled`: it holds the program's entries. `clear`: nothing was written to it.
+  u32 take(u32 number, bool& filled, bool& clear);
+
+  const u64 window_pages_;
+  const u32 first_own_;
+  LazyArray tables_;  // the empty one, those of the programs, those of lanes
+  std::vector<u32> place_of_;
+  std::vector<bool> program_is_filled_;
+  std::mutex mutex_;
+  std::map<u32, std::vector<u32>> free_;  // by program: places that hold its entries; no list is empty
+  u32 next_;                              // the first place that no lane has had
+};
+
+}  // namespace myriarm::cpu
