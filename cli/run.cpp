@@ -401,6 +401,8 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
       ->type_name("FILE");
   run->add_flag("--registers", command->registers, "Prints the registers too");
   run->add_flag("--quiet", command->quiet, "Prints no summary and no progress bar");
+  run->add_flag("--keep-memory", command->process.keep_memory,
+                "Lanes that have exited keep the memory that they wrote; else other lanes use it");
   run->add_flag("--ignore-unimplemented", command->ignore_unimplemented,
                 "Does not name the system calls that programs made and that are not implemented");
   run->callback([run, command, &status, &after_separator, separated] {

@@ -319,7 +319,7 @@ typedef struct myriarm_linux_options {
   /* Not 0: lane 0's output goes to that of this process at once, and is not kept. If the reader of a pipe has gone, the
      guest gets SIGPIPE; so does this process, unless it ignores SIGPIPE. */
   uint32_t pass_output;
-  uint32_t reserved; /* must be 0 */
+  uint32_t keep_memory; /* not 0: lanes that have exited keep their memory; to read it is else MYRIARM_STATE_ERROR */
 } myriarm_linux_options;
 
 typedef struct myriarm_linux_outcome {

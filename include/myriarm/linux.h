@@ -79,6 +79,9 @@ struct LinuxOptions {
   /// Bytes of output kept over all lanes. Each lane has an equal share, at least 64 KiB, for its standard output and as
   /// much for its standard error; a write beyond that fails with ENOSPC.
   uint64_t output_limit = uint64_t{1} << 30;
+  /// Lanes that have exited keep their memory, for Fleet::read() for example. If false, they give it back at once
+  /// (Fleet::release_memory()), and lanes that have not begun yet can use it.
+  bool keep_memory = false;
   /// If set, called with each system call of the lanes in `traced_lanes` (empty: of all lanes) when it has been served, as
   /// strace(1) prints it: `write(1, "hello\n", 6) = 6`. It must not use the fleet.
   std::function<void(uint32_t lane, std::string_view call)> on_call = {};
@@ -123,7 +126,8 @@ class LinuxFleet {
   Fleet& fleet();
   /// Runs and serves system calls until every lane has ended, is at its limit, or cancel() was called. Lanes that
   /// an earlier run() left at their limit, cancelled or out of memory go on. `progress` is called some times a
-  /// second from this thread.
+  /// second from this thread. On the CPU processes begin one after the other, as others exit and give their memory back;
+  /// one that finds no memory waits for that. It stops with StopReason::out_of_memory if none that runs is left to exit.
   RunResult run(const std::function<void(const LinuxProgress&)>& progress = {});
   /// Ends a run() in another thread; if there is none, the next run() ends at once. Lanes that had not ended stop with
   /// StopReason::cancelled.

@@ -34,8 +34,9 @@ class LinuxFleet:
     uint8 array, or (bytes, offsets), where lane i gets bytes[offsets[i]:offsets[i + 1]]. file: the same as a
     read-only file, whose path replaces "@@" in arguments. lanes: by default as many as there are inputs,
     arguments or environments, else 1; of an iterator it takes so many. Equal inputs are kept once. seed: the
-    random bytes that a guest gets depend on it, on the lane and on the position, and on nothing else. The
-    other arguments are those of Fleet. Raises ArgumentError, DeviceError, StateError."""
+    random bytes that a guest gets depend on it, on the lane and on the position, and on nothing else.
+    keep_memory: lanes that have exited keep their memory; else they give it back at once, and to read it is
+    a StateError. The other arguments are those of Fleet. Raises ArgumentError, DeviceError, StateError."""
 
     __slots__ = ("_core", "_fleet", "__weakref__")
 
@@ -55,6 +56,7 @@ class LinuxFleet:
         threads: int = 0,
         memory_policy: str = "private",
         engine: str = "interpreter",
+        keep_memory: bool = False,
     ) -> None:
         size = integer(memory, "memory", 1)
         words, variables = arguments_of(arguments), environment_of(environment)
@@ -90,6 +92,7 @@ class LinuxFleet:
                 "standard_inputs": inputs.each,
                 "files": files and same_for(files, total),
                 "seed": integer(seed, "seed"),
+                "keep_memory": bool(keep_memory),
             },
         )
         self._core = core

@@ -84,6 +84,7 @@ LinuxOptions process_options_of(const nb::dict& given) {
   options.standard_inputs = taken(given["standard_inputs"]);
   options.files = taken(given["files"]);
   options.seed = nb::cast<uint64_t>(given["seed"]);
+  options.keep_memory = nb::cast<bool>(given["keep_memory"]);
   return options;
 }
 

@@ -26,7 +26,7 @@ LinuxOptions linux_options(const myriarm_linux_options* given) {
   options.seed = known.seed;
   options.pass_output = known.pass_output != 0;
   if (known.output_limit != 0) options.output_limit = known.output_limit;
-  if (known.reserved != 0) throw ArgumentError("linux_options: reserved is not 0; set it to 0");
+  options.keep_memory = known.keep_memory != 0;
   return options;
 }
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "linux/admission.h"
 #include "linux/process_layout.h"
 #include "linux/syscall_server.h"
 #include "myriarm/linux.h"
@@ -21,6 +22,9 @@ using linux_process::SyscallServer;
 
 /// Seconds between two calls of `progress` while lanes run.
 constexpr double kProgressInterval = 0.25;
+/// Instructions of a lane in a round while other lanes wait to begin: some milliseconds, so that one that computes for
+/// long does not keep them waiting.
+constexpr uint64_t kSlice = 2'000'000;
 
 /// Whether the next run() leaves a lane with this stop alone.
 bool is_final(StopReason reason) {
@@ -87,7 +91,10 @@ int linux_signal(const Stop& stop) {
 
 struct LinuxFleet::Impl {
   Impl(const ProcessLayout& layout, const FleetOptions& fleet_options, LinuxOptions& options)
-      : fleet(layout.program, fleet_options), seed(options.seed), server(fleet, layout, options, cancelled) {
+      : fleet(layout.program, fleet_options),
+        seed(options.seed),
+        keep_memory(options.keep_memory),
+        server(fleet, layout, options, cancelled) {
     write_stacks(layout, options);
   }
 
@@ -115,13 +122,14 @@ struct LinuxFleet::Impl {
       transfers.push_back({lane, static_cast<uint32_t>(bytes.size()), address, buffer.size()});
       buffer.insert(buffer.end(), bytes.begin(), bytes.end());
       if (buffer.size() < kBatchBytes && lane + 1 < fleet.lanes()) continue;
-      fleet.write(transfers, buffer);
+      fleet.write_later(transfers, buffer);
       transfers.clear();
       buffer.clear();
     }
     if (whole) fleet.set_all(Field::sp, stack_pointers);
   }
 
+  class Run;
   RunResult run(const std::function<void(const LinuxProgress&)>& progress);
   void sum_up(RunResult& total, const std::vector<uint32_t>& lanes) const;
 
@@ -152,60 +160,155 @@ struct LinuxFleet::Impl {
   Fleet fleet;
   std::atomic<bool> cancelled = false;  ///< written with `mutex` held
   const uint64_t seed;
+  const bool keep_memory;
   SyscallServer server;
   std::mutex mutex;
 };
 
-RunResult LinuxFleet::Impl::run(const std::function<void(const LinuxProgress&)>& progress) {
-  RunResult total;
-  auto begin = std::chrono::steady_clock::now();
-  auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+/// One call of LinuxFleet::run().
+class LinuxFleet::Impl::Run {
+ public:
+  explicit Run(Impl& impl)
+      : fleet_(impl.fleet),
+        server_(impl.server),
+        admission_(fleet_, !impl.keep_memory),
+        keep_memory_(impl.keep_memory) {
+    options_.go_on = false;  // a lane that has reached its limit is done
+  }
 
-  server.retry_stores();
-  std::vector<uint32_t> calling, paused, active, all;
-  std::span<const Stop> stops = fleet.stops();
-  for (uint32_t lane = 0; lane < fleet.lanes(); lane++) {
-    if (is_final(stops[lane].reason) || server.has_pending_store(lane)) continue;
-    all.push_back(lane);
-    if (stops[lane].reason == StopReason::syscall) calling.push_back(lane);
-    else if (stops[lane].reason == StopReason::none) active.push_back(lane);
-    else paused.push_back(lane);
-  }
-  uint64_t done = fleet.lanes() - all.size();
-  RunOptions options;
-  options.go_on = false;  // a lane that has reached its limit is done
-  if (progress) options.timeout = kProgressInterval;
-  while (true) {
-    if (!paused.empty()) fleet.resume(paused);
-    active.insert(active.end(), paused.begin(), paused.end());
-    const SyscallServer::Served served = server.serve(calling);
-    total.instructions -= std::min(total.instructions, served.taken_back);
-    done += calling.size() - served.resumed.size();
-    active.insert(active.end(), served.resumed.begin(), served.resumed.end());
-    if (progress) progress({done, total.instructions, seconds()});
-    if (active.empty()) break;
-    if (take_cancel()) {
-      fleet.set_stops(active, std::vector<Stop>(active.size(), {StopReason::cancelled, FaultKind::none, 0, 0}));
-      take_back_cancel();
-      break;
+  RunResult go(Impl& impl, const std::function<void(const LinuxProgress&)>& progress) {
+    const auto begin = std::chrono::steady_clock::now();
+    auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+    if (progress) options_.timeout = kProgressInterval;
+    find_lanes();
+    while (true) {
+      serve();
+      retry_starved();
+      begin_more();
+      const uint64_t left = active_.size() + starved_.size() + waiting();
+      if (progress) progress({fleet_.lanes() - left, total_.instructions, seconds()});
+      if (active_.empty()) break;
+      if (impl.take_cancel()) {
+        active_.insert(active_.end(), lanes_.begin() + static_cast<ptrdiff_t>(begun_), lanes_.end());
+        fleet_.set_stops(active_, std::vector<Stop>(active_.size(), {StopReason::cancelled, FaultKind::none, 0, 0}));
+        impl.take_back_cancel();
+        break;
+      }
+      execute();
     }
-    const RunResult result = fleet.run(options);
-    total.instructions += result.instructions;
-    total.batches += result.batches;
-    calling.clear();
-    paused.clear();
-    stops = fleet.stops();
-    for (uint32_t lane : active) {
-      if (stops[lane].reason == StopReason::syscall) calling.push_back(lane);
-      else if (stops[lane].reason == StopReason::cancelled) paused.push_back(lane);
-      else done++;
-    }
-    active.clear();
+    total_.seconds = seconds();
+    if (impl.take_cancel()) impl.take_back_cancel();  // it came too late for this run and must not end the next
+    lanes_.insert(lanes_.end(), first_calling_.begin(), first_calling_.end());
+    impl.sum_up(total_, lanes_);
+    return total_;
   }
-  total.seconds = seconds();
-  if (take_cancel()) take_back_cancel();  // it came too late for this run and must not end the next
-  sum_up(total, all);
-  return total;
+
+ private:
+  uint64_t waiting() const { return lanes_.size() - begun_; }
+
+  void find_lanes() {
+    server_.retry_stores();
+    const std::span<const Stop> stops = fleet_.stops();
+    for (uint32_t lane = 0; lane < fleet_.lanes(); lane++) {
+      if (is_final(stops[lane].reason) || server_.has_pending_store(lane)) continue;
+      (stops[lane].reason == StopReason::syscall ? first_calling_ : lanes_).push_back(lane);
+    }
+    calling_ = first_calling_;
+    admission_.begun(calling_.size());
+  }
+
+  /// Serves the lanes that have stopped at an SVC. `active_` becomes those that go on.
+  void serve() {
+    const SyscallServer::Served served = server_.serve(calling_);
+    total_.instructions -= std::min(total_.instructions, served.taken_back);
+    active_.insert(active_.end(), served.resumed.begin(), served.resumed.end());
+    starved_.insert(starved_.end(), served.starved.begin(), served.starved.end());
+    if (keep_memory_ || served.exited.empty()) return;
+    fleet_.release_memory(served.exited);
+    admission_.exited(served.exited.size());
+    memory_was_freed_ = true;
+  }
+
+  /// Lets lanes that found no memory try again, once other lanes have given theirs back. If none is left to do so, they
+  /// keep their stop.
+  void retry_starved() {
+    if (starved_.empty()) return;
+    if (std::exchange(memory_was_freed_, false)) {
+      server_.retry_stores();
+      const auto waits = [&](uint32_t lane) { return server_.has_pending_store(lane); };
+      const auto first = std::stable_partition(starved_.begin(), starved_.end(), waits);
+      const std::vector<uint32_t> again(first, starved_.end());
+      starved_.erase(first, starved_.end());
+      if (!again.empty()) fleet_.resume(again);
+      active_.insert(active_.end(), again.begin(), again.end());
+    }
+    if (active_.empty()) starved_.clear();
+  }
+
+  void begin_more() {
+    if (!starved_.empty()) return;
+    const uint64_t more = std::min(admission_.more(active_.size() - slow_), waiting());
+    const std::span<const uint32_t> next = std::span(lanes_).subspan(begun_, more);
+    std::vector<Stop> stops(more);
+    fleet_.get_stops(next, stops);
+    std::vector<uint32_t> paused;
+    for (size_t i = 0; i < more; i++) {
+      if (stops[i].reason != StopReason::none) paused.push_back(next[i]);
+    }
+    if (!paused.empty()) fleet_.resume(paused);
+    active_.insert(active_.end(), next.begin(), next.end());
+    begun_ += more;
+    admission_.begun(more);
+  }
+
+  void execute() {
+    // Elsewhere no lane waits, and all others have a stop.
+    if (fleet_.device().kind == DeviceKind::cpu) options_.lanes = active_;
+    options_.instructions = waiting() != 0 ? kSlice : kEndless;
+    const RunResult result = fleet_.run(options_);
+    total_.instructions += result.instructions;
+    total_.batches += result.batches;
+    std::vector<Stop> stops(active_.size());
+    fleet_.get_stops(active_, stops);
+    calling_.clear();
+    std::vector<uint32_t> paused;  // by the time-out, by cancel(), or at the end of its slice
+    slow_ = 0;
+    for (size_t i = 0; i < stops.size(); i++) {
+      switch (stops[i].reason) {
+        case StopReason::syscall: calling_.push_back(active_[i]); break;
+        case StopReason::cancelled: paused.push_back(active_[i]); break;
+        case StopReason::budget:
+          if (fleet_.get(Field::instructions, active_[i]) < fleet_.get(Field::limit, active_[i])) {
+            paused.push_back(active_[i]);
+            slow_++;
+          }
+          break;
+        case StopReason::out_of_memory: starved_.push_back(active_[i]); break;
+        default: break;
+      }
+    }
+    if (!paused.empty()) fleet_.resume(paused);
+    active_ = std::move(paused);
+  }
+
+  Fleet& fleet_;
+  SyscallServer& server_;
+  linux_process::Admission admission_;
+  const bool keep_memory_;
+  RunOptions options_;
+  RunResult total_;
+  std::vector<uint32_t> first_calling_;  // lanes that were at an SVC when the run began
+  std::vector<uint32_t> lanes_;          // the others that take part; those from begun_ on wait for their turn
+  size_t begun_ = 0;
+  std::vector<uint32_t> active_;   // they run next
+  std::vector<uint32_t> calling_;  // they have stopped at an SVC
+  std::vector<uint32_t> starved_;  // they have stopped with out_of_memory
+  size_t slow_ = 0;                // of active_: those that spent a whole slice
+  bool memory_was_freed_ = false;  // since starved lanes last tried
+};
+
+RunResult LinuxFleet::Impl::run(const std::function<void(const LinuxProgress&)>& progress) {
+  return Run(*this).go(*this, progress);
 }
 
 void LinuxFleet::Impl::sum_up(RunResult& total, const std::vector<uint32_t>& lanes) const {

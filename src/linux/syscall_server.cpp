@@ -90,7 +90,7 @@ SyscallServer::Served SyscallServer::serve(std::span<const uint32_t> lanes) {
   flush_stores();
   end_traces(traced, texts);
 
-  std::vector<uint32_t> answered, ended, starved;
+  std::vector<uint32_t> answered;
   std::vector<uint64_t> results;
   std::vector<Stop> exits;
   for (const Call& call : calls) {
@@ -100,19 +100,19 @@ SyscallServer::Served SyscallServer::serve(std::span<const uint32_t> lanes) {
       continue;
     }
     if (call.ended) {
-      ended.push_back(call.lane);
+      served.exited.push_back(call.lane);
       exits.push_back({StopReason::exited, FaultKind::none, call.status, 0});
       continue;
     }
     answered.push_back(call.lane);
     results.push_back(static_cast<uint64_t>(call.result));
-    (has_pending_store(call.lane) ? starved : served.resumed).push_back(call.lane);
+    (has_pending_store(call.lane) ? served.starved : served.resumed).push_back(call.lane);
   }
   if (!answered.empty()) fleet_.set(x(0), answered, results);
-  if (!ended.empty()) fleet_.set_stops(ended, exits);
-  if (!starved.empty()) {
-    std::vector<Stop> stops(starved.size(), {StopReason::out_of_memory, FaultKind::none, 0, 0});
-    fleet_.set_stops(starved, stops);
+  if (!served.exited.empty()) fleet_.set_stops(served.exited, exits);
+  if (!served.starved.empty()) {
+    std::vector<Stop> stops(served.starved.size(), {StopReason::out_of_memory, FaultKind::none, 0, 0});
+    fleet_.set_stops(served.starved, stops);
   }
   if (!served.resumed.empty()) fleet_.resume(served.resumed);
   return served;

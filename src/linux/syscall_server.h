@@ -34,8 +34,8 @@ class SyscallServer {
 
   /// What became of lanes whose calls were served.
   struct Served {
-    std::vector<uint32_t> resumed;
-    uint64_t taken_back = 0;  ///< calls that were cancelled before they did anything
+    std::vector<uint32_t> resumed, exited, starved;  ///< by the stop that the lane has now
+    uint64_t taken_back = 0;                         ///< calls that were cancelled before they did anything
   };
   /// Serves these lanes, each of which has stopped at an SVC. Afterwards a lane has been resumed, or has the stop
   /// `exited`, or `out_of_memory` if its result could not be stored, or `cancelled`: then it is before its SVC again,

@@ -89,7 +89,7 @@ AT(myriarm_linux_options, standard_input_size, 48);
 AT(myriarm_linux_options, seed, 56);
 AT(myriarm_linux_options, output_limit, 64);
 AT(myriarm_linux_options, pass_output, 72);
-AT(myriarm_linux_options, reserved, 76);
+AT(myriarm_linux_options, keep_memory, 76);
 
 SIZE(myriarm_linux_outcome, 32);
 AT(myriarm_linux_outcome, stop, 8);

@@ -72,7 +72,13 @@ class OneLane(CliTest):
     def test_pool_is_what_lanes_can_write(self):
         program = self.elf(guest.SHOW)
         self.assertEqual(self.run_guest("--quiet", "--pool", "1M", program).returncode, 1)
-        self.assert_refused("run", "--pool", "1M", "--lanes", "2000", program, says="the pool of 1 MiB")
+        # Lanes that have exited give their pages to others, unless they are to keep them.
+        result, status = self.run_json("--pool", "1M", "--lanes", "2000", program)
+        self.assertEqual({lane["stop"] for lane in result["lane_results"]}, {"exited"})
+        self.assertEqual(status, 1)
+        result, status = self.run_json("--pool", "1M", "--keep-memory", "--lanes", "2000", program)
+        self.assertEqual({lane["stop"] for lane in result["lane_results"]}, {"exited", "out_of_memory"})
+        self.assertEqual(status, 137)
 
     def test_environment(self):
         done = self.run_guest("--quiet", "--env", "A=1", "--env", "B=[2,3]", self.elf(guest.SHOW))

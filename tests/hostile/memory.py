@@ -3,6 +3,7 @@
 
 import json
 import os
+import pathlib
 import signal
 import threading
 import unittest
@@ -108,6 +109,17 @@ class Memory(Attack):
         if not OPTIONS.no_memory_limits:
             self.assertLess(ended.most_bytes - least, 1.5 * kept + 2 * MEBIBYTE)
         return ended, size, bytes(text)
+
+    @needs_memory_limits
+    def test_many_lanes_cost_little(self):
+        if DEVICE != "cpu":
+            self.skipTest("on a GPU all lanes run side by side")
+        hello = pathlib.Path(__file__).resolve().parents[2] / "examples" / "prebuilt" / "hello"
+        lanes = 20_000
+        for options, most in (((), 1500), (("--pool", "16M"), 1500), (("--keep-memory",), 21_000)):
+            ended = self.run_guest("--quiet", "--lanes", lanes, *options, hello)
+            self.assertEqual(ended.status, 0, ended.stderr)  # the highest of all lanes
+            self.assertLess((ended.most_bytes - self.least()) / lanes, most, options)
 
     def test_json_of_zeros(self):
         ended, _, text = self.json_of(self.guest, "zeros", "16", kept=32 * MEBIBYTE)

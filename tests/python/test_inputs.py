@@ -98,7 +98,7 @@ def test_a_file_for_each_lane(device):
     with LinuxFleet(program, arguments=["@@"], file=b"for all", lanes=3, device=device) as fleet:
         fleet.run()
         assert [fleet.stdout(lane) for lane in range(3)] == [b"for all"] * 3
-    with LinuxFleet(program, arguments=["@@"], device=device) as fleet:
+    with LinuxFleet(program, arguments=["@@"], device=device, keep_memory=True) as fleet:
         fleet.run()
         assert fleet.outcomes[0].exit_status == 38, "ENOSYS: without a file there are no paths"
         (name, call), *others = fleet.unimplemented.items()
