@@ -14,10 +14,11 @@ class Wild(Attack):
         super().setUp()
         self.guest = str(OPTIONS.work / "wild")
 
-    def lanes_of(self, *words):
+    def lanes_of(self, *words, device=DEVICE):
         """The results of the lanes, as JSON has them."""
         result = self.folder / "result"
-        self.run_guest("--quiet", "--ignore-unimplemented", "--json", result, *words)
+        options = ["--device", device, "--quiet", "--ignore-unimplemented", "--json", result]
+        self.attack("run", *options, *words)
         return json.loads(result.read_bytes())["lane_results"]
 
     def test_addresses(self):
@@ -58,7 +59,7 @@ class Wild(Attack):
         for seed in (0, 1000):
             words = ["--lanes", 8, self.guest, "random calls", seed]
             lanes = self.lanes_of(*words)
-            self.assertEqual(lanes, self.lanes_of("--threads", 1, *words))
+            self.assertEqual(lanes, self.lanes_of("--threads", 1, *words, device="cpu"))
             self.assertGreater(sum(lane["exit_status"] == 0 for lane in lanes), 4, "most get to the end")
 
     def test_random_words_end_alike_on_both_engines(self):
@@ -66,4 +67,4 @@ class Wild(Attack):
         lanes = self.lanes_of(*words)
         self.assertEqual(lanes, self.lanes_of("--engine", "stepper", *words))
         if DEVICE != "cpu":
-            self.assertEqual(lanes, self.lanes_of("--device", "cpu", *words))
+            self.assertEqual(lanes, self.lanes_of(*words, device="cpu"))
