@@ -150,7 +150,8 @@ class Interrupts(Attack):
 
     def test_while_json_goes_to_a_full_pipe(self):
         writing, is_full = self.full_pipe()
-        process = self.start("run", "--device", DEVICE, "--json", "-", self.guest, "letters", stdout=writing)
+        words = ["--quiet", "--json", "-", self.guest, "letters"]
+        process = self.start("run", "--device", DEVICE, *words, stdout=writing)
         self.until(is_full)
         process.send_signal(signal.SIGINT)
         self.assertEqual(self.end(process)[0], 128 + signal.SIGINT)
