@@ -102,11 +102,15 @@ void CudaBackend::allocate_state() {
   view_.vectors = zeros(vectors_, 64 * lanes_, "allocating vector registers");
   view_.tables = zeros(tables_, view_.teams * view_.page_count, "allocating page tables");
   view_.touched = zeros(touched_, view_.teams, "allocating page tables");
-  view_.own_code = zeros(own_code_, view_.teams, "allocating code flags");
+  view_.code_state = zeros(code_state_, view_.teams, "allocating the teams' code");
+  view_.code_ran = zeros(code_ran_, view_.teams, "allocating the teams' code");
+  view_.page_history = zeros(page_history_, u64{view_.teams} * kCodeSlots, "allocating the teams' code");
+  view_.decoded_words = zeros(decoded_words_, kDecodedWords, "allocating decode tables");
+  view_.code_slots = zeros(code_slots_, u64{view_.teams} * kCodeSlots, "allocating the teams' code");
   view_.pool = zeros(device_pool_, 1, "allocating the pool's state");
   view_.control = zeros(control_, 1, "allocating the run's state");
   view_.report = zeros(report_, 1, "allocating the run's state");
-  pool_spent_.resize(1, "allocating a flag");
+  page_changes_.resize(1, "allocating call results");
   host_report_.resize(1, "allocating the run's state");
   host_control_.resize(1, "allocating the run's state");
   cancel_.resize(1, "allocating the cancel flag");
@@ -303,13 +307,15 @@ bool CudaBackend::write(std::span<const Transfer> transfers, std::span<const u8>
   transfers_.upload(transfers, stream_);
   buffer_.resize(std::max<u64>(buffer.size(), 1), "allocating a transfer buffer");
   buffer_.upload(buffer, stream_);
-  u32 pool_spent = 0;
+  PageChanges changes = {};
   do {
-    check(cudaMemsetAsync(pool_spent_.data(), 0, 4, stream_), "writing guest memory");
-    launch_prepare_write(view_, transfers_.data(), transfers.size(), pool_spent_.data(), stream_);
-    check(cudaMemcpyAsync(&pool_spent, pool_spent_.data(), 4, cudaMemcpyDeviceToHost, stream_), "writing guest memory");
+    check(cudaMemsetAsync(page_changes_.data(), 0, sizeof changes, stream_), "writing guest memory");
+    launch_prepare_write(view_, transfers_.data(), transfers.size(), page_changes_.data(), stream_);
+    check(cudaMemcpyAsync(&changes, page_changes_.data(), sizeof changes, cudaMemcpyDeviceToHost, stream_),
+          "writing guest memory");
     synchronize("writing guest memory");
-  } while (pool_spent != 0 && pool_is_automatic_ && grow_automatically());
+    host_wrote_code_ |= changes.code_changed != 0;
+  } while (changes.pool_spent != 0 && make_room());
   done_.resize(transfers.size(), "allocating call results");
   launch_write(view_, transfers_.data(), transfers.size(), buffer_.data(), done_.data(), stream_);
   if (!done.empty()) {
@@ -317,7 +323,7 @@ bool CudaBackend::write(std::span<const Transfer> transfers, std::span<const u8>
           "writing guest memory");
   }
   synchronize("writing guest memory");
-  return pool_spent == 0;
+  return changes.pool_spent == 0;
 }
 
 void CudaBackend::write_later(std::span<const Transfer> transfers, std::span<const u8> buffer) {
@@ -375,15 +381,18 @@ void CudaBackend::change_pages(std::span<const TeamMask> masks, u64 page, u64 co
   use();
   team_masks_.resize(masks.size(), "allocating call arguments");
   team_masks_.upload(masks, stream_);
-  u32 pool_spent = 0;
+  PageChanges changes = {};
   do {
     // The kernel runs again after the pool has grown; doing a page twice changes nothing.
-    check(cudaMemsetAsync(pool_spent_.data(), 0, 4, stream_), "changing guest pages");
-    launch_map(view_, team_masks_.data(), masks.size(), page, count, permissions, action, pool_spent_.data(), stream_);
-    check(cudaMemcpyAsync(&pool_spent, pool_spent_.data(), 4, cudaMemcpyDeviceToHost, stream_), "changing guest pages");
+    check(cudaMemsetAsync(page_changes_.data(), 0, sizeof changes, stream_), "changing guest pages");
+    launch_map(view_, team_masks_.data(), masks.size(), page, count, permissions, action, page_changes_.data(),
+               stream_);
+    check(cudaMemcpyAsync(&changes, page_changes_.data(), sizeof changes, cudaMemcpyDeviceToHost, stream_),
+          "changing guest pages");
     synchronize("changing guest pages");
-  } while (pool_spent != 0 && pool_is_automatic_ && grow_automatically());
-  if (pool_spent != 0) refuse_full_pool();
+    host_wrote_code_ |= changes.code_changed != 0;
+  } while (changes.pool_spent != 0 && make_room());
+  if (changes.pool_spent != 0) refuse_full_pool();
 }
 void CudaBackend::refuse_full_pool() {
   throw DeviceError("the pool of " + std::to_string(pool_size() >> 20) +
@@ -420,9 +429,10 @@ u64 CudaBackend::pool_used() {
   if (is_flat(view_)) return 0;
   const Pool state = pool();
   return (u64{std::min(state.next, state.end) - state.first} / view_.frame_units - state.free_count) *
-         (u64{view_.frame_units} << kPageBits);
+             (u64{view_.frame_units} << kPageBits) +
+         code_bytes_in_use();
 }
-u64 CudaBackend::pool_size() { return is_flat(view_) ? 0 : (pool().end - image_units_) << kPageBits; }
+u64 CudaBackend::pool_size() { return is_flat(view_) ? 0 : (pool().end + code_units_ - image_units_) << kPageBits; }
 
 bool CudaBackend::back_pool(u64 bytes) {
   u64 end = (image_units_ << kPageBits) + std::min(bytes, kMostFrameBytes);
@@ -431,16 +441,16 @@ bool CudaBackend::back_pool(u64 bytes) {
   // Failed allocations have moved `next` past the end.
   const u32 whole = (state.end - state.first) / view_.frame_units * view_.frame_units;
   state.next = std::min(state.next, state.first + whole);
-  state.end = static_cast<u32>(std::min(frames_->bytes(), end) >> kPageBits);
+  state.end = static_cast<u32>((std::min(frames_->bytes(), end) >> kPageBits) - code_units_);
   device_pool_.upload(std::span(&state, 1), stream_);
   synchronize("growing the pool");
   return enough;
 }
 
 bool CudaBackend::grow_automatically() {
-  const u64 have = pool_size();
-  if (have >= pool_limit_) return false;
-  for (u64 wanted = std::min(have * 2, pool_limit_); wanted >= have + (u64{view_.frame_units} << kPageBits);
+  const u64 have = pool_size(), limit = pool_limit_ - std::min(pool_limit_, code_bytes());
+  if (have >= limit) return false;
+  for (u64 wanted = std::min(have * 2, limit); wanted >= have + (u64{view_.frame_units} << kPageBits);
        wanted = have + (wanted - have) / 2) {
     if (back_pool(wanted)) return true;
   }
@@ -448,6 +458,7 @@ bool CudaBackend::grow_automatically() {
 }
 
 void CudaBackend::grow_pool(u64 bytes) {
+  code_gave_way_ = false;
   if (is_flat(view_) || bytes <= pool_size()) return;
   if (!back_pool(bytes)) {
     throw DeviceError("the pool cannot grow to " + size_text(bytes) + ", only to " + size_text(pool_size()) +

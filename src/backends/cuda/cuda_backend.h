@@ -7,6 +7,9 @@
 #include <optional>
 
 #include "backends/backend.h"
+#include "backends/cuda/code_delay.h"
+#include "backends/cuda/code_kernels.h"
+#include "backends/cuda/code_variants.h"
 #include "backends/cuda/device_memory.h"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/saved_lanes.h"
@@ -50,7 +53,22 @@ class CudaBackend final : public Backend {
   void allocate_frames(u64 pool_bytes);
   void allocate_flat_memory();
   void load_image(const Image& image);
-  void predecode(const Image& image, u64 first_page, u64 pages);
+  void predecode_programs(const Image& image, u64 first_page, u64 pages);
+  /// Predecodes what guests or the host have written, if the time for that has come.
+  void predecode_if_due();
+  void predecode_teams();
+  CodeSpan span_of_variant(u32 number) const;
+  void update_common_code();
+  u64 code_bytes() const;         // that predecoded code takes, without the programs'
+  u64 code_bytes_in_use() const;  // the same, without what is kept for teams that may run from it again
+  u64 room_for_code();            // in words
+  void set_code_units(u64 units);
+  void free_unused_code(u64 keep);
+  bool allocate_code(u64 words, u32 block);
+  /// Frees all predecoded code but the programs', if there is any.
+  bool give_way_to_frames();
+  /// Makes room for frames; false: there is no more.
+  bool make_room();
   Report dispatch(const Control& control, Engine engine);
   Chain& chain(Engine engine);
   void mirror_progress();
@@ -93,19 +111,39 @@ class CudaBackend final : public Backend {
   View view_ = {};
   std::optional<GrowingRange> frames_;
   DeviceArray<u64> state_, vectors_, touched_;
+  DeviceArray<DecodedWord> decoded_words_;
   DeviceArray<StopRecord> device_stops_;
-  DeviceArray<u32> tables_, base_tables_, team_program_, free_frames_, frame_holders_, decode_first_, pool_spent_;
+  DeviceArray<u32> tables_, base_tables_, team_program_, free_frames_, frame_holders_, decode_first_;
   DeviceArray<u16> decode_candidates_;
   DeviceArray<RowPattern> decode_patterns_;
   DeviceArray<DeviceRow> rows_;
   DeviceArray<Operands> code_;
-  DeviceArray<u8> own_code_, flat_permissions_, flat_memory_, flat_image_;
+  DeviceArray<CodeSpan> program_code_, team_code_;
+  DeviceArray<u32> code_state_, code_ran_, code_slots_, code_count_;
+  DeviceArray<PageHistory> page_history_;
+  DeviceArray<CodeKey> code_keys_;
+  DeviceArray<NewCode> new_code_;
+  DeviceArray<TeamCode> team_codes_;
+  DeviceArray<PageChanges> page_changes_;
+  DeviceArray<u8> flat_permissions_, flat_memory_, flat_image_;
   DeviceArray<Pool> device_pool_;
   DeviceArray<Control> control_;
   DeviceArray<Report> report_;
   const u8* image_ = nullptr;  // the image's units on the device
   std::vector<u32> program_of_team_;
   std::vector<u32> without_memory_;  // by team: the lanes without memory, as a mask; its frames are freed when all are
+  // Predecoded code beside the programs'.
+  std::vector<CodeSpan> program_spans_;
+  std::optional<CodeVariants> code_variants_;
+  std::map<u32, DeviceArray<Operands>> code_blocks_;
+  u32 next_code_block_ = 0;
+  u64 code_units_ = 0;  // what it takes from a pool of fixed size
+  CodeDelay code_delay_;
+  bool code_wanted_ = false;        // a guest runs from pages that have no predecoded words
+  bool host_wrote_code_ = false;    // a call has changed pages that teams may run from
+  bool code_restored_ = false;      // a restore has
+  bool guests_write_code_ = false;  // since the host last wrote code, a launch has ended for code of guests
+  bool code_gave_way_ = false;      // to frames: until the pool grows or lanes are restored, it takes no room
   // Host memory that kernels access.
   PinnedArray<u32> cancel_;
   PinnedArray<u64> progress_;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the programs' pages on the device, and their instructions, which the host predecodes.
+// Puts the programs' pages on the device, and has their instructions predecoded there.
 #include <algorithm>
 #include <cstring>
 
 #include "backends/cuda/cuda_backend.h"
-#include "backends/cuda/row_numbers.h"
-#include "isa/control_flow.h"
+#include "backends/cuda/device_rows.h"
 #include "isa/decoder.h"
 #include "myriarm/error.h"
 
@@ -17,50 +16,6 @@ constexpr u64 kMiB = u64{1} << 20;
 constexpr u64 kMostCodeBytes = 64 * kMiB;
 /// The most guest bytes of predecoded code, over all programs: on the device each takes four.
 constexpr u64 kMostCodeOfAll = u64{2} << 30;
-
-std::vector<DeviceRow> device_rows() {
-  std::vector<DeviceRow> rows(kRowCount);
-  for (u16 row = 0; row < kRowCount; row++) {
-    const u16 number = kSemantics.id[row];
-    const bool call_or_return = flow_of(row) == Flow::call || flow_of(row) == Flow::ret;
-    if (number == 0) {
-      rows[row] = {kKindOutOfLine, kRowNotImplemented};
-    } else if (kRareRows.has[row]) {
-      rows[row] = {kKindOutOfLine, static_cast<u16>(kFirstRareRow + number - 1)};
-    } else {
-      rows[row] = {static_cast<u16>(kFirstKind + number - 1), call_or_return ? kRowCallOrReturn : u16{0}};
-    }
-  }
-  return rows;
-}
-
-/// Whether a relative branch at an offset of the window has its target there. The interpreter's fast path does not
-/// check.
-bool stays_inside(const Operands& branch, u64 at, u64 window) {
-  return at + static_cast<u64>(static_cast<i64>(branch.offset)) < window;
-}
-
-/// A decoded word as the device dispatches on it.
-Operands device_word(Operands o, const std::vector<DeviceRow>& rows, u64 at, u64 window) {
-  DeviceRow row = rows[o.row];
-  if (is_relative(o.row) && !stays_inside(o, at, window)) row = {kKindOutOfLine, kRowNotPredecoded};
-  o.kind = row.kind;
-  o.row = row.row;
-  return o;
-}
-
-/// Whether a word can run together with the branch after it. Both are as decode() gives them.
-bool can_fold(const Operands& o, const Operands& next, u64 next_at, u64 window) {
-  const bool plain = flow_of(o.row) == Flow::next && kSemantics.id[o.row] != 0 && !kRareRows.has[o.row];
-  const bool branch = next.row == kRow_B_only_branch_imm || next.row == kRow_B_only_condbranch;
-  return plain && branch && next.offset / 4 >= -512 && next.offset / 4 < 512 && stays_inside(next, next_at, window);
-}
-
-u16 folded_branch(const Operands& branch) {
-  const u32 always = 14;
-  const u32 cond = branch.row == kRow_B_only_branch_imm ? always : branch.aux;
-  return static_cast<u16>(kRowFoldedBranch | cond << 10 | (static_cast<u32>(branch.offset / 4) & 0x3FF));
-}
 
 bool is_code(const ImagePage& page) { return (page.permissions & kExecute) && !page.bytes.empty(); }
 
@@ -121,7 +76,7 @@ void CudaBackend::load_image(const Image& image) {
   view_.team_program = team_program_.data();
   view_.programs = static_cast<u32>(image.programs.size());
   program_of_team_ = program_of_team;
-  predecode(image, first, span);
+  predecode_programs(image, first, span);
   launch_fill_tables(view_, units, stream_);
   if (image.programs.size() == 1) {
     fill(Field::pc, entries[0]);
@@ -133,7 +88,7 @@ void CudaBackend::load_image(const Image& image) {
   synchronize("loading the program");
 }
 
-void CudaBackend::predecode(const Image& image, u64 first, u64 span) {
+void CudaBackend::predecode_programs(const Image& image, u64 first, u64 span) {
   const DecodeTable& table = decode_table();
   decode_first_.resize(DecodeTable::kBuckets + 1, "allocating decode tables");
   decode_candidates_.resize(table.candidate_count, "allocating decode tables");
@@ -147,34 +102,29 @@ void CudaBackend::predecode(const Image& image, u64 first, u64 span) {
   view_.decode = {decode_first_.data(), decode_candidates_.data(), table.candidate_count, decode_patterns_.data()};
   view_.rows = rows_.data();
 
-  Operands outside = {};
-  outside.kind = kKindOutOfLine;
-  outside.row = kRowNotPredecoded;
-  const u64 words = span * (kPageSize / 4), begin = first << kPageBits, window = view_.page_count << kPageBits;
-  std::vector<Operands> code((1 + words) * image.programs.size(), outside);
-  for (size_t p = 0; p < image.programs.size(); p++) {
-    const std::span<Operands> own = std::span(code).subspan(p * (1 + words) + 1, words);
-    for (const ImagePage& page : image.programs[p].pages) {
-      if (!is_code(page) || page.page - first >= span) continue;
-      for (u64 i = 0; i < kPageSize / 4; i++) {
-        u32 word;
-        std::memcpy(&word, page.bytes.data() + i * 4, 4);
-        own[(page.page - first) * (kPageSize / 4) + i] = decode(table, word);
-      }
-    }
-    for (u64 i = 0; i < words; i++) {
-      if (own[i].kind == kKindOutOfLine && own[i].row == kRowNotPredecoded) continue;
-      const bool folds_branch = i + 1 < words && can_fold(own[i], own[i + 1], begin + (i + 1) * 4, window);
-      const Operands next = folds_branch ? own[i + 1] : Operands{};
-      own[i] = device_word(own[i], rows, begin + i * 4, window);
-      if (folds_branch) own[i].row |= folded_branch(next);
-    }
+  const u64 programs = image.programs.size(), length = span_length(span);
+  const PageRange code{span == 0 ? 0 : first, span};
+  code_.resize(length * programs, "allocating predecoded code");
+  std::vector<NewCode> fresh;
+  for (u32 program = 0; program < programs; program++) {
+    program_spans_.push_back({code_.data() + program * length, static_cast<u32>(code.first << kPageBits),
+                              static_cast<u32>(code.count << kPageBits)});
+    fresh.push_back({program_spans_.back(), program, 0});
   }
-  if (span != 0) view_.code_begin = static_cast<u32>(begin);
-  view_.code_words = static_cast<u32>(words);
-  code_.resize(code.size(), "allocating predecoded code");
-  code_.upload(code, stream_);
-  view_.code = code_.data();
+  program_code_.resize(programs, "allocating predecoded code");
+  program_code_.upload(program_spans_, stream_);
+  view_.program_code = program_code_.data();
+  view_.code_begin = static_cast<u32>(code.first << kPageBits);
+  new_code_.resize(programs, "allocating call arguments");
+  new_code_.upload(fresh, stream_);
+  launch_predecode_programs(view_, image_, new_code_.data(), static_cast<u32>(programs), span, stream_);
+  std::vector<CodeSpan> team_code;
+  for (u32 program : program_of_team_) team_code.push_back(program_spans_[program]);
+  team_code_.resize(team_code.size(), "allocating the teams' code");
+  team_code_.upload(team_code, stream_);
+  view_.team_code = team_code_.data();
+  code_variants_.emplace(code, kMostCodeBytes >> kPageBits, program_of_team_);
+  update_common_code();
   synchronize("predecoding the program");
 }
 

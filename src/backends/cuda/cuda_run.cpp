@@ -29,7 +29,8 @@ Report CudaBackend::dispatch(const Control& control, Engine engine) {
         "starting the engine");
   // A run that begins cancelled does nothing: warps that do not read the cancel flag find it in the report.
   *host_report_.data() = {};
-  host_report_.data()->cancelled = std::atomic_ref(*cancel_.data()).load();
+  host_report_.data()->orders = std::atomic_ref(*cancel_.data()).load() != 0 ? u32{kCancelOrder} : 0;
+  host_report_.data()->wants_code = code_wanted_;
   check(cudaMemcpyAsync(report_.data(), host_report_.data(), sizeof(Report), cudaMemcpyHostToDevice, stream_),
         "starting the engine");
   if (control.batches > 1) {
@@ -42,6 +43,7 @@ Report CudaBackend::dispatch(const Control& control, Engine engine) {
         "fetching the run's report");
   synchronize("running the guest");
   Report report = *host_report_.data();
+  code_wanted_ |= report.wants_code != 0;
   if (control.batches <= 1) report.batches = 1;
   return report;
 }
@@ -78,27 +80,41 @@ RunReport CudaBackend::run(const RunOrder& order) {
   use();
   std::vector<StopRecord> kept;
   const std::vector<u32> held_back = hold_others_back(order, kept);
-  if (is_flat(view_)) launch_compare_code(view_, image_, stream_);
+  if (is_flat(view_)) launch_check_code(view_, image_, stream_);
   stops_are_current_ = false;
-  Control control{order.budget, order.batch, 1, Phase::first, order.go_on, pool_is_automatic_};
+  Control control{order.budget, order.batch, 1, Phase::first, order.go_on, 0, 0};
+  bool pool_grows = pool_is_automatic_;
+  const bool predecodes = order.engine != Engine::stepper;
   auto dispatch_batches = [&](Phase phase, u64 batches) {
+    constexpr auto kYielded = static_cast<u32>(StopCode::none);
+    DispatchReport done;
     control.phase = phase;
     control.batches = batches;
-    const Report report = dispatch(control, order.engine);
-    DispatchReport done;
-    done.retired = report.retired;
-    done.batches = report.batches;
-    done.left = report.left;
-    std::copy_n(report.stops, kStopCodes, done.stops);
-    return done;
+    for (;;) {
+      if (predecodes) predecode_if_due();
+      control.pool_may_grow = pool_grows || !code_blocks_.empty();
+      control.yield_ticks = code_delay_.ticks_left(std::chrono::steady_clock::now());
+      const Report report = dispatch(control, order.engine);
+      done.retired += report.retired;
+      if (control.phase == phase) done.batches = report.batches;
+      done.left += report.left;
+      for (u32 code = 0; code < kStopCodes; code++) done.stops[code] += report.stops[code];
+      // Lanes that left for code to be predecoded go on with their batch.
+      done.stops[kYielded] = 0;
+      if (report.stops[kYielded] == 0) return done;
+      control.phase = Phase::again;
+      control.batches = 1;
+      guests_write_code_ = true;
+      update_common_code();
+    }
   };
   auto cancelled = [&] { return std::atomic_ref(*cancel_.data()).load() != 0; };
   auto resume_starved = [&] {
-    if (control.pool_may_grow && grow_automatically()) {
+    if (make_room()) {
       launch_resume_starved(view_, stream_);
       return true;
     }
-    control.pool_may_grow = 0;
+    pool_grows = false;
     return false;
   };
   const RunReport report = run_batches(order, dispatch_batches, cancelled, resume_starved);

@@ -179,7 +179,7 @@ void CudaBackend::restore_pages(const SavedLanes& saved, std::span<const u32> fr
         return state.free_count + (state.end - next) / view_.frame_units;
       };
       while (frames_available() < result.frames_needed) {
-        if (pool_is_automatic_ && grow_automatically()) continue;
+        if (make_room()) continue;
         throw DeviceError("the pool of " + std::to_string(pool_size() >> 20) +
                           " MiB for written pages has no room for the restored lanes; grow it or make the fleet with a "
                           "larger pool");
@@ -196,6 +196,10 @@ void CudaBackend::restore_pages(const SavedLanes& saved, std::span<const u32> fr
   launch(false, released_.data());
   launch_release_list(view_, released_.data(), restore_counts_.data(), result.released, stream_);
   synchronize("restoring lanes");
+  code_restored_ |= result.code_changed != 0;
+  code_gave_way_ = false;
+  for (const TeamSources& target : list) code_variants_->give_program(target.team, program_of_team_[target.team]);
+  update_common_code();
   if (result.failed) throw DeviceError("the pool for written pages became full while lanes were restored; grow it");
 }
 

@@ -72,12 +72,18 @@ __global__ void transfer_kernel(const __grid_constant__ View view, const Transfe
   if (done != nullptr && thread == 0) done[index] = reached;
 }
 
+/// One thread calls it for a page that the host writes or whose entry it changes.
+__device__ void note_change(const View& view, u32 team, u64 page, PageChanges* changes) {
+  code_page_changes(view, team, page, Writer::host);
+  if (*(volatile u32*)&view.code_state[team] & kCodeChanged) changes->code_changed = 1;
+}
+
 /// The entry of a page while one warp of the launch copies it. No guest sees it, since none runs meanwhile.
 constexpr u32 kClaimed = 0xFFFFFFC0u;
 
 /// One warp for each transfer: gives the team its own copy of the shared pages.
 __global__ void prepare_write_kernel(const __grid_constant__ View view, const Transfer* transfers, u64 count,
-                                     u32* pool_spent) {
+                                     PageChanges* changes) {
   u64 index = thread_index() / 32;
   u32 thread = threadIdx.x % 32;
   if (index >= count) return;
@@ -93,7 +99,7 @@ __global__ void prepare_write_kernel(const __grid_constant__ View view, const Tr
       const bool others = entry < kClaimed && (entry & (kPageShared | kPageCode));
       if (!others || atomicCAS(memory.entry_place(page), entry, kClaimed) != entry) entry = 0;
       // Like a store of the guest, a write by the host may change code.
-      if (is_predecoded(view, team, page)) view.own_code[team] = 1;
+      note_change(view, team, page, changes);
     }
     entry = __shfl_sync(0xFFFFFFFFu, entry, 0);
     if (entry == 0) continue;
@@ -106,7 +112,7 @@ __global__ void prepare_write_kernel(const __grid_constant__ View view, const Tr
         if (thread == 0 && !(entry & kPageShared)) atomicSub(&holders_of(view, entry >> kPageFlagBits), 1);
       } else {
         next = entry;
-        if (thread == 0) *pool_spent = 1;
+        if (thread == 0) changes->pool_spent = 1;
       }
     }
     __syncwarp();
@@ -125,7 +131,7 @@ enum class MapPhase : u8 { give, take };
 /// pages that need no frame afterwards, and frees theirs; `take` handles the rest. Repeating a launch changes nothing
 /// more.
 __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* teams, u64 count, u64 first_page,
-                           u64 pages, u32 permissions, MapAction action, MapPhase phase, u32* pool_spent) {
+                           u64 pages, u32 permissions, MapAction action, MapPhase phase, PageChanges* changes) {
   u64 index = thread_index() / 32;
   u32 thread = threadIdx.x % 32;
   if (index >= count * pages) return;
@@ -153,7 +159,7 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
 
   if (thread == 0) {
     touch(view, which.team, page);
-    if (is_predecoded(view, which.team, page)) view.own_code[which.team] = 1;
+    note_change(view, which.team, page, changes);
   }
   u32 next;
   if (gives) {
@@ -180,7 +186,7 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
       const u32 from = entry == 0 ? shared_zero : entry;
       const u32 fresh = copy_to_new_frame(view, which.team, memory, 0xFFFFFFFFu, page, from);
       if (fresh == 0) {
-        if (thread == 0) *pool_spent = 1;
+        if (thread == 0) changes->pool_spent = 1;
         return;
       }
       if (frame != 0 && thread == 0) atomicSub(&holders_of(view, frame), 1);
@@ -224,34 +230,6 @@ __global__ void fill_tables_kernel(const __grid_constant__ View view, const u8* 
   }
 }
 
-/// For flat memory; one block for each team. If a guest or the host has changed a predecoded page, the team decodes
-/// words as it runs them.
-__global__ void compare_code_kernel(const __grid_constant__ View view, const u8* image) {
-  const u32 team = blockIdx.x;
-  const PagedMemory<kTeam> memory = memory_of(view, team, 0);
-  const u64 first = view.code_begin >> kPageBits, pages = (view.code_words * 4ull) >> kPageBits;
-  bool differs = false;
-  for (u64 page = first; page < first + pages && page < view.page_count; page++) {
-    const u32 base = base_entry(view, team, page);
-    if (!(base & kPageCode)) continue;
-    const u32 entry = memory.entry(page);
-    const u64* from = (const u64*)(image + ((u64)(base >> kPageFlagBits) << kPageBits));
-    differs |= (entry & 7) != (base & 7) || (entry & kPageDiffer) != 0;
-    for (u32 lane = 0; lane < kTeam && lane_at(team, lane) < view.lanes; lane++) {
-      const volatile u64* own =
-          (const volatile u64*)memory_of(view, team, lane).locate(flat_unit(view, team, page) << kPageFlagBits, 0);
-      for (u32 granule = threadIdx.x; granule < kPageSize / 8; granule += blockDim.x)
-        differs |= own[granule] != from[granule];
-    }
-  }
-  differs = __syncthreads_or(differs) != 0;
-  if (threadIdx.x == 0) view.own_code[team] = differs;
-  // While a team runs predecoded words, stores to their pages must take the slow path.
-  for (u64 page = first + threadIdx.x; page < first + pages && page < view.page_count; page += blockDim.x) {
-    if (!differs && (base_entry(view, team, page) & kPageCode)) *memory.entry_place(page) |= kPageCode;
-  }
-}
-
 __global__ void resume_starved_kernel(const __grid_constant__ View view) {
   const u64 i = thread_index();
   if (i >= view.lanes || view.stops[i].code != StopCode::out_of_memory) return;
@@ -273,19 +251,19 @@ void launch_scatter_stops(const View& view, const u32* lanes, u64 count, const S
 void launch_read(const View& view, const Transfer* transfers, u64 count, u8* buffer, u32* done, cudaStream_t stream) {
   transfer_kernel<false, u8><<<blocks_for(count * 32), kBlock, 0, stream>>>(view, transfers, count, buffer, done);
 }
-void launch_prepare_write(const View& view, const Transfer* transfers, u64 count, u32* pool_spent,
+void launch_prepare_write(const View& view, const Transfer* transfers, u64 count, PageChanges* changes,
                           cudaStream_t stream) {
-  prepare_write_kernel<<<blocks_for(count * 32), kBlock, 0, stream>>>(view, transfers, count, pool_spent);
+  prepare_write_kernel<<<blocks_for(count * 32), kBlock, 0, stream>>>(view, transfers, count, changes);
 }
 void launch_write(const View& view, const Transfer* transfers, u64 count, const u8* buffer, u32* done,
                   cudaStream_t stream) {
   transfer_kernel<true, const u8><<<blocks_for(count * 32), kBlock, 0, stream>>>(view, transfers, count, buffer, done);
 }
 void launch_map(const View& view, const TeamMask* teams, u64 count, u64 page, u64 pages, u32 permissions,
-                MapAction action, u32* pool_spent, cudaStream_t stream) {
+                MapAction action, PageChanges* changes, cudaStream_t stream) {
   for (MapPhase phase : {MapPhase::give, MapPhase::take}) {
     map_kernel<<<blocks_for(count * pages * 32), kBlock, 0, stream>>>(view, teams, count, page, pages, permissions,
-                                                                      action, phase, pool_spent);
+                                                                      action, phase, changes);
   }
 }
 void launch_permissions(const View& view, const u32* lanes, u64 count, u64 page, u64 pages, u8* values,
@@ -294,9 +272,6 @@ void launch_permissions(const View& view, const u32* lanes, u64 count, u64 page,
 }
 void launch_fill_tables(const View& view, const u8* image, cudaStream_t stream) {
   fill_tables_kernel<<<view.teams, kBlock, 0, stream>>>(view, image);
-}
-void launch_compare_code(const View& view, const u8* image, cudaStream_t stream) {
-  compare_code_kernel<<<view.teams, kBlock, 0, stream>>>(view, image);
 }
 void launch_resume_starved(const View& view, cudaStream_t stream) {
   resume_starved_kernel<<<blocks_for(view.lanes), kBlock, 0, stream>>>(view);

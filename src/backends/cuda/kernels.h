@@ -19,8 +19,8 @@ Launch run_launch(const View& view, u32 multiprocessors, Engine engine);
 void launch_run(const View& view, u32 multiprocessors, Engine engine, cudaStream_t stream);
 
 /// A CUDA graph that runs batch after batch. Each batch launches the next one from the device, until
-/// view.control->batches are done, no lane is left, a lane is out of memory and the pool may grow, or the run is
-/// cancelled.
+/// view.control->batches are done, no lane is left, a lane is out of memory and the pool may grow, the run is cancelled,
+/// or a batch has ended for kYieldOrder.
 class Chain {
  public:
   Chain(const View& view, u32 multiprocessors, Engine engine, cudaStream_t stream);
@@ -42,11 +42,16 @@ void launch_scatter(u64* plane, const u32* lanes, u64 count, const u64* values, 
 /// Sets the stops of lanes. A run in progress may then resume lanes that it had left out.
 void launch_scatter_stops(const View& view, const u32* lanes, u64 count, const StopRecord* values, cudaStream_t stream);
 
+/// What the host must know after a change of guest pages; a launch only sets what it finds to be so.
+struct PageChanges {
+  u32 pool_spent;    // frames ran out: the launch must be repeated with a larger pool
+  u32 code_changed;  // a page that a team may run from has changed
+};
 /// Copies between guest memory and `buffer`. done[i]: bytes of transfers[i] that were mapped. A write takes two
-/// launches: launch_prepare_write() copies the shared pages that will be written, and sets *pool_spent if frames run
-/// out.
+/// launches: launch_prepare_write() copies the shared pages that will be written.
 void launch_read(const View& view, const Transfer* transfers, u64 count, u8* buffer, u32* done, cudaStream_t stream);
-void launch_prepare_write(const View& view, const Transfer* transfers, u64 count, u32* pool_spent, cudaStream_t stream);
+void launch_prepare_write(const View& view, const Transfer* transfers, u64 count, PageChanges* changes,
+                          cudaStream_t stream);
 void launch_write(const View& view, const Transfer* transfers, u64 count, const u8* buffer, u32* done,
                   cudaStream_t stream);
 
@@ -57,16 +62,13 @@ struct TeamMask {
 };
 enum class MapAction : u8 { map, unmap, protect };
 void launch_map(const View& view, const TeamMask* teams, u64 count, u64 page, u64 pages, u32 permissions,
-                MapAction action, u32* pool_spent, cudaStream_t stream);
+                MapAction action, PageChanges* changes, cudaStream_t stream);
 /// values[i * pages + p] = page_value() of page `page` + p of lanes[i], or of lane i with lanes null.
 void launch_permissions(const View& view, const u32* lanes, u64 count, u64 page, u64 pages, u8* values,
                         cudaStream_t stream);
 /// Fills the page tables of all teams from their programs' base tables. With flat memory it also copies the pages of
 /// the image, whose units begin at `image`, to every lane.
 void launch_fill_tables(const View& view, const u8* image, cudaStream_t stream);
-/// With flat memory: sets own_code of each team to whether a predecoded page of one of its lanes has changed.
-void launch_compare_code(const View& view, const u8* image, cudaStream_t stream);
-
 /// Clears the stop of lanes that ran out of memory in the last batch.
 void launch_resume_starved(const View& view, cudaStream_t stream);
 
@@ -96,8 +98,9 @@ struct TeamSources {
 /// Counters of a restore. A dry launch only counts frames_needed, and changes nothing.
 struct RestoreCounts {
   u32 frames_needed;
-  u32 released;  // entries of the list `released`: frames that lose a holder
-  u32 failed;    // 1 if there were too few frames
+  u32 released;      // entries of the list `released`: frames that lose a holder
+  u32 failed;        // 1 if there were too few frames
+  u32 code_changed;  // 1 if a team may run from other code than its program's
 };
 void launch_restore_pages(const View& view, const SavedTeams& saved, const TeamSources* teams, u64 count, bool dry,
                           u32* released, RestoreCounts* counts, cudaStream_t stream);

@@ -11,6 +11,7 @@ namespace {
 
 constexpr u32 kBlock = 128;
 constexpr u32 kAll = 0xFFFFFFFFu;
+constexpr u32 kNoPage = 0xFFFFFFFFu;
 
 __device__ u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
 
@@ -165,10 +166,12 @@ __global__ void restore_pages_kernel(const __grid_constant__ View view, const Sa
                                      const TeamSources* targets, bool dry, u32* released, RestoreCounts* counts) {
   __shared__ TeamSources target;
   __shared__ unsigned long long slices, left;
+  __shared__ u32 first_code;  // the lowest page of the program's code that differs from the program's
   if (threadIdx.x == 0) {
     target = targets[blockIdx.x];
     slices = target.every_slice ? ~0ull : view.touched[target.team];
     left = 0;
+    first_code = kNoPage;
   }
   __syncthreads();
   const u32 warp = threadIdx.x / 32, thread = threadIdx.x % 32, warps = blockDim.x / 32;
@@ -196,7 +199,6 @@ __global__ void restore_pages_kernel(const __grid_constant__ View view, const Sa
   if (dry) return;
   // Find the slices that still differ from the program.
   __syncthreads();
-  bool code = false;
   for (u64 rest = slices; rest != 0; rest &= rest - 1) {
     const u32 slice = __ffsll((long long)rest) - 1;
     for (u64 i = threadIdx.x; i < slice_pages; i += blockDim.x) {
@@ -205,13 +207,24 @@ __global__ void restore_pages_kernel(const __grid_constant__ View view, const Sa
       const u32 base = first_entry(view, target.team, page, base_entry(view, target.team, page));
       if (*(volatile u32*)&restore.entry_at(page) == base) continue;
       atomicOr(&left, 1ull << slice);
-      code |= (base & kPageCode) != 0;
+      if (base & kPageCode) atomicMin(&first_code, (u32)page);
     }
   }
-  code = __syncthreads_or(code) != 0;
-  if (threadIdx.x == 0) {
-    view.touched[target.team] = left;
-    if (!is_flat(view)) view.own_code[target.team] = code;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  view.touched[target.team] = left;
+  // The team runs its program's words, up to the first page that is not the program's, until the host looks at it.
+  CodeSpan code = view.program_code[view.team_program[target.team]];
+  if (is_flat(view)) {
+    code.bytes = 0;
+  } else if (first_code != kNoPage) {
+    const u64 at = ((u64)first_code << kPageBits) - code.begin;
+    if (at < code.bytes) code.bytes = (u32)at;
+  }
+  view.team_code[target.team] = code;
+  if (is_flat(view) || first_code != kNoPage || (view.code_state[target.team] & kCodeSlotsUsed)) {
+    atomicOr(&view.code_state[target.team], kCodeChanged);
+    counts->code_changed = 1;
   }
 }
 

@@ -42,7 +42,7 @@ struct TeamMemory {
     outcome = SlowOutcome::copy;
     return false;
   }
-  MYR_FN void code_written(u64, u32) {}  // make_page_writable() has set own_code
+  MYR_FN void code_written(u64, u32) {}  // make_page_writable() has called code_page_changes()
 };
 static_assert(SlowMemory<TeamMemory>);
 
@@ -118,10 +118,44 @@ static __device__ inline void touch(const View& view, u32 team, u64 page) {
 static __device__ inline u32 base_entry(const View& view, u32 team, u64 page) {
   return program_entry(view, view.team_program[team], page);
 }
-/// Whether the program has predecoded words for a page. A team that writes to such a page, or whose page changes, no
-/// longer runs predecoded words. Words of other pages are always decoded as they run.
-static __device__ inline bool is_predecoded(const View& view, u32 team, u64 page) {
+/// Whether the program has predecoded words for a page.
+static __device__ inline bool is_program_code(const View& view, u32 team, u64 page) {
   return (base_entry(view, team, page) & kPageCode) != 0;
+}
+
+static __device__ inline u32& code_slot(const View& view, u32 team, u64 page) {
+  return view.code_slots[team * kCodeSlots + page % kCodeSlots];
+}
+
+static __device__ inline PageHistory& history_of(const View& view, u32 team, u64 page) {
+  return view.page_history[team * kCodeSlots + page % kCodeSlots];
+}
+/// The time in ticks of 2^21 ns, some two milliseconds.
+static __device__ inline u64 tick_now() {
+  u64 nanoseconds;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(nanoseconds));
+  return nanoseconds >> 21;
+}
+
+enum class Writer : u8 { guest, host };
+/// To be called when the bytes or the permissions of a page change: from this page on the team decodes as it runs,
+/// until its code is predecoded again. Returns whether the team's span has become shorter. One thread calls it.
+static __device__ __noinline__ bool code_page_changes(const View& view, u32 team, u64 page, Writer writer) {
+  CodeSpan& code = view.team_code[team];
+  PageHistory& history = history_of(view, team, page);
+  const u64 at = (page << kPageBits) - code.begin;
+  const bool predecoded = at < *(volatile u32*)&code.bytes && page_sources(code)[at >> kPageBits] != kNoCode;
+  bool changed = predecoded;
+  if (writer == Writer::host) {
+    if (predecoded) atomicMin(&code.bytes, (u32)at);
+    changed |= *(volatile u32*)&code_slot(view, team, page) == (u32)page + 1;
+    host_changes_page(history, (u32)page);
+  } else {
+    if (predecoded) code.bytes = (u32)at;  // see Code::find()
+    changed |= guest_changes_page(history, (u32)page, (u32)tick_now());
+  }
+  if (changed) atomicOr(&view.code_state[team], kCodeChanged);
+  return predecoded;
 }
 
 /// Whether an entry names a frame of the pool, which the team holds alone or together with snapshots.
@@ -153,7 +187,6 @@ static __device__ __noinline__ CopyOutcome make_page_writable(const View& view, 
   PagedMemory<kTeam> memory = memory_of(view, team, lane_in_team);
   const u32 entry = *(volatile u32*)memory.entry_place(page);
   if (!(entry & (kPageShared | kPageCode))) return CopyOutcome::copied;  // already done for another lane of the team
-  const bool code = is_predecoded(view, team, page) && (entry & kPageCode);
   u32 next = entry & ~(u32)(kPageShared | kPageCode);
   const bool alone = is_flat(view) || (!(entry & kPageShared) && holders_of(view, entry >> kPageFlagBits) == 1);
   if (!alone) {
@@ -165,12 +198,13 @@ static __device__ __noinline__ CopyOutcome make_page_writable(const View& view, 
     if (lane_in_team == 0 && !(entry & kPageShared)) atomicSub(&holders_of(view, entry >> kPageFlagBits), 1);
   }
   __syncwarp(members);
+  bool code = false;
   if (lane_in_team == 0) {
     *memory.entry_place(page) = next;
     touch(view, team, page);
-    if (code) view.own_code[team] = 1;
+    code = code_page_changes(view, team, page, Writer::guest);
   }
-  __syncwarp(members);
+  code = __shfl_sync(members, code, 0);
   return code ? CopyOutcome::copied_code : CopyOutcome::copied;
 }
 

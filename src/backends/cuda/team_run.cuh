@@ -59,16 +59,21 @@ static __device__ __noinline__ void publish(const View& view, u32 lane, u64 reti
   *(volatile StopCode*)&view.codes[lane] = code;
 }
 
-/// Whether the host has cancelled the run. Every two milliseconds one warp reads the flag in host memory and copies it
-/// to the report for the others: if all warps read it, they would wait for the bus.
-static __device__ __noinline__ bool sees_cancel(const View& view) {
-  u64 nanoseconds;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(nanoseconds));
-  const unsigned long long tick = nanoseconds >> 21;
-  if (atomicMax((unsigned long long*)&view.report->cancel_checked_at, tick) < tick &&
-      *(const volatile u32*)view.cancel != 0)
-    *(volatile u32*)&view.report->cancelled = 1;
-  return *(const volatile u32*)&view.report->cancelled != 0;
+/// What all warps must do now: Order bits. Every two milliseconds one warp reads the cancel flag in host memory, decides,
+/// and writes the orders to the report for the others: if all warps read the flag, they would wait for the bus.
+static __device__ __noinline__ u32 current_orders(const View& view) {
+  Report* report = view.report;
+  const unsigned long long tick = tick_now();
+  const unsigned long long before = atomicMax((unsigned long long*)&report->checked_at, tick);
+  if (before < tick) {
+    u32 orders = 0;
+    if (*(const volatile u32*)view.cancel != 0) orders |= kCancelOrder;
+    volatile u64* yields_from = &report->yields_from;
+    if (before == 0) *yields_from = tick + view.control->yield_ticks;
+    if (*(volatile u32*)&report->wants_code != 0 && before != 0 && tick >= *yields_from) orders |= kYieldOrder;
+    if (orders != 0) atomicOr(&report->orders, orders);
+  }
+  return *(const volatile u32*)&report->orders;
 }
 
 /// Adds what the lanes of a warp did to the report of the launch. All members call it.
@@ -97,8 +102,8 @@ static __device__ inline void end_lane(const View& view, u32 members, u32 lane, 
   count = retired;
 }
 
-/// Copies the pages that lanes wait for, one after the other. All members call it together. Returns whether one of
-/// these pages has predecoded words, which the team then no longer runs.
+/// Copies the pages that lanes wait for, one after the other. All members call it together. Returns whether the team's
+/// span of predecoded words has become shorter.
 static __device__ inline bool copy_pending_pages(const View& view, u32 team, u32 members, Pending& pending,
                                                  bool& alive) {
   const u32 lane_in_team = threadIdx.x % kTeam;

@@ -4,9 +4,11 @@
 #pragma once
 
 #include "backends/common/run_protocol.h"
+#include "backends/cuda/code_span.h"
+#include "backends/cuda/decoded_words.h"
+#include "backends/cuda/page_history.h"
 #include "core/cpu.h"
 #include "core/memory.h"
-#include "core/operands.h"
 #include "core/stop.h"
 #include "isa/decode_table.h"
 
@@ -41,15 +43,19 @@ struct Control {
   Phase phase;
   u16 go_on;
   u16 pool_may_grow;  // a chain ends when a lane is out of memory, so that the host can grow the pool
+  u64 yield_ticks;    // how long the launch, or the chain, runs before it may end for code to be predecoded
 };
 /// The result of a launch.
 struct Report {
   u64 retired;
   u64 batches;
   u64 left;               // lanes with StopCode::budget that have budget left, after the last batch
-  u64 stops[kStopCodes];  // lanes that have this stop now and did not before; budget: those with none left
-  u64 cancel_checked_at;  // when a warp last read View::cancel, in ticks of 2^21 ns
-  u32 cancelled;          // the value that it read
+  u64 stops[kStopCodes];  // lanes that have this stop now and did not before; budget: those with none left; none:
+                          // those that left for kYieldOrder
+  u64 checked_at;         // when a warp last decided on `orders`, in ticks of 2^21 ns
+  u64 yields_from;        // the tick from which on it may decide to yield
+  u32 orders;             // Order bits
+  u32 wants_code;         // not 0: a team runs from pages that have no predecoded words, or has changed such pages
 };
 
 /// Planes of the state array, in the order of Field up to `limit`, then the exclusive monitor, then where the run ends
@@ -69,25 +75,25 @@ MYR_FN u32 plane_of(SystemField field) {
   }
 }
 
-/// What the device dispatches on, in place of Operands::kind and row.
-struct DeviceRow {
-  u16 kind;  // number of the semantics, or kKindOutOfLine
-  u16 row;   // kRowCallOrReturn, or kRowFoldedBranch and a branch, or 0; with kKindOutOfLine: what to do
+/// Pages that a team has run from without predecoded words: page number + 1 in slot (page % kCodeSlots). A page may be
+/// lost to another one of its slot.
+constexpr u32 kCodeSlots = 256;
+/// Bits of View::code_state.
+enum CodeState : u32 {
+  kCodeChanged = 1,    // the team may run from a page that has no predecoded words in its span, or had when it changed
+  kCodeReported = 2,   // the report of a launch has said so
+  kCodeSlotsUsed = 4,  // View::code_slots has pages beside the program's code
 };
-constexpr u16 kKindOutOfLine = 0xFFFF;  // above all others, so that the range check of the dispatch finds it
-constexpr u16 kFirstKind = 0;
-constexpr u16 kRowNotImplemented = 0;     // with kKindOutOfLine
-constexpr u16 kRowNotPredecoded = 1;      // with kKindOutOfLine
-constexpr u16 kFirstRareRow = 2;          // with kKindOutOfLine: rare semantics
-constexpr u16 kRowCallOrReturn = 0x8000;  // calls and returns: where lanes wait for each other
-/// The next word is a B or B.cond, which runs together with this one. Bits 13:10 are its condition, 9:0 its offset in
-/// words.
-constexpr u16 kRowFoldedBranch = 0x4000;
+/// Bits of Report::orders, which all warps follow some hundred times a second.
+enum Order : u32 {
+  kCancelOrder = 1,  // the host has cancelled the run
+  kYieldOrder = 2,   // leave the launch without a stop, so that the host can have code predecoded
+};
 
 /// Entries of a page table have these flags beside the permissions:
 ///   kPageShared              a page of the image, contiguous; with kPageCode it has predecoded words
-///   kPageCode alone          a snapshot holds the frame too: a store copies it first. With flat memory: the page has
-///                            predecoded words, and after a store to it the team decodes words as it runs them
+///   kPageCode alone          a snapshot holds the frame too, and a store copies it first; or the team runs from the page,
+///                            and a store takes its predecoded words from the team's span
 struct View {
   u64 lanes;
   u32 teams;
@@ -109,13 +115,18 @@ struct View {
   u64* touched;             // of each team: slices of its table that may differ from the program's
   const u32* team_program;  // program of each team
   u32 programs;
-  const u32* base_tables;  // page_count entries a program: its lanes' tables at the beginning
-  const Operands* code;   // for each program: a word kRowNotPredecoded, then `code_words`; kind and row as in DeviceRow
-  const DeviceRow* rows;  // kRowCount rows, for words that the device decodes
-  u32 code_begin;         // offset in the window of the first predecoded word
-  u32 code_words;
-  u8* own_code;  // of each team: whether it decodes as it runs, since predecoded pages or their permissions changed
-  u8* flat_permissions;  // with flat memory: kTeam bytes of permissions for each page; else null
+  const u32* base_tables;        // page_count entries a program: its lanes' tables at the beginning
+  const DeviceRow* rows;         // kRowCount rows, for words that the device decodes
+  u32 code_begin;                // where all spans begin, an offset in the window
+  CodeSpan common_code;          // the span of which all teams run all or a part; its words are null if there is none
+  CodeSpan* team_code;           // the span that each team runs from; with 0 bytes it decodes as it runs
+  const CodeSpan* program_code;  // the span of each program
+  u32* code_state;               // CodeState bits of each team
+  u32* code_ran;                 // of each team: not 0 once it has run without predecoded words
+  u32* code_slots;               // kCodeSlots of each team
+  PageHistory* page_history;     // of the same pages, as they were when the host last asked
+  DecodedWord* decoded_words;    // kDecodedWords: of words that were decoded as they ran
+  u8* flat_permissions;          // with flat memory: kTeam bytes of permissions for each page; else null
   DecodeTable decode;
   Control* control;
   Report* report;

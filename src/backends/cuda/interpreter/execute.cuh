@@ -162,12 +162,28 @@ constexpr bool serves(u32 row) {
 
 MYR_FN bool not_predecoded(const Operands& o) { return o.kind == kKindOutOfLine && o.row == kRowNotPredecoded; }
 
+/// The predecoded word of `word`, without a folded branch. A guest runs the same few words again and again, and to decode
+/// one takes longer than all the rest, so that the results are kept.
+__device__ __noinline__ Operands decode_once(const View& view, u32 word) {
+  DecodedWord* entry = view.decoded_words + entry_of_word(word);
+  DecodedWord known;
+  asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(known.part[0]), "=l"(known.part[1]) : "l"(entry->part));
+  asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(known.part[2]), "=l"(known.part[3]) : "l"(entry->part + 2));
+  if (known.is_of(word)) return known.operands();
+  Operands o = decode(view.decode, word);
+  const DeviceRow device = view.rows[o.row];
+  o.kind = device.kind;
+  o.row = device.row;
+  known = decoded_word(word, o);
+  asm volatile("st.global.v2.u64 [%0], {%1, %2};" ::"l"(entry->part), "l"(known.part[0]), "l"(known.part[1]));
+  asm volatile("st.global.v2.u64 [%0], {%1, %2};" ::"l"(entry->part + 2), "l"(known.part[2]), "l"(known.part[3]));
+  return o;
+}
+
 /// Decodes the word at an offset that has no predecoded word. Returns kRowNotPredecoded if the fetch faults, which it
 /// records.
 __device__ __noinline__ Operands fetch_slow(const View& view, u32 lane, u32 at) {
-  Operands none = {};
-  none.kind = kKindOutOfLine;
-  none.row = kRowNotPredecoded;
+  const Operands none = not_predecoded_word();
   u64 pc = at == kOutside ? view.state[kPlanePc * view.lanes + lane] : view.window_begin + at;
   TeamMemory memory(view, lane);
   u32 entry;
@@ -176,11 +192,16 @@ __device__ __noinline__ Operands fetch_slow(const View& view, u32 lane, u32 at) 
     view.stops[lane] = fetch_fault_record(fault, pc);
     return none;
   }
-  Operands o = decode(view.decode, read_once<u32>(memory.locate(entry, at & (kPageSize - 1))));
-  const DeviceRow device = view.rows[o.row];
-  o.kind = device.kind;
-  o.row = device.row;
-  return o;
+  // note_code() does the rest: what this function needs of registers is taken from those that run_kernel keeps during
+  // execute_out_of_line().
+  const u32 page = at >> kPageBits;
+  u32& slot = code_slot(view, team_of(lane), page);
+  if (slot != page + 1) {
+    slot = page + 1;
+    view.code_ran[team_of(lane)] = 1;
+  }
+  // Only this lane and the host write to the word, and it needs no order with other memory: the L1 cache may have it.
+  return decode_once(view, *(const u32*)memory.locate(entry, at & (kPageSize - 1)));
 }
 
 // A row gets a case number that no instruction has if it is not the first with its semantics, or belongs to the other

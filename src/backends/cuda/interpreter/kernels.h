@@ -12,11 +12,11 @@ constexpr u32 kWarps = 4;  // of a block
 constexpr u32 kManyBlocks = 6, kFewBlocks = 3;
 constexpr u32 kSharedSlots = kSlotCount + 2;  // of a lane in shared memory, 8 bytes each: see execute.cuh
 
-/// For fleets that do not fill the device: it has registers to spare and serves any number of programs.
+/// For fleets that do not fill the device: it has registers to spare and serves any number of spans.
 const void* few_blocks_kernel();
-/// For other fleets, of one program.
+/// For other fleets, while all teams run from one whole span: View::common_code.
 const void* many_blocks_kernel();
-/// For other fleets, of several programs.
-const void* many_blocks_several_programs_kernel();
+/// For other fleets.
+const void* many_blocks_several_spans_kernel();
 
 }  // namespace myriarm::cuda

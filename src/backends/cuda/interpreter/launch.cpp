@@ -9,9 +9,9 @@ namespace myriarm::cuda {
 Launch interpreter_launch(const View& view, u32 multiprocessors) {
   const u32 blocks = (view.teams + kWarps - 1) / kWarps;
   const bool few = blocks <= multiprocessors * kFewBlocks;
-  const void* kernel = few                 ? few_blocks_kernel()
-                       : view.programs > 1 ? many_blocks_several_programs_kernel()
-                                           : many_blocks_kernel();
+  const void* kernel = few                                 ? few_blocks_kernel()
+                       : view.common_code.words == nullptr ? many_blocks_several_spans_kernel()
+                                                           : many_blocks_kernel();
   return {kernel, blocks, kWarps * kTeam, kWarps * kSharedSlots * kTeam * (u32)sizeof(u64)};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interpreter for fleets of one program that fill the device.
+// The interpreter for fleets that fill the device, and whose teams all run from one span of code.
 #include "backends/cuda/interpreter/run_kernel.cuh"
 
 namespace myriarm::cuda {

@@ -11,9 +11,9 @@ namespace {
 
 constexpr u32 kNone = 0xFFFFFFFFu;  // greater than any offset or depth
 /// The most instructions that a lane runs before the warp comes together to check whether its batch has ended and
-/// whether to publish its progress. kSlowQuantum is for teams that are slow, since they decode as they run or have flat
-/// memory, and their lanes may run one after the other.
-constexpr u32 kQuantum = 1u << 14, kSlowQuantum = 1u << 10;
+/// whether to publish its progress. Words without predecoded ones take many times as long, and the lanes may run one
+/// after the other.
+constexpr u32 kQuantum = 1u << 11;
 
 /// The least of the members' values. All members must call it at once, so never inside a condition on one lane.
 __device__ inline u32 least(u32 members, u32 value) {
@@ -29,37 +29,38 @@ __device__ inline u32 least(u32 members, u32 value) {
 #endif
 }
 
-/// The predecoded words that a team runs; none, if it decodes as it runs. In a fleet of one program (kSeveral is false)
-/// they are at one address for all teams, which takes no register.
-template <bool kSeveral>
+/// The predecoded words that a team runs. If all teams run from one whole span (kSeveral is false), its address and its
+/// length are constants.
+template <bool kLean, bool kSeveral>
 struct Code {
-  const View& view;
-  const Operands* own_words;  // of the team's program: kRowNotPredecoded, then its words
-  u32 bytes;                  // of guest code: a predecoded word is four times as long
-  u32 skip;                   // with kSeveral: what to add to an offset in the window for one in own_words
+  /// With few registers, the span is looked up for each turn: kept through the whole launch, it would take registers from
+  /// the instruction itself.
+  static constexpr bool kEachTurn = kLean && kSeveral;
 
+  const View& view;
+  u32 skip;                   // without kLean: what to add to an offset in the window for one in own_words
+  const Operands* own_words;  // with kSeveral: as CodeSpan::words
+  u32 own_bytes;              // with kSeveral: of guest code; a predecoded word is four times as long
+
+  /// The span of a team changes during a launch, but only by plain stores of this warp: the L1 cache may have it.
   MYR_FN void find(u32 team) {
-    if (kSeveral) own_words = view.code + (u64)view.team_program[team] * (view.code_words + 1);
-    bytes = *(const volatile u8*)&view.own_code[team] != 0 ? 0 : view.code_words * 4;
+    if (!kSeveral) return;
+    u64 words, begin_and_bytes;
+    asm volatile("ld.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(words), "=l"(begin_and_bytes)
+                 : "l"(&view.team_code[team])
+                 : "memory");
+    own_words = (const Operands*)words;
+    own_bytes = (u32)(begin_and_bytes >> 32);
   }
 
   /// The word at an offset of the window. Does not branch: where there is none it returns word 0, which runs out of
   /// line.
   MYR_FN uint4 fetch(u32 at) const {
-    const Operands* words = kSeveral ? own_words : view.code;
-    u32 offset = kSeveral ? at + skip : at - view.code_begin + 4;
+    const Operands* words = kSeveral ? own_words : view.common_code.words;
+    const u32 bytes = kSeveral ? own_bytes : view.common_code.bytes;
+    const u32 offset = kLean ? at - view.code_begin + 4 : at + skip;
     return __ldg((const uint4*)((const u8*)words + (u64)(offset <= bytes ? offset : 0) * 4));
-  }
-  MYR_FN static Operands operands(uint4 raw) {
-    Operands o;
-    o.kind = (u16)raw.x;
-    o.row = (u16)(raw.x >> 16);
-    o.rd = (u8)raw.y;
-    o.rn = (u8)(raw.y >> 8);
-    o.rm = (u8)(raw.y >> 16);
-    o.ra = (u8)(raw.y >> 24);
-    o.imm = raw.z | (u64)raw.w << 32;
-    return o;
   }
 };
 
@@ -67,10 +68,11 @@ struct Code {
 /// not be 0. Every branch in this function costs a warp that runs alone some twenty cycles: see
 /// docs/design/cuda-interpreter.md. kLean: there are few registers, see kSlotPlace.
 template <bool kLean, bool kSeveral>
-MYR_FN void run_lane(Interpreter<true>& cpu, Code<kSeveral>& code) {
+MYR_FN void run_lane(Interpreter<true>& cpu, Code<kLean, kSeveral>& code) {
   bool goes_on;
   do {
-    const Operands o = Code<kSeveral>::operands(code.fetch(cpu.at));
+    const uint4 raw = code.fetch(cpu.at);
+    const Operands o = operands_of(raw.x, raw.y, raw.z, raw.w);
     cpu.next = cpu.at + 4;
     bool ends_turn = (o.row & kRowCallOrReturn) != 0;
     if (MYR_UNLIKELY(execute(cpu, o) == Outcome::stop)) {
@@ -103,6 +105,50 @@ MYR_FN void run_lane(Interpreter<true>& cpu, Code<kSeveral>& code) {
   } while (goes_on);
 }
 
+/// If a team runs from pages that may get predecoded words, tells the report of it. All members call it. `at`: where
+/// the lane is, or kOutside.
+__device__ inline void note_code(const View& view, u32 members, u32 team, u32 at) {
+  const CodeSpan code = view.team_code[team];
+  const u32 page = at >> kPageBits, offset = at - code.begin;
+  const bool predecoded = offset < code.bytes && page_sources(code)[offset >> kPageBits] != kNoCode;
+  const bool stays = at != kOutside && !predecoded;
+  if (stays) code_slot(view, team, page) = page + 1;
+  if (!__any_sync(members, stays || *(volatile u32*)&view.code_ran[team] != 0)) return;
+  const u32 now = (u32)tick_now();
+  bool wants = false;
+  for (u32 i = threadIdx.x % kTeam; i < kCodeSlots; i += __popc(members)) {
+    const u32 slot = *(volatile u32*)&view.code_slots[team * kCodeSlots + i];
+    if (slot != 0) wants |= wants_words(view.page_history[team * kCodeSlots + i], slot - 1, now);
+  }
+  wants = __any_sync(members, wants);
+  if (threadIdx.x % kTeam == 0) {
+    u32& state = view.code_state[team];
+    if (wants) atomicOr(&state, kCodeChanged | kCodeSlotsUsed);
+    if ((*(volatile u32*)&state & (kCodeChanged | kCodeReported)) == kCodeChanged) {
+      atomicOr(&state, kCodeReported);
+      *(volatile u32*)&view.report->wants_code = 1;
+    }
+  }
+  __syncwarp(members);
+}
+
+/// Follows the orders: gives a lane that is alive the stop that they mean, which is none for kYieldOrder. Returns
+/// whether the warp leaves the launch. All members call it. Out of line, as everything is that needs registers of
+/// run_kernel for a short time.
+template <bool kSeveral>
+__device__ __noinline__ bool follow_orders(const View& view, u32 members, u32 lane, u32 at, bool alive) {
+  const u32 team = team_of(lane);
+  note_code(view, members, team, alive ? at : kOutside);
+  u32 orders = __shfl_sync(members, current_orders(view), 0);
+  if (!kSeveral && *(volatile u32*)&view.team_code[team].bytes != view.common_code.bytes) {
+    orders |= kYieldOrder;  // the host must use the other kernel
+    atomicOr(&view.report->orders, (u32)kYieldOrder);
+  }
+  if (orders != 0 && alive)
+    view.stops[lane] = stop_record((orders & kCancelOrder) ? StopCode::cancelled : StopCode::none);
+  return __any_sync(members, orders != 0);
+}
+
 template <u32 kBlocks, bool kSeveral>
 __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __grid_constant__ View view) {
   extern __shared__ u64 shared[];
@@ -133,8 +179,8 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   }
   const bool was_alive = alive;
   bool waits = true;  // at a call or return, waiting for the others
-  Code<kSeveral> code{view, nullptr, 0, 0};
-  code.find(team);
+  Code<kBlocks == kManyBlocks, kSeveral> code{view, 0, nullptr, 0};
+  if (!code.kEachTurn) code.find(team);
   // The shuffle hides from the compiler that this is a constant: it would load a constant again for each instruction.
   code.skip = __shfl_sync(members, 4 - view.code_begin, 0);
   u32 reported = (u32)clock() - kReportCycles;
@@ -148,13 +194,12 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
         view.stops[lane] = stop_record(StopCode::budget);
         alive = false;
       }
-      if (__any_sync(members, (u32)clock() - reported >= kReportCycles)) {
+      // While there is an order, warps that have left wait for the others.
+      const bool ordered = *(volatile u32*)&view.report->orders != 0;
+      if (__any_sync(members, ordered || (u32)clock() - reported >= kReportCycles)) {
         reported = (u32)clock();
         if (was_alive) publish(view, lane, cpu.retired(), alive ? StopCode::none : view.stops[lane].code);
-        if (__any_sync(members, sees_cancel(view)) && alive) {
-          view.stops[lane] = stop_record(StopCode::cancelled);
-          alive = false;
-        }
+        if (follow_orders<kSeveral>(view, members, lane, cpu.at, alive)) break;
       }
     }
     const u32 live = __ballot_sync(members, alive);
@@ -176,10 +221,10 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
     cpu.pending = Pending::none;
     if (alive && !waits) {
       // A new quantum each time, so that lanes that go on together also stop together.
-      const u32 quantum = code.bytes != 0 && !is_flat(view) ? kQuantum : kSlowQuantum;
       const u64 retired = cpu.retired(), remaining = end - retired;
-      cpu.left = remaining < quantum ? (u32)remaining : quantum;
+      cpu.left = remaining < kQuantum ? (u32)remaining : kQuantum;
       cpu.retires_at_zero = retired + cpu.left;
+      if (code.kEachTurn) code.find(team);
       run_lane<kBlocks == kManyBlocks>(cpu, code);
       waits = cpu.pending == Pending::none && cpu.left != 0;
       if (cpu.pending == Pending::stopped) {
@@ -191,7 +236,10 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
       }
     }
     __syncwarp(members);
-    if (copy_pending_pages(view, team, members, cpu.pending, alive)) code.bytes = 0;
+    if (copy_pending_pages(view, team, members, cpu.pending, alive)) {
+      if (!code.kEachTurn) code.find(team);
+      reported -= kReportCycles;
+    }
   }
 
   const u64 retired = cpu.retired();

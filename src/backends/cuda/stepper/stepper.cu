@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(kWarps* kTeam) step_kernel(const __grid_consta
     if (__any_sync(members, (u32)clock() - reported >= kReportCycles)) {
       reported = (u32)clock();
       if (bounds.alive) publish(view, lane, cpu.count, alive ? StopCode::none : view.stops[lane].code);
-      if (__any_sync(members, sees_cancel(view)) && alive && cpu.count < bounds.end) {
+      if (__any_sync(members, (current_orders(view) & kCancelOrder) != 0) && alive && cpu.count < bounds.end) {
         view.stops[lane] = stop_record(StopCode::cancelled);
         alive = false;
       }

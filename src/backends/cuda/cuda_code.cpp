@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Has code predecoded that the host or a guest has written: asks the device which teams run from other code than their
+// program's, groups them, and gives each group a span. docs/design/written-code.md says when and why.
+#include <algorithm>
+#include <chrono>
+
+#include "backends/cuda/cuda_backend.h"
+#include "myriarm/error.h"
+
+namespace myriarm::cuda {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// Spans that no team uses, by the blocks that they were allocated in: how many of these are kept, since a restore
+/// often brings code back.
+constexpr u64 kKeptBlocks = 4;
+/// What predecoded spans of a fleet with flat memory, which has no pool, may take.
+constexpr u64 kMostFlatCode = u64{8} << 30;
+/// The most spans that one launch fills.
+constexpr u64 kMostFresh = 65535;
+
+constexpr u64 words_in(u64 bytes) { return bytes / sizeof(Operands); }
+
+}  // namespace
+
+CodeSpan CudaBackend::span_of_variant(u32 number) const {
+  if (code_variants_->is_program(number)) return program_spans_[number];
+  const CodeVariants::Variant& variant = code_variants_->made(number);
+  return {code_blocks_.at(variant.block).data() + variant.offset, static_cast<u32>(variant.pages.first << kPageBits),
+          static_cast<u32>(variant.pages.count << kPageBits)};
+}
+
+void CudaBackend::update_common_code() {
+  // The kernel for one span ends the launch for a team that changes a page of it.
+  const u32 number = code_variants_->of_team(0);
+  const bool common = !guests_write_code_ && code_variants_->is_common(number);
+  view_.common_code = common ? span_of_variant(number) : CodeSpan{};
+}
+
+u64 CudaBackend::code_bytes() const {
+  u64 bytes = 0;
+  for (const auto& [number, block] : code_blocks_) bytes += block.bytes();
+  return bytes;
+}
+
+u64 CudaBackend::code_bytes_in_use() const { return code_variants_->words_in_use() * sizeof(Operands); }
+
+u64 CudaBackend::room_for_code() {
+  if (code_gave_way_) return 0;
+  if (is_flat(view_)) return words_in(kMostFlatCode - std::min(kMostFlatCode, code_bytes()));
+  const Pool state = pool();
+  if (!pool_is_automatic_) return words_in(u64{state.end - std::min(state.next, state.end)} << kPageBits);
+  const u64 taken = (u64{state.end - image_units_} << kPageBits) + code_bytes();
+  return words_in(pool_limit_ - std::min(pool_limit_, taken));
+}
+
+void CudaBackend::set_code_units(u64 units) {
+  if (is_flat(view_) || pool_is_automatic_ || units == code_units_) return;
+  Pool state = pool();
+  // Failed allocations have moved `next` past the end.
+  const u32 whole = (state.end - state.first) / view_.frame_units * view_.frame_units;
+  state.next = std::min(state.next, state.first + whole);
+  state.end = static_cast<u32>(state.end + code_units_ - units);
+  code_units_ = units;
+  device_pool_.upload(std::span(&state, 1), stream_);
+  synchronize("taking memory for code from the pool");
+}
+
+void CudaBackend::free_unused_code(u64 keep) {
+  const std::vector<u32> blocks = code_variants_->forget_unused(keep);
+  if (blocks.empty()) return;
+  for (u32 block : blocks) code_blocks_.erase(block);
+  set_code_units((code_bytes() + kPageSize - 1) >> kPageBits);
+}
+
+bool CudaBackend::give_way_to_frames() {
+  if (code_blocks_.empty()) return false;
+  for (u32 team = 0; team < view_.teams; team++) code_variants_->give_program(team, program_of_team_[team]);
+  launch_drop_code(view_, stream_);
+  synchronize("giving memory of code back to the pool");
+  free_unused_code(0);
+  update_common_code();
+  code_gave_way_ = true;
+  return true;
+}
+
+bool CudaBackend::make_room() { return (pool_is_automatic_ && grow_automatically()) || give_way_to_frames(); }
+
+/// False if the device has too little memory.
+bool CudaBackend::allocate_code(u64 words, u32 block) {
+  try {
+    code_blocks_[block].resize(words, "allocating predecoded code");
+  } catch (const DeviceError&) {
+    cudaGetLastError();  // a later check must not find this error
+    code_blocks_.erase(block);
+    return false;
+  }
+  set_code_units((code_bytes() + kPageSize - 1) >> kPageBits);
+  return true;
+}
+
+void CudaBackend::predecode_teams() {
+  code_count_.resize(1, "allocating call results");
+  code_keys_.resize(view_.teams, "allocating call results");
+  check(cudaMemsetAsync(code_count_.data(), 0, sizeof(u32), stream_), "looking for code");
+  launch_describe_code(view_, code_keys_.data(), image_, code_count_.data(), stream_);
+  u32 count = 0;
+  check(cudaMemcpyAsync(&count, code_count_.data(), sizeof count, cudaMemcpyDeviceToHost, stream_), "looking for code");
+  synchronize("looking for code");
+  if (count == 0) return;
+  std::vector<CodeKey> keys(count);
+  check(cudaMemcpyAsync(keys.data(), code_keys_.data(), count * sizeof(CodeKey), cudaMemcpyDeviceToHost, stream_),
+        "looking for code");
+  synchronize("looking for code");
+
+  CodeVariants::Plan plan = code_variants_->plan(keys, 0);
+  if (!plan.complete) plan = code_variants_->plan(keys, room_for_code());
+  if (!plan.complete) {
+    free_unused_code(0);
+    plan = code_variants_->plan(keys, room_for_code());
+  }
+  const u32 block = next_code_block_;
+  if (!plan.fresh.empty() && (plan.fresh.size() > kMostFresh || !allocate_code(plan.words, block)))
+    plan = code_variants_->plan(keys, 0);
+  next_code_block_ += !plan.fresh.empty();
+  code_variants_->carry_out(plan, block);
+
+  std::vector<NewCode> fresh;
+  u64 most_pages = 0;
+  for (const auto& [number, variant] : plan.fresh) {
+    fresh.push_back({span_of_variant(number), variant.key.team, 0});
+    most_pages = std::max(most_pages, variant.pages.count);
+  }
+  std::vector<TeamCode> teams;
+  for (const auto& [team, number] : plan.variant_of)
+    teams.push_back({span_of_variant(number), team, program_of_team_[team]});
+  if (!fresh.empty()) {
+    new_code_.resize(fresh.size(), "allocating call arguments");
+    new_code_.upload(fresh, stream_);
+    launch_predecode_teams(view_, image_, new_code_.data(), static_cast<u32>(fresh.size()), most_pages, stream_);
+  }
+  if (!teams.empty()) {
+    team_codes_.resize(teams.size(), "allocating call arguments");
+    team_codes_.upload(teams, stream_);
+    launch_assign_code(view_, image_, team_codes_.data(), static_cast<u32>(teams.size()), stream_);
+  }
+  synchronize("predecoding written code");
+  free_unused_code(kKeptBlocks);
+  update_common_code();
+}
+
+void CudaBackend::predecode_if_due() {
+  const bool due = code_wanted_ && code_delay_.is_over(steady_clock::now());
+  if (host_wrote_code_) {
+    code_delay_.begin_again();
+    guests_write_code_ = false;
+  }
+  if (!host_wrote_code_ && !code_restored_ && !due) return;
+  const bool restored_only = !host_wrote_code_ && !due;
+  host_wrote_code_ = code_restored_ = code_wanted_ = false;
+  const auto begin = steady_clock::now();
+  predecode_teams();
+  const auto end = steady_clock::now();
+  if (!restored_only) code_delay_.begin(end, end - begin);
+}
+
+}  // namespace myriarm::cuda
