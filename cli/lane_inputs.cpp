@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file is read in blocks and cut into inputs as they arrive, so that its bytes are not in memory twice.
 #include "lane_inputs.h"
 
 #include <fcntl.h>
@@ -10,9 +9,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <functional>
-#include <span>
 #include <string_view>
+#include <utility>
 
 #include "myriarm/error.h"
 
@@ -21,108 +19,187 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kBlockBytes = size_t{1} << 20;
-constexpr uint64_t kMostBytes = uint64_t{1} << 32;
+constexpr size_t kBlockBytes = size_t{1} << 18;
 
-/// Reads files one after the other, and refuses more than kMostBytes in all.
+/// The bytes of a file, or of standard input.
 class Reader {
  public:
-  explicit Reader(const char* option) : option_(option) {}
-
-  /// Calls `use` with each block of the file.
-  void read(const std::string& path, const std::function<void(std::span<const uint8_t>)>& use) {
-    const bool standard = path == "-";
-    const int file = standard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) fail(path, std::strerror(errno));
-    block_.resize(kBlockBytes);
-    while (true) {
-      const ssize_t n = ::read(file, block_.data(), block_.size());
-      const int error = errno;
-      if (n < 0 && error == EINTR) continue;
-      if (n > 0) total_ += static_cast<uint64_t>(n);
-      if (n > 0 && total_ <= kMostBytes) {
-        use({block_.data(), static_cast<size_t>(n)});
-        continue;
-      }
-      if (!standard) ::close(file);
-      if (n < 0) fail(path, std::strerror(error));
-      if (n > 0) throw ArgumentError(fmt::format("{}: {} holds more than 4 GiB; give less at a time", option_, path));
-      return;
-    }
+  Reader(const char* option, std::string path) : option_(option), path_(std::move(path)) {
+    file_ = path_ == "-" ? STDIN_FILENO : ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file_ < 0) fail();
   }
+  Reader(const Reader&) = delete;
+  ~Reader() {
+    if (file_ > STDERR_FILENO) ::close(file_);
+  }
+  /// Appends a block to `bytes`; false at the end.
+  bool append(std::vector<uint8_t>& bytes) {
+    const size_t size = bytes.size();
+    bytes.resize(size + kBlockBytes);
+    ssize_t n;
+    do n = ::read(file_, bytes.data() + size, kBlockBytes);
+    while (n < 0 && errno == EINTR);
+    if (n < 0) fail();
+    bytes.resize(size + static_cast<size_t>(n));
+    return n != 0;
+  }
+  [[noreturn]] void refuse(const std::string& why) const { throw ArgumentError(fmt::format("{}: {}", option_, why)); }
+  const std::string& path() const { return path_; }
 
  private:
-  [[noreturn]] void fail(const std::string& path, const char* why) const {
-    throw ArgumentError(
-        fmt::format("{}: {} cannot be read ({}); give a folder, a file, or - for standard input", option_, path, why));
+  [[noreturn]] void fail() const {
+    refuse(fmt::format("{} cannot be read ({}); give a folder, a file, or - for standard input", path_,
+                       std::strerror(errno)));
   }
 
   const char* option_;
-  uint64_t total_ = 0;
-  std::vector<uint8_t> block_;
+  std::string path_;
+  int file_;
 };
 
-/// Cuts a stream of blocks into lines, or into records.
-class Cutter {
+/// The lines or the records of a file.
+class FileSource final : public InputSource {
  public:
-  Cutter(uint64_t record_bytes, std::function<void(std::span<const uint8_t>)> use)
-      : record_bytes_(record_bytes), use_(std::move(use)) {}
+  FileSource(const char* option, const std::string& path, uint64_t record_bytes)
+      : reader_(option, path), record_bytes_(record_bytes) {}
 
-  void take(std::span<const uint8_t> block) {
-    while (!block.empty()) {
-      size_t size = block.size();
-      bool whole = false;
+  bool next(std::vector<uint8_t>& bytes, std::string& name) override {
+    name.clear();
+    size_t searched = 0;  // from at_ on
+    while (true) {
+      const size_t have = buffer_.size() - at_;
+      const size_t size = record_bytes_ != 0 ? (have >= record_bytes_ ? record_bytes_ : 0) : line_size(searched);
+      if (size != 0) return take(size, bytes);
+      searched = have;
+      if (have > kMostInputBytes)
+        reader_.refuse(reader_.path() + " holds an input of more than 4 GiB; give smaller ones");
+      buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<ptrdiff_t>(at_));
+      at_ = 0;
+      if (reader_.append(buffer_)) continue;
+      if (buffer_.empty()) return false;
       if (record_bytes_ != 0) {
-        size = std::min<uint64_t>(size, record_bytes_ - begun_.size());
-        whole = begun_.size() + size == record_bytes_;
-      } else if (const void* end = std::memchr(block.data(), '\n', block.size())) {
-        size = static_cast<size_t>(static_cast<const uint8_t*>(end) - block.data()) + 1;
-        whole = true;
+        reader_.refuse(fmt::format("the last record of {} has {} of {} bytes; give whole records", reader_.path(),
+                                   buffer_.size(), record_bytes_));
       }
-      if (whole && begun_.empty()) {
-        use_(block.first(size));
-      } else {
-        begun_.insert(begun_.end(), block.begin(), block.begin() + static_cast<ptrdiff_t>(size));
-        if (whole) {
-          use_(begun_);
-          begun_.clear();
-        }
-      }
-      block = block.subspan(size);
+      return take(buffer_.size(), bytes);
     }
   }
-  /// What follows the last newline or the last whole record.
-  std::span<const uint8_t> rest() const { return begun_; }
 
  private:
+  /// The size of the line that begins at at_, with its newline; 0 if its end was not read yet.
+  size_t line_size(size_t searched) const {
+    const uint8_t* begin = buffer_.data() + at_;
+    const size_t have = buffer_.size() - at_;
+    const void* end = have == searched ? nullptr : std::memchr(begin + searched, '\n', have - searched);
+    return end == nullptr ? 0 : static_cast<size_t>(static_cast<const uint8_t*>(end) - begin) + 1;
+  }
+  bool take(size_t size, std::vector<uint8_t>& bytes) {
+    const auto begin = buffer_.begin() + static_cast<ptrdiff_t>(at_);
+    bytes.assign(begin, begin + static_cast<ptrdiff_t>(size));
+    at_ += size;
+    return true;
+  }
+
+  Reader reader_;
   const uint64_t record_bytes_;
-  std::function<void(std::span<const uint8_t>)> use_;
-  std::vector<uint8_t> begun_;
+  std::vector<uint8_t> buffer_;
+  size_t at_ = 0;  // where the next input begins
 };
 
-LaneInputs read_folder(const std::string& path) {
-  LaneInputs result;
-  std::error_code error;
-  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
-    std::string name = entry->path().filename().string();
-    if (name[0] != '.' && entry->is_regular_file(error)) result.names.push_back(std::move(name));
-    error.clear();  // a link that leads nowhere is no file
+class FolderSource final : public InputSource {
+ public:
+  FolderSource(const char* option, std::string path) : option_(option), path_(std::move(path)) {
+    std::error_code error;
+    for (fs::directory_iterator entry(path_, error), end; !error && entry != end; entry.increment(error)) {
+      std::string name = entry->path().filename().string();
+      if (name[0] != '.' && entry->is_regular_file(error)) names_.push_back(std::move(name));
+      error.clear();  // a link that leads nowhere is no file
+    }
+    if (error) {
+      throw ArgumentError(fmt::format("{}: {} cannot be listed ({}); give another", option_, path_, error.message()));
+    }
+    std::sort(names_.begin(), names_.end());
   }
-  if (error)
-    throw ArgumentError(fmt::format("--inputs: {} cannot be listed ({}); give another", path, error.message()));
-  std::sort(result.names.begin(), result.names.end());
-  Reader reader("--inputs");
-  std::vector<uint8_t> bytes;
-  for (const std::string& name : result.names) {
+
+  bool next(std::vector<uint8_t>& bytes, std::string& name) override {
+    if (at_ == names_.size()) return false;
+    name = names_[at_++];
+    Reader reader(option_, (fs::path(path_) / name).string());
     bytes.clear();
-    reader.read((fs::path(path) / name).string(),
-                [&](std::span<const uint8_t> block) { bytes.insert(bytes.end(), block.begin(), block.end()); });
-    result.inputs.add(bytes);
+    while (reader.append(bytes)) {
+      if (bytes.size() > kMostInputBytes) reader.refuse(reader.path() + " has more than 4 GiB; give smaller files");
+    }
+    return true;
   }
-  return result;
+
+ private:
+  const char* option_;
+  std::string path_;
+  std::vector<std::string> names_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<InputSource> open_inputs(const char* option, const std::string& path, uint64_t record_bytes) {
+  std::error_code error;
+  if (path == "-" || !fs::is_directory(path, error)) return std::make_unique<FileSource>(option, path, record_bytes);
+  if (record_bytes != 0) {
+    throw ArgumentError("--record-size: " + path + " is a folder, each file of which is an input; leave it out");
+  }
+  return std::make_unique<FolderSource>(option, path);
 }
 
-std::vector<std::string> split_words(std::string_view line, const std::string& where) {
+InputFeeder::InputFeeder(Options options) : options_(std::move(options)) {
+  if (!options_.inputs.empty()) inputs_ = open_inputs("--inputs", options_.inputs, options_.record_bytes);
+  if (!options_.args_file.empty()) {
+    std::error_code error;
+    if (fs::is_directory(options_.args_file, error)) {
+      throw ArgumentError("--args-file: " + options_.args_file + " is a folder; give a file with a line for each lane");
+    }
+    lines_ = open_inputs("--args-file", options_.args_file, 0);
+  }
+}
+
+bool InputFeeder::next(ProcessInput& item, std::string& name) {
+  std::vector<uint8_t> input, line;
+  std::string unused;
+  item = {};
+  const bool has_input = inputs_ && inputs_->next(input, name), has_line = lines_ && lines_->next(line, unused);
+  if (inputs_ && lines_ && has_input != has_line) {
+    throw ArgumentError(fmt::format("{} has {} {}, and {} has more; give as many",
+                                    has_input ? "--args-file" : "--inputs", count_, has_input ? "lines" : "inputs",
+                                    has_input ? "--inputs" : "--args-file"));
+  }
+  if (!has_input && !has_line) return false;
+  count_++;
+  if (has_line) {
+    const std::string where = fmt::format("--args-file: line {} of {}", count_, options_.args_file);
+    item.arguments = options_.arguments;
+    const std::vector<std::string> words = split_words(line, where);
+    item.arguments->insert(item.arguments->end(), words.begin(), words.end());
+  }
+  if (has_input) place(std::move(input), item);
+  return true;
+}
+
+void InputFeeder::place(std::vector<uint8_t> bytes, ProcessInput& item) {
+  if (count_ == 1) {
+    const std::vector<std::string>& words = item.arguments ? *item.arguments : options_.arguments;
+    as_file_ = std::any_of(words.begin(), words.end(),
+                           [](const std::string& word) { return word.find(kInputFileMark) != word.npos; });
+    if (!as_file_ && options_.standard_input_is_given) {
+      throw ArgumentError(
+          "--inputs: the lanes read --stdin already; leave it out, or name the input in an argument: @@");
+    }
+  }
+  (as_file_ ? item.file : item.standard_input) = std::move(bytes);
+}
+
+std::vector<std::string> split_words(std::span<const uint8_t> bytes, const std::string& where) {
+  std::string_view line(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (line.ends_with('\n')) line.remove_suffix(1);
+  if (line.find('\0') != line.npos) throw ArgumentError(where + " holds a NUL character; remove it");
   std::vector<std::string> words;
   bool in_word = false;
   char quote = 0;
@@ -150,47 +227,6 @@ std::vector<std::string> split_words(std::string_view line, const std::string& w
   }
   if (quote != 0) throw ArgumentError(fmt::format("{} has no second {}; close what it quotes", where, quote));
   return words;
-}
-
-}  // namespace
-
-LaneInputs read_lane_inputs(const std::string& path, uint64_t record_bytes) {
-  std::error_code error;
-  LaneInputs result;
-  if (path != "-" && fs::is_directory(path, error)) {
-    if (record_bytes != 0) {
-      throw ArgumentError("--record-size: " + path + " is a folder, each file of which is an input; leave it out");
-    }
-    result = read_folder(path);
-  } else {
-    Cutter cutter(record_bytes, [&](std::span<const uint8_t> input) { result.inputs.add(input); });
-    Reader("--inputs").read(path, [&](std::span<const uint8_t> block) { cutter.take(block); });
-    if (!cutter.rest().empty() && record_bytes != 0) {
-      throw ArgumentError(fmt::format("--inputs: the last record of {} has {} of {} bytes; give whole records", path,
-                                      cutter.rest().size(), record_bytes));
-    }
-    if (!cutter.rest().empty()) result.inputs.add(cutter.rest());
-  }
-  if (result.inputs.empty()) {
-    throw ArgumentError("--inputs: " + path + " holds no input; give a folder with files, or a file with lines");
-  }
-  return result;
-}
-
-std::vector<std::vector<std::string>> read_lane_arguments(const std::string& path) {
-  std::vector<std::vector<std::string>> result;
-  const auto add = [&](std::span<const uint8_t> bytes) {
-    std::string_view line(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (line.ends_with('\n')) line.remove_suffix(1);
-    const std::string where = fmt::format("--args-file: line {} of {}", result.size() + 1, path);
-    if (line.find('\0') != line.npos) throw ArgumentError(where + " holds a NUL character; remove it");
-    result.push_back(split_words(line, where));
-  };
-  Cutter cutter(0, add);
-  Reader("--args-file").read(path, [&](std::span<const uint8_t> block) { cutter.take(block); });
-  if (!cutter.rest().empty()) add(cutter.rest());
-  if (result.empty()) throw ArgumentError("--args-file: " + path + " holds no line; give one for each lane");
-  return result;
 }
 
 }  // namespace myriarm::cli

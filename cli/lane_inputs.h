@@ -1,28 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files from which `myriarm run` takes an input or arguments for each lane: --inputs and --args-file.
+// The files from which `myriarm run` takes an input or arguments for each lane: --inputs and --args-file. They are read
+// as inputs are asked for, so that a queue can take them from a pipe that never ends.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "myriarm/byte_strings.h"
+#include "myriarm/queue.h"
 
 namespace myriarm::cli {
 
-struct LaneInputs {
-  ByteStrings inputs;
-  std::vector<std::string> names;  ///< of the files, if each input was a file of a folder; else empty
+/// No input may be larger, nor all inputs that are kept in memory together.
+constexpr uint64_t kMostInputBytes = uint64_t{1} << 32;
+
+/// One input after the other.
+class InputSource {
+ public:
+  InputSource() = default;
+  InputSource(const InputSource&) = delete;
+  virtual ~InputSource() = default;
+  /// Reads the next input; false: there is none. `name` is that of its file, if each input is a file of a folder, else
+  /// empty. Throws ArgumentError for what cannot be read, an input of more than kMostInputBytes, or a last record that is
+  /// not whole.
+  virtual bool next(std::vector<uint8_t>& bytes, std::string& name) = 0;
 };
 
-/// Reads inputs from `path`: the files of a folder in the order of their names, without those that begin with a dot; the
-/// lines of a file, each with the newline that ends it; or, if `record_bytes` is not 0, its records of that many bytes.
-/// "-" is standard input. Throws ArgumentError for what cannot be read, holds no input, is larger than 4 GiB, or does
-/// not end with a whole record.
-LaneInputs read_lane_inputs(const std::string& path, uint64_t record_bytes);
+/// The files of a folder in the order of their names, without those that begin with a dot; the lines of a file, each with
+/// the newline that ends it; or, if `record_bytes` is not 0, its records of that many bytes. "-" is standard input.
+/// `option` is for messages. Throws ArgumentError.
+std::unique_ptr<InputSource> open_inputs(const char* option, const std::string& path, uint64_t record_bytes);
 
-/// Reads the lines of a file and splits each into words at blanks. '...', "..." and a backslash quote, as for xargs; a
-/// quoted part ends in its line. Throws ArgumentError.
-std::vector<std::vector<std::string>> read_lane_arguments(const std::string& path);
+/// What --inputs and --args-file give one lane after the other.
+class InputFeeder {
+ public:
+  struct Options {
+    std::string inputs, args_file;       ///< paths; empty: not given
+    uint64_t record_bytes = 0;           ///< of inputs; 0: lines, or the files of a folder
+    std::vector<std::string> arguments;  ///< what the words of a line are appended to
+    bool standard_input_is_given = false;
+  };
+  explicit InputFeeder(Options options);
+  /// Reads what the next lane gets; `name` as in InputSource. An input is a file if an argument of the first lane names it
+  /// (kInputFileMark), else standard input. Throws ArgumentError.
+  bool next(ProcessInput& item, std::string& name);
+
+ private:
+  void place(std::vector<uint8_t> bytes, ProcessInput& item);
+
+  const Options options_;
+  std::unique_ptr<InputSource> inputs_, lines_;
+  uint64_t count_ = 0;
+  bool as_file_ = false;
+};
+
+/// Splits a line into words at blanks. '...', "..." and a backslash quote, as for xargs; a quoted part ends in its line.
+/// `where` is for messages. Throws ArgumentError.
+std::vector<std::string> split_words(std::span<const uint8_t> line, const std::string& where);
 
 }  // namespace myriarm::cli

@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "interrupt.h"
 #include "lane_inputs.h"
+#include "lane_report.h"
 #include "output.h"
 #include "run_report.h"
 #include "standard_input.h"
@@ -23,7 +24,6 @@ namespace myriarm::cli {
 namespace {
 
 constexpr uint64_t kRawMemory = uint64_t{4} << 20;
-constexpr int kInterruptedStatus = 128 + SIGINT;
 
 constexpr char kExitStatusHelp[] =
     "Options come before PROGRAM; what follows it belongs to the program.\n"
@@ -71,7 +71,7 @@ struct RunCommand {
   int execute_bare();
   void read_inputs();
   void trace_calls();
-  void set_lanes(uint64_t count, const char* option);
+  InputFeeder make_feeder() const;
   int report(const Run& run, Interrupt& interrupt);
   void write_results(const Run& run, const Interrupt& interrupt, std::exception_ptr& failure);
   void open_json();
@@ -81,7 +81,6 @@ struct RunCommand {
   std::optional<Output> trace_;
   File json_file_;  ///< standard output is not opened again, and so not here
   std::vector<std::string> input_names_;
-  const char* lanes_from_ = nullptr;  ///< the option that says how many lanes there are
 };
 
 /// Writes a usage line with PROGRAM and its arguments, which CLI11 does not parse and would not name.
@@ -134,7 +133,7 @@ std::string misplaced_option(const CLI::App& run, const std::vector<std::string>
 
 int RunCommand::execute() {
   if (!engine.empty()) fleet.engine = parse_engine(engine);
-  if (!lanes.empty()) set_lanes(parse_count(lanes, "--lanes"), "--lanes");
+  if (!lanes.empty()) fleet.lanes = parse_count(lanes, "--lanes");
   if (!threads.empty()) fleet.threads = parse_threads(threads);
   for (const std::string& variable : process.environment) {
     if (variable.find('=') == std::string::npos || variable[0] == '=') {
@@ -166,43 +165,40 @@ int RunCommand::execute() {
   return raw.empty() ? execute_linux() : execute_bare();
 }
 
-/// The number of lanes follows from what `option` gives them. What says it twice must agree.
-void RunCommand::set_lanes(uint64_t count, const char* option) {
-  if (lanes_from_ != nullptr && fleet.lanes != count) {
-    throw ArgumentError(fmt::format("{} is for {} lanes, and {} is for {}; give as many, or leave one of them out",
-                                    option, count, lanes_from_, fleet.lanes));
-  }
-  fleet.lanes = count;
-  lanes_from_ = option;
-}
-
-void RunCommand::read_inputs() {
-  if (!args_file.empty()) {
-    process.lane_arguments = read_lane_arguments(args_file);
-    for (auto& words : process.lane_arguments) {
-      words.insert(words.begin(), process.arguments.begin(), process.arguments.end());
-    }
-    process.arguments.clear();
-    set_lanes(process.lane_arguments.size(), "--args-file");
-  }
-  if (inputs.empty()) return;
+InputFeeder RunCommand::make_feeder() const {
   const uint64_t record_bytes = record_size.empty() ? 0 : parse_size(record_size, "--record-size");
   if (!record_size.empty() && record_bytes == 0) {
     throw ArgumentError("--record-size: a record has no bytes; give a size above 0, as in 256 or 4K");
   }
-  LaneInputs read = read_lane_inputs(inputs, record_bytes);
-  set_lanes(read.inputs.size(), "--inputs");
-  input_names_ = std::move(read.names);
-  const auto has_mark = [](const std::vector<std::string>& words) {
-    return std::any_of(words.begin(), words.end(),
-                       [](const std::string& word) { return word.find(kInputFileMark) != word.npos; });
-  };
-  const bool as_file = has_mark(process.arguments) ||
-                       std::any_of(process.lane_arguments.begin(), process.lane_arguments.end(), has_mark);
-  if (!as_file && !standard_input.empty()) {
-    throw ArgumentError("--inputs: the lanes read --stdin already; leave it out, or name the input in an argument: @@");
+  return InputFeeder({inputs, args_file, record_bytes, process.arguments, !standard_input.empty()});
+}
+
+/// Gives each lane its input and its arguments. They say how many lanes there are, and --lanes must agree.
+void RunCommand::read_inputs() {
+  if (inputs.empty() && args_file.empty()) return;
+  InputFeeder feeder = make_feeder();
+  ProcessInput item;
+  std::string input_name;
+  uint64_t count = 0;
+  for (; feeder.next(item, input_name); count++) {
+    if (item.arguments) process.lane_arguments.push_back(std::move(*item.arguments));
+    if (item.standard_input) process.standard_inputs.add(*item.standard_input);
+    if (item.file) process.files.add(*item.file);
+    if (!input_name.empty()) input_names_.push_back(input_name);
+    if (process.standard_inputs.bytes_kept() + process.files.bytes_kept() > kMostInputBytes) {
+      throw ArgumentError("--inputs: " + inputs + " holds more than 4 GiB; work it off as a queue, with --lanes");
+    }
   }
-  (as_file ? process.files : process.standard_inputs) = std::move(read.inputs);
+  const std::string& path = inputs.empty() ? args_file : inputs;
+  const char* option = inputs.empty() ? "--args-file" : "--inputs";
+  if (count == 0)
+    throw ArgumentError(fmt::format("{}: {} holds nothing for a lane; give a line for each", option, path));
+  if (!process.lane_arguments.empty()) process.arguments.clear();
+  if (!lanes.empty() && fleet.lanes != count) {
+    throw ArgumentError(fmt::format("{} is for {} lanes, and --lanes is for {}; give as many, or leave --lanes out",
+                                    option, count, fleet.lanes));
+  }
+  fleet.lanes = count;
 }
 
 std::string cannot_write(const char* option, const std::string& path) {
@@ -296,9 +292,9 @@ int RunCommand::report(const Run& run, Interrupt& interrupt) {
     write_results(run, interrupt, failure);
     if (failure) std::rethrow_exception(failure);
   } catch (const WriteEnded&) {
-    return kInterruptedStatus;
+    return kCancelledStatus;
   }
-  return interrupt.count() != 0 ? kInterruptedStatus : exit_status(run);
+  return interrupt.count() != 0 ? kCancelledStatus : exit_status(run);
 }
 
 /// Writes each part although an earlier one failed. `failure` is that of the first.

@@ -4,55 +4,21 @@
 #include "run_report.h"
 
 #include <algorithm>
-#include <csignal>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <tuple>
 
-#include "json_text.h"
+#include "lane_report.h"
 #include "text.h"
 
 namespace myriarm::cli {
 namespace {
 
-// The numbers that shells and coreutils' timeout use.
-constexpr int kSignalStatus = 128;
-constexpr int kBudgetStatus = 124;
-constexpr int kCancelledStatus = kSignalStatus + SIGINT;
-constexpr int kOutOfMemoryStatus = kSignalStatus + SIGKILL;
-constexpr int kUnservedStatus = 1;
 constexpr size_t kMostGroups = 10;
-
-std::string signal_name(int number) {
-  switch (number) {
-    case SIGSEGV: return "SIGSEGV";
-    case SIGBUS: return "SIGBUS";
-    case SIGILL: return "SIGILL";
-    case SIGTRAP: return "SIGTRAP";
-    case SIGABRT: return "SIGABRT";
-    case SIGFPE: return "SIGFPE";
-    case SIGPIPE: return "SIGPIPE";
-    case SIGTERM: return "SIGTERM";
-    case SIGKILL: return "SIGKILL";
-    default: return fmt::format("signal {}", number);
-  }
-}
 
 std::string_view text_of(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-/// How a lane ended, in words that are the same for lanes that ended alike.
-std::string verdict(const LaneOutcome& outcome) {
-  std::string text = name(outcome.stop.reason);
-  if (outcome.stop.reason == StopReason::exited) {
-    return outcome.signal ? fmt::format("ended itself with {}", signal_name(outcome.signal))
-                          : fmt::format("exited with {}", outcome.exit_status);
-  }
-  if (outcome.stop.reason == StopReason::fault) text += fmt::format(" ({})", name(outcome.stop.fault));
-  if (outcome.signal) text += fmt::format(", {}", signal_name(outcome.signal));
-  return text;
 }
 
 /// Numbers in rising order as text: "0-3, 7, 9-12". Long lists are cut short.
@@ -94,15 +60,6 @@ void print_all(std::string_view text, Output& to) {
   if (!text.empty() && text.back() != '\n') to.write("\n");
 }
 
-/// Writes the members of a JSON object that have what a lane wrote to a stream. Text alone would lose bytes that are not
-/// UTF-8.
-void write_stream(const char* name, std::span<const uint8_t> bytes, Output& to) {
-  to.print(",\"{}\":", name);
-  if (write_json_string(bytes, to)) return;
-  to.print(",\"{}_base64\":", name);
-  write_base64(bytes, to);
-}
-
 double ips(const RunResult& result) {
   return result.seconds > 0 ? static_cast<double>(result.instructions) / result.seconds : 0;
 }
@@ -123,34 +80,14 @@ std::span<const uint8_t> Run::output(uint32_t lane, bool error_stream) const {
   return error_stream ? process->standard_error(lane) : process->standard_output(lane);
 }
 
-int Run::exit_status(uint32_t lane) const {
-  LaneOutcome end = outcome(lane);
-  if (end.signal) return kSignalStatus + end.signal;
-  switch (end.stop.reason) {
-    case StopReason::exited: return end.exit_status;
-    case StopReason::halt: return 0;
-    case StopReason::budget: return kBudgetStatus;
-    case StopReason::out_of_memory: return kOutOfMemoryStatus;
-    case StopReason::syscall: return kUnservedStatus;
-    default: return kCancelledStatus;
-  }
-}
-
 int exit_status(const Run& run) {
   int highest = 0;
-  for (uint32_t lane = 0; lane < run.fleet.lanes(); lane++) highest = std::max(highest, run.exit_status(lane));
+  for (uint32_t lane = 0; lane < run.fleet.lanes(); lane++) highest = std::max(highest, exit_status(run.outcome(lane)));
   return highest;
 }
 
 void write_json(const Run& run, bool registers, Output& to) {
   using nlohmann::ordered_json;
-  /// The text of an object without its closing brace, for members to follow.
-  auto open_object = [](const ordered_json& value) {
-    // Names of files need not be UTF-8.
-    std::string text = value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-    text.pop_back();
-    return text;
-  };
   Fleet& fleet = run.fleet;
   ordered_json head = {
       {"device", fleet.device().id},
@@ -175,25 +112,17 @@ void write_json(const Run& run, bool registers, Output& to) {
   if (registers) all = fetch_registers(fleet);
   for (uint32_t lane = 0; lane < fleet.lanes(); lane++) {
     LaneOutcome end = run.outcome(lane);
-    ordered_json entry = {
-        {"lane", lane},      {"stop", name(end.stop.reason)}, {"exit_status", nullptr},
-        {"signal", nullptr}, {"instructions", counts[lane]},  {"pc", hex(pcs[lane])},
-    };
+    ordered_json entry = {{"lane", lane}};
     if (!run.input_names.empty()) entry["input"] = run.input_names[lane];
-    if (end.stop.reason == StopReason::exited && !end.signal) entry["exit_status"] = end.exit_status;
-    if (end.signal) entry["signal"] = end.signal;
+    add_outcome(entry, end, counts[lane], pcs[lane]);
     if (registers) {
       ordered_json values;
       for (size_t r = 0; r < all.names.size(); r++) values[all.names[r]] = hex(all.values[r][lane]);
       entry["registers"] = std::move(values);
     }
-    entry["fault"] = nullptr;
-    if (end.stop.reason == StopReason::fault) {
-      entry["fault"] = {{"kind", name(end.stop.fault)}, {"address", hex(end.stop.address)}};
-    }
+    add_fault(entry, end.stop);
     to.print("{}\n{}", lane ? "," : "", open_object(entry));
-    write_stream("stdout", run.output(lane, false), to);
-    write_stream("stderr", run.output(lane, true), to);
+    write_streams(run.output(lane, false), run.output(lane, true), to);
     to.write("}");
   }
   to.write("\n]}\n");

@@ -19,8 +19,6 @@ struct Run {
 
   LaneOutcome outcome(uint32_t lane) const;
   std::span<const uint8_t> output(uint32_t lane, bool error_stream) const;
-  /// Exit status of one lane, as the help of `run` explains it.
-  int exit_status(uint32_t lane) const;
 };
 
 /// Exit status of the command: the highest of the lanes' exit statuses.

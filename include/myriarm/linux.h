@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -109,6 +110,14 @@ struct UnimplementedCall {
   uint32_t lane = 0;
   uint64_t pc = 0;   ///< address of the SVC
   std::string text;  ///< the call, as LinuxOptions::on_call gets it
+};
+
+/// What one process gets of its own, in place of what LinuxOptions gives all.
+struct ProcessInput {
+  std::optional<std::vector<std::string>> arguments;  ///< argv
+  std::optional<std::vector<std::string>> environment;
+  std::optional<std::vector<uint8_t>> standard_input;
+  std::optional<std::vector<uint8_t>> file;  ///< as LinuxOptions::files
 };
 
 struct LinuxProgress {

@@ -113,10 +113,14 @@ class Inputs(CliTest):
         shown = [lane["stdout"].splitlines()[2:-1] for lane in result["lane_results"]]
         self.assertEqual(shown, [["one", "two three"], [], ["a'b c", "@@", "x"]])
         self.assertEqual(result["lane_results"][1]["stdout"], f"{show}\ncommon\nMYRIARM_LANE=1\n")
-        inputs = self.file("in", b"1\n2\n3\n")
-        result, _ = self.run_json("--args-file", lines, "--inputs", inputs, show)
-        shown = [lane["stdout"].splitlines()[1:] for lane in result["lane_results"]]
-        self.assertEqual(shown[2], ["a'b c", "/input", "x", "MYRIARM_LANE=2"], "as a file for all lanes")
+
+    def test_arguments_beside_inputs(self):
+        """The first lane's arguments say whether inputs are files."""
+        show, inputs = self.elf(guest.SHOW), self.file("in", b"1\n2\n")
+        for lines, shown in ((b"-f=@@\nb @@\n", ["b", "/input", "MYRIARM_LANE=1"]),
+                             (b"a\nb @@\n", ["b", "@@", "MYRIARM_LANE=1", "2"])):
+            result, _ = self.run_json("--args-file", self.file("args", lines), "--inputs", inputs, show)
+            self.assertEqual(result["lane_results"][1]["stdout"].splitlines()[1:], shown)
 
     def test_standard_input_beside_a_file(self):
         inputs, stdin = self.file("in", b"1\n2\n"), self.file("stdin", b"all")
@@ -131,11 +135,11 @@ class Inputs(CliTest):
         self.assert_refused("run", "--inputs", two, "--lanes", 3, cat,
                             says="--inputs is for 2 lanes, and --lanes is for 3")
         self.assert_refused("run", "--inputs", two, "--args-file", self.file("one", b"a\n"), cat,
-                            says="--inputs is for 2 lanes, and --args-file is for 1")
+                            says="--args-file has 1 lines, and --inputs has more")
         self.assertEqual(self.outputs("--inputs", two, "--lanes", 2, cat, "@@"), ["1\n", "2\n"])
         empty = self.file("empty", b"")
-        self.assert_refused("run", "--inputs", empty, cat, says="holds no input")
-        self.assert_refused("run", "--args-file", empty, cat, says="holds no line")
+        self.assert_refused("run", "--inputs", empty, cat, says="holds nothing for a lane")
+        self.assert_refused("run", "--args-file", empty, cat, says="holds nothing for a lane")
         self.assert_refused("run", "--inputs", "/nowhere", cat, says="/nowhere cannot be read")
         self.assert_refused("run", "--raw", "0", "--inputs", two, cat, says="bare")
         for text, says in ((b"ok\n'a\n", "line 2 of"), (b"a\\", "backslash"), (b"a\0b", "NUL")):
