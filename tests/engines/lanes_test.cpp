@@ -121,8 +121,9 @@ TEST(FleetLater, BytesAreThereForHostAndGuest) {
   for (uint32_t lane : {0u, 7u, 39u}) {
     EXPECT_EQ(fleet.read(lane, address, 8), of_lane(bytes, lane, 8));
     EXPECT_EQ(fleet.read(lane, address - 1, 1), initial_bytes(address - 1, 1));
-    std::vector<uint8_t> wanted = initial_bytes(address + 2, 12);
-    std::copy_n(of_lane(bytes, lane, 8).begin() + 2, 6, wanted.begin());
+    const std::vector<uint8_t> written = of_lane(bytes, lane, 8), behind = initial_bytes(address + 8, 6);
+    std::vector<uint8_t> wanted(written.begin() + 2, written.end());
+    wanted.insert(wanted.end(), behind.begin(), behind.end());
     EXPECT_EQ(fleet.read(lane, address + 2, 12), wanted) << "the first bytes come from the write";
   }
   if (on_cpu()) {
