@@ -12,10 +12,12 @@
 #include <optional>
 
 #include "commands.h"
+#include "file.h"
 #include "interrupt.h"
 #include "lane_inputs.h"
 #include "lane_report.h"
 #include "output.h"
+#include "run_queue.h"
 #include "run_report.h"
 #include "standard_input.h"
 #include "text.h"
@@ -23,6 +25,8 @@
 namespace myriarm::cli {
 namespace {
 
+// Lanes of a queue if nobody says how many.
+constexpr uint64_t kQueueLanes = 1024, kQueueLanesGpu = 16384;
 constexpr uint64_t kRawMemory = uint64_t{4} << 20;
 
 constexpr char kExitStatusHelp[] =
@@ -33,33 +37,12 @@ constexpr char kExitStatusHelp[] =
     "be\n"
     "written completely, it is 2.";
 
-/// A file that was opened for writing, or none.
-class File {
- public:
-  File() = default;
-  explicit File(const std::string& path)
-      : descriptor_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {}
-  File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  File& operator=(File&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-  ~File() { (void)close(); }
-
-  int descriptor() const { return descriptor_; }
-  explicit operator bool() const { return descriptor_ >= 0; }
-  /// Returns false if what was written is lost.
-  bool close() { return descriptor_ < 0 || ::close(std::exchange(descriptor_, -1)) == 0; }
-
- private:
-  int descriptor_ = -1;
-};
-
 struct RunCommand {
   FleetOptions fleet;
   LinuxOptions process;
   std::string program, lanes, threads, engine, maximum, memory, pool, raw, entry, standard_input, seed, json;
   std::string inputs, record_size, args_file, traced, trace_file;
+  QueueCommand queue;
   bool registers = false;
   bool quiet = false;
   bool ignore_unimplemented = false;
@@ -72,6 +55,8 @@ struct RunCommand {
   void read_inputs();
   void trace_calls();
   InputFeeder make_feeder() const;
+  bool is_queue() const;
+  int execute_queue(const ElfImage& image);
   int report(const Run& run, Interrupt& interrupt);
   void write_results(const Run& run, const Interrupt& interrupt, std::exception_ptr& failure);
   void open_json();
@@ -194,10 +179,6 @@ void RunCommand::read_inputs() {
   if (count == 0)
     throw ArgumentError(fmt::format("{}: {} holds nothing for a lane; give a line for each", option, path));
   if (!process.lane_arguments.empty()) process.arguments.clear();
-  if (!lanes.empty() && fleet.lanes != count) {
-    throw ArgumentError(fmt::format("{} is for {} lanes, and --lanes is for {}; give as many, or leave --lanes out",
-                                    option, count, fleet.lanes));
-  }
   fleet.lanes = count;
 }
 
@@ -244,13 +225,45 @@ void RunCommand::trace_calls() {
   };
 }
 
+bool RunCommand::is_queue() const {
+  const bool has_inputs = !inputs.empty() || !args_file.empty();
+  for (const auto& [given, option] :
+       {std::pair(!queue.results.empty(), "--results"), std::pair(!queue.output_dir.empty(), "--output-dir"),
+        std::pair(queue.unordered, "--unordered"), std::pair(queue.resume, "--resume")}) {
+    if (given && !has_inputs) {
+      throw ArgumentError(
+          fmt::format("{}: there is no queue of inputs; give one with --inputs or --args-file", option));
+    }
+    if (given) return true;
+  }
+  return has_inputs && !lanes.empty();
+}
+
+int RunCommand::execute_queue(const ElfImage& image) {
+  if (!json.empty() || registers) {
+    throw ArgumentError("--json and --registers are for lanes that run once; take --results, or leave out --lanes");
+  }
+  if (!queue.results.empty() && !queue.output_dir.empty()) {
+    throw ArgumentError("--results: the results go to --output-dir already; leave one of them out");
+  }
+  if (queue.results.empty() && queue.output_dir.empty()) queue.results = "-";
+  if (lanes.empty()) fleet.lanes = find_device(fleet.device).kind == DeviceKind::cpu ? kQueueLanes : kQueueLanesGpu;
+  queue.quiet = quiet;
+  queue.ignore_unimplemented = ignore_unimplemented;
+  if (!maximum.empty()) queue.instructions = parse_count(maximum, "--max-instructions");
+  InputFeeder feeder = make_feeder();
+  return run_queue(image, fleet, std::move(process), feeder, queue);
+}
+
 int RunCommand::execute_linux() {
   ElfImage image = load_elf(program);
-  read_inputs();
+  const bool as_queue = is_queue();
+  if (!as_queue) read_inputs();
   trace_calls();
   if (standard_input == "-") process.standard_input = read_standard_input();
   else if (!standard_input.empty()) process.standard_input = read_file(standard_input);
   if (!entry.empty()) image.program.entry = parse_number(entry, "--entry");
+  if (as_queue) return execute_queue(image);
   process.pass_output = fleet.lanes == 1 && !json_alone();
   LinuxFleet machine(image, fleet, std::move(process));
   if (!maximum.empty()) machine.fleet().fill(Field::limit, parse_count(maximum, "--max-instructions"));
@@ -335,7 +348,7 @@ void RunCommand::write_results(const Run& run, const Interrupt& interrupt, std::
   });
   attempt([&] {
     Output err(STDERR_FILENO, "standard error", Output::Failure::is_ignored, requests);
-    if (!ignore_unimplemented) print_unimplemented(run, err);
+    if (!ignore_unimplemented && run.process) print_unimplemented(run.process->unimplemented(), err);
     err.flush();
   });
   attempt([&] {
@@ -358,10 +371,11 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
   run->add_option("--device", command->fleet.device, "auto, cpu, cuda or cuda:N")->type_name("DEVICE");
   run->add_option("--engine", command->engine, "interpreter, or stepper: one instruction at a time, the reference")
       ->type_name("ENGINE");
-  run->add_option("--lanes", command->lanes, "Copies of the program; each finds its number in MYRIARM_LANE")
+  run->add_option("--lanes", command->lanes,
+                  "Copies of the program; each finds its number in MYRIARM_LANE. With --inputs: how many run at once")
       ->type_name("N");
   run->add_option("--threads", command->threads, "Threads of the CPU (default: all)")->type_name("N");
-  run->add_option("--max-instructions", command->maximum,
+  run->add_option("--max-instructions,--timeout-instructions", command->maximum,
                   "Ends a lane after this many instructions, as in 1000000 or 1M")
       ->type_name("N");
   run->add_option("--memory", command->memory, "Guest memory of a lane, as in 64M (bare programs: 4M)")
@@ -380,6 +394,13 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
       ->type_name("PATH");
   run->add_option("--record-size", command->record_size, "The inputs are records of this size, not lines")
       ->type_name("SIZE");
+  run->add_option("--results", command->queue.results,
+                  "Works the inputs off as a queue and writes a line of JSON for each; - is standard output")
+      ->type_name("FILE");
+  run->add_option("--output-dir", command->queue.output_dir, "As --results, and the outputs of each input as files")
+      ->type_name("DIR");
+  run->add_flag("--unordered", command->queue.unordered, "Results of a queue come as they are ready");
+  run->add_flag("--resume", command->queue.resume, "Goes on with a queue whose results are in the file or folder");
   run->add_option("--args-file", command->args_file, "More arguments for each lane: a line of this file")
       ->type_name("FILE");
   run->add_option_function<std::string>(

@@ -157,10 +157,8 @@ void print_outputs(const Run& run, Output& out, Output& err) {
   out.flush();
 }
 
-void print_unimplemented(const Run& run, Output& to) {
-  if (!run.process) return;
+void print_unimplemented(const std::map<std::string, UnimplementedCall>& calls, Output& to) {
   constexpr size_t kMostNames = 12;
-  const std::map<std::string, UnimplementedCall> calls = run.process->unimplemented();
   std::string missing;
   size_t names = 0;
   for (const auto& [name, call] : calls) {

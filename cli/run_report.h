@@ -2,6 +2,7 @@
 // What `myriarm run` prints about a run that has ended: the output of the programs, the summary, the JSON.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 
@@ -29,7 +30,7 @@ void write_json(const Run& run, bool registers, Output& to);
 /// Prints the outputs of many lanes to standard output and standard error, lanes with equal outputs together.
 void print_outputs(const Run& run, Output& standard_output, Output& standard_error);
 /// Names the system calls that were answered with ENOSYS, if there are any.
-void print_unimplemented(const Run& run, Output& to);
+void print_unimplemented(const std::map<std::string, UnimplementedCall>& calls, Output& to);
 void print_summary(const Run& run, Output& to);
 /// Prints the registers of lane 0.
 void print_registers(const Run& run, Output& to);

@@ -87,6 +87,8 @@ struct LinuxOptions {
   /// strace(1) prints it: `write(1, "hello\n", 6) = 6`. It must not use the fleet.
   std::function<void(uint32_t lane, std::string_view call)> on_call = {};
   std::vector<uint32_t> traced_lanes = {};
+  /// LinuxFleet::restart() can be called: the fleet keeps a snapshot of its beginning.
+  bool restartable = false;
 };
 
 /// Stop::detail of a lane that exited is its exit status, 0 to 255, or the sum of this and the number of the signal
@@ -126,6 +128,16 @@ struct LinuxProgress {
   double seconds = 0;
 };
 
+/// How LinuxFleet::run() goes.
+struct LinuxRunOptions {
+  /// Called some times a second from the thread of run().
+  std::function<void(const LinuxProgress&)> progress = {};
+  /// Called from the thread of run() between two rounds of the lanes, and at the beginning, with the lanes that have ended
+  /// since, if any. It may read these lanes, and restart() them and others that have ended; the lanes that it returns take
+  /// part from then on. The run ends when no lane is left.
+  std::function<std::vector<uint32_t>(std::span<const uint32_t> lanes)> on_ended = {};
+};
+
 class LinuxFleet {
  public:
   /// Lays out stack and heap of every lane in a new fleet. Throws ArgumentError or DeviceError.
@@ -138,9 +150,17 @@ class LinuxFleet {
   /// second from this thread. On the CPU processes begin one after the other, as others exit and give their memory back;
   /// one that finds no memory waits for that. It stops with StopReason::out_of_memory if none that runs is left to exit.
   RunResult run(const std::function<void(const LinuxProgress&)>& progress = {});
+  RunResult run(const LinuxRunOptions& options);
+  /// Puts these lanes back to their beginning, with an input each. Lane lanes[i] then is as lane numbers[i] of a new fleet
+  /// would be: in MYRIARM_LANE, and for its random bytes. What an input does not have is that of LinuxOptions. Throws
+  /// ArgumentError for a lane that is twice in the list, or arguments that are too large; StateError without
+  /// LinuxOptions::restartable.
+  void restart(std::span<const uint32_t> lanes, std::span<const uint64_t> numbers, std::span<ProcessInput> inputs);
   /// Ends a run() in another thread; if there is none, the next run() ends at once. Lanes that had not ended stop with
   /// StopReason::cancelled.
   void cancel();
+  /// Whether cancel() was called and has not ended a run() yet.
+  bool is_cancelled() const;
 
   /// Of one lane; throws ArgumentError if there is no such lane.
   LaneOutcome outcome(uint32_t lane) const;

@@ -2,11 +2,13 @@
 // All of the public C++ API.
 #pragma once
 
+#include "myriarm/byte_strings.h"
 #include "myriarm/error.h"
 #include "myriarm/fleet.h"
 #include "myriarm/isa.h"
 #include "myriarm/linux.h"
 #include "myriarm/program.h"
+#include "myriarm/queue.h"
 #include "myriarm/run.h"
 #include "myriarm/snapshot.h"
 #include "myriarm/stop.h"

@@ -12,10 +12,10 @@
 
 namespace myriarm {
 
-/// What became of one input. It depends on the input, its number and the options alone: not on the lane, on the device,
-/// or on the other inputs.
+/// What became of one input. It depends on the input, its number and the options alone: not on the lane, the device, or
+/// the other inputs. MYRIARM_LANE is the number, and the guest's random bytes depend on it; it has at most ten digits.
 struct QueueResult {
-  uint64_t number = 0;  ///< of the input, from QueueOptions::first on
+  uint64_t number = 0;  ///< of the input
   LaneOutcome outcome;
   uint64_t instructions = 0;
   uint64_t pc = 0;
@@ -37,19 +37,23 @@ struct QueueOptions {
   /// With `ordered`: how many bytes of output may be held back, for results that wait for one of an earlier input. While
   /// more are held, no further input is taken.
   uint64_t held_bytes = uint64_t{256} << 20;
-  /// The number of the first input. MYRIARM_LANE and the guest's random bytes depend on an input's number. At most ten
-  /// digits.
-  uint64_t first = 0;
   /// A process that has retired so many instructions ends with StopReason::budget.
   uint64_t instructions = kEndless;
   /// If set, called some times a second, from the thread of run().
   std::function<void(const QueueProgress&)> progress = {};
 };
 
-/// Gives the next input; returns false if there is none.
-using QueueSource = std::function<bool(ProcessInput& input)>;
-/// Takes a result; returns false to end the run.
-using QueueSink = std::function<bool(QueueResult&& result)>;
+/// What a source has.
+enum class Supply : uint8_t {
+  input,  ///< it has given one
+  later,  ///< none now; it is asked again
+  ended,  ///< no further one
+};
+/// Gives the next input. `number` is one more than that of the input before, and the source may raise it, to leave inputs
+/// out. `idle`: no process runs, so the source may wait; otherwise they wait for it.
+using QueueSource = std::function<Supply(ProcessInput& input, uint64_t& number, bool idle)>;
+/// Takes a result; returns false to end the run. May move its outputs.
+using QueueSink = std::function<bool(QueueResult& result)>;
 
 class Queue {
  public:

@@ -17,6 +17,7 @@ from .fleet import Device, Fleet, Snapshot, devices, find_device, why_unusable
 from .linux import LinuxFleet
 from .machine import Machine
 from .program import Program
+from .queue import Queue, QueueProgress, QueueResult
 from .results import STOP_DTYPE, BatchReport, Outcome, Poll, RunResult, Stop, UnimplementedCall
 from .runs import SyscallBatch
 
@@ -53,6 +54,9 @@ __all__ = [
     "Permission",
     "Poll",
     "Program",
+    "Queue",
+    "QueueProgress",
+    "QueueResult",
     "RunResult",
     "Signal",
     "Snapshot",

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "handle.h"
+#include "process.h"
 
 namespace myriarm::python {
 namespace {
@@ -239,14 +240,7 @@ nb::object output(FleetHandle& handle, uint32_t lane, bool error) {
   return nb::bytes(bytes.data(), bytes.size());
 }
 
-nb::object unimplemented(FleetHandle& handle) {
-  nb::dict calls;
-  for (const auto& [name, call] : handle.process().unimplemented()) {
-    PyObject* text = PyUnicode_DecodeLatin1(call.text.data(), static_cast<Py_ssize_t>(call.text.size()), nullptr);
-    calls[name.c_str()] = nb::make_tuple(call.count, call.lane, call.pc, nb::steal(text));
-  }
-  return calls;
-}
+nb::object unimplemented(FleetHandle& handle) { return dict_of(handle.process().unimplemented()); }
 
 }  // namespace
 

@@ -10,24 +10,10 @@
 #include <cstring>
 #include <map>
 
-#include "handle.h"
+#include "process.h"
 
 namespace myriarm::python {
 namespace {
-
-std::vector<uint8_t> bytes_of(const nb::bytes& bytes) {
-  const auto* data = static_cast<const uint8_t*>(bytes.data());
-  return {data, data + bytes.size()};
-}
-
-std::vector<std::string> strings_of(const nb::list& list) {
-  std::vector<std::string> strings;
-  for (nb::handle item : list) {
-    auto bytes = nb::cast<nb::bytes>(item);
-    strings.emplace_back(bytes.c_str(), bytes.size());
-  }
-  return strings;
-}
 
 /// A program as an immutable Python object.
 struct ProgramHandle {
@@ -35,20 +21,8 @@ struct ProgramHandle {
   std::map<std::string, uint64_t> symbols = {};
 };
 
-FleetOptions options_of(const nb::dict& given) {
-  FleetOptions options;
-  options.device = nb::cast<std::string>(given["device"]);
-  options.lanes = nb::cast<uint64_t>(given["lanes"]);
-  options.memory = nb::cast<uint64_t>(given["memory"]);
-  options.pool = nb::cast<uint64_t>(given["pool"]);
-  options.threads = nb::cast<unsigned>(given["threads"]);
-  options.memory_policy = static_cast<MemoryPolicy>(nb::cast<int>(given["memory_policy"]));
-  options.engine = static_cast<Engine>(nb::cast<int>(given["engine"]));
-  return options;
-}
-
 std::shared_ptr<FleetHandle> make_fleet(nb::list programs, nb::dict given) {
-  FleetOptions options = options_of(given);
+  FleetOptions options = fleet_options_of(given);
   std::vector<Placement> placements;
   for (nb::handle item : programs) {
     auto pair = nb::cast<nb::tuple>(item);
@@ -62,34 +36,8 @@ std::shared_ptr<FleetHandle> make_fleet(nb::list programs, nb::dict given) {
   return std::make_shared<FleetHandle>(std::move(owner));
 }
 
-std::vector<std::vector<std::string>> lists_of(const nb::list& list) {
-  std::vector<std::vector<std::string>> lists;
-  lists.reserve(list.size());
-  for (nb::handle item : list) lists.push_back(strings_of(nb::cast<nb::list>(item)));
-  return lists;
-}
-
-/// Takes the strings out of the Python object, if it is one.
-ByteStrings taken(nb::handle object) {
-  return object.is_none() ? ByteStrings() : std::move(nb::cast<ByteStrings&>(object));
-}
-
-LinuxOptions process_options_of(const nb::dict& given) {
-  LinuxOptions options;
-  options.arguments = strings_of(nb::cast<nb::list>(given["arguments"]));
-  options.environment = strings_of(nb::cast<nb::list>(given["environment"]));
-  options.lane_arguments = lists_of(nb::cast<nb::list>(given["lane_arguments"]));
-  options.lane_environments = lists_of(nb::cast<nb::list>(given["lane_environments"]));
-  options.standard_input = bytes_of(nb::cast<nb::bytes>(given["standard_input"]));
-  options.standard_inputs = taken(given["standard_inputs"]);
-  options.files = taken(given["files"]);
-  options.seed = nb::cast<uint64_t>(given["seed"]);
-  options.keep_memory = nb::cast<bool>(given["keep_memory"]);
-  return options;
-}
-
 std::shared_ptr<FleetHandle> make_process(nb::bytes file, const std::string& name, nb::dict given, nb::dict process) {
-  FleetOptions options = options_of(given);
+  FleetOptions options = fleet_options_of(given);
   LinuxOptions process_options = process_options_of(process);
   std::vector<uint8_t> bytes = bytes_of(file);
   auto owner = make_owner();
@@ -283,6 +231,7 @@ NB_MODULE(_core, module) {
   module.def("ignore_leaks", [] { nb::set_leak_warnings(false); });
 
   bind_fleet(module);
+  bind_queue(module);
   module.def("fleet", make_fleet, nb::arg("programs"), nb::arg("options"));
   nb::class_<ByteStrings>(module, "ByteStrings")
       .def(nb::init<>())

@@ -55,11 +55,11 @@ bool is_lane_variable(const std::string& text) { return text.rfind(kLaneVariable
 
 }  // namespace
 
-LaneBytes lane_bytes(uint64_t seed, uint32_t lane) {
+LaneBytes lane_bytes(uint64_t seed, uint64_t number) {
   LaneBytes bytes = {};
-  std::string digits = std::to_string(lane);
+  std::string digits = std::to_string(number);
   std::copy(digits.begin(), digits.end(), bytes.begin());
-  random_bytes(seed, lane, 0, std::span(bytes).subspan(kLaneDigitBytes));
+  random_bytes(seed, number, 0, std::span(bytes).subspan(kLaneDigitBytes));
   return bytes;
 }
 

@@ -19,7 +19,8 @@ constexpr uint64_t kLaneDigitBytes = 11;
 constexpr uint64_t kRandomBytes = 16;
 using LaneBytes = std::array<uint8_t, kLaneDigitBytes + kRandomBytes>;
 
-LaneBytes lane_bytes(uint64_t seed, uint32_t lane);
+/// `number`: of the lane, or of the input that it works on; at most ten digits.
+LaneBytes lane_bytes(uint64_t seed, uint64_t number);
 
 /// What the stacks of all lanes are made from.
 struct StackFacts {

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <csignal>
 #include <mutex>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 #include "linux/admission.h"
@@ -63,17 +65,13 @@ void check_options(const LinuxOptions& options, uint64_t lanes) {
 }
 
 /// Puts the path of the input file in the place of its mark in all arguments.
-void name_input_file(LinuxOptions& options) {
-  const auto replace = [](std::vector<std::string>& arguments) {
-    constexpr std::string_view kMark = kInputFileMark, kPath = kInputFile;
-    for (std::string& argument : arguments) {
-      for (size_t at = 0; (at = argument.find(kMark, at)) != std::string::npos; at += kPath.size()) {
-        argument.replace(at, kMark.size(), kPath);
-      }
+void name_input_file(std::vector<std::string>& arguments) {
+  constexpr std::string_view kMark = kInputFileMark, kPath = kInputFile;
+  for (std::string& argument : arguments) {
+    for (size_t at = 0; (at = argument.find(kMark, at)) != std::string::npos; at += kPath.size()) {
+      argument.replace(at, kMark.size(), kPath);
     }
-  };
-  replace(options.arguments);
-  for (std::vector<std::string>& arguments : options.lane_arguments) replace(arguments);
+  }
 }
 
 }  // namespace
@@ -94,43 +92,88 @@ struct LinuxFleet::Impl {
       : fleet(layout.program, fleet_options),
         seed(options.seed),
         keep_memory(options.keep_memory),
-        server(fleet, layout, options, cancelled) {
-    write_stacks(layout, options);
+        stack(layout.stack),
+        lane_bytes(layout.lane_bytes),
+        server(fleet, layout, options, cancelled),
+        arguments(std::move(options.arguments)),
+        environment(std::move(options.environment)),
+        arguments_with_file(arguments) {
+    name_input_file(arguments_with_file);
+    if (options.restartable) beginning.emplace(fleet.snapshot());
+    std::vector<uint32_t> lanes(fleet.lanes());
+    std::iota(lanes.begin(), lanes.end(), 0);
+    const auto& own_arguments = options.lane_arguments;
+    const auto& own_environments = options.lane_environments;
+    write_stacks(lanes, {}, [&](size_t lane) {
+      return Words{own_arguments.empty() ? nullptr : &own_arguments[lane],
+                   own_environments.empty() ? nullptr : &own_environments[lane]};
+    });
   }
 
-  /// Writes what the stack of each lane has of its own: all of it, or LaneBytes.
-  void write_stacks(const ProcessLayout& layout, const LinuxOptions& options) {
+  /// What a process has of its own; null: what all have.
+  struct Words {
+    const std::vector<std::string>* arguments;
+    const std::vector<std::string>* environment;
+  };
+
+  /// Writes what the stack of each lane has of its own: all of it, or LaneBytes. `numbers`: see restart(); empty: those of
+  /// the lanes. `words_of(i)` gives the Words of lanes[i].
+  template <class WordsOf>
+  void write_stacks(std::span<const uint32_t> lanes, std::span<const uint64_t> numbers, WordsOf words_of) {
     constexpr size_t kBatchBytes = size_t{16} << 20;
-    const bool whole = layout.lane_bytes == 0;
     std::vector<Transfer> transfers;
     std::vector<uint8_t> buffer;
+    std::vector<uint32_t> moved;  // lanes whose stack pointer is not the program's
     std::vector<uint64_t> stack_pointers;
-    for (uint32_t lane = 0; lane < fleet.lanes(); lane++) {
-      const LaneBytes own = linux_process::lane_bytes(seed, lane);
+    for (size_t i = 0; i < lanes.size(); i++) {
+      const LaneBytes own = linux_process::lane_bytes(seed, numbers.empty() ? lanes[i] : numbers[i]);
       std::span<const uint8_t> bytes = own;
-      uint64_t address = layout.lane_bytes;
-      InitialStack stack;
-      if (whole) {
-        stack = linux_process::initial_stack(
-            layout.stack, options.lane_arguments.empty() ? options.arguments : options.lane_arguments[lane],
-            options.lane_environments.empty() ? options.environment : options.lane_environments[lane]);
-        std::copy(own.begin(), own.end(), &stack.bytes[stack.lane_bytes - stack.stack_pointer]);
-        bytes = stack.bytes;
-        address = stack.stack_pointer;
+      uint64_t address = lane_bytes;
+      InitialStack whole;
+      if (const Words words = words_of(i); words.arguments || words.environment || lane_bytes == 0) {
+        whole = linux_process::initial_stack(stack, words.arguments ? *words.arguments : arguments,
+                                             words.environment ? *words.environment : environment);
+        std::copy(own.begin(), own.end(), &whole.bytes[whole.lane_bytes - whole.stack_pointer]);
+        bytes = whole.bytes;
+        address = whole.stack_pointer;
+        moved.push_back(lanes[i]);
         stack_pointers.push_back(address);
       }
-      transfers.push_back({lane, static_cast<uint32_t>(bytes.size()), address, buffer.size()});
+      transfers.push_back({lanes[i], static_cast<uint32_t>(bytes.size()), address, buffer.size()});
       buffer.insert(buffer.end(), bytes.begin(), bytes.end());
-      if (buffer.size() < kBatchBytes && lane + 1 < fleet.lanes()) continue;
+      if (buffer.size() < kBatchBytes && i + 1 < lanes.size()) continue;
       fleet.write_later(transfers, buffer);
       transfers.clear();
       buffer.clear();
     }
-    if (whole) fleet.set_all(Field::sp, stack_pointers);
+    if (!moved.empty()) fleet.set(Field::sp, moved, stack_pointers);
+  }
+
+  void restart(std::span<const uint32_t> lanes, std::span<const uint64_t> numbers, std::span<ProcessInput> inputs) {
+    if (!beginning) {
+      throw StateError("the processes of this fleet cannot begin again; make it with LinuxOptions::restartable");
+    }
+    if (numbers.size() != lanes.size() || inputs.size() != lanes.size()) {
+      throw ArgumentError("restart: there are " + std::to_string(lanes.size()) + " lanes, " +
+                          std::to_string(numbers.size()) + " numbers and " + std::to_string(inputs.size()) +
+                          " inputs; give as many of each");
+    }
+    for (ProcessInput& input : inputs) {
+      if (input.file && input.arguments) name_input_file(*input.arguments);
+    }
+    fleet.restore(*beginning, lanes);
+    for (size_t i = 0; i < lanes.size(); i++) server.restart(lanes[i], numbers[i], inputs[i]);
+    write_stacks(lanes, numbers, [&](size_t i) {
+      const bool named = inputs[i].file && arguments_with_file != arguments;
+      return Words{inputs[i].arguments ? &*inputs[i].arguments
+                   : named             ? &arguments_with_file
+                                       : nullptr,
+                   inputs[i].environment ? &*inputs[i].environment : nullptr};
+    });
   }
 
   class Run;
-  RunResult run(const std::function<void(const LinuxProgress&)>& progress);
+  RunResult run(const LinuxRunOptions& options);
   void sum_up(RunResult& total, const std::vector<uint32_t>& lanes) const;
 
   void cancel() {
@@ -161,22 +204,28 @@ struct LinuxFleet::Impl {
   std::atomic<bool> cancelled = false;  ///< written with `mutex` held
   const uint64_t seed;
   const bool keep_memory;
+  const linux_process::StackFacts stack;
+  const uint64_t lane_bytes;  ///< address of LaneBytes on the stack that the program has; 0: it has none
   SyscallServer server;
+  std::vector<std::string> arguments, environment, arguments_with_file;
+  std::optional<Snapshot> beginning;  ///< before anything was written to the stacks
   std::mutex mutex;
 };
 
 /// One call of LinuxFleet::run().
 class LinuxFleet::Impl::Run {
  public:
-  explicit Run(Impl& impl)
-      : fleet_(impl.fleet),
+  Run(Impl& impl, const LinuxRunOptions& run)
+      : run_(run),
+        fleet_(impl.fleet),
         server_(impl.server),
         admission_(fleet_, !impl.keep_memory),
         keep_memory_(impl.keep_memory) {
     options_.go_on = false;  // a lane that has reached its limit is done
   }
 
-  RunResult go(Impl& impl, const std::function<void(const LinuxProgress&)>& progress) {
+  RunResult go(Impl& impl) {
+    const auto& progress = run_.progress;
     const auto begin = std::chrono::steady_clock::now();
     auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
     if (progress) options_.timeout = kProgressInterval;
@@ -184,6 +233,7 @@ class LinuxFleet::Impl::Run {
     while (true) {
       serve();
       retry_starved();
+      tell_ended();
       begin_more();
       const uint64_t left = active_.size() + starved_.size() + waiting();
       if (progress) progress({fleet_.lanes() - left, total_.instructions, seconds()});
@@ -223,6 +273,7 @@ class LinuxFleet::Impl::Run {
     total_.instructions -= std::min(total_.instructions, served.taken_back);
     active_.insert(active_.end(), served.resumed.begin(), served.resumed.end());
     starved_.insert(starved_.end(), served.starved.begin(), served.starved.end());
+    ended_.insert(ended_.end(), served.exited.begin(), served.exited.end());
     if (keep_memory_ || served.exited.empty()) return;
     fleet_.release_memory(served.exited);
     admission_.exited(served.exited.size());
@@ -242,7 +293,18 @@ class LinuxFleet::Impl::Run {
       if (!again.empty()) fleet_.resume(again);
       active_.insert(active_.end(), again.begin(), again.end());
     }
-    if (active_.empty()) starved_.clear();
+    if (!active_.empty()) return;
+    ended_.insert(ended_.end(), starved_.begin(), starved_.end());
+    starved_.clear();
+  }
+
+  /// Tells which lanes have ended, and takes up those that the user has restarted.
+  void tell_ended() {
+    if (!run_.on_ended) return;
+    const std::vector<uint32_t> ended = std::exchange(ended_, {});
+    const std::vector<uint32_t> again = run_.on_ended(ended);
+    lanes_.erase(lanes_.begin(), lanes_.begin() + static_cast<ptrdiff_t>(std::exchange(begun_, 0)));
+    lanes_.insert(lanes_.end(), again.begin(), again.end());
   }
 
   void begin_more() {
@@ -281,16 +343,19 @@ class LinuxFleet::Impl::Run {
           if (fleet_.get(Field::instructions, active_[i]) < fleet_.get(Field::limit, active_[i])) {
             paused.push_back(active_[i]);
             slow_++;
+          } else {
+            ended_.push_back(active_[i]);
           }
           break;
         case StopReason::out_of_memory: starved_.push_back(active_[i]); break;
-        default: break;
+        default: ended_.push_back(active_[i]); break;
       }
     }
     if (!paused.empty()) fleet_.resume(paused);
     active_ = std::move(paused);
   }
 
+  const LinuxRunOptions& run_;
   Fleet& fleet_;
   SyscallServer& server_;
   linux_process::Admission admission_;
@@ -303,13 +368,12 @@ class LinuxFleet::Impl::Run {
   std::vector<uint32_t> active_;   // they run next
   std::vector<uint32_t> calling_;  // they have stopped at an SVC
   std::vector<uint32_t> starved_;  // they have stopped with out_of_memory
+  std::vector<uint32_t> ended_;    // since on_ended was called
   size_t slow_ = 0;                // of active_: those that spent a whole slice
   bool memory_was_freed_ = false;  // since starved lanes last tried
 };
 
-RunResult LinuxFleet::Impl::run(const std::function<void(const LinuxProgress&)>& progress) {
-  return Run(*this).go(*this, progress);
-}
+RunResult LinuxFleet::Impl::run(const LinuxRunOptions& options) { return Run(*this, options).go(*this); }
 
 void LinuxFleet::Impl::sum_up(RunResult& total, const std::vector<uint32_t>& lanes) const {
   std::span<const Stop> stops = fleet.stops();
@@ -328,7 +392,10 @@ void LinuxFleet::Impl::sum_up(RunResult& total, const std::vector<uint32_t>& lan
 
 LinuxFleet::LinuxFleet(const ElfImage& image, const FleetOptions& fleet, LinuxOptions options) {
   check_options(options, fleet.lanes);
-  if (!options.files.empty()) name_input_file(options);
+  if (!options.files.empty()) {
+    name_input_file(options.arguments);
+    for (std::vector<std::string>& arguments : options.lane_arguments) name_input_file(arguments);
+  }
   const ProcessLayout layout = linux_process::lay_out_process(image, fleet.memory, options);
   impl_ = std::make_unique<Impl>(layout, fleet, options);
 }
@@ -339,11 +406,23 @@ LinuxFleet::~LinuxFleet() {
 Fleet& LinuxFleet::fleet() { return impl_->fleet; }
 
 RunResult LinuxFleet::run(const std::function<void(const LinuxProgress&)>& progress) {
+  LinuxRunOptions options;
+  options.progress = progress;
+  return run(options);
+}
+
+RunResult LinuxFleet::run(const LinuxRunOptions& options) {
   (void)impl_->fleet.lanes();  // throws if the fleet is closed or inherited
-  return impl_->run(progress);
+  return impl_->run(options);
+}
+
+void LinuxFleet::restart(std::span<const uint32_t> lanes, std::span<const uint64_t> numbers,
+                         std::span<ProcessInput> inputs) {
+  impl_->restart(lanes, numbers, inputs);
 }
 
 void LinuxFleet::cancel() { impl_->cancel(); }
+bool LinuxFleet::is_cancelled() const { return impl_->cancelled; }
 
 LaneOutcome LinuxFleet::outcome(uint32_t lane) const {
   impl_->check_lane(lane);

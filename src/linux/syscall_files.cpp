@@ -53,7 +53,7 @@ SyscallServer::Place SyscallServer::find_place(Call& call, const std::string& pa
     rest.remove_prefix(std::min(part.size() + 1, rest.size()));
   }
   if (rest.empty()) return Place::root;
-  return !files_.empty() && rest == kInputFile + 1 ? Place::input_file : Place::nowhere;
+  return has_input_file(call.lane) && rest == kInputFile + 1 ? Place::input_file : Place::nowhere;
 }
 
 void SyscallServer::openat(Calls calls) {

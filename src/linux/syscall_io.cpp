@@ -159,7 +159,19 @@ size_t SyscallServer::write_to_host(int stream, std::span<const uint8_t> bytes, 
 }
 
 std::span<const uint8_t> SyscallServer::standard_input(uint32_t lane) const {
+  const OwnInput* own = lanes_[lane].input.get();
+  if (own && own->standard_input) return *own->standard_input;
   return inputs_.empty() ? std::span(input_) : inputs_[lane];
+}
+
+bool SyscallServer::has_input_file(uint32_t lane) const {
+  const OwnInput* own = lanes_[lane].input.get();
+  return (own && own->file) || !files_.empty();
+}
+
+std::span<const uint8_t> SyscallServer::input_file(uint32_t lane) const {
+  const OwnInput* own = lanes_[lane].input.get();
+  return own && own->file ? std::span<const uint8_t>(*own->file) : files_[lane];
 }
 
 uint64_t SyscallServer::take_piece(const Piece& piece, std::span<const uint8_t> source, uint64_t position, bool& bad) {

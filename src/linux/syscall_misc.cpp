@@ -50,7 +50,7 @@ void SyscallServer::getrandom(Calls calls) {
     }
     Lane& lane = lanes_[call->lane];
     bytes.resize(size);
-    random_bytes(seed_, call->lane, lane.random_position, bytes);
+    random_bytes(seed_, lane.number, lane.random_position, bytes);
     lane.random_position += size;
     queue_store(call->lane, call->arguments[0], bytes);
     call->result = static_cast<int64_t>(size);

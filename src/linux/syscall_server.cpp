@@ -44,14 +44,24 @@ SyscallServer::SyscallServer(Fleet& fleet, const ProcessLayout& layout, LinuxOpt
       on_call_(std::move(options.on_call)),
       traced_lanes_(sorted(std::move(options.traced_lanes))),
       lanes_(fleet.lanes()) {
-  const Space space = spaces_.insert(std::make_shared<AddressSpace>(layout.program, break_start_));
+  first_space_ = spaces_.insert(std::make_shared<AddressSpace>(layout.program, break_start_));
   // Linux names a thread as the file that it runs.
-  std::array<uint8_t, kNameBytes> name = {};
-  std::copy_n(program_file_.begin() + 1, std::min(program_file_.size(), kNameBytes) - 1, name.begin());
-  for (Lane& lane : lanes_) {
-    lane.space = space;
-    lane.name = name;
-  }
+  std::copy_n(program_file_.begin() + 1, std::min(program_file_.size(), kNameBytes) - 1, first_name_.begin());
+  for (uint32_t lane = 0; lane < lanes_.size(); lane++) begin(lane, lane);
+}
+
+void SyscallServer::begin(uint32_t lane, uint64_t number) {
+  lanes_[lane].space = first_space_;
+  lanes_[lane].name = first_name_;
+  lanes_[lane].number = number;
+}
+
+void SyscallServer::restart(uint32_t lane, uint64_t number, ProcessInput& input) {
+  lanes_[lane] = {};
+  pending_.erase(lane);
+  begin(lane, number);
+  if (!input.standard_input && !input.file) return;
+  lanes_[lane].input = std::make_unique<OwnInput>(OwnInput{std::move(input.standard_input), std::move(input.file)});
 }
 
 const std::map<uint32_t, SyscallServer::Row>& SyscallServer::rows() {

@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ class SyscallServer {
   /// `cancelled` says whether a write to a stream of the host that cannot take more is to be given up.
   /// Takes the inputs out of `options`.
   SyscallServer(Fleet& fleet, const ProcessLayout& layout, LinuxOptions& options, const std::atomic<bool>& cancelled);
+
+  /// Makes the process of a lane one that has not begun. Takes standard input and file out of `input`.
+  void restart(uint32_t lane, uint64_t number, ProcessInput& input);
 
   /// What became of lanes whose calls were served.
   struct Served {
@@ -63,12 +67,18 @@ class SyscallServer {
     /// By signal, the kernel's struct sigaction: handler, flags, restorer, mask.
     std::map<uint64_t, std::array<uint64_t, 4>> actions;
   };
+  /// What a process was given by restart().
+  struct OwnInput {
+    std::optional<std::vector<uint8_t>> standard_input, file;
+  };
   struct Lane {
     Space space;
+    uint64_t number = 0;              // of the lane, or of the input that it works on
+    std::unique_ptr<OwnInput> input;  // null: what the options give
     uint64_t input_position = 0;
     uint64_t random_position = kRandomBytes;  // AT_RANDOM has taken the first bytes
     uint64_t slept = 0;                       // nanoseconds that its clocks are ahead of its instruction count
-    OutputBuffer output[2];                   // standard output, standard error
+    std::array<OutputBuffer, 2> output;       // standard output, standard error
     /// By descriptor: the standard stream behind it, kFirstOpening + index in `openings`, or -1.
     std::vector<int16_t> files = {0, 1, 2};
     /// Positions in the input file, one for each open() of it, or kClosed. Copies of a descriptor share theirs.
@@ -121,6 +131,8 @@ class SyscallServer {
   static constexpr FileStatus kRootStatus = {5, 0040555, 0};
 
   static const std::map<uint32_t, Row>& rows();
+
+  void begin(uint32_t lane, uint64_t number);
 
   // Handlers, named in syscalls.inc.
   void unimplemented(Calls calls);
@@ -207,7 +219,8 @@ class SyscallServer {
   static void forget_opening(Lane& lane, int stream);
   /// What the lane reads from descriptor 0.
   std::span<const uint8_t> standard_input(uint32_t lane) const;
-  std::span<const uint8_t> input_file(uint32_t lane) const { return files_[lane]; }
+  std::span<const uint8_t> input_file(uint32_t lane) const;
+  bool has_input_file(uint32_t lane) const;
   Place find_place(Call& call, const std::string& path) const;
   /// Calls `use` with the path that an argument of each call points to. A call without a valid path fails as on Linux.
   void with_paths(Calls calls, unsigned argument, const std::function<void(Call&, const std::string& path)>& use);
@@ -278,6 +291,8 @@ class SyscallServer {
   uint64_t output_share_;
   const std::function<void(uint32_t, std::string_view)> on_call_;
   const std::vector<uint32_t> traced_lanes_;  ///< in rising order; empty: all, if there is on_call_
+  Space first_space_;
+  std::array<uint8_t, kNameBytes> first_name_ = {};
   std::vector<Lane> lanes_;
   AddressSpaceSet spaces_;
   std::map<std::string, UnimplementedCall> unimplemented_;

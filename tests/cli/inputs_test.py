@@ -132,11 +132,8 @@ class Inputs(CliTest):
     def test_mistakes(self):
         cat = self.elf(guest.CAT)
         two = self.file("two", b"1\n2\n")
-        self.assert_refused("run", "--inputs", two, "--lanes", 3, cat,
-                            says="--inputs is for 2 lanes, and --lanes is for 3")
         self.assert_refused("run", "--inputs", two, "--args-file", self.file("one", b"a\n"), cat,
                             says="--args-file has 1 lines, and --inputs has more")
-        self.assertEqual(self.outputs("--inputs", two, "--lanes", 2, cat, "@@"), ["1\n", "2\n"])
         empty = self.file("empty", b"")
         self.assert_refused("run", "--inputs", empty, cat, says="holds nothing for a lane")
         self.assert_refused("run", "--args-file", empty, cat, says="holds nothing for a lane")

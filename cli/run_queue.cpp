@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run_queue.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <unordered_set>
+
+#include "file.h"
+#include "interrupt.h"
+#include "lane_report.h"
+#include "run_report.h"
+#include "text.h"
+
+namespace myriarm::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+/// What an earlier run has left: complete lines, each of which names its input.
+struct Finished {
+  std::unordered_set<uint64_t> numbers;
+  uint64_t bytes = 0;  ///< of the complete lines
+};
+
+Finished read_finished(const std::string& path) {
+  Finished finished;
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  while (std::getline(file, line) && !file.eof()) {  // a line without its newline was cut off
+    const ordered_json entry = ordered_json::parse(line, nullptr, false);
+    if (entry.is_discarded() || !entry.is_object() || !entry.contains("number") ||
+        !entry["number"].is_number_unsigned()) {
+      throw ArgumentError(
+          fmt::format("--resume: {} has a line that is no result of a queue; give the file of an earlier run", path));
+    }
+    finished.numbers.insert(entry["number"].get<uint64_t>());
+    finished.bytes += line.size() + 1;
+  }
+  return finished;
+}
+
+class QueueRun {
+ public:
+  QueueRun(InputFeeder& feeder, const QueueCommand& command) : feeder_(feeder), command_(command) { open(); }
+
+  int go(const ElfImage& image, const FleetOptions& fleet, LinuxOptions process) {
+    Queue queue(image, fleet, std::move(process));
+    Interrupt interrupt([&] { queue.cancel(); });
+    QueueOptions options;
+    options.ordered = !command_.unordered;
+    options.instructions = command_.instructions;
+    const bool bar = !command_.quiet && isatty(STDERR_FILENO);
+    if (bar) options.progress = [this](const QueueProgress& progress) { show(progress); };
+    out_.emplace(descriptor(), label(), Output::Failure::is_thrown, [&] { return interrupt.count(); });
+    QueueProgress progress;
+    try {
+      progress = queue.run([this](ProcessInput& input, uint64_t& number,
+                                  bool) { return next(input, number) ? Supply::input : Supply::ended; },
+                           [this](QueueResult& result) { return write(result); }, options);
+      interrupt.run_has_ended();
+      out_->flush();
+    } catch (const WriteEnded&) {
+      return kCancelledStatus;
+    }
+    if (bar) print_error("\r\x1b[K");
+    if (file_ && !file_.close()) throw Error(label() + " could not be written completely; free some space there");
+    summarise(queue, progress, fleet.lanes);
+    return interrupt.count() != 0 ? kCancelledStatus : highest_;
+  }
+
+ private:
+  std::string path() const {
+    return command_.output_dir.empty() ? command_.results : (fs::path(command_.output_dir) / "results.jsonl").string();
+  }
+  std::string label() const {
+    return path() == "-" ? "standard output"
+                         : (command_.output_dir.empty() ? "--results: " : "--output-dir: ") + path();
+  }
+  int descriptor() const { return file_ ? file_.descriptor() : STDOUT_FILENO; }
+
+  void open() {
+    if (path() == "-") {
+      if (command_.resume) {
+        throw ArgumentError(
+            "--resume: what went to standard output is not known; give --results FILE or --output-dir DIR");
+      }
+      return;
+    }
+    if (!command_.output_dir.empty()) {
+      std::error_code error;
+      fs::create_directories(command_.output_dir, error);
+      if (error) {
+        throw ArgumentError(fmt::format("--output-dir: {} cannot be made ({}); give a path in a writable folder",
+                                        command_.output_dir, error.message()));
+      }
+    }
+    if (command_.resume && fs::exists(path())) finished_ = read_finished(path());
+    file_ = File(path(), command_.resume ? O_CREAT : O_CREAT | O_TRUNC);
+    const auto cut = [&] {  // what is behind the last complete line
+      return ::ftruncate(file_.descriptor(), static_cast<off_t>(finished_.bytes)) == 0 &&
+             ::lseek(file_.descriptor(), 0, SEEK_END) >= 0;
+    };
+    if (!file_ || (command_.resume && !cut())) {
+      throw ArgumentError(
+          fmt::format("{} cannot be written ({}); give a path in a writable folder", label(), std::strerror(errno)));
+    }
+  }
+
+  bool next(ProcessInput& input, uint64_t& number) {
+    std::string name;
+    do {
+      if (!feeder_.next(input, name)) return false;
+      number = read_++;
+    } while (finished_.numbers.contains(number));
+    if (!name.empty()) names_[number] = std::move(name);
+    return true;
+  }
+
+  bool write(const QueueResult& result) {
+    ordered_json entry = {{"number", result.number}};
+    if (const auto name = names_.extract(result.number); !name.empty()) entry["input"] = name.mapped();
+    add_outcome(entry, result.outcome, result.instructions, result.pc);
+    add_fault(entry, result.outcome.stop);
+    highest_ = std::max(highest_, exit_status(result.outcome));
+    // The outputs first: a result that is in results.jsonl is complete.
+    if (!command_.output_dir.empty()) {
+      save(result.number, "stdout", result.standard_output);
+      save(result.number, "stderr", result.standard_error);
+    }
+    out_->write(open_object(entry));
+    if (command_.output_dir.empty()) write_streams(result.standard_output, result.standard_error, *out_);
+    out_->write("}\n");
+    return true;
+  }
+
+  void save(uint64_t number, const char* stream, std::span<const uint8_t> bytes) const {
+    const std::string file = (fs::path(command_.output_dir) / fmt::format("{}.{}", number, stream)).string();
+    File output(file, O_CREAT | O_TRUNC);
+    if (output) {
+      Output to(output.descriptor(), "--output-dir: " + file);
+      to.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      to.flush();
+      if (output.close()) return;
+    }
+    throw Error(
+        fmt::format("--output-dir: {} cannot be written ({}); free some space there", file, std::strerror(errno)));
+  }
+
+  static void show(const QueueProgress& progress) {
+    const double seconds = std::max(progress.seconds, 1e-9);
+    print_error("\r{} done, {} running, {} failed, {} inputs/s, {} IPS\x1b[K", grouped(progress.done),
+                grouped(progress.running), grouped(progress.failed),
+                with_unit(static_cast<double>(progress.done) / seconds),
+                with_unit(static_cast<double>(progress.instructions) / seconds));
+  }
+
+  void summarise(const Queue& queue, const QueueProgress& progress, uint64_t lanes) const {
+    Output err(STDERR_FILENO, "standard error", Output::Failure::is_ignored);
+    if (!command_.ignore_unimplemented) print_unimplemented(queue.unimplemented(), err);
+    if (command_.quiet) return;
+    const auto line = [&](const char* name, const std::string& value) { err.print("{:<14}{}\n", name, value); };
+    const double seconds = std::max(progress.seconds, 1e-9);
+    line("inputs", fmt::format("{} done, {} failed{}", grouped(progress.done), grouped(progress.failed),
+                               finished_.numbers.empty()
+                                   ? ""
+                                   : fmt::format(", {} by an earlier run", grouped(finished_.numbers.size()))));
+    line("lanes", grouped(lanes));
+    line("instructions",
+         fmt::format("{} ({})", grouped(progress.instructions), with_unit(static_cast<double>(progress.instructions))));
+    line("seconds", fmt::format("{:.6f}", progress.seconds));
+    line("inputs/s", with_unit(static_cast<double>(progress.done) / seconds));
+    line("IPS", with_unit(static_cast<double>(progress.instructions) / seconds));
+  }
+
+  InputFeeder& feeder_;
+  const QueueCommand& command_;
+  File file_;
+  std::optional<Output> out_;
+  Finished finished_;
+  uint64_t read_ = 0;                      // inputs that were read
+  std::map<uint64_t, std::string> names_;  // of inputs that have no result yet
+  int highest_ = 0;
+};
+
+}  // namespace
+
+int run_queue(const ElfImage& image, const FleetOptions& fleet, LinuxOptions process, InputFeeder& feeder,
+              const QueueCommand& command) {
+  return QueueRun(feeder, command).go(image, fleet, std::move(process));
+}
+
+}  // namespace myriarm::cli

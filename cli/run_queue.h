@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// `myriarm run` with more inputs than lanes: a queue, whose results are written as they come.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lane_inputs.h"
+#include "myriarm/queue.h"
+
+namespace myriarm::cli {
+
+struct QueueCommand {
+  std::string results;     ///< file of JSON lines; "-" is standard output
+  std::string output_dir;  ///< folder for the output of each input and for results.jsonl; `results` is then empty
+  bool unordered = false;
+  bool resume = false;
+  bool quiet = false;
+  bool ignore_unimplemented = false;
+  uint64_t instructions = kEndless;  ///< of each input
+};
+
+/// Works the inputs off and returns the command's exit status. Throws ArgumentError, or Error if results could not be
+/// written.
+int run_queue(const ElfImage& image, const FleetOptions& fleet, LinuxOptions process, InputFeeder& feeder,
+              const QueueCommand& command);
+
+}  // namespace myriarm::cli

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queue: any number of inputs, worked off by the lanes of one fleet."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from . import _core
+from .arguments import count, integer, kind, octets, printable, system_string
+from .errors import ArgumentError, StateError
+from .fleet import Device, find_device, fleet_options
+from .inputs import Octets, arguments_of, environment_of
+from .program import DEFAULT_MEMORY, read_program
+from .results import Stop, UnimplementedCall, stop_of
+
+Input = Union[Octets, Mapping[str, Any], None]
+
+GPU_LANES = 16384
+CPU_LANES = 1024
+
+
+class QueueResult(NamedTuple):
+    """What became of one input. It depends on the input, its number and the options alone."""
+
+    number: int
+    """of the input, from 0"""
+    stop: Stop
+    exit_status: int
+    """0 to 255 if the process exited, else -1"""
+    signal: int
+    """the number of the signal that ended it, 0 for none"""
+    instructions: int
+    pc: int
+    stdout: bytes
+    stderr: bytes
+
+
+class QueueProgress(NamedTuple):
+    done: int
+    """inputs whose process has ended"""
+    failed: int
+    """of these: those that did not exit with 0"""
+    running: int
+    instructions: int
+    seconds: float
+
+
+class Queue:
+    """Runs a static AArch64 Linux executable over any number of inputs. `lanes` of them run at a time; a lane
+    whose process has ended is put back to the beginning and takes the next one.
+
+    program, memory, pool, threads, seed, engine: as for LinuxFleet. arguments, environment: what inputs have
+    that bring none of their own. lanes: by default 1,024 on the CPU and 16,384 on a GPU.
+
+        with myriarm.Queue("examples/prebuilt/sha256") as queue:
+            for result in queue.run([b"one", b"two"]):
+                print(result.number, result.exit_status, result.stdout)
+    """
+
+    __slots__ = ("__weakref__", "_argv0", "_core", "_running")
+
+    def __init__(
+        self,
+        program: Union[str, os.PathLike[str], bytes],
+        *,
+        arguments: Sequence[str] = (),
+        environment: Union[Sequence[str], Mapping[str, str]] = (),
+        seed: int = 0,
+        lanes: Optional[int] = None,
+        device: str = "auto",
+        memory: int = DEFAULT_MEMORY,
+        pool: int = 0,
+        threads: int = 0,
+        engine: str = "interpreter",
+    ) -> None:
+        if lanes is None:
+            lanes = CPU_LANES if find_device(device).kind == "cpu" else GPU_LANES
+        size = integer(memory, "memory", 1)
+        options = fleet_options(integer(lanes, "lanes", 1), device, size, pool, threads, "private", engine)
+        words, variables = arguments_of(arguments), environment_of(environment)
+        if words.each or variables.each:
+            raise ArgumentError("a queue takes one list of arguments; give each input its own in the inputs")
+        data, name = read_program(program)
+        is_bytes = isinstance(program, (bytes, bytearray, memoryview))
+        argv0 = b"program" if is_bytes else system_string(name, "the path")
+        self._argv0 = argv0
+        self._core: Optional[_core.Queue] = _core.queue(
+            data,
+            printable(name),
+            options,
+            {
+                "arguments": [argv0, *words.shared],
+                "lane_arguments": [],
+                "environment": variables.shared,
+                "lane_environments": [],
+                "standard_input": b"",
+                "standard_inputs": None,
+                "files": None,
+                "seed": integer(seed, "seed"),
+                "keep_memory": False,
+            },
+        )
+        self._running = False
+
+    def run(
+        self,
+        inputs: Iterable[Input],
+        *,
+        ordered: bool = True,
+        held_bytes: int = 2**28,
+        instructions: Optional[int] = None,
+    ) -> Iterator[QueueResult]:
+        """Works the inputs off, and gives their results as they come, in the order of the inputs.
+
+        inputs: for each, bytes that the process reads from descriptor 0, or a mapping with some of "stdin",
+        "file", "arguments" and "environment", as for LinuxFleet; None: there is none now, and the iterator is
+        asked again, so that inputs can be made from results. ordered: if False, results come as they are
+        ready; otherwise those that wait for an earlier one hold at most held_bytes of output. instructions:
+        the most that a process retires; it then has the stop `budget`. The iterator of results can be left
+        early; processes that run then have no result. Raises ArgumentError, StateError."""
+        core = self._open()
+        if self._running:
+            raise StateError("this queue is at work; take all results of its run, or make another queue")
+        held, limit = integer(held_bytes, "held_bytes"), count(instructions, "instructions")
+        self._running = True
+        try:
+            core.start(bool(ordered), held, limit)
+            source, numbered = iter(inputs), 0
+            more = True
+            while True:
+                for _ in range(core.room() if more else 0):
+                    try:
+                        item = next(source)
+                    except StopIteration:
+                        core.no_more_inputs()
+                        more = False
+                        break
+                    if item is None:
+                        break
+                    core.push(*self._input(item, f"input {numbered}"))
+                    numbered += 1
+                result = core.pop(wait=True)
+                if result is False:
+                    return
+                if result is not None:
+                    number, stop, *rest = result
+                    yield QueueResult(number, stop_of(*stop), *rest)
+        finally:
+            self._running = False
+            if self._core is not None:
+                core.abandon()
+
+    def _input(self, item: Any, what: str) -> Tuple[Any, ...]:
+        """(arguments, environment, standard input, file), each of them None if it is not given."""
+        if not isinstance(item, Mapping):
+            return None, None, _octets(item, what), None
+        unknown = set(item) - {"stdin", "file", "arguments", "environment"}
+        if unknown:
+            first = min(map(str, unknown))
+            raise ArgumentError(f"{what} has {first!r}; use stdin, file, arguments, environment")
+        arguments = arguments_of(item["arguments"]) if "arguments" in item else None
+        environment = environment_of(item["environment"]) if "environment" in item else None
+        if (arguments and arguments.each) or (environment and environment.each):
+            raise ArgumentError(f"{what}: give one list of arguments, and one environment")
+        return (
+            arguments and [self._argv0, *arguments.shared],
+            environment and environment.shared,
+            _octets(item["stdin"], f"stdin of {what}") if "stdin" in item else None,
+            _octets(item["file"], f"file of {what}") if "file" in item else None,
+        )
+
+    def _open(self) -> _core.Queue:
+        if self._core is None:
+            raise StateError("this queue is closed; make a new one")
+        return self._core
+
+    @property
+    def lanes(self) -> int:
+        return self._open().lanes
+
+    @property
+    def device(self) -> Device:
+        return Device(*self._open().device)
+
+    @property
+    def progress(self) -> QueueProgress:
+        """How far the run is, some tenths of a second old, or how it ended."""
+        return QueueProgress(*self._open().progress())
+
+    @property
+    def unimplemented(self) -> Dict[str, UnimplementedCall]:
+        """As LinuxFleet.unimplemented, of all inputs so far."""
+        return {name: UnimplementedCall(*call) for name, call in self._open().unimplemented().items()}
+
+    def cancel(self) -> None:
+        """Ends a run that another thread reads results of; the results so far still come."""
+        self._open().cancel()
+
+    def close(self) -> None:
+        """Ends a run and frees the memory of the lanes."""
+        core, self._core = self._core, None
+        if core is not None:
+            core.abandon()
+
+    def __enter__(self) -> Queue:
+        self._open()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._core is None:
+            return "<Queue, closed>"
+        return f"<Queue of {self.lanes} lanes on {self.device.id}>"
+
+
+def _octets(data: Any, what: str) -> bytes:
+    if isinstance(data, bytes):
+        return data
+    if not isinstance(data, (bytearray, memoryview)) and not hasattr(data, "dtype"):
+        raise ArgumentError(f"{what} must be bytes or a mapping, not {kind(data)}")
+    return octets(data, what).tobytes()

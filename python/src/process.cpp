@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+namespace myriarm::python {
+namespace {
+
+std::vector<std::vector<std::string>> lists_of(const nb::list& list) {
+  std::vector<std::vector<std::string>> lists;
+  lists.reserve(list.size());
+  for (nb::handle item : list) lists.push_back(strings_of(nb::cast<nb::list>(item)));
+  return lists;
+}
+
+/// Takes the strings out of the Python object, if it is one.
+ByteStrings taken(nb::handle object) {
+  return object.is_none() ? ByteStrings() : std::move(nb::cast<ByteStrings&>(object));
+}
+
+}  // namespace
+
+std::vector<uint8_t> bytes_of(const nb::bytes& bytes) {
+  const auto* data = static_cast<const uint8_t*>(bytes.data());
+  return {data, data + bytes.size()};
+}
+
+std::vector<std::string> strings_of(const nb::list& list) {
+  std::vector<std::string> strings;
+  for (nb::handle item : list) {
+    auto bytes = nb::cast<nb::bytes>(item);
+    strings.emplace_back(bytes.c_str(), bytes.size());
+  }
+  return strings;
+}
+
+FleetOptions fleet_options_of(const nb::dict& given) {
+  FleetOptions options;
+  options.device = nb::cast<std::string>(given["device"]);
+  options.lanes = nb::cast<uint64_t>(given["lanes"]);
+  options.memory = nb::cast<uint64_t>(given["memory"]);
+  options.pool = nb::cast<uint64_t>(given["pool"]);
+  options.threads = nb::cast<unsigned>(given["threads"]);
+  options.memory_policy = static_cast<MemoryPolicy>(nb::cast<int>(given["memory_policy"]));
+  options.engine = static_cast<Engine>(nb::cast<int>(given["engine"]));
+  return options;
+}
+
+LinuxOptions process_options_of(const nb::dict& given) {
+  LinuxOptions options;
+  options.arguments = strings_of(nb::cast<nb::list>(given["arguments"]));
+  options.environment = strings_of(nb::cast<nb::list>(given["environment"]));
+  options.lane_arguments = lists_of(nb::cast<nb::list>(given["lane_arguments"]));
+  options.lane_environments = lists_of(nb::cast<nb::list>(given["lane_environments"]));
+  options.standard_input = bytes_of(nb::cast<nb::bytes>(given["standard_input"]));
+  options.standard_inputs = taken(given["standard_inputs"]);
+  options.files = taken(given["files"]);
+  options.seed = nb::cast<uint64_t>(given["seed"]);
+  options.keep_memory = nb::cast<bool>(given["keep_memory"]);
+  return options;
+}
+
+nb::object dict_of(const std::map<std::string, UnimplementedCall>& calls) {
+  nb::dict dict;
+  for (const auto& [name, call] : calls) {
+    PyObject* text = PyUnicode_DecodeLatin1(call.text.data(), static_cast<Py_ssize_t>(call.text.size()), nullptr);
+    dict[name.c_str()] = nb::make_tuple(call.count, call.lane, call.pc, nb::steal(text));
+  }
+  return dict;
+}
+
+}  // namespace myriarm::python

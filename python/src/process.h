@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Python passes for a fleet and for the processes in it, as the options of the C++ API.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "handle.h"
+#include "myriarm/myriarm.h"
+
+namespace myriarm::python {
+
+std::vector<uint8_t> bytes_of(const nb::bytes& bytes);
+std::vector<std::string> strings_of(const nb::list& list);
+FleetOptions fleet_options_of(const nb::dict& given);
+/// Takes the byte strings out of the ByteStrings in it.
+LinuxOptions process_options_of(const nb::dict& given);
+/// By name (count, lane, pc, text).
+nb::object dict_of(const std::map<std::string, UnimplementedCall>& calls);
+
+void bind_queue(nb::module_& module);
+
+}  // namespace myriarm::python

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C++ side of myriarm.Queue. A thread runs the queue; all Python code, the iterator of inputs among it, runs in the
+// thread that asks for results, so that Ctrl-C and exceptions need no detour.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "process.h"
+
+namespace myriarm::python {
+namespace {
+
+/// A bounded list of inputs and one of results, between the thread of the queue and that of Python.
+class QueueHandle {
+ public:
+  QueueHandle(const ElfImage& image, const FleetOptions& fleet, LinuxOptions process)
+      : queue_(image, fleet, std::move(process)), most_(2 * fleet.lanes) {}
+  ~QueueHandle() {
+    if (queue_.fleet().inherited()) {
+      (void)std::make_unique<std::thread>(std::move(thread_)).release();  // it is the parent's
+      return;
+    }
+    nb::gil_scoped_release free;
+    end();
+  }
+  QueueHandle(const QueueHandle&) = delete;
+
+  Fleet& fleet() { return queue_.fleet(); }
+
+  void start(bool ordered, uint64_t held_bytes, uint64_t instructions) {
+    (void)queue_.fleet().lanes();  // throws if the fleet is inherited
+    nb::gil_scoped_release free;
+    end();
+    inputs_.clear();
+    results_.clear();
+    progress_ = {};
+    error_ = nullptr;
+    ended_ = supply_ended_ = abandoned_ = false;
+    QueueOptions options;
+    options.ordered = ordered;
+    options.held_bytes = held_bytes;
+    options.instructions = instructions;
+    options.progress = [this](const QueueProgress& now) {
+      std::lock_guard lock(mutex_);
+      progress_ = now;
+    };
+    thread_ = std::thread([this, options] { run(options); });
+  }
+
+  /// How many more inputs it takes now; 0 after the end.
+  uint64_t room() {
+    std::lock_guard lock(mutex_);
+    return ended_ || supply_ended_ ? 0 : most_ - std::min(most_, inputs_.size());
+  }
+  void push(ProcessInput input) {
+    std::lock_guard lock(mutex_);
+    inputs_.push_back(std::move(input));
+    changed_.notify_all();
+  }
+  void no_more_inputs() {
+    std::lock_guard lock(mutex_);
+    supply_ended_ = true;
+    changed_.notify_all();
+  }
+
+  /// The next result as a tuple; None if there is none within some time; False after the end. Raises what ended the run.
+  nb::object pop(bool wait) {
+    std::optional<QueueResult> result;
+    bool ended = false;
+    {
+      nb::gil_scoped_release free;
+      std::unique_lock lock(mutex_);
+      const auto there = [&] { return !results_.empty() || ended_; };
+      if (wait) changed_.wait_for(lock, kPatience, there);
+      if (!results_.empty()) {
+        result = std::move(results_.front());
+        results_.pop_front();
+        changed_.notify_all();
+      }
+      ended = ended_;
+    }
+    if (result) return tuple_of(*result);
+    if (!ended) return nb::none();
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    return nb::bool_(false);
+  }
+
+  void cancel() { queue_.cancel(); }
+  /// Ends a run that nobody wants the results of.
+  void abandon() {
+    nb::gil_scoped_release free;
+    end();
+  }
+  nb::object progress() {
+    QueueProgress now;
+    {
+      std::lock_guard lock(mutex_);
+      now = progress_;
+    }
+    return nb::make_tuple(now.done, now.failed, now.running, now.instructions, now.seconds);
+  }
+  nb::object unimplemented() const { return dict_of(queue_.unimplemented()); }
+
+ private:
+  // Between two looks of Python at its signals.
+  static constexpr std::chrono::milliseconds kPatience{50};
+
+  void run(const QueueOptions& options) {
+    QueueProgress end;
+    std::exception_ptr error;
+    try {
+      end = queue_.run([this](ProcessInput& input, uint64_t&, bool idle) { return next(input, idle); },
+                       [this](QueueResult& result) { return take(result); }, options);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    std::lock_guard lock(mutex_);
+    progress_ = end;
+    error_ = error;
+    ended_ = true;
+    changed_.notify_all();
+  }
+
+  Supply next(ProcessInput& input, bool idle) {
+    std::unique_lock lock(mutex_);
+    if (idle) changed_.wait_for(lock, kPatience, [&] { return !inputs_.empty() || supply_ended_ || abandoned_; });
+    if (inputs_.empty()) return supply_ended_ || abandoned_ ? Supply::ended : Supply::later;
+    input = std::move(inputs_.front());
+    inputs_.pop_front();
+    return Supply::input;
+  }
+
+  /// Waits until Python has taken results, so that they do not pile up.
+  bool take(QueueResult& result) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return results_.size() < most_ || abandoned_; });
+    if (abandoned_) return false;
+    results_.push_back(std::move(result));
+    changed_.notify_all();
+    return true;
+  }
+
+  void end() {
+    if (!thread_.joinable()) return;
+    {
+      std::lock_guard lock(mutex_);
+      abandoned_ = true;
+      changed_.notify_all();
+      if (!ended_) queue_.cancel();
+    }
+    thread_.join();
+  }
+
+  static nb::object tuple_of(const QueueResult& result) {
+    const Stop& stop = result.outcome.stop;
+    const auto bytes = [](const std::vector<uint8_t>& from) { return nb::bytes(from.data(), from.size()); };
+    return nb::make_tuple(
+        result.number,
+        nb::make_tuple(static_cast<int>(stop.reason), static_cast<int>(stop.fault), stop.detail, stop.address),
+        result.outcome.exit_status, result.outcome.signal, result.instructions, result.pc,
+        bytes(result.standard_output), bytes(result.standard_error));
+  }
+
+  Queue queue_;
+  const size_t most_;  // inputs, and results, that wait
+  std::thread thread_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<ProcessInput> inputs_;
+  std::deque<QueueResult> results_;
+  QueueProgress progress_;
+  std::exception_ptr error_;
+  bool ended_ = true, supply_ended_ = false, abandoned_ = false;
+};
+
+std::optional<std::vector<uint8_t>> bytes_or_none(nb::handle object) {
+  if (object.is_none()) return std::nullopt;
+  return bytes_of(nb::cast<nb::bytes>(object));
+}
+std::optional<std::vector<std::string>> strings_or_none(nb::handle object) {
+  if (object.is_none()) return std::nullopt;
+  return strings_of(nb::cast<nb::list>(object));
+}
+
+}  // namespace
+
+void bind_queue(nb::module_& module) {
+  nb::class_<QueueHandle>(module, "Queue")
+      .def_prop_ro("lanes", [](QueueHandle& queue) { return queue.fleet().lanes(); })
+      .def_prop_ro("device", [](QueueHandle& queue) { return myriarm::python::tuple_of(queue.fleet().device()); })
+      .def("start", &QueueHandle::start, nb::arg("ordered"), nb::arg("held_bytes"), nb::arg("instructions"))
+      .def("room", &QueueHandle::room)
+      .def(
+          "push",
+          [](QueueHandle& queue, nb::object arguments, nb::object environment, nb::object standard_input,
+             nb::object file) {
+            queue.push({strings_or_none(arguments), strings_or_none(environment), bytes_or_none(standard_input),
+                        bytes_or_none(file)});
+          },
+          nb::arg("arguments").none(), nb::arg("environment").none(), nb::arg("standard_input").none(),
+          nb::arg("file").none())
+      .def("no_more_inputs", &QueueHandle::no_more_inputs)
+      .def("pop", &QueueHandle::pop, nb::arg("wait"))
+      .def("cancel", &QueueHandle::cancel)
+      .def("abandon", &QueueHandle::abandon)
+      .def("progress", &QueueHandle::progress)
+      .def("unimplemented", &QueueHandle::unimplemented);
+  module.def(
+      "queue",
+      [](nb::bytes file, const std::string& name, nb::dict options, nb::dict process) {
+        const FleetOptions fleet = fleet_options_of(options);
+        LinuxOptions given = process_options_of(process);
+        const std::vector<uint8_t> bytes = bytes_of(file);
+        nb::gil_scoped_release free;
+        return std::make_shared<QueueHandle>(parse_elf(bytes, name), fleet, std::move(given));
+      },
+      nb::arg("file"), nb::arg("name"), nb::arg("options"), nb::arg("process"));
+}
+
+}  // namespace myriarm::python
