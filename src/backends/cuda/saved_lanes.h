@@ -8,7 +8,7 @@
 namespace myriarm::cuda {
 
 struct SavedLanes {
-  std::vector<u32> lanes;  // rising
+  std::vector<u32> lanes;        // rising
   std::vector<bool> has_memory;  // of these lanes, in this order
   // The state of these lanes, in this order.
   DeviceArray<u64> planes, vectors;  // vectors: as View::vectors
