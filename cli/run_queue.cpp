@@ -61,7 +61,7 @@ class QueueRun {
     options.ordered = !command_.unordered;
     options.instructions = command_.instructions;
     const bool bar = !command_.quiet && isatty(STDERR_FILENO);
-    if (bar) options.progress = [this](const QueueProgress& progress) { show(progress); };
+    if (bar) options.progress = [](const QueueProgress& progress) { show(progress); };
     out_.emplace(descriptor(), label(), Output::Failure::is_thrown, [&] { return interrupt.count(); });
     QueueProgress progress;
     try {
