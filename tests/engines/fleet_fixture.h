@@ -106,6 +106,7 @@ inline FleetOptions options_of(uint64_t lanes, uint64_t memory = kEnd - kCode) {
   options.engine = engine_of_test();
   return options;
 }
+inline bool on_cpu() { return options_of(1).device == "cpu"; }
 
 inline Fleet fleet_of(const Words& words, uint64_t lanes = 1, uint32_t code_permissions = kRead | kExecute) {
   return Fleet(program_of(words, code_permissions), options_of(lanes));

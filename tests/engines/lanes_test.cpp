@@ -22,8 +22,6 @@ RunOptions only(std::vector<uint32_t> lanes) {
   return options;
 }
 
-bool on_cpu() { return options_of(1).device == "cpu"; }
-
 // ---- RunOptions::lanes
 
 TEST(FleetLanes, OnlyThoseThatAreNamedRun) {
