@@ -34,7 +34,7 @@ struct QueueProgress {
 struct QueueOptions {
   /// The sink gets results in the order of the inputs. If false, it gets them as they are ready.
   bool ordered = true;
-  /// With `ordered`: how many bytes of output may be held back, for results that wait for one of an earlier input. While
+  /// With `ordered`: how many bytes results may take that are held back, since they wait for one of an earlier input. While
   /// more are held, no further input is taken.
   uint64_t held_bytes = uint64_t{256} << 20;
   /// A process that has retired so many instructions ends with StopReason::budget.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -28,6 +28,9 @@ class Inputs(NamedTuple):
     def lanes(self) -> Optional[int]:
         """How many lanes there are inputs for; None: any number."""
         return None if self.each is None else len(self.each)
+
+
+NO_INPUT = Inputs(b"", None)
 
 
 def _offsets_of(data: Any) -> bool:
@@ -130,6 +133,30 @@ def environment_of(values: Any) -> Words:
     if not _by_lane(values):
         return Words(_variables(values, "environment"), [])
     return Words([], [_variables(item, f"environment[{i}]") for i, item in enumerate(values)])
+
+
+def process_options(
+    argv0: bytes,
+    words: Words,
+    variables: Words,
+    seed: Any,
+    *,
+    inputs: Inputs = NO_INPUT,
+    files: Optional[_core.ByteStrings] = None,
+    keep_memory: bool = False,
+) -> Dict[str, Any]:
+    """The options of a process as the C++ module takes them."""
+    return {
+        "arguments": [] if words.each else [argv0, *words.shared],
+        "lane_arguments": [[argv0, *each] for each in words.each],
+        "environment": variables.shared,
+        "lane_environments": variables.each,
+        "standard_input": inputs.shared,
+        "standard_inputs": inputs.each,
+        "files": files,
+        "seed": integer(seed, "seed"),
+        "keep_memory": bool(keep_memory),
+    }
 
 
 def lanes_of(lanes: Optional[int], given: Sequence[Tuple[str, Optional[int]]]) -> int:

@@ -10,12 +10,12 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 import numpy as np
 
 from . import _core
-from .arguments import integer, printable, system_string
+from .arguments import integer, printable
 from .enums import StopReason
 from .errors import StateError
 from .fleet import Device, Fleet, fleet_options
-from .inputs import ByLane, arguments_of, environment_of, inputs_of, lanes_of, same_for
-from .program import DEFAULT_MEMORY, read_program
+from .inputs import ByLane, arguments_of, environment_of, inputs_of, lanes_of, process_options, same_for
+from .program import DEFAULT_MEMORY, argv0_of, read_program
 from .progress import make_tick
 from .results import Outcome, RunResult, UnimplementedCall, run_result, stop_of
 
@@ -74,26 +74,20 @@ class LinuxFleet:
         )
         options = fleet_options(total, device, size, pool, threads, memory_policy, engine)
         data, name = read_program(program)
-        argv0 = (
-            b"program"
-            if isinstance(program, (bytes, bytearray, memoryview))
-            else system_string(name, "the path")
-        )
+        argv0 = argv0_of(program, name)
         core = _core.process(
             data,
             printable(name),
             options,
-            {
-                "arguments": [] if words.each else [argv0, *words.shared],
-                "lane_arguments": [[argv0, *each] for each in words.each],
-                "environment": variables.shared,
-                "lane_environments": variables.each,
-                "standard_input": inputs.shared,
-                "standard_inputs": inputs.each,
-                "files": files and same_for(files, total),
-                "seed": integer(seed, "seed"),
-                "keep_memory": bool(keep_memory),
-            },
+            process_options(
+                argv0,
+                words,
+                variables,
+                seed,
+                inputs=inputs,
+                files=files and same_for(files, total),
+                keep_memory=keep_memory,
+            ),
         )
         self._core = core
         self._fleet = Fleet._of(core)

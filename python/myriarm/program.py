@@ -176,6 +176,13 @@ def read_program(file: Any) -> Tuple[bytes, str]:
     return data, path
 
 
+def argv0_of(file: Any, name: str) -> bytes:
+    """argv[0] of a process whose program read_program() has read from `file`."""
+    if isinstance(file, (bytes, bytearray, memoryview)):
+        return b"program"
+    return system_string(name, "the path")
+
+
 def placements_of(program: Any, lanes: int, memory: Optional[int]) -> Tuple[List[Tuple[Program, int]], int]:
     """The (program, lanes) of a fleet and the bytes of its memory, from the arguments of Fleet."""
     if isinstance(program, (bytes, bytearray, memoryview)):

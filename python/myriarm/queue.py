@@ -7,11 +7,11 @@ import os
 from typing import Any, Dict, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _core
-from .arguments import count, integer, kind, octets, printable, system_string
+from .arguments import count, integer, kind, octets, printable
 from .errors import ArgumentError, StateError
 from .fleet import Device, find_device, fleet_options
-from .inputs import Octets, arguments_of, environment_of
-from .program import DEFAULT_MEMORY, read_program
+from .inputs import Octets, arguments_of, environment_of, process_options
+from .program import DEFAULT_MEMORY, argv0_of, read_program
 from .results import Stop, UnimplementedCall, stop_of
 
 Input = Union[Octets, Mapping[str, Any], None]
@@ -82,24 +82,12 @@ class Queue:
         if words.each or variables.each:
             raise ArgumentError("a queue takes one list of arguments; give each input its own in the inputs")
         data, name = read_program(program)
-        is_bytes = isinstance(program, (bytes, bytearray, memoryview))
-        argv0 = b"program" if is_bytes else system_string(name, "the path")
-        self._argv0 = argv0
+        self._argv0 = argv0_of(program, name)
         self._core: Optional[_core.Queue] = _core.queue(
             data,
             printable(name),
             options,
-            {
-                "arguments": [argv0, *words.shared],
-                "lane_arguments": [],
-                "environment": variables.shared,
-                "lane_environments": [],
-                "standard_input": b"",
-                "standard_inputs": None,
-                "files": None,
-                "seed": integer(seed, "seed"),
-                "keep_memory": False,
-            },
+            process_options(self._argv0, words, variables, seed),
         )
         self._running = False
 

@@ -323,6 +323,20 @@ class LinuxFleet::Impl::Run {
     admission_.begun(more);
   }
 
+  /// Of lanes that have stopped with `budget`: those at the end of a slice are paused, those at their limit have ended.
+  void sort_by_limit(std::span<const uint32_t> lanes, std::vector<uint32_t>& paused) {
+    slow_ = 0;
+    if (lanes.empty()) return;
+    std::vector<uint64_t> counts(lanes.size()), limits(lanes.size());
+    fleet_.get(Field::instructions, lanes, counts);
+    fleet_.get(Field::limit, lanes, limits);
+    for (size_t i = 0; i < lanes.size(); i++) {
+      const bool at_limit = counts[i] >= limits[i];
+      (at_limit ? ended_ : paused).push_back(lanes[i]);
+      slow_ += !at_limit;
+    }
+  }
+
   void execute() {
     // Elsewhere no lane waits, and all others have a stop.
     if (fleet_.device().kind == DeviceKind::cpu) options_.lanes = active_;
@@ -334,23 +348,17 @@ class LinuxFleet::Impl::Run {
     fleet_.get_stops(active_, stops);
     calling_.clear();
     std::vector<uint32_t> paused;  // by the time-out, by cancel(), or at the end of its slice
-    slow_ = 0;
+    std::vector<uint32_t> at_budget;
     for (size_t i = 0; i < stops.size(); i++) {
       switch (stops[i].reason) {
         case StopReason::syscall: calling_.push_back(active_[i]); break;
         case StopReason::cancelled: paused.push_back(active_[i]); break;
-        case StopReason::budget:
-          if (fleet_.get(Field::instructions, active_[i]) < fleet_.get(Field::limit, active_[i])) {
-            paused.push_back(active_[i]);
-            slow_++;
-          } else {
-            ended_.push_back(active_[i]);
-          }
-          break;
+        case StopReason::budget: at_budget.push_back(active_[i]); break;
         case StopReason::out_of_memory: starved_.push_back(active_[i]); break;
         default: ended_.push_back(active_[i]); break;
       }
     }
+    sort_by_limit(at_budget, paused);
     if (!paused.empty()) fleet_.resume(paused);
     active_ = std::move(paused);
   }

@@ -52,9 +52,14 @@ class Queue::Run {
   }
 
  private:
+  /// With the record itself: a process may write nothing, and there may be millions of them.
+  static uint64_t size_of(const QueueResult& result) {
+    return sizeof result + result.standard_output.size() + result.standard_error.size();
+  }
+
   /// Takes the results of lanes that have ended, and gives free lanes further inputs. Returns the lanes that begin.
   std::vector<uint32_t> ended(std::span<const uint32_t> lanes) {
-    for (uint32_t lane : lanes) take_result(lane);
+    take_results(lanes);
     free_.insert(free_.end(), lanes.begin(), lanes.end());
     if (!deliver()) {
       progress_.stopped_early = true;
@@ -64,19 +69,27 @@ class Queue::Run {
     return begin_more();
   }
 
-  void take_result(uint32_t lane) {
+  void take_results(std::span<const uint32_t> lanes) {
+    if (lanes.empty()) return;
+    std::vector<uint64_t> counts(lanes.size()), pcs(lanes.size());
+    processes_.fleet().get(Field::instructions, lanes, counts);
+    processes_.fleet().get(Field::pc, lanes, pcs);
+    for (size_t i = 0; i < lanes.size(); i++) take_result(lanes[i], counts[i], pcs[i]);
+  }
+
+  void take_result(uint32_t lane, uint64_t instructions, uint64_t pc) {
     QueueResult result;
     result.number = numbers_[lane];
     result.outcome = processes_.outcome(lane);
-    result.instructions = processes_.fleet().get(Field::instructions, lane);
-    result.pc = processes_.fleet().get(Field::pc, lane);
+    result.instructions = instructions;
+    result.pc = pc;
     const std::span<const uint8_t> out = processes_.standard_output(lane), err = processes_.standard_error(lane);
     result.standard_output.assign(out.begin(), out.end());
     result.standard_error.assign(err.begin(), err.end());
     progress_.done++;
     progress_.running--;
     progress_.failed += result.outcome.exit_status != 0;
-    held_bytes_ += out.size() + err.size();
+    held_bytes_ += size_of(result);
     if (options_.ordered) waiting_[places_[lane] - passed_] = std::make_unique<QueueResult>(std::move(result));
     else ready_.push_back(std::move(result));
   }
@@ -90,7 +103,7 @@ class Queue::Run {
     }
     for (; !ready_.empty(); ready_.pop_front()) {
       QueueResult& result = ready_.front();
-      held_bytes_ -= result.standard_output.size() + result.standard_error.size();
+      held_bytes_ -= size_of(result);
       if (!sink_(result)) return false;
     }
     return true;

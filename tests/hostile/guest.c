@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that abuses what it runs on, in the way that its first argument names. hostile_test.py says what each way
 // must end in. A number that follows is how much of it.
+#include "call.h"
 #include "guest.h"
 
 enum { kMebibyte = 1 << 20, kPage = 4096 };
@@ -10,18 +11,6 @@ enum { kProtRead = 1, kProtWrite = 2, kProtExecute = 4, kPrivate = 2, kAnonymous
 // clang-format on
 
 static char block[kMebibyte];
-
-static long call(long number, long a, long b, long c, long d, long e, long f) {
-  register long x8 __asm__("x8") = number;
-  register long x0 __asm__("x0") = a;
-  register long x1 __asm__("x1") = b;
-  register long x2 __asm__("x2") = c;
-  register long x3 __asm__("x3") = d;
-  register long x4 __asm__("x4") = e;
-  register long x5 __asm__("x5") = f;
-  __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory", "cc");
-  return x0;
-}
 
 static long map(uint64_t size, int protection) {
   return call(kSysMmap, 0, (long)size, protection, kPrivate | kAnonymous, -1, 0);

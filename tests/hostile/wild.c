@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that reaches for what it must not have, in the way that its first argument names: memory that is not its
 // own, other lanes, the host. wild.py says what each way must end in.
+#include "call.h"
 #include "guest.h"
 
 // clang-format off
@@ -10,18 +11,6 @@ enum { kPage = 4096, kArenaPages = 64, kBlock = 1 << 16 };
 // clang-format on
 
 static char block[kBlock];
-
-static long call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f) {
-  register long x8 __asm__("x8") = number;
-  register uint64_t x0 __asm__("x0") = a;
-  register uint64_t x1 __asm__("x1") = b;
-  register uint64_t x2 __asm__("x2") = c;
-  register uint64_t x3 __asm__("x3") = d;
-  register uint64_t x4 __asm__("x4") = e;
-  register uint64_t x5 __asm__("x5") = f;
-  __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory", "cc");
-  return (long)x0;
-}
 
 static long map(uint64_t size, int protection) { return call(kSysMmap, 0, size, (uint64_t)protection, 0x22, ~0ul, 0); }
 
