@@ -104,7 +104,7 @@ class Queue:
         inputs: for each, bytes that the process reads from descriptor 0, or a mapping with some of "stdin",
         "file", "arguments" and "environment", as for LinuxFleet; None: there is none now, and the iterator is
         asked again, so that inputs can be made from results. ordered: if False, results come as they are
-        ready; otherwise those that wait for an earlier one hold at most held_bytes of output. instructions:
+        ready; otherwise those that wait for an earlier one take at most held_bytes. instructions:
         the most that a process retires; it then has the stop `budget`. The iterator of results can be left
         early; processes that run then have no result. Raises ArgumentError, StateError."""
         core = self._open()

@@ -27,6 +27,8 @@ constexpr double kProgressInterval = 0.25;
 /// Instructions of a lane in a round while other lanes wait to begin: some milliseconds, so that one that computes for
 /// long does not keep them waiting.
 constexpr uint64_t kSlice = 2'000'000;
+/// The same if lanes that have ended may be restarted: until the round ends they are idle.
+constexpr uint64_t kSliceOfQueue = 200'000;
 
 /// Whether the next run() leaves a lane with this stop alone.
 bool is_final(StopReason reason) {
@@ -340,7 +342,7 @@ class LinuxFleet::Impl::Run {
   void execute() {
     // Elsewhere no lane waits, and all others have a stop.
     if (fleet_.device().kind == DeviceKind::cpu) options_.lanes = active_;
-    options_.instructions = waiting() != 0 ? kSlice : kEndless;
+    options_.instructions = run_.on_ended ? kSliceOfQueue : waiting() != 0 ? kSlice : kEndless;
     const RunResult result = fleet_.run(options_);
     total_.instructions += result.instructions;
     total_.batches += result.batches;
