@@ -263,6 +263,42 @@ TEST_P(WrittenCode, ABranchOnTheNextPageIsRewritten) {
                          write(guest::b_cond(guest::kEq, -2)), write(guest::b_cond(guest::kNe, -2))});
 }
 
+TEST_P(WrittenCode, APageBeginsWithABranchAndEndsWithAnAdd) {
+  // A GPU runs a branch together with the word before it. The word after the last ADD begins the next page, and is no
+  // branch; the word that begins the page of the ADD is one, and does not run.
+  Words words(kPageBytes / 4, guest::nop());
+  words.front() = guest::b(2);
+  words.back() = guest::add(0, 0, 1);
+  words.push_back(guest::subs(9, 9, 1));
+  words.push_back(guest::b_cond(guest::kNe, -2));
+  words.push_back(guest::hlt(3));
+  const uint64_t last = kCode + kPageBytes - 4;
+  expect_like_reference(program_of(words), {[=](Fleet& fleet) { run_from(fleet, last); },
+                                            [=](Fleet& fleet) {
+                                              for (uint32_t lane = 0; lane < fleet.lanes(); lane++)
+                                                fleet.write(lane, last, bytes_of({guest::add(0, 0, 2)}));
+                                              run_from(fleet, last);
+                                            }});
+}
+
+TEST_P(WrittenCode, ARestoreBringsTheProgramBack) {
+  // Only the program's page was written, so that after the restore no team has code of its own.
+  Fleet fleet = fleet_of(counting_loop(1), lanes());
+  Snapshot program = fleet.snapshot();
+  auto expect_result = [&](uint64_t result) {
+    run_from(fleet, kCode);
+    expect_all_stopped(fleet, halt(static_cast<uint32_t>(result / kRounds)));
+    EXPECT_EQ(values_of(fleet, x(0)), std::vector<uint64_t>(lanes(), result));
+  };
+  for (int round = 0; round < 2; round++) {
+    write_loops(fleet, kCode, [](uint32_t) { return 2; });
+    expect_result(2 * kRounds);
+    fleet.restore(program);
+    expect_result(kRounds);
+    fleet.restore(program);
+  }
+}
+
 TEST_P(WrittenCode, RestoresGoBetweenTwoCodes) {
   Fleet fleet = fleet_of(counting_loop(1), lanes());
   auto result_of = [&](uint64_t address) {
