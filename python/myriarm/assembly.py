@@ -25,20 +25,27 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 def assemble(text: str, address: int, assembler: str) -> Tuple[bytes, Dict[str, int]]:
-    """The bytes of the text for this address, and the addresses of its labels."""
+    """The bytes of the text for this address, and the addresses of its labels in rising order."""
     if assembler not in ASSEMBLERS:
         raise ArgumentError(f"assembler is {assembler!r}; use one of {', '.join(ASSEMBLERS)}")
     prefix = _binutils() if assembler in ("auto", "binutils") else None
+    keystone = _keystone() if prefix is None and assembler in ("auto", "keystone") else None
     if prefix is not None:
-        return _with_binutils(text, address, prefix)
-    keystone = _keystone() if assembler in ("auto", "keystone") else None
+        code, symbols = _with_binutils(text, address, prefix)
+        return code, _in_order(symbols)
     if keystone is not None:
-        return _with_keystone(text, address, keystone)
+        code, symbols = _with_keystone(text, address, keystone)
+        return code, _in_order(symbols)
     wanted = "an assembler" if assembler == "auto" else f"the assembler {assembler}"
     raise DeviceError(
         f"{wanted} for AArch64 is not there; install binutils-aarch64-linux-gnu (Debian), or pip install"
         " myriarm[assembler]"
     )
+
+
+def _in_order(symbols: Dict[str, int]) -> Dict[str, int]:
+    """By address, then by name: each assembler has an order of its own."""
+    return dict(sorted(symbols.items(), key=lambda symbol: (symbol[1], symbol[0])))
 
 
 def _binutils() -> Optional[str]:

@@ -58,6 +58,12 @@ def test_a_program_from_assembly(assembler, device):
 
 
 @pytest.mark.parametrize("assembler", assemblers())
+def test_labels_are_in_the_order_of_addresses(assembler):
+    program = Program.from_assembly("z: b: nop\na: nop\n", assembler=assembler)
+    assert list(program.symbols.items()) == [("b", 0), ("z", 0), ("a", 4)]
+
+
+@pytest.mark.parametrize("assembler", assemblers())
 @pytest.mark.parametrize(
     "text", ["nop\nfoo x1\n", "b nowhere", "", "// only a comment", "add x0, x0, #99999"]
 )
