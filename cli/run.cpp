@@ -41,7 +41,7 @@ struct RunCommand {
   FleetOptions fleet;
   LinuxOptions process;
   std::string program, lanes, threads, engine, maximum, memory, pool, raw, entry, standard_input, seed, json;
-  std::string inputs, record_size, args_file, traced, trace_file;
+  std::string inputs, record_size, args_file, traced, trace_file, fork_after;
   QueueCommand queue;
   bool registers = false;
   bool quiet = false;
@@ -138,7 +138,8 @@ int RunCommand::execute() {
     }
     for (const auto& [given, option] :
          {std::pair(&standard_input, "--stdin"), std::pair(&inputs, "--inputs"), std::pair(&args_file, "--args-file"),
-          std::pair(&traced, "--strace"), std::pair(&trace_file, "--strace-file")}) {
+          std::pair(&traced, "--strace"), std::pair(&trace_file, "--strace-file"),
+          std::pair(&fork_after, "--fork-after")}) {
       if (given->empty()) continue;
       throw ArgumentError(
           fmt::format("{}: a bare program makes no system calls; leave it out, or leave out --raw", option));
@@ -263,6 +264,8 @@ int RunCommand::execute_linux() {
   if (standard_input == "-") process.standard_input = read_standard_input();
   else if (!standard_input.empty()) process.standard_input = read_file(standard_input);
   if (!entry.empty()) image.program.entry = parse_number(entry, "--entry");
+  if (!fork_after.empty()) process.fork_after = fork_point(fork_after, read_file(program), image);
+  if (!maximum.empty()) process.fork_limit = parse_count(maximum, "--max-instructions");
   if (as_queue) return execute_queue(image);
   process.pass_output = fleet.lanes == 1 && !json_alone();
   LinuxFleet machine(image, fleet, std::move(process));
@@ -401,6 +404,10 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
       ->type_name("DIR");
   run->add_flag("--unordered", command->queue.unordered, "Results of a queue come as they are ready");
   run->add_flag("--resume", command->queue.resume, "Goes on with a queue whose results are in the file or folder");
+  run->add_option("--fork-after", command->fork_after,
+                  "Runs the program once up to there, for all lanes: main or another symbol, an address, or read: the\n"
+                  "first call that depends on a lane's input (default: start)")
+      ->type_name("POINT");
   run->add_option("--args-file", command->args_file, "More arguments for each lane: a line of this file")
       ->type_name("FILE");
   run->add_option_function<std::string>(

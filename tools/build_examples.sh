@@ -15,7 +15,7 @@ fi
 version="$("$compiler" --version | head -n 1); $(aarch64-linux-gnu-ld --version | head -n 1)"
 
 build_all() {
-  for name in collatz fault hello life mandelbrot pi proof_of_work queens sha256; do
+  for name in collatz fault hello json life lock mandelbrot pi proof_of_work queens sha256; do
     tools/build_guest.sh "$1/$name" "examples/$name.c"
   done
   tools/build_guest.sh "$1/mixed" bench/guests/mixed_linux.c bench/guests/mixed.c

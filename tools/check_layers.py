@@ -12,22 +12,31 @@ import sys
 # listed.
 HEADERS = "include/myriarm"
 C_HEADERS = "include/myriarm-c"
-DATA_TYPES = [f"{HEADERS}/{name}.h" for name in ("error", "fleet", "program", "stop")]
+DATA_TYPES = [f"{HEADERS}/{name}.h" for name in ("error", "fleet", "process", "program", "stop")]
 # What each backend may include of src/backends, besides its own folder.
-BACKENDS = ["src/backends/backend.h", "src/backends/run_batches.h", "src/backends/common"]
+BACKENDS = [
+    f"src/backends/{name}" for name in ("backend.h", "hosted_machine.h", "run_batches.h", "common")
+]
+# What the layers above a fleet may know of src/kernel: names, numbers and streams, and no call.
+KERNEL_FACTS = [
+    f"src/kernel/{name}" for name in ("errno.h", "process.h", "random_stream.h", "syscalls.inc")
+]
+# What every layer from the backends on may include of those below.
+BASE = ["src/core", "src/isa", "src/kernel"]
 LAYERS = {
     "src/support": ["src/support"],
     "src/core": ["src/core"],
     "src/isa": ["src/core", "src/isa", f"{HEADERS}/isa.h"],
-    "src/backends": ["src/core", "src/isa", *BACKENDS, *DATA_TYPES],
+    "src/kernel": ["src/core", "src/kernel"],
+    "src/backends": [*BASE, *BACKENDS, *DATA_TYPES],
     "src/backends/common": ["src/core", "src/isa", "src/backends/common"],
-    "src/backends/cpu": ["src/support", "src/core", "src/isa", *BACKENDS, "src/backends/cpu", *DATA_TYPES],
-    "src/backends/cuda": ["src/support", "src/core", "src/isa", *BACKENDS, "src/backends/cuda", *DATA_TYPES],
-    "src/fleet": ["src/support", "src/core", "src/isa", "src/backends/backend.h", "src/fleet", HEADERS],
+    "src/backends/cpu": ["src/support", *BASE, *BACKENDS, "src/backends/cpu", *DATA_TYPES],
+    "src/backends/cuda": ["src/support", *BASE, *BACKENDS, "src/backends/cuda", *DATA_TYPES],
+    "src/fleet": ["src/support", *BASE, "src/backends/backend.h", "src/fleet", HEADERS],
     HEADERS: [HEADERS],
     C_HEADERS: [C_HEADERS],
     "src/c_api": [HEADERS, C_HEADERS, "src/c_api"],
-    "src/linux": ["src/support", HEADERS, "src/linux"],
+    "src/linux": ["src/support", *KERNEL_FACTS, HEADERS, "src/linux"],
     "cli": [HEADERS, "cli"],
     "python": [HEADERS, "python"],
     "examples": [HEADERS, C_HEADERS, "examples"],
@@ -39,7 +48,8 @@ LAYERS = {
 INCLUDE_FOLDERS = ["src", "include", "examples/guest/runtime", "."]
 # Code that every engine and compiler shares: it uses no library and none of the FORBIDDEN words, and does not
 # ask which compiler this is.
-FREESTANDING = ["src/core", "src/isa/forms", "src/isa/rows.h", "src/isa/decoder.h", "src/backends/common"]
+ISA_HEADERS = [f"src/isa/{name}" for name in ("forms", "rows.h", "decoder.h")]
+FREESTANDING = ["src/core", "src/kernel", *ISA_HEADERS, "src/backends/common"]
 PORTABLE = "src/core/portable.h"
 FORBIDDEN = {
     r"\bstd\s*::": "std::",

@@ -4,8 +4,8 @@
 
     tools/run_examples.py build/bin/myriarm [--device auto|cpu|cuda[:N]] [--lanes N] [PROGRAM ...]
 
-Each lane gets its own number in MYRIARM_LANE, from which the programs make their input. Exit status 1 if a
-lane of any program did not end with exit status 0.
+Each lane gets its own number in MYRIARM_LANE, from which the programs make their input; a lane of json gets a
+document of its own. Exit status 1 if a lane of any program did not end with exit status 0.
 """
 import argparse
 import collections
@@ -16,21 +16,31 @@ import sys
 import tempfile
 
 PREBUILT = pathlib.Path(__file__).resolve().parent.parent / "examples" / "prebuilt"
-# In the order in which they run. sha256 and fault are for single lanes (examples/README.md).
-PROGRAMS = ["hello", "mandelbrot", "life", "queens", "collatz", "pi", "proof_of_work"]
+# In the order in which they run. sha256, lock and fault are for single lanes (examples/README.md).
+PROGRAMS = ["hello", "mandelbrot", "life", "queens", "collatz", "pi", "proof_of_work", "json"]
 LINES_SHOWN = 3  # of a program that prints one line in each lane
+
+
+def documents(lanes):
+    """A line for each lane, with a JSON document."""
+    for lane in range(lanes):
+        yield json.dumps({"lane": lane, "numbers": list(range(lane % 50)), "deep": [[lane / 3]]}) + "\n"
 
 
 def run(myriarm, program, options):
     """Runs a program and returns the JSON of the run. Progress and summary go to the terminal directly."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+    with tempfile.NamedTemporaryFile(suffix=".json") as report, tempfile.NamedTemporaryFile("w") as inputs:
+        lanes = ["--lanes", str(options.lanes)]
+        if program == "json":
+            inputs.writelines(documents(options.lanes))
+            inputs.flush()
+            lanes = ["--inputs", inputs.name]
         command = [
             myriarm,
             "run",
             "--device",
             options.device,
-            "--lanes",
-            str(options.lanes),
+            *lanes,
             "--json",
             report.name,
             str(PREBUILT / program),

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "myriarm/error.h"
+#include "myriarm/process.h"
 #include "myriarm/program.h"
 #include "myriarm/run.h"
 #include "myriarm/snapshot.h"
@@ -83,6 +84,9 @@ enum class MemoryPolicy : uint8_t {
   device_shared,  ///< flat as with shared, but in the device's own memory, for PyTorch or CuPy; on the CPU as shared
 };
 
+/// The most lanes of a fleet.
+constexpr uint64_t kMostLanes = uint64_t{1} << 24;
+
 struct FleetOptions {
   std::string device = "auto";  ///< "auto", "cpu", "cuda", "cuda:N"
   uint64_t lanes = 1;           ///< ignored if there are several programs: Placement::lanes says how many each has
@@ -93,6 +97,8 @@ struct FleetOptions {
   unsigned threads = 0;  ///< CPU threads; 0: all
   MemoryPolicy memory_policy = MemoryPolicy::private_copy;
   Engine engine = Engine::interpreter;  ///< for runs that do not name one
+  /// For programs that have Program::process. Their memory must be private_copy or transactional.
+  ProcessOptions processes;
 };
 
 /// A program of a fleet that has several, and how many lanes run it.
@@ -123,8 +129,8 @@ struct Transfer {
 
 class Fleet {
  public:
-  /// Maps the program's segments and sets pc and sp of every lane. All other registers are zero, and Field::limit is
-  /// kEndless. Throws ArgumentError or DeviceError, and then keeps nothing allocated.
+  /// Maps the program's segments and sets pc and sp of every lane. All other registers are zero, or those of
+  /// Program::state, and Field::limit is kEndless. Throws ArgumentError or DeviceError, and then keeps nothing allocated.
   Fleet(const Program& program, const FleetOptions& options);
   /// Several programs in one window. The lanes of a program are numbered after those of the program before it.
   Fleet(std::span<const Placement> programs, const FleetOptions& options);
@@ -163,6 +169,8 @@ class Fleet {
   /// Ends the run in progress: its lanes stop with StopReason::cancelled, each at an instruction boundary, within 100
   /// ms. If no run is in progress, the next one ends at once.
   void cancel();
+  /// Whether cancel() was called while no run was in progress, and waits for the next one; it then no longer does.
+  bool take_cancel();
   /// Cancels the run in progress, waits for it, and frees everything; every other call throws StateError from then on.
   /// A handler of the fleet must not call this, nor destroy the fleet.
   void close();
@@ -223,6 +231,8 @@ class Fleet {
   /// fork() gives them memory again. On a GPU a team's frames are free when all lanes of the team have given their memory
   /// back. Does nothing with MemoryPolicy::shared and device_shared.
   void release_memory(std::span<const uint32_t> lanes);
+  /// To be called when ProcessHost::input() gives something else for these lanes than before.
+  void process_inputs_changed(std::span<const uint32_t> lanes);
   /// Bytes of the pool that pages of lanes occupy.
   uint64_t pool_used() const;
   /// Bytes that they may occupy. With FleetOptions::pool 0, on the CPU three quarters of the host's memory, at most 100
@@ -243,6 +253,10 @@ class Fleet {
   /// Copies the present state of `lane` to the targets: registers, counts, stop and memory. They share pages until
   /// one of them writes to them.
   void fork(uint32_t lane, std::span<const uint32_t> targets);
+  /// The present state of a lane as a program, for fleets on any device whose lanes all begin there: registers, memory,
+  /// Field::instructions and what the process is; not its stop, nor Field::limit. Its host needs to know what the process
+  /// has written so far: later writes have the positions behind it. Throws StateError if the lane has no memory.
+  Program freeze(uint32_t lane) const;
   /// With MemoryPolicy::transactional: commit() keeps what the runs since the last commit() or rollback() did to
   /// registers, counts, stops and memory, and rollback() undoes it. Changes that the host made before the first of
   /// these runs stay. Both throw StateError with another policy.

@@ -59,6 +59,22 @@ constexpr char kInputFile[] = "/input";
 /// What stands for that path in arguments.
 constexpr char kInputFileMark[] = "@@";
 
+/// Where the lanes of a LinuxFleet part. One lane on the CPU runs the program up to there, and all lanes begin with what it
+/// has left: registers, memory, counts, descriptors, what it has written.
+struct ForkPoint {
+  enum class Kind : uint8_t {
+    start,    ///< each lane runs the program from its start
+    read,     ///< before the first system call whose result depends on the input of a lane
+    address,  ///< before the instruction at `address` is executed for the first time
+  };
+  Kind kind = Kind::start;
+  uint64_t address = 0;
+  std::string name;  ///< of the address, for messages; may be empty
+};
+/// The point that a text names: "start", "read", an address as 0x4005d8, or a symbol of the program. `file`: see
+/// elf_names(). Throws ArgumentError for a symbol that the file does not have, or that names several addresses.
+ForkPoint fork_point(const std::string& text, std::span<const uint8_t> file, const ElfImage& image);
+
 struct LinuxOptions {
   std::vector<std::string> arguments;    ///< argv of every lane; argv[0] is the program
   std::vector<std::string> environment;  ///< "NAME=value"; MYRIARM_LANE=<lane> is added
@@ -84,11 +100,21 @@ struct LinuxOptions {
   /// (Fleet::release_memory()), and lanes that have not begun yet can use it.
   bool keep_memory = false;
   /// If set, called with each system call of the lanes in `traced_lanes` (empty: of all lanes) when it has been served, as
-  /// strace(1) prints it: `write(1, "hello\n", 6) = 6`. It must not use the fleet.
+  /// strace(1) prints it: `write(1, "hello\n", 6) = 6`. The threads of the run call it, one at a time; of the fleet it may
+  /// only call cancel() and unimplemented().
   std::function<void(uint32_t lane, std::string_view call)> on_call = {};
   std::vector<uint32_t> traced_lanes = {};
   /// LinuxFleet::restart() can be called: the fleet keeps a snapshot of its beginning.
   bool restartable = false;
+  /// The constructor of LinuxFleet runs the part of the program before this point. It throws ArgumentError if the process
+  /// does not come to the point, or asks for input before; and if lanes have arguments or an environment of their own,
+  /// which they no longer can. Without input files of lanes, kInputFileMark becomes the path if the fleet is restartable.
+  /// Counts and limits of lanes include that part, RunResult does not. Of MYRIARM_LANE, AT_RANDOM and random bytes it gets
+  /// those of lane 0; afterwards MYRIARM_LANE is each lane's own, and so are further random bytes. on_call gets its calls
+  /// as those of lane 0, if any lane is traced.
+  ForkPoint fork_after = {};
+  /// The most instructions of that part.
+  uint64_t fork_limit = 10'000'000'000;
 };
 
 /// Stop::detail of a lane that exited is its exit status, 0 to 255, or the sum of this and the number of the signal
@@ -130,8 +156,11 @@ struct LinuxProgress {
 
 /// How LinuxFleet::run() goes.
 struct LinuxRunOptions {
-  /// Called some times a second from the thread of run().
+  /// Called from the thread of run(), every `progress_seconds` while lanes run and between two rounds of them.
   std::function<void(const LinuxProgress&)> progress = {};
+  double progress_seconds = 0.25;
+  /// The engine of this run; without a value, FleetOptions::engine.
+  std::optional<Engine> engine = {};
   /// Called from the thread of run() between two rounds of the lanes, and at the beginning, with the lanes that have ended
   /// since, if any. It may read these lanes, and restart() them and others that have ended; the lanes that it returns take
   /// part from then on. The run ends when no lane is left.
@@ -144,6 +173,8 @@ class LinuxFleet {
   LinuxFleet(const ElfImage& image, const FleetOptions& fleet, LinuxOptions options);
   ~LinuxFleet();
 
+  /// It can run the processes itself, in every mode and with every option: their calls are served within its runs, and
+  /// all lanes begin at once. A run() of this object is ended by cancel() of this object, not by that of the fleet.
   Fleet& fleet();
   /// Runs and serves system calls until every lane has ended, is at its limit, or cancel() was called. Lanes that
   /// an earlier run() left at their limit, cancelled or out of memory go on. `progress` is called some times a
@@ -156,8 +187,8 @@ class LinuxFleet {
   /// ArgumentError for a lane that is twice in the list, or arguments that are too large; StateError without
   /// LinuxOptions::restartable.
   void restart(std::span<const uint32_t> lanes, std::span<const uint64_t> numbers, std::span<ProcessInput> inputs);
-  /// Ends a run() in another thread; if there is none, the next run() ends at once. Lanes that had not ended stop with
-  /// StopReason::cancelled.
+  /// Ends a run in another thread, of this object or of fleet(); if there is none, the next run ends at once. Lanes that had
+  /// not ended stop with StopReason::cancelled.
   void cancel();
   /// Whether cancel() was called and has not ended a run() yet.
   bool is_cancelled() const;

@@ -3,8 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "myriarm/process.h"
 
 namespace myriarm {
 
@@ -23,6 +27,9 @@ struct Segment {
   std::vector<uint8_t> bytes;
 };
 
+/// What a lane has beside its memory, pc and sp, as Fleet::freeze() has found it. Its content is the library's.
+struct ProgramState;
+
 /// A program image. All lanes share it; a lane gets its own copy of a page when it first writes to it.
 /// Segments may share a page: the page has the permissions of both. Segments that overlap are an ArgumentError.
 struct Program {
@@ -30,6 +37,11 @@ struct Program {
   std::vector<Segment> segments;
   uint64_t entry = 0;
   uint64_t stack_pointer = 0;  ///< SP at entry
+  /// Makes its lanes Linux processes, if FleetOptions::processes has a host.
+  std::optional<ProcessStart> process = {};
+  /// Of a program that Fleet::freeze() has made: the other registers, Field::instructions and the process that its lanes
+  /// begin with. Null: registers and counts of zero, and a process that has made no call.
+  std::shared_ptr<const ProgramState> state = {};
 };
 
 /// Raw bytes at an address in flat memory of `memory` bytes that starts at 0, all of it readable, writable and

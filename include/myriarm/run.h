@@ -53,6 +53,7 @@ enum class SyscallAction : uint8_t {
   resume,  ///< x0 becomes the result, and the lane goes on
   stop,    ///< x0 becomes the result, and the lane keeps its stop
   exit,    ///< the lane's stop becomes StopReason::exited with the result as its status
+  serve,   ///< of a process: the library serves the call as if there were no handler
 };
 /// The lanes that stopped at an SVC; one call of the handler gets all of them. Index i is the same lane in every array.
 struct SyscallBatch {
@@ -61,7 +62,7 @@ struct SyscallBatch {
   std::span<const uint32_t> immediates;  ///< imm16 of the SVC
   std::span<const uint64_t> arguments;   ///< x0 to x5 of lane i at 6 * i
   std::span<uint64_t> results;           ///< what x0 becomes; the present x0 before the handler writes it
-  std::span<SyscallAction> actions;      ///< resume before the handler writes it
+  std::span<SyscallAction> actions;      ///< before the handler writes it: serve in a fleet of processes, else resume
 };
 /// May read and write the fleet's registers and memory, but not run it. An exception of the handler ends the run: the
 /// lanes of the batch keep their syscall stop, and run() or wait() rethrows it.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "core/memory.h"
 #include "core/operands.h"
 #include "core/stop.h"
+#include "kernel/process.h"
 #include "myriarm/fleet.h"
 
 namespace myriarm {
@@ -28,11 +30,14 @@ struct ImageProgram {
   u64 entry;
   u64 stack_pointer;
   u64 lanes;  // a multiple of the device's team_lanes, except in the last program
+  /// If its lanes are processes; then `pages` has the kernel pages too, from page Image::window_pages on.
+  std::optional<kernel::ProcessFacts> process;
 };
 /// The programs, and the window of guest addresses that they share.
 struct Image {
   u64 window_begin;  // multiple of 4 KiB
   u64 window_pages;
+  u64 kernel_pages = 0;                // behind the window, for what a process is; 0: no program has processes
   std::vector<ImageProgram> programs;  // at least one
 };
 
@@ -55,6 +60,9 @@ struct RunOrder {
   u64 batches = 1;       // batches to run in this call; the device starts them itself if it can
   Engine engine = Engine::interpreter;
   std::span<const u32> lanes = {};  // those that may run, no lane twice; empty: all. The same in each call of a run
+  // Of lanes that are processes:
+  bool stops_at_calls = false;  // they stop at each SVC; else its call is served, and they go on
+  bool serves_stopped = true;  // with `first` or not: those that have stopped at an SVC take part, and are served first
 };
 struct RunReport {
   u64 retired = 0;
@@ -95,6 +103,8 @@ class Backend {
   /// frames may keep a frame until all of them have given theirs back.
   virtual void release_memory(std::span<const u32> lanes) = 0;
   virtual bool has_memory(u32 lane) const = 0;
+  /// ProcessHost::input() gives something else for these lanes from now on; empty: for all.
+  virtual void process_inputs_changed(std::span<const u32> lanes) = 0;
   /// `page` is an index within the window. An empty `lanes` means all. A page mapped with permissions 0 counts as
   /// mapped.
   virtual void map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) = 0;

@@ -8,12 +8,11 @@
 #include "core/system/registers.h"
 #include "fleet/fleet_impl.h"
 #include "fleet/image.h"
+#include "fleet/program_state.h"
 #include "support/text.h"
 
 namespace myriarm {
 namespace {
-
-constexpr u64 kMostLanes = u64{1} << 24;
 
 /// The bits of a value that the register has. An engine never sees other bits.
 u64 legal(Field field, u64 value) {
@@ -113,6 +112,22 @@ std::pair<u64, u64> Fleet::Impl::pages(uint64_t address, uint64_t size, const ch
   return {(address - window_begin) >> kPageBits, size >> kPageBits};
 }
 
+std::span<const Transfer> Fleet::Impl::inside_window(std::span<const Transfer> transfers,
+                                                     std::vector<Transfer>& clipped) const {
+  if (!has_processes) return transfers;  // behind the window there is nothing
+  const u64 window = window_pages << kPageBits;
+  const auto room = [&](const Transfer& t) {
+    const u64 offset = untagged(t.address) - window_begin;
+    return offset < window ? window - offset : 0;
+  };
+  if (std::all_of(transfers.begin(), transfers.end(), [&](const Transfer& t) { return t.size <= room(t); })) {
+    return transfers;
+  }
+  clipped.assign(transfers.begin(), transfers.end());
+  for (Transfer& t : clipped) t.size = static_cast<u32>(std::min<u64>(t.size, room(t)));
+  return clipped;
+}
+
 u32 Fleet::Impl::allowed(uint32_t permissions) const {
   const u32 all =
       options.memory_policy == MemoryPolicy::read_only ? u32{kRead | kExecute} : u32{kRead | kWrite | kExecute};
@@ -158,12 +173,27 @@ void Fleet::Impl::make(Fleet* fleet, std::span<const PlacedProgram> programs, co
                         "; use one of MemoryPolicy");
   }
   check_engine(options.engine);
-  const Image image = make_image(programs, options.memory, options.memory_policy == MemoryPolicy::read_only);
+  const Image image =
+      make_image(programs, options.memory, options.memory_policy == MemoryPolicy::read_only, options.processes);
+  has_processes = image.kernel_pages != 0;
+  if (has_processes) core->processes = options.processes.host;
+  if (has_processes && options.memory_policy != MemoryPolicy::private_copy &&
+      options.memory_policy != MemoryPolicy::transactional) {
+    throw ArgumentError(
+        "a process cannot live with this memory policy, which leaves its pages no copy of their own; "
+        "use private_copy or transactional");
+  }
   window_begin = image.window_begin;
   window_pages = image.window_pages;
   device = find_device(options.device);
   check_teams(programs, device);
   core->backend = make_backend(image, options, device);
+  write_states(*core->backend, programs);
+  u64 lanes = 0;
+  for (const PlacedProgram& placed : programs) {
+    lanes += placed.lanes;
+    this->programs.push_back({lanes, placed.program.name, placed.program.process});
+  }
 }
 
 Fleet::Fleet(const Program& program, const FleetOptions& options) : impl_(std::make_unique<Impl>()) {
@@ -274,12 +304,14 @@ void Fleet::set(Field field, uint32_t lane, uint64_t value) {
 void Fleet::read(std::span<const Transfer> transfers, std::span<uint8_t> buffer, std::span<uint32_t> done) const {
   Impl::Use use(impl_.get());
   use->check_transfers(transfers, buffer.size(), done.size(), "read");
-  if (!transfers.empty()) use.backend().read(transfers, buffer, done);
+  std::vector<Transfer> clipped;
+  if (!transfers.empty()) use.backend().read(use->inside_window(transfers, clipped), buffer, done);
 }
 void Fleet::write(std::span<const Transfer> transfers, std::span<const uint8_t> buffer, std::span<uint32_t> done) {
   Impl::Use use(impl_.get());
   use->check_transfers(transfers, buffer.size(), done.size(), "write");
-  if (transfers.empty() || use.backend().write(transfers, buffer, done)) return;
+  std::vector<Transfer> clipped;
+  if (transfers.empty() || use.backend().write(use->inside_window(transfers, clipped), buffer, done)) return;
   throw DeviceError("the pool of " + std::to_string(use.backend().pool_size() >> 20) +
                     " MiB for written pages is full; grow it or make the fleet with a larger pool");
 }
@@ -287,7 +319,8 @@ void Fleet::write(std::span<const Transfer> transfers, std::span<const uint8_t> 
 void Fleet::write_later(std::span<const Transfer> transfers, std::span<const uint8_t> buffer) {
   Impl::Use use(impl_.get());
   use->check_transfers(transfers, buffer.size(), 0, "write_later");
-  if (!transfers.empty()) use.backend().write_later(transfers, buffer);
+  std::vector<Transfer> clipped;
+  if (!transfers.empty()) use.backend().write_later(use->inside_window(transfers, clipped), buffer);
 }
 
 namespace {
@@ -360,6 +393,12 @@ void Fleet::release_memory(std::span<const uint32_t> lanes) {
   Impl::Use use(impl_.get());
   const std::vector<u32> rising = use->distinct(lanes, "release_memory");
   if (!rising.empty()) use.backend().release_memory(rising);
+}
+
+void Fleet::process_inputs_changed(std::span<const uint32_t> lanes) {
+  Impl::Use use(impl_.get());
+  use->check_lanes(lanes, "process_inputs_changed");
+  if (!lanes.empty()) use.backend().process_inputs_changed(lanes);
 }
 
 uint64_t Fleet::pool_used() const { return Impl::Use(impl_.get()).backend().pool_used(); }

@@ -33,13 +33,17 @@ enum class Phase : int {
 /// The part of a fleet that its snapshots refer to, weakly, since they may outlive the fleet.
 struct FleetCore {
   std::atomic<Phase> phase = Phase::idle;
-  std::unique_ptr<Backend> backend;  ///< empty once closed
+  std::unique_ptr<Backend> backend;        ///< empty once closed
+  std::shared_ptr<ProcessHost> processes;  ///< null: the lanes are no processes; it keeps its part of each snapshot
   const uint64_t made_at_fork_count = fork_count();
 
   /// Whether a fork() has made this process from the one that made the fleet. Nothing of the fleet may be used then:
   /// its threads are not here, and its locks may be held by them.
   bool inherited() const { return made_at_fork_count != fork_count(); }
 
+  /// Backend::take_snapshot() and restore(), with what the host keeps of processes.
+  u64 save(std::span<const u32> lanes);
+  void restore(u64 snapshot, std::span<const u32> from, std::span<const u32> to);
   /// Releases a snapshot: now if the fleet is idle, else when the call or run that uses it ends. Any thread may call.
   void drop(u64 snapshot) noexcept;
   /// Releases the snapshots that drop() could not release at once. The caller must have set the phase.
@@ -50,6 +54,13 @@ struct FleetCore {
   std::vector<u64> to_release_;
 };
 
+/// What a fleet keeps of each program.
+struct ProgramFacts {
+  u64 end;  ///< the number behind that of its last lane
+  std::string name;
+  std::optional<ProcessStart> process;
+};
+
 struct Fleet::Impl {
   using Clock = RunClock;
 
@@ -57,6 +68,8 @@ struct Fleet::Impl {
   FleetOptions options;
   Device device;
   u64 window_begin = 0, window_pages = 0;
+  bool has_processes = false;
+  std::vector<ProgramFacts> programs;
   /// The Fleet object that handlers get. It changes when the fleet is moved, which is allowed during a run.
   std::atomic<Fleet*> owner = nullptr;
   std::vector<Stop> stops;
@@ -169,6 +182,9 @@ struct Fleet::Impl {
   static void check_size(size_t have, size_t want, const char* what);
   /// First page within the window, and number of pages. Throws ArgumentError if the range is not whole pages inside it.
   std::pair<u64, u64> pages(uint64_t address, uint64_t size, const char* what) const;
+  /// The transfers without what lies behind the window, where processes have their kernel pages: in `clipped`, if any
+  /// reaches there.
+  std::span<const Transfer> inside_window(std::span<const Transfer> transfers, std::vector<Transfer>& clipped) const;
   /// The permissions that the memory policy leaves of `permissions`.
   u32 allowed(uint32_t permissions) const;
   void scatter(Field field, std::span<const uint32_t> lanes, std::span<const uint64_t> values);

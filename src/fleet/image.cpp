@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "fleet/process_image.h"
+#include "fleet/program_state.h"
 #include "support/align.h"
 #include "support/text.h"
 
@@ -70,7 +72,7 @@ void add_pages(std::vector<ImagePage>& pages, u64 window_begin, const Segment& s
 
 }  // namespace
 
-Image make_image(std::span<const PlacedProgram> programs, u64 memory, bool read_only) {
+Image make_image(std::span<const PlacedProgram> programs, u64 memory, bool read_only, const ProcessOptions& processes) {
   if (memory == 0 || memory % kPageSize != 0) {
     throw ArgumentError("memory of " + std::to_string(memory) +
                         " bytes is not possible; give a multiple of 4096 above 0");
@@ -84,6 +86,7 @@ Image make_image(std::span<const PlacedProgram> programs, u64 memory, bool read_
   for (const PlacedProgram& placed : programs) {
     segments.push_back(segments_of(placed.program));
     image.window_begin = std::min(image.window_begin, align_down(segments.back().front()->address, kPageSize));
+    if (placed.program.state) image.window_begin = std::min(image.window_begin, placed.program.state->window_begin);
   }
   for (size_t i = 0; i < programs.size(); i++) {
     const Program& program = programs[i].program;
@@ -100,6 +103,7 @@ Image make_image(std::span<const PlacedProgram> programs, u64 memory, bool read_
     for (const Segment* s : segments[i]) {
       add_pages(made.pages, image.window_begin, *s, read_only ? s->permissions & ~u32{kWrite} : s->permissions);
     }
+    if (processes.host != nullptr && program.process) add_process(image, made, program, processes);
   }
   return image;
 }

@@ -14,6 +14,6 @@ struct PlacedProgram {
 
 /// The pages of the programs in a window of `memory` bytes that begins at their lowest page. With `read_only` no page
 /// is writable. Throws ArgumentError if segments overlap, wrap around, or do not fit.
-Image make_image(std::span<const PlacedProgram> programs, u64 memory, bool read_only);
+Image make_image(std::span<const PlacedProgram> programs, u64 memory, bool read_only, const ProcessOptions& processes);
 
 }  // namespace myriarm

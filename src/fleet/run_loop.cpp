@@ -110,7 +110,7 @@ class Fleet::Impl::Run {
   void keep_transaction() {
     if (impl_.options.memory_policy != MemoryPolicy::transactional || impl_.transaction) return;
     device_survives_error_ = true;  // a device that lacks memory for a snapshot has not failed
-    impl_.transaction = backend_.take_snapshot({});
+    impl_.transaction = impl_.core->save({});
     device_survives_error_ = false;
   }
 
@@ -131,7 +131,8 @@ class Fleet::Impl::Run {
     u64 left = 0;
     for_lanes([&](u32 lane) {
       const StopCode code = stops[lane].code;
-      ran_[lane] = code == StopCode::none || (options_.go_on && goes_on(code));
+      const bool calls = code == StopCode::syscall && impl_.has_processes && !options_.on_syscall;
+      ran_[lane] = code == StopCode::none || calls || (options_.go_on && goes_on(code));
       keeps_budget_stop_[lane] = !options_.go_on && code == StopCode::budget;
       left += ran_[lane];
     });
@@ -153,17 +154,24 @@ class Fleet::Impl::Run {
     order.budget = options_.instructions;
     order.engine = options_.engine.value_or(impl_.options.engine);
     order.lanes = lanes_;
+    order.stops_at_calls = static_cast<bool>(options_.on_syscall);
+    order.serves_stopped = !order.stops_at_calls;
     const bool batched = is_batched(options_.mode);
     if (batched) order.batch = options_.instructions_per_batch;
     for (bool more = true; more; order.first = false) {
       if (options_.mode == Mode::self_dispatch) order.batches = options_.max_batches - result_.batches;
       const bool cancelled = impl_.cancelled;  // this call then only gives the lanes the stop `cancelled`
       const RunReport report = call(order);
+      order.serves_stopped = !order.stops_at_calls;
+      order.lanes = lanes_;
       if (next_may_be_empty_ && !is_anything(report)) break;  // nothing ran: the lanes have no budget left
       result_.instructions += report.retired;
       if (!cancelled) result_.batches += report.batches;
       more = report.left != 0;
-      if (options_.on_syscall && report.stops[static_cast<unsigned>(StopCode::syscall)] != 0) more |= serve();
+      if (options_.on_syscall && report.stops[static_cast<unsigned>(StopCode::syscall)] != 0) {
+        more |= serve();
+        if (!to_serve_.empty()) let_library_serve(order);
+      }
       const bool wanted = !options_.on_batch || report.batches == 0 || cancelled || tell(report);
       next_may_be_empty_ = false;
       if (impl_.stops_touched) more = take_in_changes(more);
@@ -238,13 +246,19 @@ class Fleet::Impl::Run {
       backend_.gather(x(a), lanes, results);
       for (size_t i = 0; i < lanes.size(); i++) arguments[kArguments * i + a] = results[i];
     }
-    std::vector<SyscallAction> actions(lanes.size(), SyscallAction::resume);
+    std::vector<SyscallAction> actions(lanes.size(),
+                                       impl_.has_processes ? SyscallAction::serve : SyscallAction::resume);
     HandlerCall handler(*this);
     options_.on_syscall(*impl_.owner.load(), {lanes, numbers, immediates, arguments, results, actions});
     for (SyscallAction action : actions) {
-      if (action > SyscallAction::exit) {
+      if (action > SyscallAction::serve) {
         throw ArgumentError("on_syscall: there is no action " + std::to_string(static_cast<unsigned>(action)) +
-                            "; use resume, stop or exit");
+                            "; use resume, stop, exit or serve");
+      }
+      if (action == SyscallAction::serve && !impl_.has_processes) {
+        throw ArgumentError(
+            "on_syscall: the lanes of this fleet are no processes whose calls the library serves; use "
+            "resume, stop or exit");
       }
     }
     handler.ended_well();
@@ -257,6 +271,11 @@ class Fleet::Impl::Run {
     std::vector<StopRecord> records;
     bool resumed = false;
     for (size_t i = 0; i < lanes.size(); i++) {
+      if (actions[i] == SyscallAction::serve) {
+        to_serve_.push_back(lanes[i]);
+        resumed = true;
+        continue;
+      }
       if (actions[i] != SyscallAction::exit) {
         answered.push_back(lanes[i]);
         values.push_back(results[i]);
@@ -277,6 +296,17 @@ class Fleet::Impl::Run {
     }
     maybe_unstopped_ |= resumed;
     return resumed;
+  }
+
+  /// Makes the next call serve the lanes of to_serve_, and no others that are at an SVC.
+  void let_library_serve(RunOrder& order) {
+    order.serves_stopped = true;
+    to_serve_.clear();
+    served_with_.clear();
+    for_lanes([&](u32 lane) {
+      if (!unserved_[lane]) served_with_.push_back(lane);
+    });
+    order.lanes = served_with_;
   }
 
   /// Gives lanes that a handler resumed after the last batch the stop `budget`, so that the next run goes on with them.
@@ -329,6 +359,8 @@ class Fleet::Impl::Run {
   std::vector<bool> ran_;                // lanes that this run ran
   std::vector<bool> keeps_budget_stop_;  // lanes that had the stop `budget` before a run with go_on = false
   std::vector<bool> unserved_;           // lanes at an SVC that this run does not serve
+  std::vector<u32> to_serve_;            // lanes whose calls the handler has left to the library
+  std::vector<u32> served_with_;         // the lanes of the call that serves them
   bool device_survives_error_ = false;   // an exception thrown now does not mean that the device has failed
   bool maybe_unstopped_ = false;         // some lanes may have no stop
   bool next_may_be_empty_ = false;       // the next batch may have no lane to run

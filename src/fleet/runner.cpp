@@ -325,6 +325,15 @@ void Fleet::Impl::request_cancel(bool by_deadline) {
 
 void Fleet::cancel() { Impl::present(impl_.get()).request_cancel(false); }
 
+bool Fleet::take_cancel() {
+  Impl& impl = Impl::open(impl_.get());
+  std::lock_guard lock(impl.mutex);
+  if (impl.active || !impl.cancelled) return false;
+  if (impl.device_failure.empty()) impl.core->backend->clear_cancel();
+  impl.cancelled = false;
+  return true;
+}
+
 std::optional<Phase> Fleet::Impl::try_close(bool for_good) {
   std::unique_lock lock(mutex);
   if (core->phase == Phase::closed) return std::nullopt;

@@ -7,6 +7,25 @@
 
 namespace myriarm {
 
+u64 FleetCore::save(std::span<const u32> lanes) {
+  const u64 number = backend->take_snapshot(lanes);
+  if (!processes) return number;
+  try {
+    processes->saved(number, lanes);
+  } catch (...) {  // the host has no memory
+    backend->drop_snapshot(number);
+    throw;
+  }
+  return number;
+}
+
+void FleetCore::restore(u64 snapshot, std::span<const u32> from, std::span<const u32> to) {
+  backend->restore(snapshot, from, to);
+  if (!processes) return;
+  processes->restored(snapshot, from, to);
+  backend->process_inputs_changed(to);
+}
+
 void FleetCore::drop(u64 snapshot) noexcept {
   if (inherited()) return;
   {
@@ -23,6 +42,7 @@ void FleetCore::drop_waiting() noexcept {
   std::lock_guard lock(mutex_);
   for (u64 snapshot : to_release_) {
     try {
+      if (processes) processes->dropped(snapshot);
       backend->drop_snapshot(snapshot);
     } catch (...) {
       // The device has failed, and its memory is gone.
@@ -74,7 +94,7 @@ Snapshot Fleet::snapshot(std::span<const uint32_t> lanes) {
   made.impl_->core = use->core;
   if (!lanes.empty()) {
     const bool all = lanes.size() == use->options.lanes;
-    made.impl_->number = use.backend().take_snapshot(all ? std::span<const u32>() : made.impl_->lanes);
+    made.impl_->number = use->core->save(all ? std::span<const u32>() : made.impl_->lanes);
   }
   return made;
 }
@@ -93,7 +113,7 @@ void Fleet::restore(const Snapshot& snapshot) {
   const Snapshot::Impl& kept = use->own(snapshot);
   if (!kept.number) return;
   use->forget_stops();
-  use.backend().restore(*kept.number, {}, {});
+  use->core->restore(*kept.number, {}, {});
 }
 
 void Fleet::restore(const Snapshot& snapshot, std::span<const uint32_t> lanes) {
@@ -108,7 +128,7 @@ void Fleet::restore(const Snapshot& snapshot, std::span<const uint32_t> lanes) {
   }
   if (wanted.empty()) return;
   use->forget_stops();
-  use.backend().restore(*kept.number, wanted, wanted);
+  use->core->restore(*kept.number, wanted, wanted);
 }
 
 void Fleet::fork(uint32_t lane, std::span<const uint32_t> targets) {
@@ -118,10 +138,10 @@ void Fleet::fork(uint32_t lane, std::span<const uint32_t> targets) {
   std::erase(to, lane);
   if (to.empty()) return;
   Snapshot::Impl kept;  // released when this call ends, even by an exception
-  kept.number = use.backend().take_snapshot(std::span(&lane, 1));
+  kept.number = use->core->save(std::span(&lane, 1));
   kept.core = use->core;
   use->forget_stops();
-  use.backend().restore(*kept.number, std::vector<u32>(to.size(), lane), to);
+  use->core->restore(*kept.number, std::vector<u32>(to.size(), lane), to);
 }
 
 void Fleet::Impl::end_transaction(bool restore, const char* what) {
@@ -133,9 +153,11 @@ void Fleet::Impl::end_transaction(bool restore, const char* what) {
   if (!transaction) return;
   if (restore) {
     forget_stops();
-    core->backend->restore(*transaction, {}, {});
+    core->restore(*transaction, {}, {});
   }
-  core->backend->drop_snapshot(*std::exchange(transaction, std::nullopt));
+  const u64 number = *std::exchange(transaction, std::nullopt);
+  core->backend->drop_snapshot(number);
+  if (core->processes) core->processes->dropped(number);
 }
 
 void Fleet::commit() { Impl::Use(impl_.get())->end_transaction(false, "commit()"); }

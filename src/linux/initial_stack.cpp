@@ -4,8 +4,9 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <cstring>
 
-#include "linux/random_stream.h"
+#include "kernel/random_stream.h"
 #include "myriarm/isa.h"
 #include "support/text.h"
 
@@ -59,7 +60,11 @@ LaneBytes lane_bytes(uint64_t seed, uint64_t number) {
   LaneBytes bytes = {};
   std::string digits = std::to_string(number);
   std::copy(digits.begin(), digits.end(), bytes.begin());
-  random_bytes(seed, number, 0, std::span(bytes).subspan(kLaneDigitBytes));
+  const uint64_t start = kernel::random_start(seed, number);
+  for (uint64_t i = 0; i < kRandomBytes / 8; i++) {
+    const uint64_t word = kernel::random_word(start, i);
+    std::memcpy(&bytes[kLaneDigitBytes + i * 8], &word, sizeof word);
+  }
   return bytes;
 }
 
@@ -96,10 +101,10 @@ InitialStack initial_stack(const StackFacts& facts, std::span<const std::string>
       AT_BASE,     0,
       AT_FLAGS,    0,
       AT_ENTRY,    facts.entry,
-      AT_UID,      kUserId,
-      AT_EUID,     kUserId,
-      AT_GID,      kUserId,
-      AT_EGID,     kUserId,
+      AT_UID,      kernel::kUserId,
+      AT_EUID,     kernel::kUserId,
+      AT_GID,      kernel::kUserId,
+      AT_EGID,     kernel::kUserId,
       AT_SECURE,   0,
       AT_RANDOM,   random,
       AT_HWCAP2,   hardware_capabilities().hwcap2,

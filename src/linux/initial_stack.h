@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel/process.h"
 #include "myriarm/linux.h"
 
 namespace myriarm::linux_process {
@@ -16,7 +17,7 @@ namespace myriarm::linux_process {
 /// The bytes in which the stacks of lanes with equal arguments differ, next to each other: the digits of MYRIARM_LANE,
 /// padded with zeros, and the 16 bytes of AT_RANDOM.
 constexpr uint64_t kLaneDigitBytes = 11;
-constexpr uint64_t kRandomBytes = 16;
+constexpr uint64_t kRandomBytes = kernel::kStartRandomBytes;
 using LaneBytes = std::array<uint8_t, kLaneDigitBytes + kRandomBytes>;
 
 /// `number`: of the lane, or of the input that it works on; at most ten digits.
@@ -41,10 +42,5 @@ struct InitialStack {
 /// Throws ArgumentError if the arguments and the environment are too large. Variables named MYRIARM_LANE are left out.
 InitialStack initial_stack(const StackFacts& facts, std::span<const std::string> arguments,
                            std::span<const std::string> environment);
-
-// The identity of the guest, in auxv and in system calls.
-constexpr uint32_t kUserId = 1000;
-constexpr uint32_t kProcessId = 1000;
-constexpr uint32_t kParentId = 1;
 
 }  // namespace myriarm::linux_process

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LinuxFleet: makes a fleet of processes and alternates between running lanes and serving their system calls.
+// LinuxFleet: makes a fleet of processes, and lets them begin as there is room for them. The fleet serves their calls.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -10,25 +10,26 @@
 #include <utility>
 
 #include "linux/admission.h"
+#include "linux/common_part.h"
 #include "linux/process_layout.h"
-#include "linux/syscall_server.h"
+#include "linux/processes.h"
 #include "myriarm/linux.h"
 
 namespace myriarm {
 namespace {
 
+using linux_process::CommonPart;
 using linux_process::InitialStack;
 using linux_process::LaneBytes;
+using linux_process::Processes;
 using linux_process::ProcessLayout;
-using linux_process::SyscallServer;
 
-/// Seconds between two calls of `progress` while lanes run.
-constexpr double kProgressInterval = 0.25;
-/// Instructions of a lane in a round while other lanes wait to begin: some milliseconds, so that one that computes for
-/// long does not keep them waiting.
-constexpr uint64_t kSlice = 2'000'000;
-/// The same if lanes that have ended may be restarted: until the round ends they are idle.
-constexpr uint64_t kSliceOfQueue = 200'000;
+/// Instructions of a lane in a round while other lanes wait to begin, or lanes that have ended may be restarted: a lane that
+/// computes, or makes calls, for long does not keep them waiting. It takes a thread a tenth of a millisecond, or some
+/// milliseconds if every second instruction is a call.
+constexpr uint64_t kSlice = 50'000;
+/// What it grows to, round by round, if no lane waits: threads take turns between more lanes than they are.
+constexpr uint64_t kLongSlice = 50'000'000;
 
 /// Whether the next run() leaves a lane with this stop alone.
 bool is_final(StopReason reason) {
@@ -40,6 +41,12 @@ bool is_final(StopReason reason) {
     case StopReason::out_of_memory: return false;
     default: return true;
   }
+}
+
+[[noreturn]] void refuse_own_words() {
+  throw ArgumentError(
+      "fork_after: all lanes have the arguments and the environment of their common part; give none of them others, or "
+      "leave fork_after out");
 }
 
 /// Throws ArgumentError if something is given for another number of lanes, or both for all lanes and for each.
@@ -58,6 +65,8 @@ void check_options(const LinuxOptions& options, uint64_t lanes) {
   check("lane_environments", options.lane_environments.size(), "environment", !options.environment.empty());
   check("standard_inputs", options.standard_inputs.size(), "standard_input", !options.standard_input.empty());
   check("files", options.files.size(), "", false);
+  const bool own_words = !options.lane_arguments.empty() || !options.lane_environments.empty();
+  if (own_words && options.fork_after.kind != ForkPoint::Kind::start) refuse_own_words();
   for (uint32_t lane : options.traced_lanes) {
     if (lane >= lanes) {
       throw ArgumentError("traced_lanes names lane " + std::to_string(lane) + ", and the fleet has lanes 0 to " +
@@ -90,13 +99,16 @@ int linux_signal(const Stop& stop) {
 }
 
 struct LinuxFleet::Impl {
-  Impl(const ProcessLayout& layout, const FleetOptions& fleet_options, LinuxOptions& options)
-      : fleet(layout.program, fleet_options),
-        seed(options.seed),
+  /// `common`: what the lanes begin with; null: the start of the program.
+  Impl(const ProcessLayout& layout, const FleetOptions& fleet_options, LinuxOptions& options, CommonPart* common)
+      : seed(options.seed),
         keep_memory(options.keep_memory),
         stack(layout.stack),
         lane_bytes(layout.lane_bytes),
-        server(fleet, layout, options, cancelled),
+        forked(common != nullptr),
+        lane_digits(common ? common->lane_digits : 0),
+        processes(make_processes(fleet_options, options, common)),
+        fleet(common ? common->program : layout.program, with_processes(fleet_options)),
         arguments(std::move(options.arguments)),
         environment(std::move(options.environment)),
         arguments_with_file(arguments) {
@@ -112,14 +124,27 @@ struct LinuxFleet::Impl {
     });
   }
 
+  std::shared_ptr<Processes> make_processes(const FleetOptions& fleet_options, LinuxOptions& options,
+                                            CommonPart* common) const {
+    const uint64_t lanes = fleet_options.lanes <= kMostLanes ? fleet_options.lanes : 0;  // the fleet refuses more
+    auto made = std::make_shared<Processes>(lanes, options, cancelled);
+    if (common) made->begin_with(std::move(common->output), std::move(common->unimplemented));
+    return made;
+  }
+
+  FleetOptions with_processes(FleetOptions made) const {
+    made.processes = {processes, seed, keep_memory};
+    return made;
+  }
+
   /// What a process has of its own; null: what all have.
   struct Words {
     const std::vector<std::string>* arguments;
     const std::vector<std::string>* environment;
   };
 
-  /// Writes what the stack of each lane has of its own: all of it, or LaneBytes. `numbers`: see restart(); empty: those of
-  /// the lanes. `words_of(i)` gives the Words of lanes[i].
+  /// Writes what the stack of each lane has of its own: all of it, or LaneBytes, or after a common part their digits alone.
+  /// `numbers`: see restart(); empty: those of the lanes. `words_of(i)` gives the Words of lanes[i].
   template <class WordsOf>
   void write_stacks(std::span<const uint32_t> lanes, std::span<const uint64_t> numbers, WordsOf words_of) {
     constexpr size_t kBatchBytes = size_t{16} << 20;
@@ -127,12 +152,16 @@ struct LinuxFleet::Impl {
     std::vector<uint8_t> buffer;
     std::vector<uint32_t> moved;  // lanes whose stack pointer is not the program's
     std::vector<uint64_t> stack_pointers;
+    if (forked && lane_digits == 0) return;
     for (size_t i = 0; i < lanes.size(); i++) {
       const LaneBytes own = linux_process::lane_bytes(seed, numbers.empty() ? lanes[i] : numbers[i]);
       std::span<const uint8_t> bytes = own;
       uint64_t address = lane_bytes;
       InitialStack whole;
-      if (const Words words = words_of(i); words.arguments || words.environment || lane_bytes == 0) {
+      if (forked) {
+        bytes = bytes.first(linux_process::kLaneDigitBytes);
+        address = lane_digits;
+      } else if (const Words words = words_of(i); words.arguments || words.environment || lane_bytes == 0) {
         whole = linux_process::initial_stack(stack, words.arguments ? *words.arguments : arguments,
                                              words.environment ? *words.environment : environment);
         std::copy(own.begin(), own.end(), &whole.bytes[whole.lane_bytes - whole.stack_pointer]);
@@ -161,10 +190,12 @@ struct LinuxFleet::Impl {
                           " inputs; give as many of each");
     }
     for (ProcessInput& input : inputs) {
+      if (forked && (input.arguments || input.environment)) refuse_own_words();
       if (input.file && input.arguments) name_input_file(*input.arguments);
     }
     fleet.restore(*beginning, lanes);
-    for (size_t i = 0; i < lanes.size(); i++) server.restart(lanes[i], numbers[i], inputs[i]);
+    for (size_t i = 0; i < lanes.size(); i++) processes->restart(lanes[i], numbers[i], inputs[i]);
+    fleet.process_inputs_changed(lanes);
     write_stacks(lanes, numbers, [&](size_t i) {
       const bool named = inputs[i].file && arguments_with_file != arguments;
       return Words{inputs[i].arguments ? &*inputs[i].arguments
@@ -184,17 +215,17 @@ struct LinuxFleet::Impl {
     cancelled = true;
     fleet.cancel();
   }
+  /// To be called when a run begins. A cancel() that a run of the fleet alone has taken counts no longer, and one that was
+  /// asked of the fleet alone does.
+  void note_waiting_cancel() {
+    std::lock_guard lock(mutex);
+    if (!fleet.is_running()) cancelled = fleet.take_cancel();
+  }
   /// Whether cancel() was called since the last call of take_cancel().
   bool take_cancel() {
     std::lock_guard lock(mutex);
+    fleet.take_cancel();
     return cancelled.exchange(false);
-  }
-  /// Uses up a cancel of the fleet that came too late, so that it does not end the next run. Every lane has a stop, so
-  /// this run executes nothing.
-  void take_back_cancel() {
-    RunOptions options;
-    options.go_on = false;
-    fleet.run(options);
   }
   void check_lane(uint32_t lane) const {
     if (lane < fleet.lanes()) return;
@@ -202,13 +233,15 @@ struct LinuxFleet::Impl {
                         std::to_string(fleet.lanes() - 1));
   }
 
-  Fleet fleet;
   std::atomic<bool> cancelled = false;  ///< written with `mutex` held
   const uint64_t seed;
   const bool keep_memory;
   const linux_process::StackFacts stack;
-  const uint64_t lane_bytes;  ///< address of LaneBytes on the stack that the program has; 0: it has none
-  SyscallServer server;
+  const uint64_t lane_bytes;   ///< address of LaneBytes on the stack that the program has; 0: it has none
+  const bool forked;           ///< the lanes begin after a common part
+  const uint64_t lane_digits;  ///< CommonPart::lane_digits
+  const std::shared_ptr<Processes> processes;
+  Fleet fleet;
   std::vector<std::string> arguments, environment, arguments_with_file;
   std::optional<Snapshot> beginning;  ///< before anything was written to the stacks
   std::mutex mutex;
@@ -218,68 +251,64 @@ struct LinuxFleet::Impl {
 class LinuxFleet::Impl::Run {
  public:
   Run(Impl& impl, const LinuxRunOptions& run)
-      : run_(run),
+      : impl_(impl),
+        run_(run),
+        processes_(*impl.processes),
         fleet_(impl.fleet),
-        server_(impl.server),
         admission_(fleet_, !impl.keep_memory),
         keep_memory_(impl.keep_memory) {
     options_.go_on = false;  // a lane that has reached its limit is done
+    options_.engine = run.engine;
   }
 
-  RunResult go(Impl& impl) {
-    const auto& progress = run_.progress;
-    const auto begin = std::chrono::steady_clock::now();
-    auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
-    if (progress) options_.timeout = kProgressInterval;
+  RunResult go() {
+    begin_ = std::chrono::steady_clock::now();
+    impl_.note_waiting_cancel();
     find_lanes();
     while (true) {
-      serve();
       retry_starved();
       tell_ended();
       begin_more();
-      const uint64_t left = active_.size() + starved_.size() + waiting();
-      if (progress) progress({fleet_.lanes() - left, total_.instructions, seconds()});
+      processes_.pass_first_output();
+      tell_progress(0, active_.size());
       if (active_.empty()) break;
-      if (impl.take_cancel()) {
+      if (impl_.take_cancel()) {
         active_.insert(active_.end(), lanes_.begin() + static_cast<ptrdiff_t>(begun_), lanes_.end());
-        fleet_.set_stops(active_, std::vector<Stop>(active_.size(), {StopReason::cancelled, FaultKind::none, 0, 0}));
-        impl.take_back_cancel();
+        cancel_active();
         break;
       }
       execute();
     }
     total_.seconds = seconds();
-    if (impl.take_cancel()) impl.take_back_cancel();  // it came too late for this run and must not end the next
-    lanes_.insert(lanes_.end(), first_calling_.begin(), first_calling_.end());
-    impl.sum_up(total_, lanes_);
+    impl_.take_cancel();  // it came too late for this run and must not end the next
+    impl_.sum_up(total_, lanes_);
     return total_;
   }
 
  private:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+  /// `more`: instructions of the round in progress. `running`: of active_, the lanes that have no stop yet.
+  void tell_progress(uint64_t more, uint64_t running) const {
+    if (!run_.progress) return;
+    const uint64_t left = running + starved_.size() + waiting();
+    run_.progress({fleet_.lanes() - left, total_.instructions + more, seconds()});
+  }
+  /// Gives lanes that wait at an SVC, or to begin, the stop that cancel() means.
+  void cancel_active() {
+    std::vector<Stop> stops(active_.size());
+    fleet_.get_stops(active_, stops);
+    for (Stop& stop : stops) {
+      if (stop.reason != StopReason::syscall) stop = {StopReason::cancelled, FaultKind::none, 0, 0};
+    }
+    fleet_.set_stops(active_, stops);
+  }
   uint64_t waiting() const { return lanes_.size() - begun_; }
 
   void find_lanes() {
-    server_.retry_stores();
     const std::span<const Stop> stops = fleet_.stops();
     for (uint32_t lane = 0; lane < fleet_.lanes(); lane++) {
-      if (is_final(stops[lane].reason) || server_.has_pending_store(lane)) continue;
-      (stops[lane].reason == StopReason::syscall ? first_calling_ : lanes_).push_back(lane);
+      if (!is_final(stops[lane].reason)) lanes_.push_back(lane);
     }
-    calling_ = first_calling_;
-    admission_.begun(calling_.size());
-  }
-
-  /// Serves the lanes that have stopped at an SVC. `active_` becomes those that go on.
-  void serve() {
-    const SyscallServer::Served served = server_.serve(calling_);
-    total_.instructions -= std::min(total_.instructions, served.taken_back);
-    active_.insert(active_.end(), served.resumed.begin(), served.resumed.end());
-    starved_.insert(starved_.end(), served.starved.begin(), served.starved.end());
-    ended_.insert(ended_.end(), served.exited.begin(), served.exited.end());
-    if (keep_memory_ || served.exited.empty()) return;
-    fleet_.release_memory(served.exited);
-    admission_.exited(served.exited.size());
-    memory_was_freed_ = true;
   }
 
   /// Lets lanes that found no memory try again, once other lanes have given theirs back. If none is left to do so, they
@@ -287,13 +316,9 @@ class LinuxFleet::Impl::Run {
   void retry_starved() {
     if (starved_.empty()) return;
     if (std::exchange(memory_was_freed_, false)) {
-      server_.retry_stores();
-      const auto waits = [&](uint32_t lane) { return server_.has_pending_store(lane); };
-      const auto first = std::stable_partition(starved_.begin(), starved_.end(), waits);
-      const std::vector<uint32_t> again(first, starved_.end());
-      starved_.erase(first, starved_.end());
-      if (!again.empty()) fleet_.resume(again);
-      active_.insert(active_.end(), again.begin(), again.end());
+      fleet_.resume(starved_);
+      active_.insert(active_.end(), starved_.begin(), starved_.end());
+      starved_.clear();
     }
     if (!active_.empty()) return;
     ended_.insert(ended_.end(), starved_.begin(), starved_.end());
@@ -317,7 +342,8 @@ class LinuxFleet::Impl::Run {
     fleet_.get_stops(next, stops);
     std::vector<uint32_t> paused;
     for (size_t i = 0; i < more; i++) {
-      if (stops[i].reason != StopReason::none) paused.push_back(next[i]);
+      const bool calls = stops[i].reason == StopReason::syscall;  // its call is served as it goes on
+      if (stops[i].reason != StopReason::none && !calls) paused.push_back(next[i]);
     }
     if (!paused.empty()) fleet_.resume(paused);
     active_.insert(active_.end(), next.begin(), next.end());
@@ -342,48 +368,87 @@ class LinuxFleet::Impl::Run {
   void execute() {
     // Elsewhere no lane waits, and all others have a stop.
     if (fleet_.device().kind == DeviceKind::cpu) options_.lanes = active_;
-    options_.instructions = run_.on_ended ? kSliceOfQueue : waiting() != 0 ? kSlice : kEndless;
-    const RunResult result = fleet_.run(options_);
+    options_.instructions = next_slice();
+    const RunResult result = run_round();
     total_.instructions += result.instructions;
     total_.batches += result.batches;
     std::vector<Stop> stops(active_.size());
     fleet_.get_stops(active_, stops);
-    calling_.clear();
-    std::vector<uint32_t> paused;  // by the time-out, by cancel(), or at the end of its slice
+    std::vector<uint32_t> paused;  // by cancel(), or at the end of its slice
     std::vector<uint32_t> at_budget;
+    size_t exited = 0;
     for (size_t i = 0; i < stops.size(); i++) {
       switch (stops[i].reason) {
-        case StopReason::syscall: calling_.push_back(active_[i]); break;
+        case StopReason::syscall:
         case StopReason::cancelled: paused.push_back(active_[i]); break;
         case StopReason::budget: at_budget.push_back(active_[i]); break;
         case StopReason::out_of_memory: starved_.push_back(active_[i]); break;
         default: ended_.push_back(active_[i]); break;
       }
+      exited += stops[i].reason == StopReason::exited;
+    }
+    if (!keep_memory_ && exited != 0) {
+      admission_.exited(exited);
+      memory_was_freed_ = true;
     }
     sort_by_limit(at_budget, paused);
-    if (!paused.empty()) fleet_.resume(paused);
+    resume_paused(paused);
     active_ = std::move(paused);
   }
 
+  uint64_t next_slice() {
+    const Device& device = fleet_.device();
+    const bool others_wait = run_.on_ended || waiting() != 0;
+    if (!others_wait && (device.kind != DeviceKind::cpu || active_.size() <= device.units)) return kEndless;
+    slice_ = others_wait ? kSlice : std::min(2 * slice_, kLongSlice);
+    return slice_;
+  }
+
+  /// All but those that are at an SVC.
+  void resume_paused(std::span<const uint32_t> lanes) {
+    std::vector<Stop> stops(lanes.size());
+    fleet_.get_stops(lanes, stops);
+    std::vector<uint32_t> resumed;
+    for (size_t i = 0; i < lanes.size(); i++) {
+      if (stops[i].reason != StopReason::syscall && stops[i].reason != StopReason::none) resumed.push_back(lanes[i]);
+    }
+    if (!resumed.empty()) fleet_.resume(resumed);
+  }
+
+  RunResult run_round() {
+    if (!run_.progress) return fleet_.run(options_);
+    fleet_.start(options_);
+    while (true) {
+      const std::optional<RunResult> result = fleet_.wait(run_.progress_seconds);
+      if (result) return *result;
+      std::vector<Signal> signals(fleet_.lanes());
+      fleet_.poll_lanes({}, signals);
+      const auto runs = [&](uint32_t lane) { return signals[lane] == Signal::running; };
+      tell_progress(fleet_.poll().instructions,
+                    static_cast<uint64_t>(std::count_if(active_.begin(), active_.end(), runs)));
+    }
+  }
+
+  Impl& impl_;
   const LinuxRunOptions& run_;
+  Processes& processes_;
   Fleet& fleet_;
-  SyscallServer& server_;
   linux_process::Admission admission_;
   const bool keep_memory_;
   RunOptions options_;
   RunResult total_;
-  std::vector<uint32_t> first_calling_;  // lanes that were at an SVC when the run began
-  std::vector<uint32_t> lanes_;          // the others that take part; those from begun_ on wait for their turn
+  std::chrono::steady_clock::time_point begin_{};
+  std::vector<uint32_t> lanes_;  // those that take part; those from begun_ on wait for their turn
   size_t begun_ = 0;
   std::vector<uint32_t> active_;   // they run next
-  std::vector<uint32_t> calling_;  // they have stopped at an SVC
   std::vector<uint32_t> starved_;  // they have stopped with out_of_memory
   std::vector<uint32_t> ended_;    // since on_ended was called
+  uint64_t slice_ = kSlice;        // instructions of a lane in the last round
   size_t slow_ = 0;                // of active_: those that spent a whole slice
   bool memory_was_freed_ = false;  // since starved lanes last tried
 };
 
-RunResult LinuxFleet::Impl::run(const LinuxRunOptions& options) { return Run(*this, options).go(*this); }
+RunResult LinuxFleet::Impl::run(const LinuxRunOptions& options) { return Run(*this, options).go(); }
 
 void LinuxFleet::Impl::sum_up(RunResult& total, const std::vector<uint32_t>& lanes) const {
   std::span<const Stop> stops = fleet.stops();
@@ -402,12 +467,18 @@ void LinuxFleet::Impl::sum_up(RunResult& total, const std::vector<uint32_t>& lan
 
 LinuxFleet::LinuxFleet(const ElfImage& image, const FleetOptions& fleet, LinuxOptions options) {
   check_options(options, fleet.lanes);
-  if (!options.files.empty()) {
+  const bool forks = options.fork_after.kind != ForkPoint::Kind::start;
+  if (!options.files.empty() || (forks && options.restartable)) {
     name_input_file(options.arguments);
     for (std::vector<std::string>& arguments : options.lane_arguments) name_input_file(arguments);
   }
   const ProcessLayout layout = linux_process::lay_out_process(image, fleet.memory, options);
-  impl_ = std::make_unique<Impl>(layout, fleet, options);
+  std::optional<CommonPart> common;
+  if (forks) {
+    (void)find_device(fleet.device);  // a mistake there is told at once
+    common = linux_process::run_common_part(layout, fleet, options);
+  }
+  impl_ = std::make_unique<Impl>(layout, fleet, options, common ? &*common : nullptr);
 }
 LinuxFleet::~LinuxFleet() {
   if (impl_->fleet.inherited()) (void)impl_.release();  // a thread that is not here may have been changing it
@@ -447,15 +518,15 @@ LaneOutcome LinuxFleet::outcome(uint32_t lane) const {
 
 std::span<const uint8_t> LinuxFleet::standard_output(uint32_t lane) const {
   impl_->check_lane(lane);
-  return impl_->server.output(lane, 0);
+  return impl_->processes->output(lane, 1);
 }
 std::span<const uint8_t> LinuxFleet::standard_error(uint32_t lane) const {
   impl_->check_lane(lane);
-  return impl_->server.output(lane, 1);
+  return impl_->processes->output(lane, 2);
 }
 std::map<std::string, UnimplementedCall> LinuxFleet::unimplemented() const {
   (void)impl_->fleet.lanes();  // throws if the fleet is closed or inherited
-  return impl_->server.unimplemented_calls();
+  return impl_->processes->unimplemented_calls();
 }
 
 }  // namespace myriarm

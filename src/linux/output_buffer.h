@@ -16,8 +16,13 @@ class OutputBuffer {
  public:
   std::span<const uint8_t> bytes() const { return {data_.get(), size_}; }
   size_t size() const { return size_; }
-  /// Returns false, and changes nothing, if the host has no memory for them.
-  bool append(std::span<const uint8_t> bytes) {
+  void clear() { data_.reset(), size_ = capacity_ = 0; }
+  /// Puts bytes at a position, at most the size, and drops what was behind it. Returns false, and changes nothing, if the
+  /// host has no memory for them.
+  bool put(uint64_t position, std::span<const uint8_t> bytes) {
+    if (position > size_) return false;
+    if (bytes.size() > capacity_ - position && !grow(position + bytes.size())) return false;
+    size_ = position;
     if (bytes.empty()) return true;
     if (bytes.size() > capacity_ - size_ && !grow(size_ + bytes.size())) return false;
     std::memcpy(data_.get() + size_, bytes.data(), bytes.size());

@@ -45,6 +45,8 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t memory, const Linu
       name, layout.window_end, stack_size, image.program.entry, image.program_headers, image.program_header_count};
   layout.program = image.program;
   layout.program.stack_pointer = layout.window_end;
+  // The guest is not told where on the host the file is: its file system has the file in the root, and nothing else.
+  layout.program.process = {layout.break_start, layout.heap_limit, stack_size, "/" + name.substr(name.rfind('/') + 1)};
   const uint32_t permissions = kRead | kWrite | (image.executable_stack ? kExecute : 0u);
   Segment filled = {layout.window_end, 0, permissions, {}};
   if (options.lane_arguments.empty() && options.lane_environments.empty()) {

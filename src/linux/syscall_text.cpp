@@ -85,28 +85,41 @@ void append_escaped(std::string& text, uint8_t byte, bool digit_follows) {
   text += static_cast<char>('0' + (byte & 7));
 }
 
+std::string quoted(const ReadMemory& read, uint64_t address, uint64_t size, bool to_nul) {
+  if (address == 0) return "NULL";
+  std::vector<uint8_t> bytes = read(address, to_nul ? size : std::min(size, kMostShown));
+  const auto end = to_nul ? std::find(bytes.begin(), bytes.end(), 0) : bytes.end();
+  const bool whole = to_nul ? end != bytes.end() : bytes.size() == size;
+  if (to_nul ? !whole : bytes.empty() && size != 0) return hex(address);
+  bytes.erase(end, bytes.end());
+  std::string text = "\"";
+  for (size_t i = 0; i < bytes.size(); i++) {
+    const bool digit_follows = i + 1 < bytes.size() && bytes[i + 1] >= '0' && bytes[i + 1] <= '7';
+    append_escaped(text, bytes[i], digit_follows);
+  }
+  return text + (whole ? "\"" : "\"...");
+}
+
 }  // namespace
 
-CallText::CallText(std::string name, const char* signature, const std::array<uint64_t, 6>& arguments, ReadMemory read)
-    : name_(std::move(name)),
-      signature_(signature == nullptr ? "xxxxxx" : signature),
-      arguments_(arguments),
-      read_(std::move(read)) {
+CallText::CallText(std::string name, const char* signature, const std::array<uint64_t, 6>& arguments,
+                   const ReadMemory& read)
+    : name_(std::move(name)), signature_(signature == nullptr ? "xxxxxx" : signature), arguments_(arguments) {
   for (size_t i = 0; i < signature_.size() && signature_[i] != '='; i++) {
     const char letter = signature_[i];
-    before_.push_back(letter == 's' || letter == 'w' ? argument(letter, i, nullptr) : "");
+    before_.push_back(letter == 's' || letter == 'w' ? argument(letter, i, nullptr, read) : "");
   }
 }
 
-std::string CallText::returned(int64_t result) const { return text(&result); }
-std::string CallText::ended() const { return text(nullptr); }
+std::string CallText::returned(int64_t result, const ReadMemory& read) const { return text(&result, read); }
+std::string CallText::ended() const { return text(nullptr, {}); }
 
-std::string CallText::text(const int64_t* result) const {
+std::string CallText::text(const int64_t* result, const ReadMemory& read) const {
   std::string line = name_ + "(";
   for (size_t i = 0; i < before_.size(); i++) {
     if (signature_[i] == 'm' && !(arguments_[i - 1] & kCreate)) continue;
     if (i != 0) line += ", ";
-    line += before_[i].empty() ? argument(signature_[i], i, result) : before_[i];
+    line += before_[i].empty() ? argument(signature_[i], i, result, read) : before_[i];
   }
   line += ") = ";
   if (result == nullptr) return line + "?";
@@ -114,16 +127,16 @@ std::string CallText::text(const int64_t* result) const {
   return line + (signature_.ends_with("=p") ? hex(static_cast<uint64_t>(*result)) : std::to_string(*result));
 }
 
-std::string CallText::argument(char letter, size_t index, const int64_t* result) const {
+std::string CallText::argument(char letter, size_t index, const int64_t* result, const ReadMemory& read) const {
   const uint64_t value = arguments_[index];
   switch (letter) {
     case 'i': return std::to_string(static_cast<int32_t>(value));
     case 'u': return std::to_string(value);
     case 'p': return value == 0 ? "NULL" : hex(value);
-    case 's': return quoted(value, kMostPath, true);
-    case 'w': return quoted(value, arguments_[index + 1], false);
+    case 's': return quoted(read, value, kMostPath, true);
+    case 'w': return quoted(read, value, arguments_[index + 1], false);
     case 'r':
-      return result == nullptr || *result < 0 ? hex(value) : quoted(value, static_cast<uint64_t>(*result), false);
+      return result == nullptr || *result < 0 ? hex(value) : quoted(read, value, static_cast<uint64_t>(*result), false);
     case 'D': return static_cast<int32_t>(value) == -100 ? "AT_FDCWD" : std::to_string(static_cast<int32_t>(value));
     case 'O':
       return ((value & 3) == 0 ? "O_RDONLY" : "") + std::string((value & 3) == 0 && value != 0 ? "|" : "") +
@@ -136,21 +149,6 @@ std::string CallText::argument(char letter, size_t index, const int64_t* result)
     case 'S': return signal_text(value);
     default: return hex(value);
   }
-}
-
-std::string CallText::quoted(uint64_t address, uint64_t size, bool to_nul) const {
-  if (address == 0) return "NULL";
-  std::vector<uint8_t> bytes = read_(address, to_nul ? size : std::min(size, kMostShown));
-  const auto end = to_nul ? std::find(bytes.begin(), bytes.end(), 0) : bytes.end();
-  const bool whole = to_nul ? end != bytes.end() : bytes.size() == size;
-  if (to_nul ? !whole : bytes.empty() && size != 0) return hex(address);
-  bytes.erase(end, bytes.end());
-  std::string text = "\"";
-  for (size_t i = 0; i < bytes.size(); i++) {
-    const bool digit_follows = i + 1 < bytes.size() && bytes[i + 1] >= '0' && bytes[i + 1] <= '7';
-    append_escaped(text, bytes[i], digit_follows);
-  }
-  return text + (whole ? "\"" : "\"...");
 }
 
 }  // namespace myriarm::linux_process

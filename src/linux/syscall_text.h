@@ -23,22 +23,21 @@ class CallText {
   ///   D folder, O flags of open(), m the mode that follows them and counts if they create a file, A mode of access(), W where to seek from, P protection, M flags of mmap(), C clock,
   ///   S signal
   /// Null: unknown, and six arguments are printed in hexadecimal.
-  CallText(std::string name, const char* signature, const std::array<uint64_t, 6>& arguments, ReadMemory read);
+  /// `read` is used for what the call may change, as it is before the call.
+  CallText(std::string name, const char* signature, const std::array<uint64_t, 6>& arguments, const ReadMemory& read);
 
   /// The text of a call that has this result, an error being -errno.
-  std::string returned(int64_t result) const;
+  std::string returned(int64_t result, const ReadMemory& read) const;
   /// The text of a call that does not return.
   std::string ended() const;
 
  private:
-  std::string text(const int64_t* result) const;
-  std::string argument(char letter, size_t index, const int64_t* result) const;
-  std::string quoted(uint64_t address, uint64_t size, bool to_nul) const;
+  std::string text(const int64_t* result, const ReadMemory& read) const;
+  std::string argument(char letter, size_t index, const int64_t* result, const ReadMemory& read) const;
 
   std::string name_;
   std::string_view signature_;
   std::array<uint64_t, 6> arguments_;
-  ReadMemory read_;
   std::vector<std::string> before_;  ///< arguments that the call may change, as they were before it
 };
 

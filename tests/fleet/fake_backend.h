@@ -55,6 +55,7 @@ class FakeBackend final : public Backend {
   void write_later(std::span<const Transfer>, std::span<const u8>) override {}
   void release_memory(std::span<const u32> lanes) override { released.insert(lanes.begin(), lanes.end()); }
   bool has_memory(u32 lane) const override { return !released.contains(lane); }
+  void process_inputs_changed(std::span<const u32>) override {}
   void map(std::span<const u32>, u64, u64, u32 permissions) override { mapped.push_back(permissions); }
   void unmap(std::span<const u32>, u64, u64) override {}
   void protect(std::span<const u32>, u64, u64, u32 permissions) override { mapped.push_back(permissions); }

@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 HEADERS = {
-    "myriarm": ["byte_strings", "error", "fleet", "isa", "linux", "myriarm", "program", "queue", "run"]
-    + ["snapshot", "stop", "version"],
+    "myriarm": ["byte_strings", "error", "fleet", "isa", "linux", "myriarm", "process", "program"]
+    + ["queue", "run", "snapshot", "stop", "version"],
     "myriarm-c": ["myriarm"],
 }
 

@@ -120,7 +120,23 @@ PROGRAMS = {
         [case(), case("readonly"), case("undefined"), case("some")], sources=["examples/fault.c"]
     ),
     "example_hello": program([case(expect="hello from lane 0\n")], sources=["examples/hello.c"]),
+    "example_json": program(
+        [
+            case(stdin=b'{"a": [1, 2.5e3, "\\u00e9"], "b": null}', expect="6 values, depth 2\n"),
+            case(stdin=b"[" * 64 + b"]" * 64, expect="64 values, depth 64\n"),
+            *[case(stdin=text) for text in (b"", b"[1,]", b"01", b'"a', b"-", b"1.", b"[" * 65, *JSONS)],
+        ],
+        sources=["examples/json.c"],
+    ),
     "example_life": program([case(), case("9", "30")], sources=["examples/life.c"]),
+    "example_lock": program(
+        [
+            case(stdin=b"open sesame, 40 thieves!", expect="it opens\n"),
+            case(stdin=b"open sesame, 40 thieves!\n", expect="it opens\n"),
+            *[case(stdin=text) for text in (b"", b"open", b"open sesame, 40 thieves!!", BINARY)],
+        ],
+        sources=["examples/lock.c"],
+    ),
     "example_mandelbrot": program([case(), case("17")], sources=["examples/mandelbrot.c"]),
     "example_pi": program([case(), case("3", "1000")], sources=["examples/pi.c"]),
     "example_proof_of_work": program([case(), case("3", "10")], sources=["examples/proof_of_work.c"]),

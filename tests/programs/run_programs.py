@@ -57,12 +57,25 @@ def build(name, variant, work):
     program = cases.PROGRAMS[name]
     output = work / f"{name}-{variant}"
     sources = program["sources"] or [f"tests/programs/src/{name}.c"]
-    built = execute(
-        [ROOT / "tools" / program["tool"], output] + program["variants"][variant] + program["flags"] + sources
-    )
+    flags = program["variants"][variant] + program["flags"] + [f"-Wl,-Map={map_of(output)}"]
+    built = execute([ROOT / "tools" / program["tool"], output] + flags + sources)
     if built.returncode != 0:
         raise Failure(f"{name} cannot be built: {built.stderr.decode()}")
     return output
+
+
+def map_of(elf):
+    return elf.with_name(elf.name + ".map")
+
+
+def main_of(name, elf):
+    """How --fork-after names main(): programs with our own runtime have no symbols."""
+    if name.startswith("glibc_"):
+        return "main"
+    place = re.search(r"^ \.text(?:\.startup)?\.main\s+(0x\w+)", map_of(elf).read_text(), re.MULTILINE)
+    if not place:
+        raise Failure(f"{map_of(elf)} does not say where main is.")
+    return hex(int(place[1], 16))
 
 
 class Qemu:
@@ -194,6 +207,25 @@ def check_calls(name, variant, case, elf, work, qemu, myriarm):
     return 1
 
 
+def check_forked(name, variant, case, elf, work, myriarm):
+    """--fork-after changes nothing of a lane's results."""
+    report = work / f"{name}-{variant}.forked.json"
+
+    def results(point, lanes):
+        report.unlink(missing_ok=True)
+        options = ["--fork-after", point, "--lanes", str(lanes), "--json", str(report), "--quiet"]
+        return myriarm.run(elf, case["arguments"], case["stdin"], options, report)["lane_results"]
+
+    # Before they read, programs may have read MYRIARM_LANE, which then was 0.
+    points = [(main_of(name, elf), 5 if cases.PROGRAMS[name]["lanes"] else 1)]
+    if case["stdin"]:
+        points.append(("read", 1))
+    for point, lanes in points:
+        expect_same(f"{name}-{variant} {case['arguments']}, forked after {point}",
+                    results("start", lanes), results(point, lanes))
+    return len(points)
+
+
 def check_older_qemu(name, variant, elf, qemu, myriarm):
     """Fails if this QEMU, which is known to be wrong about the variant, agrees in every case."""
     try:
@@ -217,6 +249,7 @@ def check_program(name, work, qemu, myriarm, lanes):
         for case in cases.PROGRAMS[name]["cases"]:
             check_case(name, variant, case, elf, qemu, myriarm)
             count += 1
+        count += check_forked(name, variant, cases.PROGRAMS[name]["cases"][-1], elf, work, myriarm)
         if number == 0 and name not in cases.OPEN_FILES:
             count += check_calls(name, variant, cases.PROGRAMS[name]["cases"][0], elf, work, qemu, myriarm)
         if cases.PROGRAMS[name]["lanes"] and number == 0:

@@ -16,6 +16,7 @@ parser.add_argument("--device")
 parser.add_argument("--stdin")
 parser.add_argument("--lanes", type=int, default=1)
 parser.add_argument("--json")
+parser.add_argument("--fork-after", default="start")
 parser.add_argument("--strace-file")
 parser.add_argument("--quiet", action="store_true")
 parser.add_argument("program")
@@ -59,7 +60,8 @@ for number in range(options.lanes):
             "stop": "exited" if status >= 0 else "fault",
             "exit_status": status if status >= 0 else -1,
             "signal": max(0, -status) ^ (lie == "signal"),
-            "instructions": 1000 + number + (lie == "count" and options.lanes > 1 and number == 0),
+            "instructions": 1000 + number + (lie == "count" and options.lanes > 1 and number == 0)
+            + (lie == "fork" and options.fork_after != "start"),
             "stdout": stdout.decode(errors="replace"),
             "stderr": stderr.decode(errors="replace"),
         }

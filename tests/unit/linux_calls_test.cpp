@@ -14,6 +14,7 @@
 namespace myriarm {
 namespace {
 
+using namespace kernel;
 using namespace linux_process;
 using namespace test;
 

@@ -16,6 +16,7 @@
 namespace myriarm {
 namespace {
 
+using namespace kernel;
 using namespace linux_process;
 using namespace test;
 

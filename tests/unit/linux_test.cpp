@@ -14,7 +14,6 @@
 #include <thread>
 
 #include "linux/process_layout.h"
-#include "linux/syscall_server.h"
 #include "linux_caller.h"
 #include "myriarm/linux.h"
 #include "until.h"
@@ -22,6 +21,7 @@
 namespace myriarm {
 namespace {
 
+using namespace kernel;
 using namespace linux_process;
 using namespace test;
 
@@ -84,9 +84,13 @@ class PipedOutput {
 TEST(LinuxOutput, CancelTakesBackAWriteThatNobodyReads) {
   LinuxOptions options;
   options.pass_output = true;
-  Caller caller(1, options);
-  caller.put_text(kData, "text");
-  Fleet& fleet = caller.machine.fleet();
+  // So many turns that the lane publishes its count a moment before it comes to the write.
+  constexpr uint64_t kTurns = 65'600, kBefore = 2 * kTurns;
+  LinuxFleet machine(image_of({0xf100054a /* subs x10, x10, #1 */, 0x54ffffe1 /* b.ne -4 */, kSvc, kBrk}), fleet_of(1),
+                     options);
+  Fleet& fleet = machine.fleet();
+  fleet.write(0, kData, bytes_of("text"));
+  fleet.set(x(10), 0, kTurns);
   fleet.set(x(8), 0, kWrite64);
   fleet.set(x(0), 0, 1);
   fleet.set(x(1), 0, kData);
@@ -97,21 +101,21 @@ TEST(LinuxOutput, CancelTakesBackAWriteThatNobodyReads) {
     uint64_t retired = 0;
     until([&] {
       fleet.poll_lanes({&retired, 1}, {});
-      return retired == 1;  // the lane has stopped at the SVC, and its write is all that is left
+      return retired != 0;
     });
-    caller.machine.cancel();
+    machine.cancel();
   });
-  RunResult result = caller.machine.run();
+  RunResult result = machine.run();
   other.join();
   EXPECT_EQ(fleet.stops()[0].reason, StopReason::cancelled);
-  EXPECT_EQ(fleet.get(Field::pc, 0), kCode) << "before the SVC";
-  EXPECT_EQ(fleet.get(Field::instructions, 0), 0u);
-  EXPECT_EQ(result.instructions, 0u);
+  EXPECT_LE(fleet.get(Field::pc, 0), kCode + 8) << "before the SVC";
+  EXPECT_LE(fleet.get(Field::instructions, 0), kBefore);
   EXPECT_EQ(output.take(), std::string(before, '\0'));
-  result = caller.machine.run();
+  const uint64_t first = result.instructions;
+  result = machine.run();
   EXPECT_EQ(fleet.stops()[0].reason, StopReason::breakpoint);
   EXPECT_EQ(fleet.get(x(0), 0), 4u);
-  EXPECT_EQ(result.instructions, 1u);
+  EXPECT_EQ(first + result.instructions, kBefore + 1);
   EXPECT_EQ(output.take(), "text");
 }
 
@@ -435,6 +439,44 @@ TEST(LinuxEnd, CancelEndsARunAndTheNextGoesOn) {
   EXPECT_EQ(machine.fleet().get(Field::instructions, 0), before + 10);
 }
 
+TEST(LinuxEnd, ACancelEndsOneRunOfTheProcessesOrOfTheirFleet) {
+  const ElfImage image = image_of({kSvc});
+  for (const bool fleet_first : {false, true}) {
+    LinuxFleet machine(image, fleet_of(3), {});
+    machine.fleet().fill(x(8), kExit);
+    const auto run = [&](bool fleet) { return fleet ? machine.fleet().run() : machine.run(); };
+    machine.cancel();
+    EXPECT_EQ(run(fleet_first).signal, Signal::cancelled) << fleet_first;
+    EXPECT_EQ(run(!fleet_first).stops[static_cast<unsigned>(StopReason::exited)], 3u) << fleet_first;
+  }
+}
+
+TEST(LinuxEnd, ARunNamesItsEngine) {
+  LinuxFleet machine(image_of({kSvc}), fleet_of(1), {});
+  machine.fleet().set(x(8), 0, kExit);
+  LinuxRunOptions options;
+  options.engine = static_cast<Engine>(9);
+  EXPECT_THROW(machine.run(options), ArgumentError);
+  options.engine = Engine::stepper;
+  EXPECT_EQ(machine.run(options).instructions, 1u);
+}
+
+TEST(LinuxTrace, OnCallMayAskForTheUnimplementedCallsAndCancel) {
+  LinuxFleet* fleet = nullptr;
+  std::vector<std::string> texts;
+  LinuxOptions options;
+  options.on_call = [&](uint32_t, std::string_view text) {
+    texts.emplace_back(text);
+    EXPECT_EQ(fleet->unimplemented().size(), 1u);
+    fleet->cancel();
+  };
+  LinuxFleet machine(image_of({kSvc, kLoopForEver}), fleet_of(1), options);
+  fleet = &machine;
+  machine.fleet().set(x(8), 0, 999);
+  EXPECT_EQ(machine.run().signal, Signal::cancelled);
+  EXPECT_EQ(texts.size(), 1u);
+}
+
 TEST(LinuxEnd, ProgressIsToldWhileLanesRunAndDoesNotChangeCounts) {
   // Lane 0 exits; the others never end, and only the progress callback ends the run.
   LinuxFleet machine(image_of({kSvc, kLoopForEver}), fleet_of(3), {});
@@ -442,16 +484,15 @@ TEST(LinuxEnd, ProgressIsToldWhileLanesRunAndDoesNotChangeCounts) {
   fleet.set_all(x(8), std::vector<uint64_t>{kExit, kGetpid, kGetpid});
   std::vector<uint64_t> told;
   RunResult result = machine.run([&](const LinuxProgress& progress) {
-    EXPECT_EQ(progress.lanes_done, told.empty() ? 0u : 1u);
+    EXPECT_LE(progress.lanes_done, told.empty() ? 0u : 1u);
     told.push_back(progress.instructions);
-    if (told.size() == 4) machine.cancel();
+    if (progress.lanes_done == 1 && progress.instructions > 1'000'000) machine.cancel();
   });
-  ASSERT_EQ(told.size(), 4u);
+  ASSERT_GE(told.size(), 3u);
   EXPECT_EQ(told[0], 0u);
-  EXPECT_EQ(told[1], 3u) << "each lane has made its call";
-  EXPECT_GT(told[2], told[1]);
-  EXPECT_GT(told[3], told[2]);
-  EXPECT_EQ(result.instructions, told[3]);
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  EXPECT_GT(told[told.size() - 2], 1'000'000u) << "while the lanes ran";
+  EXPECT_EQ(result.instructions, told.back());
   EXPECT_EQ(result.signal, Signal::cancelled);
   uint64_t sum = 0;
   for (uint32_t lane : {0u, 1u, 2u}) {

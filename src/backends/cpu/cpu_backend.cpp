@@ -42,8 +42,9 @@ static_assert(kRead == static_cast<u32>(kPageReadable) && kWrite == static_cast<
 
 CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
     : lanes_(lane_count(image)),
-      window_pages_(image.window_pages),
+      window_pages_(image.window_pages + image.kernel_pages),
       first_page_(image.window_begin >> kPageBits),
+      guest_pages_(image.window_pages),
       slice_shift_(shift_for(window_pages_)),
       pool_(image_frames(image), default_pool(options) >> kPageBits, options.pool == 0),
       code_store_(pool_),
@@ -58,6 +59,8 @@ CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
       touched_(lanes_),
       program_of_(lanes_),
       own_code_(lanes_),
+      process_host_(options.processes.host),
+      keep_memory_(options.processes.keep_memory),
       workers_(options.threads != 0 ? options.threads : host_threads()) {
   std::vector<u32> numbers;
   programs_ = make_programs(image, pool_, static_cast<bool>(flat_), numbers);
@@ -87,6 +90,7 @@ u64* CpuBackend::system_field(SystemField f) const {
 void CpuBackend::attach(Lane& lane, u64 index) {
   lane.first_page = first_page_;
   lane.page_count = window_pages_;
+  lane.guest_pages = guest_pages_;
   // No table is made for a lane without memory: the empty one has no page that anything could change.
   lane.table = has_memory(static_cast<u32>(index)) ? own_table(index) : tables_.empty();
   lane.frames = flat_ ? flat_.frames(index) : pool_.base();

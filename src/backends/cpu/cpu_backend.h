@@ -19,10 +19,12 @@
 #include "backends/cpu/snapshot.h"
 #include "backends/cpu/waiting_writes.h"
 #include "backends/cpu/worker_pool.h"
+#include "kernel/machine.h"
 
 namespace myriarm::cpu {
 
 struct EngineEntry;
+class ProcessMachine;
 
 class CpuBackend final : public Backend {
  public:
@@ -42,6 +44,7 @@ class CpuBackend final : public Backend {
   void write_later(std::span<const Transfer> transfers, std::span<const u8> buffer) override;
   void release_memory(std::span<const u32> lanes) override;
   bool has_memory(u32 lane) const override { return !tables_.is_empty(lane); }
+  void process_inputs_changed(std::span<const u32>) override {}  // each call asks for them
   void map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) override;
   void unmap(std::span<const u32> lanes, u64 page, u64 count) override;
   void protect(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) override;
@@ -89,14 +92,25 @@ class CpuBackend final : public Backend {
 
   // Running: run.cpp.
   struct Tally;
+  /// What all lanes of a batch have in common.
+  struct Batch {
+    const EngineEntry& engine;
+    bool serves_calls, serves_stopped;
+    bool host_may_have_written;  // to the lanes' memory, since the batch before
+  };
   u64 count(std::span<const u32> lanes) const { return lanes.empty() ? lanes_ : lanes.size(); }
   void begin_batch(const RunOrder& order, Phase phase);
-  /// `host_may_have_written`: to the lanes' memory, since the batch before.
-  Tally run_batch(const RunOrder& order, bool host_may_have_written);
-  void run_lane(u64 index, u64 limit, const EngineEntry& engine, bool host_may_have_written);
-  void execute(Lane& lane, u64 index, u64 limit, const EngineEntry& engine);  // runs the lane until it has a stop
+  Tally run_batch(const RunOrder& order, const Batch& batch);
+  void run_lane(u64 index, u64 limit, const Batch& batch);
+  void execute(Lane& lane, u64 index, u64 limit, const Batch& batch);  // runs the lane until it has a stop
   void show_lanes_left(std::span<const u32> lanes);  // shows progress() the stops of lanes that wait for another run()
   bool cancelled() const { return cancel_.load(std::memory_order_relaxed); }
+
+  // Processes: process.cpp.
+  const kernel::ProcessFacts* process_of(u64 lane) const;
+  /// Serves the call of a lane at its SVC, which retires. False: the lane has a stop.
+  bool serve_call(Lane& lane, u64 index);
+  void end_process(u64 index);  // gives its memory back, or what is not the guest's of it: snapshot.cpp
 
   // Memory: guest_memory.cpp.
   void release_page(u32& entry);
@@ -107,6 +121,8 @@ class CpuBackend final : public Backend {
   bool take_waiting_writes(Lane& lane, u64 index);
   /// Makes each page a page of zeros with these permissions if `mapped`, else unmaps it.
   void replace_pages(std::span<const u32> lanes, u64 page, u64 count, bool mapped, u32 permissions);
+  void replace_pages(Lane& lane, u64 index, u64 page, u64 count, bool mapped, u32 permissions);
+  void protect_pages(Lane& lane, u64 index, u64 page, u64 count, u32 permissions);
   void touch(u64 lane, u64 page, u64 count);
   class CodeChange;
 
@@ -116,7 +132,8 @@ class CpuBackend final : public Backend {
                            const std::function<void(Restorer&, u64 index)>& work);
   void save_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapshot>& pages);
 
-  u64 lanes_, window_pages_, first_page_;
+  u64 lanes_, window_pages_, first_page_;  // with the kernel pages
+  u64 guest_pages_;
   u32 slice_shift_ = 0;  // a page table has at most 64 slices of 1 << slice_shift_ pages
   FramePool pool_;
   CodeStore code_store_;
@@ -134,6 +151,8 @@ class CpuBackend final : public Backend {
   std::map<u64, FleetSnapshot> snapshots_;
   u64 next_snapshot_ = 1;
   std::atomic<bool> cancel_{false};
+  std::shared_ptr<ProcessHost> process_host_;  // null: no lane is a process
+  bool keep_memory_;                           // of processes that have exited
   WorkerPool workers_;
 };
 

@@ -104,15 +104,13 @@ void CpuBackend::touch(u64 lane, u64 page, u64 count) {
   }
 }
 
-/// What happens to the code of a lane of which the host changes `count` pages.
+/// What happens to the code of a lane of which the host or a system call changes `count` pages.
 class CpuBackend::CodeChange {
  public:
-  CodeChange(CpuBackend& backend, u64 index, u64 count) : backend_(backend), whole_(count > kFewPages) {
-    backend.attach(lane_, index);
-  }
+  CodeChange(Lane& lane, u64 count) : lane_(lane), whole_(count > kFewPages) {}
   /// The content of a page changes, or what the lane may do with it.
   void page(u64 page) {
-    const u64 address = (backend_.first_page_ + page) << kPageBits;
+    const u64 address = (lane_.first_page + page) << kPageBits;
     if (whole_) {
       any_ = any_ || has_code(lane_, address);
     } else {
@@ -125,27 +123,31 @@ class CpuBackend::CodeChange {
 
  private:
   static constexpr u64 kFewPages = 16;
-  CpuBackend& backend_;
-  Lane lane_;
+  Lane& lane_;
   bool whole_, any_ = false;
 };
 
-void CpuBackend::replace_pages(std::span<const u32> lanes, u64 page, u64 count, bool mapped, u32 permissions) {
+void CpuBackend::replace_pages(Lane& lane, u64 index, u64 page, u64 count, bool mapped, u32 permissions) {
   const u32 shared = FramePool::kZeroFrame << kPageFlagBits | flags_of(permissions) | kPageShared;
-  for_lanes(lanes, [&](u64 lane) {
-    CodeChange code(*this, lane, count);
+  CodeChange code(lane, count);
+  for (u64 p = page; p < page + count; p++) {
+    u32& entry = lane.table[p];
+    code.page(p);
+    release_page(entry);
+    if (mapped) entry = flat_ ? FlatMemory::frame_of(p) << kPageFlagBits | flags_of(permissions) : shared;
+  }
+  touch(index, page, count);
+  code.finish();
+}
+
+void CpuBackend::replace_pages(std::span<const u32> lanes, u64 page, u64 count, bool mapped, u32 permissions) {
+  for_lanes(lanes, [&](u64 index) {
+    Lane lane;
+    attach(lane, index);
     const u64 begin = (first_page_ + page) << kPageBits;
-    waiting_.drop(lane, begin, begin + (count << kPageBits));
-    u32* table = own_table(lane);
-    for (u64 p = page; p < page + count; p++) {
-      u32& entry = table[p];
-      code.page(p);
-      release_page(entry);
-      if (mapped) entry = flat_ ? FlatMemory::frame_of(p) << kPageFlagBits | flags_of(permissions) : shared;
-    }
-    if (flat_) clear_pages(flat_.lane(lane) + (page << kPageBits), count << kPageBits);
-    touch(lane, page, count);
-    code.finish();
+    waiting_.drop(index, begin, begin + (count << kPageBits));
+    replace_pages(lane, index, page, count, mapped, permissions);
+    if (flat_) clear_pages(flat_.lane(index) + (page << kPageBits), count << kPageBits);
   });
 }
 void CpuBackend::map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {
@@ -153,18 +155,22 @@ void CpuBackend::map(std::span<const u32> lanes, u64 page, u64 count, u32 permis
 }
 void CpuBackend::unmap(std::span<const u32> lanes, u64 page, u64 count) { replace_pages(lanes, page, count, false, 0); }
 
+void CpuBackend::protect_pages(Lane& lane, u64 index, u64 page, u64 count, u32 permissions) {
+  CodeChange code(lane, count);
+  for (u64 p = page; p < page + count; p++) {
+    u32& entry = lane.table[p];
+    if (entry == 0) continue;
+    if (!(permissions & kExecute)) code.page(p);
+    entry = (entry & ~(u32{kPageReadable} | kPageWritable | kPageExecutable)) | flags_of(permissions);
+  }
+  touch(index, page, count);
+  code.finish();
+}
 void CpuBackend::protect(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {
-  for_lanes(lanes, [&](u64 lane) {
-    CodeChange code(*this, lane, count);
-    u32* table = own_table(lane);
-    for (u64 p = page; p < page + count; p++) {
-      u32& entry = table[p];
-      if (entry == 0) continue;
-      if (!(permissions & kExecute)) code.page(p);
-      entry = (entry & ~(u32{kPageReadable} | kPageWritable | kPageExecutable)) | flags_of(permissions);
-    }
-    touch(lane, page, count);
-    code.finish();
+  for_lanes(lanes, [&](u64 index) {
+    Lane lane;
+    attach(lane, index);
+    protect_pages(lane, index, page, count, permissions);
   });
 }
 

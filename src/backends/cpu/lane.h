@@ -23,6 +23,7 @@ struct alignas(64) Lane {
   InterpreterPlace place;
 
   u64 first_page = 0, page_count = 0;
+  u64 guest_pages = 0;  // of page_count: those of the guest; the others are the kernel pages of its process
   u32* table = nullptr;
   u8* frames = nullptr;
 

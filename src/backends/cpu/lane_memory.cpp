@@ -38,7 +38,7 @@ struct LaneMemory {
   Lane& lane;
 
   u64 page_of(u64 address) const { return lane.memory().page_of(address); }
-  u64 page_count() const { return lane.page_count; }
+  u64 page_count() const { return lane.guest_pages; }
   u32 entry(u64 page) const { return lane.memory().entry(page); }
   u8* locate(u32 entry, u32 offset) const { return lane.memory().locate(entry, offset); }
   bool refuse(FaultCode fault, u64 address) const {

@@ -8,7 +8,13 @@
 namespace myriarm::cpu {
 namespace {
 
+bool same_process(const ImageProgram& a, const ImageProgram& b) {
+  if (!a.process || !b.process) return !a.process && !b.process;
+  return *a.process == *b.process;
+}
+
 bool same_pages(const ImageProgram& a, const ImageProgram& b) {
+  if (!same_process(a, b)) return false;
   return std::equal(
       a.pages.begin(), a.pages.end(), b.pages.begin(), b.pages.end(), [](const ImagePage& x, const ImagePage& y) {
         return x.page == y.page && x.count == y.count && x.permissions == y.permissions && x.bytes == y.bytes;
@@ -110,6 +116,7 @@ std::vector<std::unique_ptr<ProgramPages>> make_programs(const Image& image, Fra
     if (first_same[i] == i) {
       numbers[i] = static_cast<u32>(programs.size());
       programs.push_back(make_program(image.programs[i].pages, image.window_begin, pool, frame, flat));
+      programs.back()->process = image.programs[i].process;
     } else {
       numbers[i] = numbers[first_same[i]];
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "backends/backend.h"
@@ -22,6 +23,7 @@ struct ProgramPages {
   std::vector<Run> runs;  // in rising order of page
   CodeSpace code;
   bool flat = false;
+  std::optional<kernel::ProcessFacts> process;  // if the lanes are processes
 
   /// Writes the entries of pages [first, end) to out[0] and up. It does not write zeros over zeros: host pages of a
   /// large table that nothing has touched stay untouched.

@@ -29,7 +29,8 @@ struct CpuBackend::Tally {
   }
 };
 
-void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const EngineEntry& engine) {
+void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const Batch& batch) {
+  u64 published = lane.retired;
   for (;;) {
     if (lane.retired >= limit) {
       lane.stop = stop_record(StopCode::budget);
@@ -39,13 +40,18 @@ void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const EngineEntry& en
       lane.stop = stop_record(StopCode::cancelled);
       return;
     }
-    engine.run(lane, limit, kQuantum);
+    batch.engine.run(lane, limit, kQuantum);
     if (lane.restart) {
       lane.restart = false;
       lane.stop = {};
       continue;
     }
+    if (batch.serves_calls && lane.stop.code == StopCode::syscall && process_of(index) != nullptr) {
+      if (!serve_call(lane, index)) return;
+      if (lane.retired - published < kQuantum) continue;
+    }
     if (lane.stop.code == StopCode::none) {
+      published = lane.retired;
       publish(index, lane.retired);
       consider_publishing(lane, false);
       continue;
@@ -58,10 +64,10 @@ void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const EngineEntry& en
   }
 }
 
-void CpuBackend::run_lane(u64 index, u64 limit, const EngineEntry& engine, bool host_may_have_written) {
+void CpuBackend::run_lane(u64 index, u64 limit, const Batch& batch) {
   Lane lane;
   attach(lane, index);
-  if (flat_ && host_may_have_written) find_changed_pages(lane);
+  if (flat_ && batch.host_may_have_written) find_changed_pages(lane);
   for (u32 i = 0; i <= kSlotSP; i++) lane.r[i] = field(static_cast<Field>(i))[index];
   lane.set_flags(unpack_flags(static_cast<u32>(field(Field::nzcv)[index])));
   for (int i = 0; i < static_cast<int>(SystemField::count); i++) {
@@ -72,7 +78,14 @@ void CpuBackend::run_lane(u64 index, u64 limit, const EngineEntry& engine, bool 
   lane.system[static_cast<int>(SystemField::fpsr)] &= kFpsrMask;
   lane.pc = field(Field::pc)[index];
   lane.retired = retired(index);
-  if (take_waiting_writes(lane, index) && update_code(lane)) execute(lane, index, limit, engine);
+  const bool calls = stops_[index].code == StopCode::syscall;
+  if (calls) {  // back before the SVC, as serve_call() expects it
+    lane.pc -= 4;
+    lane.retired -= lane.retired != 0;
+  }
+  if (take_waiting_writes(lane, index) && update_code(lane) && (!calls || serve_call(lane, index))) {
+    execute(lane, index, limit, batch);
+  }
   consider_publishing(lane, true);
   for (u32 i = 0; i <= kSlotSP; i++) field(static_cast<Field>(i))[index] = lane.r[i];
   field(Field::nzcv)[index] = pack_flags(lane.flags());
@@ -82,6 +95,7 @@ void CpuBackend::run_lane(u64 index, u64 limit, const EngineEntry& engine, bool 
   field(Field::pc)[index] = lane.pc;
   publish(index, lane.retired);
   stops_[index] = lane.stop;
+  if (lane.stop.code == StopCode::exited && process_of(index) != nullptr) end_process(index);
 }
 
 void CpuBackend::begin_batch(const RunOrder& order, Phase phase) {
@@ -97,11 +111,10 @@ void CpuBackend::begin_batch(const RunOrder& order, Phase phase) {
   });
 }
 
-CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, bool host_may_have_written) {
+CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, const Batch& batch) {
   std::atomic<u64> next{0};
   std::mutex mutex;
   Tally total;
-  const EngineEntry& engine = engine_entry(order.engine);
   // Neighbouring lanes go to one thread, so that two threads seldom write to one cache line of the state arrays.
   const u64 lanes = count(order.lanes);
   const u64 chunk = std::clamp<u64>(lanes / (workers_.size() * 16), 1, 64);
@@ -111,14 +124,16 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, bool host_may_hav
     for (u64 begin; (begin = next.fetch_add(chunk)) < lanes;) {
       for (u64 i = begin; i < std::min(begin + chunk, lanes); i++) {
         const u64 lane = order.lanes.empty() ? i : order.lanes[i];
-        if (stops_[lane].code != StopCode::none) continue;
+        const bool calls =
+            stops_[lane].code == StopCode::syscall && batch.serves_stopped && process_of(lane) != nullptr;
+        if (stops_[lane].code != StopCode::none && !calls) continue;
         const u64 before = retired(lane), limit = end_of_batch(run_ends_[lane], before, order.batch);
-        if (before >= limit) {
+        if (before >= limit && !calls) {
           stops_[lane] = stop_record(StopCode::budget);
         } else if (cancelled()) {
-          stops_[lane] = stop_record(StopCode::cancelled);
+          if (!calls) stops_[lane] = stop_record(StopCode::cancelled);
         } else {
-          run_lane(lane, limit, engine, host_may_have_written);
+          run_lane(lane, limit, batch);
         }
         const u64 after = retired(lane);
         const StopCode code = stops_[lane].code;
@@ -142,11 +157,11 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, bool host_may_hav
 }
 
 RunReport CpuBackend::run(const RunOrder& order) {
-  bool host_may_have_written = true;
+  Batch batch = {engine_entry(order.engine), !order.stops_at_calls, order.serves_stopped, true};
   auto dispatch = [&](Phase phase, u64) {
     begin_batch(order, phase);
-    const Tally tally = run_batch(order, host_may_have_written);
-    host_may_have_written = false;
+    const Tally tally = run_batch(order, batch);
+    batch.host_may_have_written = false;
     DispatchReport report;
     report.retired = tally.retired;
     report.batches = 1;

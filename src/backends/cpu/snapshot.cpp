@@ -255,4 +255,22 @@ void CpuBackend::release_memory(std::span<const u32> lanes) {
   });
 }
 
+void CpuBackend::end_process(u64 index) {
+  if (!keep_memory_) {
+    const FleetSnapshot none;
+    Restorer(*this, none).forget(index, true);
+    own_code_[index].reset();
+    return;
+  }
+  // What the process was is of no use any more: its kernel pages are again those that the program begins with.
+  u32* entries = own_table(index) + guest_pages_;
+  std::vector<u32> first(window_pages_ - guest_pages_);
+  program(index).fill(first.data(), guest_pages_, window_pages_);
+  for (size_t i = 0; i < first.size(); i++) {
+    if (same(entries[i], first[i])) continue;
+    release_page(entries[i]);
+    entries[i] = first[i];
+  }
+}
+
 }  // namespace myriarm::cpu

@@ -80,7 +80,7 @@ struct TeamPages {
     const u32 now = entry(page);
     auto raw = [&](u32 i) { return *(const volatile u32*)memory.locate(now, (i % kPageWords) * 4); };
     return predecode(view.decode, view.rows, raw(index), raw(index + 1), (page << kPageBits) + index * 4,
-                     view.page_count << kPageBits);
+                     view.guest_pages << kPageBits);
   }
 };
 
@@ -116,7 +116,7 @@ __global__ void predecode_programs_kernel(const __grid_constant__ View view, con
   for (u32 i = threadIdx.x; i < kPageWords; i += blockDim.x) {
     words_of_page(code.span, index)[i] = is_code
                                              ? predecode(view.decode, view.rows, bytes[i], bytes[(i + 1) % kPageWords],
-                                                         (page << kPageBits) + i * 4, view.page_count << kPageBits)
+                                                         (page << kPageBits) + i * 4, view.guest_pages << kPageBits)
                                              : not_predecoded_word();
   }
   if (threadIdx.x == 0) source_of_page(code.span, index) = is_code ? kProgramCode : kNoCode;
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(kTeamBlock)
   // The pages where the lanes stand are the next that they run from.
   if (warp == 0 && thread < pages.lanes()) {
     const u64 page = (view.state[kPlanePc * view.lanes + lane_at(team, thread)] - view.window_begin) >> kPageBits;
-    if (page < view.page_count && !is_program_code(view, team, page)) code_slot(view, team, page) = (u32)page + 1;
+    if (page < view.guest_pages && !is_program_code(view, team, page)) code_slot(view, team, page) = (u32)page + 1;
   }
   __syncthreads();
 

@@ -56,7 +56,7 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
       pool_is_automatic_(options.pool == 0),
       stops_(lanes_) {
   use();
-  if (image.window_pages >= u64{1} << 20) {
+  if (image.window_pages + image.kernel_pages >= u64{1} << 20) {
     throw ArgumentError("memory of " + std::to_string(image.window_pages >> 8) +
                         " MiB a lane is too much for a CUDA device; ask for less than 4096 MiB");
   }
@@ -70,10 +70,16 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
   without_memory_.resize(view_.teams);
   view_.window_begin = image.window_begin;
   view_.first_page = image.window_begin >> kPageBits;
-  view_.page_count = image.window_pages;
+  view_.page_count = image.window_pages + image.kernel_pages;
+  view_.guest_pages = image.window_pages;
+  view_.window_bytes = image.window_pages << kPageBits;
   while ((view_.page_count - 1) >> view_.slice_shift >= kMostSlices) view_.slice_shift++;
 
   allocate_state();
+  if (image.kernel_pages != 0) {
+    processes_.emplace(image, options.processes, lanes_, stream_);
+    view_.processes = processes_->view();
+  }
   image_units_ = kFirstImageUnit + content_pages(image);
   if (policy_ == MemoryPolicy::shared || policy_ == MemoryPolicy::device_shared) {
     allocate_flat_memory();
@@ -101,6 +107,7 @@ void CudaBackend::allocate_state() {
   view_.stops = zeros(device_stops_, lanes_, "allocating stops");
   view_.vectors = zeros(vectors_, 64 * lanes_, "allocating vector registers");
   view_.tables = zeros(tables_, view_.teams * view_.page_count, "allocating page tables");
+  view_.team_frames = zeros(team_frames_, view_.teams, "allocating page tables");
   view_.touched = zeros(touched_, view_.teams, "allocating page tables");
   view_.code_state = zeros(code_state_, view_.teams, "allocating the teams' code");
   view_.code_ran = zeros(code_ran_, view_.teams, "allocating the teams' code");
@@ -352,7 +359,7 @@ void CudaBackend::release_memory(std::span<const u32> lanes) {
       if (touched[team] >> slice & 1) masks.push_back({team, present(team)});
     }
     const u64 pages = std::min(u64{1} << view_.slice_shift, view_.page_count - first);
-    if (!masks.empty()) change_pages(masks, first, pages, 0, MapAction::unmap);
+    if (!masks.empty()) change_pages(masks, first, pages, 0, kernel::PageAction::unmap);
   }
 }
 
@@ -364,7 +371,8 @@ std::vector<u64> CudaBackend::fetch_touched() {
   return touched;
 }
 
-void CudaBackend::change_pages(std::span<const u32> lanes, u64 page, u64 count, u32 permissions, MapAction action) {
+void CudaBackend::change_pages(std::span<const u32> lanes, u64 page, u64 count, u32 permissions,
+                               kernel::PageAction action) {
   std::vector<TeamMask> masks;
   if (lanes.empty()) {
     for (u32 team = 0; team < view_.teams; team++) masks.push_back({team, ~0u});
@@ -377,7 +385,7 @@ void CudaBackend::change_pages(std::span<const u32> lanes, u64 page, u64 count, 
 }
 
 void CudaBackend::change_pages(std::span<const TeamMask> masks, u64 page, u64 count, u32 permissions,
-                               MapAction action) {
+                               kernel::PageAction action) {
   use();
   team_masks_.resize(masks.size(), "allocating call arguments");
   team_masks_.upload(masks, stream_);
@@ -399,13 +407,13 @@ void CudaBackend::refuse_full_pool() {
                     " MiB for written pages is full; grow it or make the fleet with a larger pool");
 }
 void CudaBackend::map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {
-  change_pages(lanes, page, count, permissions, MapAction::map);
+  change_pages(lanes, page, count, permissions, kernel::PageAction::map);
 }
 void CudaBackend::unmap(std::span<const u32> lanes, u64 page, u64 count) {
-  change_pages(lanes, page, count, 0, MapAction::unmap);
+  change_pages(lanes, page, count, 0, kernel::PageAction::unmap);
 }
 void CudaBackend::protect(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {
-  change_pages(lanes, page, count, permissions, MapAction::protect);
+  change_pages(lanes, page, count, permissions, kernel::PageAction::protect);
 }
 
 void CudaBackend::permissions(std::span<const u32> lanes, u64 page, u64 count, std::span<u8> values) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <optional>
 
@@ -12,7 +13,9 @@
 #include "backends/cuda/code_variants.h"
 #include "backends/cuda/device_memory.h"
 #include "backends/cuda/kernels.h"
+#include "backends/cuda/process/processes.h"
 #include "backends/cuda/saved_lanes.h"
+#include "backends/run_batches.h"
 
 namespace myriarm::cuda {
 
@@ -34,6 +37,7 @@ class CudaBackend final : public Backend {
   bool write(std::span<const Transfer> transfers, std::span<const u8> buffer, std::span<u32> done) override;
   void write_later(std::span<const Transfer> transfers, std::span<const u8> buffer) override;
   void release_memory(std::span<const u32> lanes) override;
+  void process_inputs_changed(std::span<const u32> lanes) override;
   bool has_memory(u32 lane) const override { return !(without_memory_[team_of(lane)] >> place_of(lane) & 1); }
   void map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) override;
   void unmap(std::span<const u32> lanes, u64 page, u64 count) override;
@@ -80,14 +84,26 @@ class CudaBackend final : public Backend {
   bool back_pool(u64 bytes);  // makes that many bytes usable for frames
   bool grow_automatically();
   [[noreturn]] void refuse_full_pool();
-  void change_pages(std::span<const u32> lanes, u64 page, u64 count, u32 permissions, MapAction action);
-  void change_pages(std::span<const TeamMask> teams, u64 page, u64 count, u32 permissions, MapAction action);
+  void change_pages(std::span<const u32> lanes, u64 page, u64 count, u32 permissions, kernel::PageAction action);
+  void change_pages(std::span<const TeamMask> teams, u64 page, u64 count, u32 permissions, kernel::PageAction action);
   /// The lanes of a team, as a mask.
   u32 present(u32 team) const { return ~0u >> (kTeam - std::min<u64>(kTeam, lanes_ - lane_at(team, 0))); }
   std::vector<u64> fetch_touched();
   /// Gives the lanes that `order` leaves out, but that would run, a stop with which they do not. Returns them, and puts
   /// their own stops into `kept`.
   std::vector<u32> hold_others_back(const RunOrder& order, std::vector<StopRecord>& kept);
+  // Processes: cuda_process.cpp.
+  bool is_process(u32 lane) const { return processes_ && processes_->is_process(program_of_team_[team_of(lane)]); }
+  bool is_cancelled() const { return std::atomic_ref(*cancel_.data()).load() != 0; }
+  /// Lanes whose calls the host has served: how many go on with their batch, and how many need memory for their calls.
+  struct ServedOnHost {
+    u64 answered = 0, starved = 0;
+  };
+  /// What the host does for processes after a launch. `done`: what the batch has done so far.
+  ServedOnHost attend_to_processes(const Report& report, DispatchReport& done);
+  ServedOnHost serve_on_host(std::span<const u32> lanes, DispatchReport& done);
+  /// Releases the memory of processes that have exited, unless it is kept. Returns whether there were any.
+  bool release_exited();
   void synchronize(const char* doing) {
     check(cudaGetLastError(), doing);  // errors of launches, which return none themselves
     check(cudaStreamSynchronize(stream_), doing);
@@ -151,6 +167,8 @@ class CudaBackend final : public Backend {
   PinnedArray<Control> host_control_;
   PinnedArray<Report> host_report_;
   PinnedArray<u8> pinned_memory_;
+  std::optional<Processes> processes_;
+  DeviceArray<u32> team_frames_;
   std::unique_ptr<Chain> chain_;
   std::vector<u8> chain_view_;  // bytes of the View that the chain was made with
   Engine chain_engine_ = Engine::interpreter;

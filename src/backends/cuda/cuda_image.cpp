@@ -41,7 +41,7 @@ void CudaBackend::load_image(const Image& image) {
   }
 
   std::vector<u8> bytes(image_units_ << kPageBits);
-  std::vector<u32> base(image.programs.size() * image.window_pages);
+  std::vector<u32> base(image.programs.size() * view_.page_count);
   std::vector<u32> program_of_team;
   std::vector<u64> entries, stacks;
   u32 unit = kFirstImageUnit;
@@ -55,7 +55,7 @@ void CudaBackend::load_image(const Image& image) {
       }
       u32 entry = number << kPageFlagBits | (page.permissions & 7) | kPageShared;
       if (is_code(page) && page.page <= last) entry |= kPageCode;
-      std::fill_n(base.begin() + static_cast<i64>(p * image.window_pages + page.page), page.count, entry);
+      std::fill_n(base.begin() + static_cast<i64>(p * view_.page_count + page.page), page.count, entry);
     }
     program_of_team.insert(program_of_team.end(), (program.lanes + kTeam - 1) / kTeam, static_cast<u32>(p));
     entries.insert(entries.end(), program.lanes, program.entry);

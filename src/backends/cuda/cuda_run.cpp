@@ -10,6 +10,12 @@
 #include "myriarm/error.h"
 
 namespace myriarm::cuda {
+namespace {
+
+/// For how long a launch goes on while a lane waits for the host to serve its call, in ticks of 2 ms.
+constexpr u64 kHostTicks = 1;
+
+}  // namespace
 
 Launch run_launch(const View& view, u32 multiprocessors, Engine engine) {
   return engine == Engine::stepper ? stepper_launch(view) : interpreter_launch(view, multiprocessors);
@@ -67,7 +73,9 @@ std::vector<u32> CudaBackend::hold_others_back(const RunOrder& order, std::vecto
   const std::span<const StopRecord> now = stops();
   for (u32 lane = 0; lane < lanes_; lane++) {
     const StopCode code = now[lane].code;
-    if (wanted[lane] || !(code == StopCode::none || code == StopCode::budget || code == StopCode::cancelled)) continue;
+    const bool runs = code == StopCode::none || code == StopCode::budget || code == StopCode::cancelled ||
+                      (code == StopCode::syscall && order.serves_stopped && is_process(lane));
+    if (wanted[lane] || !runs) continue;
     others.push_back(lane);
     kept.push_back(now[lane]);
   }
@@ -78,11 +86,20 @@ std::vector<u32> CudaBackend::hold_others_back(const RunOrder& order, std::vecto
 
 RunReport CudaBackend::run(const RunOrder& order) {
   use();
+  if (processes_) processes_->send_inputs(stream_);
   std::vector<StopRecord> kept;
   const std::vector<u32> held_back = hold_others_back(order, kept);
   if (is_flat(view_)) launch_check_code(view_, image_, stream_);
   stops_are_current_ = false;
-  Control control{order.budget, order.batch, 1, Phase::first, order.go_on, 0, 0};
+  Control control{};
+  control.budget = order.budget;
+  control.batch = order.batch;
+  control.go_on = order.go_on;
+  control.stops_at_calls = order.stops_at_calls;
+  control.serves_stopped = order.serves_stopped;
+  control.host_ticks = kHostTicks;
+  u64 starved = 0;   // lanes that have stopped for want of memory since the last launch began
+  u64 progress = 0;  // instructions of the last launch
   bool pool_grows = pool_is_automatic_;
   const bool predecodes = order.engine != Engine::stepper;
   auto dispatch_batches = [&](Phase phase, u64 batches) {
@@ -95,22 +112,31 @@ RunReport CudaBackend::run(const RunOrder& order) {
       control.pool_may_grow = pool_grows || !code_blocks_.empty();
       control.yield_ticks = code_delay_.ticks_left(std::chrono::steady_clock::now());
       const Report report = dispatch(control, order.engine);
+      control.serves_stopped = 0;
+      starved = report.stops[static_cast<u32>(StopCode::out_of_memory)];
+      progress = report.retired;
       done.retired += report.retired;
       if (control.phase == phase) done.batches = report.batches;
       done.left += report.left;
       for (u32 code = 0; code < kStopCodes; code++) done.stops[code] += report.stops[code];
-      // Lanes that left for code to be predecoded go on with their batch.
+      // Lanes that left for code to be predecoded, or for the host to serve calls, go on with their batch.
       done.stops[kYielded] = 0;
-      if (report.stops[kYielded] == 0) return done;
+      ServedOnHost served;
+      if (processes_) served = attend_to_processes(report, done);
+      starved += served.starved;
+      if (report.stops[kYielded] == 0 && served.answered == 0) return done;
       control.phase = Phase::again;
       control.batches = 1;
-      guests_write_code_ = true;
+      if (report.orders & kYieldOrder) guests_write_code_ = true;
       update_common_code();
     }
   };
-  auto cancelled = [&] { return std::atomic_ref(*cancel_.data()).load() != 0; };
+  auto cancelled = [&] { return is_cancelled(); };
   auto resume_starved = [&] {
-    if (make_room()) {
+    if (starved == 0) return false;  // the host has refused the output of the lanes
+    // Processes may have given up frames in the launch.
+    const bool freed = processes_ && progress != 0 && pool().free_count != 0;
+    if (freed || release_exited() || make_room()) {
       launch_resume_starved(view_, stream_);
       return true;
     }
@@ -119,6 +145,7 @@ RunReport CudaBackend::run(const RunOrder& order) {
   };
   const RunReport report = run_batches(order, dispatch_batches, cancelled, resume_starved);
   if (!held_back.empty()) scatter_stops(held_back, kept);
+  release_exited();
   return report;
 }
 

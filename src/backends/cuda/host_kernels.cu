@@ -2,7 +2,7 @@
 // The kernels behind the host's batched calls: state planes, stops, guest memory and page tables.
 #include "backends/backend.h"
 #include "backends/cuda/kernels.h"
-#include "backends/cuda/team_memory.cuh"
+#include "backends/cuda/page_updates.cuh"
 
 namespace myriarm::cuda {
 namespace {
@@ -123,6 +123,8 @@ __global__ void prepare_write_kernel(const __grid_constant__ View view, const Tr
   }
 }
 
+static_assert(kLaneMapped == kMapped);
+
 /// One launch must not both push to and pop from the stack of free frames, which has no lock: map_kernel runs once for
 /// each phase.
 enum class MapPhase : u8 { give, take };
@@ -131,73 +133,25 @@ enum class MapPhase : u8 { give, take };
 /// pages that need no frame afterwards, and frees theirs; `take` handles the rest. Repeating a launch changes nothing
 /// more.
 __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* teams, u64 count, u64 first_page,
-                           u64 pages, u32 permissions, MapAction action, MapPhase phase, PageChanges* changes) {
+                           u64 pages, u32 permissions, kernel::PageAction action, MapPhase phase,
+                           PageChanges* changes) {
   u64 index = thread_index() / 32;
   u32 thread = threadIdx.x % 32;
   if (index >= count * pages) return;
   TeamMask which = teams[index / pages];
   u64 page = first_page + index % pages;
-  PagedMemory<kTeam> memory = memory_of(view, which.team, thread);
-  u32 entry = memory.entry(page);
-  const u32 shared_zero = kZeroUnit << kPageFlagBits | kPageShared;
-  const bool mine = which.mask >> thread & 1;
-  u64 present64 = view.lanes - lane_at(which.team, 0);
+  const u64 present64 = view.lanes - lane_at(which.team, 0);
   const u32 present = present64 >= 32 ? 0xFFFFFFFFu : (1u << present64) - 1;
-
-  // The page_value() that each lane will have.
-  u32 wanted = page_value(entry_of_lane(view, which.team, page, entry, thread));
-  if (mine && (action == MapAction::map || wanted != 0)) wanted = permissions | kMapped;
-  if (mine && action == MapAction::unmap) wanted = 0;
-  bool absent = !(present >> thread & 1);
-  u32 leader = __shfl_sync(0xFFFFFFFFu, wanted, __ffs(present) - 1);
-  bool agree = __all_sync(0xFFFFFFFFu, absent || wanted == leader);
-  bool all_mine = (present & ~which.mask) == 0;
-  // All lanes get a page of zeros, or none has the page any more: the entry becomes the shared page of zeros, or 0, and
-  // the team's frame is freed.
-  bool gives = !is_flat(view) && action != MapAction::protect && (all_mine || (agree && leader == 0));
-  if (gives != (phase == MapPhase::give)) return;
+  const PageUpdate update =
+      plan_update(view, {which.team, 0xFFFFFFFFu, present, which.mask}, page, permissions, action);
+  if (update.gives != (phase == MapPhase::give)) return;
 
   if (thread == 0) {
     touch(view, which.team, page);
     note_change(view, which.team, page, changes);
   }
-  u32 next;
-  if (gives) {
-    next = leader == 0 ? 0 : shared_zero | (leader & 7);
-    if (thread == 0 && has_frame(view, entry)) release_frame(view, entry >> kPageFlagBits);
-  } else if (is_flat(view)) {
-    if (mine && action != MapAction::protect && !absent) {
-      u64* to = (u64*)memory.locate(flat_unit(view, which.team, page) << kPageFlagBits, 0);
-      for (u32 granule = 0; granule < kPageSize / 8; granule++) to[granule] = 0;
-    }
-    lane_permissions(view, which.team, page, 0)[thread] = (u8)wanted;
-    next = agree && leader == 0
-               ? 0
-               : flat_unit(view, which.team, page) << kPageFlagBits | (agree ? leader & 7 : (u32)kPageDiffer);
-  } else if (agree && action == MapAction::protect) {
-    next = entry;
-    if (leader != 0) next = (entry & ~(u32)(7 | kPageDiffer)) | (leader & 7);
-    if (entry & kPageShared) next &= ~(u32)kPageCode;  // the team no longer runs the page's predecoded words
-  } else {
-    // The lanes differ in permissions, or only some get zeros: the page needs a frame with permissions by lane.
-    u32 frame = has_frame(view, entry) ? entry >> kPageFlagBits : 0;
-    const bool alone = frame != 0 && (!(entry & kPageCode) || holders_of(view, frame) == 1);
-    if (!alone) {
-      const u32 from = entry == 0 ? shared_zero : entry;
-      const u32 fresh = copy_to_new_frame(view, which.team, memory, 0xFFFFFFFFu, page, from);
-      if (fresh == 0) {
-        if (thread == 0) changes->pool_spent = 1;
-        return;
-      }
-      if (frame != 0 && thread == 0) atomicSub(&holders_of(view, frame), 1);
-      frame = fresh;
-    }
-    if (mine && action != MapAction::protect) copy_column(memory, shared_zero, frame);
-    lane_permissions(view, which.team, page, frame << kPageFlagBits)[thread] = (u8)wanted;
-    next = frame << kPageFlagBits | (agree ? leader & 7 : (u32)kPageDiffer);
-  }
-  __syncwarp();
-  if (thread == 0) *memory.entry_place(page) = next;
+  const bool done = carry_out(view, update, [&](u32 frame) { release_frame(view, frame); });
+  if (!done && thread == 0) changes->pool_spent = 1;
 }
 
 __global__ void permissions_kernel(const __grid_constant__ View view, const u32* lanes, u64 count, u64 first_page,
@@ -260,7 +214,7 @@ void launch_write(const View& view, const Transfer* transfers, u64 count, const 
   transfer_kernel<true, const u8><<<blocks_for(count * 32), kBlock, 0, stream>>>(view, transfers, count, buffer, done);
 }
 void launch_map(const View& view, const TeamMask* teams, u64 count, u64 page, u64 pages, u32 permissions,
-                MapAction action, PageChanges* changes, cudaStream_t stream) {
+                kernel::PageAction action, PageChanges* changes, cudaStream_t stream) {
   for (MapPhase phase : {MapPhase::give, MapPhase::take}) {
     map_kernel<<<blocks_for(count * pages * 32), kBlock, 0, stream>>>(view, teams, count, page, pages, permissions,
                                                                       action, phase, changes);

@@ -9,6 +9,7 @@
 
 #include "backends/cuda/launch.h"
 #include "backends/cuda/view.h"
+#include "kernel/machine.h"
 #include "myriarm/fleet.h"
 
 namespace myriarm::cuda {
@@ -60,9 +61,8 @@ struct TeamMask {
   u32 team;
   u32 mask;
 };
-enum class MapAction : u8 { map, unmap, protect };
 void launch_map(const View& view, const TeamMask* teams, u64 count, u64 page, u64 pages, u32 permissions,
-                MapAction action, PageChanges* changes, cudaStream_t stream);
+                kernel::PageAction action, PageChanges* changes, cudaStream_t stream);
 /// values[i * pages + p] = page_value() of page `page` + p of lanes[i], or of lane i with lanes null.
 void launch_permissions(const View& view, const u32* lanes, u64 count, u64 page, u64 pages, u8* values,
                         cudaStream_t stream);

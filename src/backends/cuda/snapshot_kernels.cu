@@ -143,7 +143,7 @@ struct Restore {
       if (thread == 0) atomicAdd(&counts->frames_needed, 1);
       return;
     }
-    u32 frame = thread == 0 ? allocate_frame(view) : 0;
+    u32 frame = thread == 0 ? allocate_frame(view, target.team) : 0;
     frame = __shfl_sync(kAll, frame, 0);
     if (frame == 0) {
       if (thread == 0) counts->failed = 1;

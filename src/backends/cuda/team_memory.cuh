@@ -27,7 +27,7 @@ struct TeamMemory {
   __device__ TeamMemory(const View& v, u32 of_lane)
       : view(v), lane(of_lane), paged(memory_of(v, team_of(of_lane), place_of(of_lane))) {}
   MYR_FN u64 page_of(u64 address) const { return paged.page_of(address); }
-  MYR_FN u64 page_count() const { return paged.page_count; }
+  MYR_FN u64 page_count() const { return view.guest_pages; }
   MYR_FN u32 entry(u64 page) const {
     return entry_of_lane(view, team_of(lane), page, paged.entry(page), paged.lane_in_team);
   }
@@ -70,11 +70,16 @@ static __device__ inline u32& holders_of(const View& view, u32 unit) {
   return view.frame_holders[(unit - view.pool->first) / view.frame_units];
 }
 
-/// Allocates a frame with one holder; returns 0 if the pool is spent. One thread calls it.
-static __device__ __noinline__ u32 allocate_frame(const View& view) {
+static __device__ inline u32& next_of_given_up(const View& view, u32 unit) {
+  return *(u32*)(view.frames + ((u64)unit << kPageBits));
+}
+
+/// Allocates a frame with one holder for a team; returns 0 if the pool is spent. One thread calls it.
+static __device__ __noinline__ u32 allocate_frame(const View& view, u32 team) {
+  u32 unit = view.team_frames[team];
+  if (unit != 0) view.team_frames[team] = next_of_given_up(view, unit);
   Pool* pool = view.pool;
   u32 count = *(volatile u32*)&pool->free_count;
-  u32 unit = 0;
   while (count != 0 && unit == 0) {
     u32 seen = atomicCAS(&pool->free_count, count, count - 1);
     if (seen == count) unit = view.free_frames[count - 1];
@@ -93,6 +98,13 @@ static __device__ __noinline__ u32 allocate_frame(const View& view) {
 /// Takes one holder from a frame, and frees the frame if that was the last. Only for launches that allocate no frame.
 static __device__ inline void release_frame(const View& view, u32 unit) {
   if (atomicSub(&holders_of(view, unit), 1) == 1) view.free_frames[atomicAdd(&view.pool->free_count, 1)] = unit;
+}
+/// The same for a launch that runs guests: the team takes its next frames from those that it has given up, and after the
+/// launch the host frees the rest. The first thread of the team's warp calls it.
+static __device__ inline void give_up_frame(const View& view, u32 team, u32 unit) {
+  if (atomicSub(&holders_of(view, unit), 1) != 1) return;
+  next_of_given_up(view, unit) = view.team_frames[team];
+  view.team_frames[team] = unit;
 }
 
 /// Copies a page to a lane's column of a new frame. `from` is its first granule; the others follow `step` granules
@@ -167,7 +179,7 @@ static __device__ inline bool has_frame(const View& view, u32 entry) {
 /// `members`, which include lane 0, call it together. Returns 0 if the pool is spent.
 static __device__ inline u32 copy_to_new_frame(const View& view, u32 team, const PagedMemory<kTeam>& memory,
                                                u32 members, u64 page, u32 entry) {
-  u32 frame = memory.lane_in_team == 0 ? allocate_frame(view) : 0;
+  u32 frame = memory.lane_in_team == 0 ? allocate_frame(view, team) : 0;
   frame = __shfl_sync(members, frame, 0);
   if (frame == 0) return 0;
   copy_column(memory, entry, frame);

@@ -15,6 +15,7 @@ constexpr u32 kReportCycles = 1u << 23;
 enum class Pending : u32 {
   none,
   stopped,      // its stop is recorded
+  call,         // it has stopped behind an SVC whose call is to be served
   copy_page,    // it needs its own copy of a shared page, and then runs the instruction again
   out_of_line,  // the fast path cannot run it: it is rare, not predecoded, or its access is not simple
 };
@@ -35,7 +36,11 @@ static __device__ inline Pending pending_of(const View& view, u32 lane, const Sl
 struct LaneBounds {
   u64 end;     // retired count at which the batch ends
   bool alive;  // it takes part
+  bool calls;  // and begins with the call of the SVC behind which it has stopped
 };
+/// With `kProcesses`, as in the next functions, the team's lanes may be processes. Kernels of other programs are compiled
+/// without a trace of them: docs/design/calls-on-a-gpu.md.
+template <bool kProcesses>
 static __device__ inline LaneBounds begin_lane(const View& view, u32 lane) {
   const u64 retired = state_of(view, kPlaneInstructions, lane);
   const Control control = *view.control;
@@ -45,10 +50,15 @@ static __device__ inline LaneBounds begin_lane(const View& view, u32 lane) {
     run_end = end_of_run(state_of(view, kPlaneLimit, lane), retired, control.budget, stop, control.go_on != 0).bits;
   }
   const RunEnd end{run_end};
-  const bool alive = takes_part(stop, control.phase, control.go_on != 0, end, retired);
+  bool calls = false;
+  if constexpr (kProcesses) {
+    calls = stop == StopCode::syscall && control.serves_stopped != 0 &&
+            !(*(volatile u32*)&view.report->orders & kCancelOrder) && process_of(view, team_of(lane)) != nullptr;
+  }
+  const bool alive = calls || takes_part(stop, control.phase, control.go_on != 0, end, retired);
   u64& batch_end = state_of(view, kPlaneBatchEnd, lane);
   if (control.phase != Phase::again) batch_end = alive ? end_of_batch(end, retired, control.batch) : 0;
-  return {batch_end, alive};
+  return {batch_end, alive, calls};
 }
 
 /// Publishes a lane's count and stop, which the host may read at any time. The count is written first, so that a host
@@ -61,6 +71,7 @@ static __device__ __noinline__ void publish(const View& view, u32 lane, u64 reti
 
 /// What all warps must do now: Order bits. Every two milliseconds one warp reads the cancel flag in host memory, decides,
 /// and writes the orders to the report for the others: if all warps read the flag, they would wait for the bus.
+template <bool kProcesses>
 static __device__ __noinline__ u32 current_orders(const View& view) {
   Report* report = view.report;
   const unsigned long long tick = tick_now();
@@ -71,6 +82,13 @@ static __device__ __noinline__ u32 current_orders(const View& view) {
     volatile u64* yields_from = &report->yields_from;
     if (before == 0) *yields_from = tick + view.control->yield_ticks;
     if (*(volatile u32*)&report->wants_code != 0 && before != 0 && tick >= *yields_from) orders |= kYieldOrder;
+    if constexpr (kProcesses) {
+      if (*(volatile u32*)&report->host_calls != 0) {
+        volatile u64* waits_from = &report->host_waits_from;
+        if (*waits_from == 0) *waits_from = tick;
+        if (tick >= *waits_from + view.control->host_ticks) orders |= kHostOrder;
+      }
+    }
     if (orders != 0) atomicOr(&report->orders, orders);
   }
   return *(const volatile u32*)&report->orders;
@@ -91,41 +109,62 @@ static __device__ __noinline__ void add_to_report(Report* report, u32 members, u
   if (first && count != 0) atomicAdd((unsigned long long*)&report->left, (unsigned long long)count);
 }
 
+/// StopRecord::reserved of a lane that leaves the launch before the SVC that it has run, since its call was abandoned.
+constexpr u16 kBeforeCall = 1;
+
 /// Ends a lane's part in a launch: adds to the report, publishes the stop, and stores the count. All members call it.
-static __device__ inline void end_lane(const View& view, u32 members, u32 lane, bool took_part, u64 retired) {
+/// Returns how far the lane's pc goes back: to an SVC whose call was abandoned.
+template <bool kProcesses>
+static __device__ inline u32 end_lane(const View& view, u32 members, u32 lane, bool took_part, u64 retired) {
+  bool back = false;
+  if constexpr (kProcesses) {
+    back = took_part && view.stops[lane].reserved == kBeforeCall;
+    if (back) {
+      view.stops[lane].reserved = 0;
+      if (retired != 0) retired--;
+    }
+  }
   const StopCode stop = view.stops[lane].code;
   const bool left = took_part && is_left(stop, RunEnd{state_of(view, kPlaneRunEnd, lane)}, retired);
   u64& count = state_of(view, kPlaneInstructions, lane);
   add_to_report(view.report, members, retired - count, took_part, stop, left);
-  if (!took_part) return;
+  if (!took_part) return 0;
   publish(view, lane, retired, stop);
   count = retired;
+  return back ? 4 : 0;
 }
 
-/// Copies the pages that lanes wait for, one after the other. All members call it together. Returns whether the team's
-/// span of predecoded words has become shorter.
-static __device__ inline bool copy_pending_pages(const View& view, u32 team, u32 members, Pending& pending,
-                                                 bool& alive) {
-  const u32 lane_in_team = threadIdx.x % kTeam;
-  const u32 lane = (u32)lane_at(team, lane_in_team);
+/// Makes a page of each lane that `wants` it writable, one page after the other. All members call it together. `failed` is
+/// set for lanes whose page gets no frame. Returns whether the team's span of predecoded words has become shorter.
+static __device__ inline bool copy_pages_for(const View& view, u32 team, u32 members, bool wants, u64 own_page,
+                                             bool& failed) {
   bool code = false;
-  u32 wanting = __ballot_sync(members, pending == Pending::copy_page);
-  while (wanting != 0) {
-    u64 own_page = 0;
-    if (pending == Pending::copy_page) own_page = (untagged(view.stops[lane].address) >> kPageBits) - view.first_page;
+  for (u32 wanting; (wanting = __ballot_sync(members, wants)) != 0;) {
     const u64 page = __shfl_sync(members, own_page, __ffs(wanting) - 1);
-    const bool mine = pending == Pending::copy_page && own_page == page;
-    const CopyOutcome copied = make_page_writable(view, team, lane_in_team, members, page);
-    if (mine) {
-      if (copied == CopyOutcome::out_of_memory) {
-        view.stops[lane] = stop_record(StopCode::out_of_memory);
-        alive = false;
-      }
-      pending = Pending::none;
+    const CopyOutcome copied = make_page_writable(view, team, threadIdx.x % kTeam, members, page);
+    if (wants && own_page == page) {
+      wants = false;
+      failed = copied == CopyOutcome::out_of_memory;
     }
     code |= copied == CopyOutcome::copied_code;
-    wanting = __ballot_sync(members, pending == Pending::copy_page);
   }
+  return code;
+}
+
+/// Copies the pages that lanes wait for. All members call it together. Returns whether the team's span of predecoded words
+/// has become shorter.
+static __device__ inline bool copy_pending_pages(const View& view, u32 team, u32 members, Pending& pending,
+                                                 bool& alive) {
+  const u32 lane = (u32)lane_at(team, threadIdx.x % kTeam);
+  const bool wants = pending == Pending::copy_page;
+  const u64 page = wants ? (untagged(view.stops[lane].address) >> kPageBits) - view.first_page : 0;
+  bool failed = false;
+  const bool code = copy_pages_for(view, team, members, wants, page, failed);
+  if (failed) {
+    view.stops[lane] = stop_record(StopCode::out_of_memory);
+    alive = false;
+  }
+  if (wants) pending = Pending::none;
   return code;
 }
 

@@ -11,6 +11,7 @@
 #include "core/memory.h"
 #include "core/stop.h"
 #include "isa/decode_table.h"
+#include "kernel/process.h"
 
 namespace myriarm::cuda {
 
@@ -27,7 +28,8 @@ constexpr u32 kZeroUnit = 1, kFirstImageUnit = 2;
 /// The most slices of a page table: each is one bit of View::touched.
 constexpr u32 kMostSlices = 64;
 
-/// Bump allocation of frames, with a stack of freed ones. A launch either takes frames or frees them, never both.
+/// Bump allocation of frames, with a stack of freed ones. A launch either takes frames from the stack or puts some on it,
+/// never both: see View::team_frames.
 struct Pool {
   u32 first;       // first unit of the first frame
   u32 next;        // first unit that was never used; beyond `end` after failed allocations, until the host corrects it
@@ -44,6 +46,9 @@ struct Control {
   u16 go_on;
   u16 pool_may_grow;  // a chain ends when a lane is out of memory, so that the host can grow the pool
   u64 yield_ticks;    // how long the launch, or the chain, runs before it may end for code to be predecoded
+  u64 host_ticks;     // how long it goes on while a lane waits for the host to serve its call
+  u32 stops_at_calls;
+  u32 serves_stopped;  // in the first batch of a chain alone
 };
 /// The result of a launch.
 struct Report {
@@ -51,11 +56,14 @@ struct Report {
   u64 batches;
   u64 left;               // lanes with StopCode::budget that have budget left, after the last batch
   u64 stops[kStopCodes];  // lanes that have this stop now and did not before; budget: those with none left; none:
-                          // those that left for kYieldOrder
+                          // those that left for kYieldOrder or kHostOrder
   u64 checked_at;         // when a warp last decided on `orders`, in ticks of 2^21 ns
   u64 yields_from;        // the tick from which on it may decide to yield
   u32 orders;             // Order bits
   u32 wants_code;         // not 0: a team runs from pages that have no predecoded words, or has changed such pages
+  u32 host_calls;         // lanes in ProcessView::host_calls
+  u64 host_waits_from;    // the tick at which a warp first saw that there are some; 0: none has
+  u64 output_bytes;       // of ProcessView::output that are in use, or more if it is full
 };
 
 /// Planes of the state array, in the order of Field up to `limit`, then the exclusive monitor, then where the run ends
@@ -88,6 +96,17 @@ enum CodeState : u32 {
 enum Order : u32 {
   kCancelOrder = 1,  // the host has cancelled the run
   kYieldOrder = 2,   // leave the launch without a stop, so that the host can have code predecoded
+  kHostOrder = 4,    // the same, so that the host can serve calls of processes, or take their output
+};
+
+/// Lanes that are processes: see kernel/machine.h and process/machine.cuh.
+struct ProcessView {
+  const kernel::ProcessFacts* facts;   // of each program, all zeros if its lanes are no processes; null: no lane is one
+  const kernel::ProcessInput* inputs;  // of each lane, with addresses of the device
+  u8* output;                          // what lanes have put out: see process/output_log.h
+  u64 output_size;
+  u32* host_calls;  // lanes whose calls the host serves: `lanes` at most
+  u32 keep_memory;  // 0: nobody sees the memory of a lane that has exited
 };
 
 /// Entries of a page table have these flags beside the permissions:
@@ -106,12 +125,14 @@ struct View {
   u32 plane_bytes;    // 8 * lanes
   StopRecord* stops;  // `lanes`
   u32* tables;        // page_count entries a team
-  u64 first_page, page_count;
-  u64 window_begin;
-  u8* frames;  // unit 0 is here
+  u64 first_page, page_count;  // with the kernel pages of processes, which follow the guest's
+  u64 guest_pages;
+  u64 window_begin, window_bytes;  // of the guest
+  u8* frames;                      // unit 0 is here
   Pool* pool;
   u32* free_frames;         // stack of first units
   u32* frame_holders;       // of each frame: how many page tables and snapshots refer to it
+  u32* team_frames;         // of each team: the first frame of those that it gave up in this launch; 0: none
   u64* touched;             // of each team: slices of its table that may differ from the program's
   const u32* team_program;  // program of each team
   u32 programs;
@@ -127,6 +148,7 @@ struct View {
   PageHistory* page_history;     // of the same pages, as they were when the host last asked
   DecodedWord* decoded_words;    // kDecodedWords: of words that were decoded as they ran
   u8* flat_permissions;          // with flat memory: kTeam bytes of permissions for each page; else null
+  ProcessView processes;
   DecodeTable decode;
   Control* control;
   Report* report;
@@ -145,6 +167,13 @@ MYR_FN u32* table_of(const View& view, u32 team, u32 place) {
 /// The entry of a page in the table that a program begins with.
 MYR_FN u32 program_entry(const View& view, u32 program, u64 page) {
   return view.base_tables[program * view.page_count + page];
+}
+
+/// What the processes of a team's program have in common; null if its lanes are no processes.
+MYR_FN const kernel::ProcessFacts* process_of(const View& view, u32 team) {
+  if (view.processes.facts == nullptr) return nullptr;
+  const kernel::ProcessFacts* facts = &view.processes.facts[view.team_program[team]];
+  return facts->window_end != 0 ? facts : nullptr;
 }
 
 MYR_FN bool is_flat(const View& view) { return view.flat_permissions != nullptr; }
@@ -173,6 +202,7 @@ MYR_FN u32 entry_of_lane(const View& view, u32 team, u64 page, u32 entry, u32 la
   return own == 0 ? 0 : (entry & ~(u32)(kPageReadable | kPageWritable | kPageExecutable | kPageDiffer)) | (own & 7);
 }
 
+/// All pages of a lane, kernel pages too.
 MYR_FN PagedMemory<kTeam> memory_of(const View& view, u32 team, u32 place) {
   return {view.frames,       table_of(view, team, place),  view.first_page, view.page_count, place,
           view.granule_step, (u32)(place * view.lane_step)};

@@ -92,7 +92,7 @@ struct Interpreter {
 
   MYR_FN u32 team() const { return team_of(lane); }
   MYR_FN PagedMemory<kTeam> memory() const {
-    return {view.frames, table, view.first_page, view.page_count, place_of(lane), view.granule_step, lane_offset};
+    return {view.frames, table, view.first_page, view.guest_pages, place_of(lane), view.granule_step, lane_offset};
   }
   using Fp = NativeFpContext<kFast>;
   MYR_FN bool give_up() {
@@ -123,12 +123,12 @@ struct Interpreter {
     if (kFast) return Outcome::branch;  // the predecoder has checked the target
     // The 32-bit offset of a target outside the window may have wrapped, so that the 64-bit one is checked.
     u64 whole = (u64)at + (u64)offset;
-    if (whole >= view.page_count << kPageBits) return branch_outside(view.window_begin + whole);
+    if (whole >= view.window_bytes) return branch_outside(view.window_begin + whole);
     return Outcome::branch;
   }
   MYR_FN Outcome branch_to(u64 address) {
     u64 offset = address - view.window_begin;
-    if (offset >= view.page_count << kPageBits || (address & 3)) return branch_outside(address);
+    if (offset >= view.window_bytes || (address & 3)) return branch_outside(address);
     next = (u32)offset;
     return Outcome::branch;
   }

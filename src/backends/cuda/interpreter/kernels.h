@@ -18,5 +18,9 @@ const void* few_blocks_kernel();
 const void* many_blocks_kernel();
 /// For other fleets.
 const void* many_blocks_several_spans_kernel();
+/// The same for fleets with processes.
+const void* process_few_blocks_kernel();
+const void* process_many_blocks_kernel();
+const void* process_many_blocks_several_spans_kernel();
 
 }  // namespace myriarm::cuda

@@ -9,9 +9,15 @@ namespace myriarm::cuda {
 Launch interpreter_launch(const View& view, u32 multiprocessors) {
   const u32 blocks = (view.teams + kWarps - 1) / kWarps;
   const bool few = blocks <= multiprocessors * kFewBlocks;
-  const void* kernel = few                                 ? few_blocks_kernel()
-                       : view.common_code.words == nullptr ? many_blocks_several_spans_kernel()
-                                                           : many_blocks_kernel();
+  const bool several = view.common_code.words == nullptr, processes = view.processes.facts != nullptr;
+  const void* kernel;
+  if (few) {
+    kernel = processes ? process_few_blocks_kernel() : few_blocks_kernel();
+  } else if (several) {
+    kernel = processes ? process_many_blocks_several_spans_kernel() : many_blocks_several_spans_kernel();
+  } else {
+    kernel = processes ? process_many_blocks_kernel() : many_blocks_kernel();
+  }
   return {kernel, blocks, kWarps * kTeam, kWarps * kSharedSlots * kTeam * (u32)sizeof(u64)};
 }
 

@@ -3,7 +3,7 @@
 // instruction at a time. Registers stay in the state arrays, each row is a function out of line, floating point is the
 // reference, and nothing is predecoded. Tests compare the interpreter with it.
 #include "backends/cuda/launch.h"
-#include "backends/cuda/team_run.cuh"
+#include "backends/cuda/process/serve.cuh"
 #include "core/semantics.h"
 #include "isa/decoder.h"
 #include "isa/semantics_ids.h"
@@ -135,23 +135,30 @@ __global__ void __launch_bounds__(kWarps* kTeam) step_kernel(const __grid_consta
   const u32 lane = (u32)lane_at(team, threadIdx.x % kTeam);
   const u32 members = __ballot_sync(0xFFFFFFFFu, lane < view.lanes);
   if (lane >= view.lanes) return;
-  const LaneBounds bounds = begin_lane(view, lane);
+  const LaneBounds bounds = begin_lane<true>(view, lane);
   bool alive = bounds.alive;
   if (__ballot_sync(members, alive) == 0) return;
   Stepper cpu{view, lane, state_of(view, kPlanePc, lane), state_of(view, kPlaneInstructions, lane)};
+  const Registers registers{view.state + lane, (u32)view.lanes};
+  const auto serve = [&](bool calls) {
+    if (__any_sync(members, calls)) alive |= serve_calls(view, members, lane, registers, cpu.count, calls);
+  };
   if (alive) {
     // The host may have written more bits than these registers have, through an ArrayView.
     cpu.plane(kPlaneNzcv) &= 15;
     cpu.plane(kPlaneFpcr) &= kFpcrMask;
     cpu.plane(kPlaneFpsr) &= kFpsrMask;
   }
+  alive &= !bounds.calls;
+  serve(bounds.calls);
   u32 reported = (u32)clock() - kReportCycles;
   while (__any_sync(members, alive)) {
     if (__any_sync(members, (u32)clock() - reported >= kReportCycles)) {
       reported = (u32)clock();
       if (bounds.alive) publish(view, lane, cpu.count, alive ? StopCode::none : view.stops[lane].code);
-      if (__any_sync(members, (current_orders(view) & kCancelOrder) != 0) && alive && cpu.count < bounds.end) {
-        view.stops[lane] = stop_record(StopCode::cancelled);
+      const u32 orders = __shfl_sync(members, current_orders<true>(view), 0) & (kCancelOrder | kHostOrder);
+      if (orders != 0 && alive && cpu.count < bounds.end) {
+        view.stops[lane] = stop_record((orders & kCancelOrder) ? StopCode::cancelled : StopCode::none);
         alive = false;
       }
     }
@@ -167,10 +174,11 @@ __global__ void __launch_bounds__(kWarps* kTeam) step_kernel(const __grid_consta
       }
       __syncwarp(members);
       copy_pending_pages(view, team, members, cpu.pending, alive);
+      serve(cpu.pending == Pending::stopped && is_to_be_served(view, lane));
     }
   }
-  if (bounds.alive) cpu.plane(kPlanePc) = cpu.address;
-  end_lane(view, members, lane, bounds.alive, cpu.count);
+  const u32 back = end_lane<true>(view, members, lane, bounds.alive, cpu.count);
+  if (bounds.alive) cpu.plane(kPlanePc) = cpu.address - back;
 }
 
 }  // namespace

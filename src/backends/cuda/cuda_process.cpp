@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the host does between launches for lanes that are processes: it takes their output, serves the calls that it sees,
+// and releases the memory of those that have exited.
+#include "backends/cuda/cuda_backend.h"
+#include "backends/hosted_machine.h"
+
+namespace myriarm::cuda {
+
+void CudaBackend::process_inputs_changed(std::span<const u32> lanes) {
+  if (processes_) processes_->inputs_changed(lanes);
+}
+
+CudaBackend::ServedOnHost CudaBackend::attend_to_processes(const Report& report, DispatchReport& done) {
+  launch_free_given_up(view_, stream_);
+  const std::vector<u32> refused = processes_->take_output(report.output_bytes, stream_);
+  ServedOnHost served;
+  if (report.host_calls != 0) served = serve_on_host(processes_->waiting(report.host_calls, stream_), done);
+  if (!refused.empty()) {
+    stops_are_current_ = false;
+    const std::span<const StopRecord> now = stops();
+    for (u32 lane : refused) {
+      u64& counted = done.stops[static_cast<u32>(now[lane].code)];
+      if (now[lane].code != StopCode::none && counted != 0) counted--;
+      std::atomic_ref(codes_.data()[lane]).store(StopCode::out_of_memory, std::memory_order_relaxed);
+    }
+    done.stops[static_cast<u32>(StopCode::out_of_memory)] += refused.size();
+    launch_refuse_output(view_, upload_lanes(refused), refused.size(), stream_);
+  }
+  stops_are_current_ = false;
+  return served;
+}
+
+CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes, DispatchReport& done) {
+  const u64 count = lanes.size();
+  const auto fetch = [&](Field field) {
+    std::vector<u64> values(count);
+    gather(field, lanes, values);
+    return values;
+  };
+  const auto x = [](u32 n) { return static_cast<Field>(static_cast<u32>(Field::x0) + n); };
+  std::vector<u64> arguments[6];
+  for (u32 n = 0; n < 6; n++) arguments[n] = fetch(x(n));
+  std::vector<u64> numbers = fetch(x(8)), pcs = fetch(Field::pc), retired = fetch(Field::instructions);
+
+  std::vector<StopRecord> records;
+  std::vector<u32> answered, abandoned;
+  std::vector<u64> results, old_pcs, old_retired;
+  u64 starved = 0;
+  for (u64 i = 0; i < count; i++) {
+    const u32 lane = lanes[i];
+    const GivenInput& given = processes_->given(lane);
+    HostedRegisters registers{{}, static_cast<u32>(numbers[i]), pcs[i] - 4, retired[i] - (retired[i] != 0)};
+    for (u32 n = 0; n < 6; n++) registers.x[n] = arguments[n][i];
+    HostedMachine machine(*this, {view_.window_begin, view_.guest_pages, view_.page_count - view_.guest_pages},
+                          processes_->facts(program_of_team_[team_of(lane)]), processes_->host(), given, lane,
+                          registers);
+    // Once the run is cancelled, the lanes go back before their calls.
+    const kernel::Result result =
+        is_cancelled() ? kernel::again() : serve_hosted(machine, processes_->host(), given.traced);
+    if (result.served == kernel::Served::again) {
+      abandoned.push_back(lane);
+      old_pcs.push_back(registers.pc);
+      old_retired.push_back(registers.retired);
+      records.push_back(stop_record(machine.out_of_memory() ? StopCode::out_of_memory : StopCode::cancelled));
+      starved += machine.out_of_memory();
+      done.retired -= retired[i] - registers.retired;
+    } else if (result.served == kernel::Served::ended) {
+      records.push_back(stop_record(StopCode::exited, static_cast<u32>(result.value)));
+    } else {
+      answered.push_back(lane);
+      results.push_back(static_cast<u64>(result.value));
+      records.push_back({});
+    }
+  }
+  done.stops[static_cast<u32>(StopCode::syscall)] -= count;
+  for (const StopRecord& record : records) {
+    if (record.code != StopCode::none) done.stops[static_cast<u32>(record.code)]++;
+  }
+  if (!answered.empty()) scatter(Field::x0, answered, results);
+  if (!abandoned.empty()) {
+    scatter(Field::pc, abandoned, old_pcs);
+    scatter(Field::instructions, abandoned, old_retired);
+  }
+  scatter_stops(lanes, records);
+  return {answered.size(), starved};
+}
+
+bool CudaBackend::release_exited() {
+  if (!processes_ || processes_->keep_memory()) return false;
+  std::vector<u32> exited;
+  const std::span<const StopRecord> now = stops();
+  for (u32 lane = 0; lane < lanes_; lane++) {
+    if (now[lane].code == StopCode::exited && has_memory(lane) && is_process(lane)) exited.push_back(lane);
+  }
+  if (!exited.empty()) release_memory(exited);
+  return !exited.empty();
+}
+
+}  // namespace myriarm::cuda

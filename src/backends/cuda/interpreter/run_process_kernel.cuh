@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel of the CUDA interpreter for processes: as run_kernel.cuh, and their system calls are served within it.
+#pragma once
+
+#include "backends/cuda/interpreter/turns.cuh"
+#include "backends/cuda/process/serve.cuh"
+
+namespace myriarm::cuda {
+namespace {
+
+/// What a thread keeps of its lane while its warp does what the instructions wait for. Volatile, so that it is in local
+/// memory then and in registers before and after: the compiler keeps a value that lives across such a call in local memory
+/// all the time.
+struct Kept {
+  u64 retired;
+  u32 members, at, nzcv, reported;
+  Pending pending;
+  bool alive, was_alive, waits;
+  bool leaves;  // the warp leaves the launch
+};
+
+/// What a warp does between two turns: it publishes progress and follows orders, copies pages and serves calls. The general
+/// registers are in shared memory. All members call it. Out of line, as everything is that needs registers of run_kernel
+/// for a short time.
+template <bool kSeveral>
+__device__ __noinline__ void attend(const View& view, volatile Kept& kept) {
+  extern __shared__ u64 shared[];
+  const u32 warp = threadIdx.x / kTeam, place = threadIdx.x % kTeam, team = blockIdx.x * kWarps + warp;
+  const u32 lane = (u32)lane_at(team, place), members = kept.members;
+  Pending pending = kept.pending;
+  bool alive = kept.alive;
+  if (copy_pending_pages(view, team, members, pending, alive)) kept.reported = kept.reported - kReportCycles;
+  const bool calls = pending == Pending::call || (pending == Pending::stopped && is_to_be_served(view, lane));
+  if (__any_sync(members, calls)) {
+    const Registers registers{shared + warp * kSharedSlots * kTeam + place, kTeam};
+    alive |= serve_calls(view, members, lane, registers, kept.retired, calls);
+  }
+  kept.alive = alive;
+  // While there is an order, warps that have left wait for the others.
+  const bool ordered = *(volatile u32*)&view.report->orders != 0;
+  if (__any_sync(members, ordered || (u32)clock() - kept.reported >= kReportCycles)) {
+    kept.reported = (u32)clock();
+    if (kept.was_alive) publish(view, lane, kept.retired, alive ? StopCode::none : view.stops[lane].code);
+    kept.leaves = follow_orders<kSeveral, true>(view, members, lane, kept.at, alive);
+  }
+}
+
+/// The number of the thread within its block. The compiler does not know that it stays the same.
+__device__ inline u32 thread_number() {
+  u32 thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return thread;
+}
+
+template <u32 kBlocks, bool kSeveral>
+__global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_process_kernel(const __grid_constant__ View view) {
+  extern __shared__ u64 shared[];
+  volatile Kept kept;
+  for (bool begins = true;; begins = false) {
+    const u32 thread = thread_number(), warp = thread / kTeam, lane_in_team = thread % kTeam;
+    const u32 team = blockIdx.x * kWarps + warp;
+    const u32 lane = (u32)lane_at(team, lane_in_team);
+    const u32 column = (u32)__cvta_generic_to_shared(shared) + (warp * kSharedSlots * kTeam + lane_in_team) * 8;
+    Interpreter<true> cpu{view, column, table_of(view, team, lane_in_team), lane, (u32)(lane_in_team * view.lane_step)};
+    if (begins) {
+      if (team >= view.teams) return;
+      // Threads without a lane leave: if they waited, they would slow the others down.
+      const u32 members = __ballot_sync(0xFFFFFFFFu, lane < view.lanes);
+      if (lane >= view.lanes) return;
+      const LaneBounds bounds = begin_lane<true>(view, lane);
+      if (__ballot_sync(members, bounds.alive) == 0) return;
+      load_registers(cpu);
+      kept.nzcv = loaded_nzcv(view, lane);
+      kept.at = loaded_place(view, lane);
+      kept.retired = view.state[kPlaneInstructions * view.lanes + lane];
+      kept.reported = (u32)clock() - kReportCycles;
+      kept.members = members;
+      kept.pending = bounds.calls ? Pending::call : Pending::none;
+      kept.alive = bounds.alive && !bounds.calls;
+      kept.was_alive = bounds.alive;
+      kept.waits = true;  // at a call or return, for the others
+      kept.leaves = false;
+      attend<kSeveral>(view, kept);
+    }
+    // A ballot of the whole warp, which passes over threads that have left: so the compiler knows that all have one mask,
+    // and does not look for others at each vote of a turn.
+    const u32 members = __ballot_sync(0xFFFFFFFFu, true), reported = kept.reported;
+    const u64 end = state_of(view, kPlaneBatchEnd, lane);
+    bool alive = kept.alive, waits = kept.waits, leaves = kept.leaves;
+    cpu.nzcv = kept.nzcv;
+    cpu.at = kept.at;
+    cpu.retires_at_zero = kept.retired;
+    Code<kBlocks == kManyBlocks, kSeveral> code{view, 0, nullptr, 0};
+    if (!code.kEachTurn) code.find(team);
+    // The shuffle hides from the compiler that this is a constant: it would load a constant again for each instruction.
+    code.skip = __shfl_sync(members, 4 - view.code_begin, 0);
+
+    for (bool attends = false; !leaves && !attends;) {
+      __syncwarp(members);
+      const bool used_up = alive && cpu.left == 0;
+      if (__any_sync(members, used_up || (u32)clock() - reported >= kReportCycles)) {
+        if (used_up && cpu.retired() >= end) {
+          view.stops[lane] = stop_record(StopCode::budget);
+          alive = false;
+        }
+        const bool ordered = *(volatile u32*)&view.report->orders != 0;
+        attends = __any_sync(members, ordered || (u32)clock() - reported >= kReportCycles);
+      }
+      const u32 live = __ballot_sync(members, alive);
+      leaves = live == 0;
+      if (leaves || attends) break;
+      if (__all_sync(members, waits || !alive)) waits = !goes_on_first(cpu, members, live, alive);
+      cpu.pending = Pending::none;
+      if (alive && !waits) {
+        // A new quantum each time, so that lanes that go on together also stop together.
+        const u64 retired = cpu.retired(), remaining = end - retired;
+        cpu.left = remaining < kQuantum ? (u32)remaining : kQuantum;
+        cpu.retires_at_zero = retired + cpu.left;
+        if (code.kEachTurn) code.find(team);
+        run_lane<kBlocks == kManyBlocks>(cpu, code);
+        waits = cpu.pending == Pending::none && cpu.left != 0;
+        if (cpu.pending == Pending::stopped) {
+          alive = false;
+          if (retires_as_it_stops(view.stops[lane].code)) {
+            cpu.retires_at_zero++;
+            cpu.at += 4;
+          }
+        }
+      }
+      __syncwarp(members);
+      attends = __any_sync(members, cpu.pending != Pending::none);
+    }
+
+    kept.nzcv = cpu.nzcv;
+    kept.at = cpu.at;
+    kept.retired = cpu.retired();
+    kept.pending = cpu.pending;
+    kept.alive = alive;
+    kept.waits = waits;
+    if (!leaves) {
+      attend<kSeveral>(view, kept);
+      continue;
+    }
+    const u32 back = end_lane<true>(view, members, lane, kept.was_alive, cpu.retired());
+    if (kept.was_alive) store_registers(cpu, back);
+    return;
+  }
+}
+
+}  // namespace
+}  // namespace myriarm::cuda

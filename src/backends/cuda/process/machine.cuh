@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernel::Machine of a lane on the device. What the lanes of a warp must do together, a call only asks for, and is
+// abandoned: serve.cuh then does it, and makes the call again.
+#pragma once
+
+#include "backends/cuda/process/output_log.h"
+#include "backends/cuda/team_run.cuh"
+#include "kernel/guest_memory.h"
+
+namespace myriarm::cuda {
+
+/// What an abandoned call waits for.
+enum class Need : u8 {
+  nothing,
+  own_page,  // LaneMachine::page
+  change,    // LaneMachine::change
+  room,      // in the log of output
+  host,      // the host must serve it
+};
+
+/// A lane's general registers: slot n is at first[n * step].
+struct Registers {
+  u64* first;
+  u32 step;
+  MYR_FN u64& at(u32 slot) const { return first[(u64)slot * step]; }
+};
+
+class LaneMachine {
+ public:
+  static constexpr bool kContiguous = false;
+
+  /// `retired`: with the SVC.
+  __device__ LaneMachine(const View& view, u32 lane, const Registers& registers, u64 retired)
+      : view_(view), lane_(lane), registers_(registers), retired_(retired) {}
+
+  MYR_FN u32 number() const { return (u32)registers_.at(8); }
+  MYR_FN u64 argument(u32 n) const { return registers_.at(n); }
+  MYR_FN u64 retired() const { return retired_; }
+  MYR_FN const kernel::ProcessFacts& facts() const { return view_.processes.facts[view_.team_program[team_of(lane_)]]; }
+  MYR_FN kernel::ProcessInput input() const { return view_.processes.inputs[lane_]; }
+
+  MYR_FN u64 page_of(u64 address) const { return (address >> kPageBits) - view_.first_page; }
+  MYR_FN u64 guest_pages() const { return view_.guest_pages; }
+  MYR_FN u32 entry(u64 page) const {
+    const u32 team = team_of(lane_), place = place_of(lane_);
+    return entry_of_lane(view_, team, page, table_of(view_, team, place)[page], place);
+  }
+  MYR_FN u8* locate(u32 entry, u32 offset) const {
+    return memory_of(view_, team_of(lane_), place_of(lane_)).locate(entry, offset);
+  }
+
+  MYR_FN bool own_page(u64 of_page) {
+    const u32 entry = table_of(view_, team_of(lane_), place_of(lane_))[of_page];
+    if (!(entry & (kPageShared | kPageCode))) return true;
+    page = of_page;
+    need = Need::own_page;
+    return false;
+  }
+  MYR_FN void page_written(u64) {}  // make_page_writable() has called code_page_changes()
+  MYR_FN bool change_pages(const kernel::PageChange& wanted) {
+    if (passed_ < made_) {
+      passed_++;
+      return true;
+    }
+    change = wanted;
+    need = Need::change;
+    return false;
+  }
+  MYR_FN kernel::Put put_out(u32 stream, u64 position, u64 address, u64 size);
+
+  /// To be called before each attempt of the call.
+  MYR_FN void begin_attempt() {
+    need = Need::nothing;
+    passed_ = 0;
+    logged_ = 0;
+  }
+  /// To be called when `change` has been made.
+  MYR_FN void change_is_made() { made_++; }
+
+  Need need = Need::nothing;
+  u64 page = 0;
+  kernel::PageChange change = {};
+
+ private:
+  /// The granule of 8 bytes that holds a readable address.
+  MYR_FN u64 granule(u64 address) const {
+    return read_once<u64>(locate(entry(page_of(address)), kernel::offset_in_page(address) & ~7u));
+  }
+
+  const View& view_;
+  u32 lane_;
+  Registers registers_;
+  u64 retired_;
+  u32 made_ = 0, passed_ = 0;  // changes of this call that were made, and of those that this attempt has asked for
+  u64 logged_ = 0;             // bytes of the log that this attempt has taken
+};
+
+MYR_FN kernel::Put LaneMachine::put_out(u32 stream, u64 position, u64 address, u64 size) {
+  using kernel::PutKind;
+  const u64 bytes = record_bytes(size), room = view_.processes.output_size;
+  logged_ += bytes;
+  if (logged_ > room / 2) {  // even an empty log might not hold what this call writes
+    need = Need::host;
+    return {PutKind::again, 0};
+  }
+  const u64 at = atomicAdd((unsigned long long*)&view_.report->output_bytes, (unsigned long long)bytes);
+  u64* to = (u64*)(view_.processes.output + at);
+  if (at + bytes > room) {
+    if (at < room) *to = 0;  // lane 0 and stream OutputRecord::kEnd
+    need = Need::room;
+    return {PutKind::again, 0};
+  }
+  *(OutputRecord*)to = OutputRecord::of(lane_, stream, position, size);
+  to += sizeof(OutputRecord) / 8;
+  const u32 shift = ((u32)address & 7) * 8;
+  u64 low = granule(address);
+  for (u64 done = 0; done < size; done += 8) {
+    const u64 rest = address + done - ((u32)address & 7) + 8;  // the next granule
+    u64 word = low >> shift;
+    if (rest < address + size) {
+      low = granule(rest);
+      if (shift != 0) word |= low << (64 - shift);
+    }
+    *to++ = word;
+  }
+  return {PutKind::taken, size};
+}
+static_assert(kernel::Machine<LaneMachine>);
+
+}  // namespace myriarm::cuda

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/process/process_kernels.h"
+
+#include "backends/cuda/team_memory.cuh"
+
+namespace myriarm::cuda {
+namespace {
+
+constexpr u32 kBlock = 256;
+constexpr u32 kWarp = 32;
+
+u32 blocks_for(u64 threads) { return (u32)((threads + kBlock - 1) / kBlock); }
+
+__device__ u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
+
+/// One warp for each placement.
+__global__ void place_kernel(const u8* buffer, const Placement* placements, u64 count) {
+  const u64 index = thread_index() / kWarp;
+  if (index >= count) return;
+  const Placement placement = placements[index];
+  const u64* from = (const u64*)(buffer + placement.from);
+  for (u64 i = threadIdx.x % kWarp; i < (placement.size + 7) / 8; i += kWarp) ((u64*)placement.to)[i] = from[i];
+}
+
+__global__ void place_inputs_kernel(const u32* lanes, const kernel::ProcessInput* values, u64 count,
+                                    kernel::ProcessInput* inputs) {
+  const u64 i = thread_index();
+  if (i < count) inputs[lanes[i]] = values[i];
+}
+
+/// One thread for each team.
+__global__ void free_given_up_kernel(const __grid_constant__ View view) {
+  const u64 team = thread_index();
+  if (team >= view.teams) return;
+  for (u32 unit = view.team_frames[team]; unit != 0; unit = next_of_given_up(view, unit)) {
+    view.free_frames[atomicAdd(&view.pool->free_count, 1)] = unit;
+  }
+  view.team_frames[team] = 0;
+}
+
+__global__ void refuse_output_kernel(const __grid_constant__ View view, const u32* lanes, u64 count) {
+  const u64 i = thread_index();
+  if (i >= count) return;
+  view.stops[lanes[i]] = stop_record(StopCode::out_of_memory);
+  view.state[kPlaneBatchEnd * view.lanes + lanes[i]] = 0;
+}
+
+}  // namespace
+
+void launch_place(const u8* buffer, const Placement* placements, u64 count, cudaStream_t stream) {
+  place_kernel<<<blocks_for(count * kWarp), kBlock, 0, stream>>>(buffer, placements, count);
+}
+void launch_place_inputs(const u32* lanes, const kernel::ProcessInput* values, u64 count, kernel::ProcessInput* inputs,
+                         cudaStream_t stream) {
+  place_inputs_kernel<<<blocks_for(count), kBlock, 0, stream>>>(lanes, values, count, inputs);
+}
+void launch_free_given_up(const View& view, cudaStream_t stream) {
+  free_given_up_kernel<<<blocks_for(view.teams), kBlock, 0, stream>>>(view);
+}
+void launch_refuse_output(const View& view, const u32* lanes, u64 count, cudaStream_t stream) {
+  refuse_output_kernel<<<blocks_for(count), kBlock, 0, stream>>>(view, lanes, count);
+}
+
+}  // namespace myriarm::cuda

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels behind the host's part of processes.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "backends/cuda/view.h"
+
+namespace myriarm::cuda {
+
+/// `size` bytes of a buffer, from `from` on, that belong at `to`. Both are multiples of 8, and the last word is whole.
+struct Placement {
+  u64 from;
+  u8* to;
+  u64 size;
+};
+void launch_place(const u8* buffer, const Placement* placements, u64 count, cudaStream_t stream);
+/// inputs[lanes[i]] = values[i].
+void launch_place_inputs(const u32* lanes, const kernel::ProcessInput* values, u64 count, kernel::ProcessInput* inputs,
+                         cudaStream_t stream);
+/// Frees the frames that teams have given up in a launch.
+void launch_free_given_up(const View& view, cudaStream_t stream);
+/// Stops lanes whose output the host has refused with out_of_memory, so that no more memory resumes them.
+void launch_refuse_output(const View& view, const u32* lanes, u64 count, cudaStream_t stream);
+
+}  // namespace myriarm::cuda

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's part of the processes of a CUDA fleet: what they are given, what they put out, and which of them wait for the
+// host.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backends/backend.h"
+#include "backends/cuda/process/input_store.h"
+
+namespace myriarm::cuda {
+
+class Processes {
+ public:
+  Processes(const Image& image, const ProcessOptions& options, u64 lanes, cudaStream_t stream);
+
+  const ProcessView& view() const { return view_; }
+  ProcessHost& host() const { return *host_; }
+  bool keep_memory() const { return view_.keep_memory != 0; }
+  bool is_process(u32 program) const { return facts_[program].window_end != 0; }
+  const kernel::ProcessFacts& facts(u32 program) const { return facts_[program]; }
+  /// What the host has given the lane, as it was when it was last sent.
+  const GivenInput& given(u32 lane) const { return given_[lane]; }
+
+  void inputs_changed(std::span<const u32> lanes) { changed_.insert(changed_.end(), lanes.begin(), lanes.end()); }
+  /// Sends what has changed to the device. To be called before a launch.
+  void send_inputs(cudaStream_t stream);
+  /// Passes what lanes have put out in a launch to the host: `bytes` is Report::output_bytes. Returns the lanes whose
+  /// output the host has refused.
+  std::vector<u32> take_output(u64 bytes, cudaStream_t stream);
+  /// The first `count` lanes of ProcessView::host_calls, in rising order.
+  std::vector<u32> waiting(u32 count, cudaStream_t stream);
+
+ private:
+  std::shared_ptr<ProcessHost> host_;
+  std::vector<kernel::ProcessFacts> facts_;  // by program
+  std::vector<GivenInput> given_;            // by lane
+  std::vector<u32> changed_;                 // lanes whose input must be sent
+  InputStore store_;
+  DeviceArray<kernel::ProcessFacts> device_facts_;
+  DeviceArray<kernel::ProcessInput> inputs_, input_values_;
+  DeviceArray<u32> input_lanes_, host_calls_;
+  DeviceArray<u8> output_;
+  PinnedArray<u8> host_output_;
+  ProcessView view_ = {};
+};
+
+}  // namespace myriarm::cuda

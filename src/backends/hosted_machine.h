@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Serves the system call of one lane on the host, over the interface of a backend: for calls that the host sees, on
+// devices that serve the others themselves. Each page that the call reads is fetched, and what it writes is stored when it
+// has been answered. Slow; for calls that are rare.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backends/backend.h"
+#include "kernel/guest_memory.h"
+#include "kernel/serve.h"
+#include "myriarm/error.h"
+
+namespace myriarm {
+
+/// Where the pages of the lanes are: as in Image.
+struct HostedWindow {
+  u64 begin, guest_pages, kernel_pages;
+};
+
+/// What a lane that is at an SVC calls, before its SVC has retired.
+struct HostedRegisters {
+  u64 x[6];
+  u32 w8;
+  u64 pc, retired;
+};
+
+/// kernel::Machine of one lane. The lane must have a GivenInput, and be a process.
+class HostedMachine {
+ public:
+  static constexpr bool kContiguous = true;
+
+  HostedMachine(Backend& backend, const HostedWindow& window, const kernel::ProcessFacts& facts, ProcessHost& host,
+                const GivenInput& given, u32 lane, const HostedRegisters& registers)
+      : backend_(backend),
+        window_(window),
+        facts_(facts),
+        host_(host),
+        given_(given),
+        lane_(lane),
+        registers_(registers) {}
+
+  u32 lane() const { return lane_; }
+  u64 pc() const { return registers_.pc; }
+  u32 number() const { return registers_.w8; }
+  u64 argument(u32 n) const { return registers_.x[n]; }
+  u64 retired() const { return registers_.retired + 1; }
+  const kernel::ProcessFacts& facts() const { return facts_; }
+  kernel::ProcessInput input() const {
+    return {given_.number,
+            {given_.standard_input.data(), given_.standard_input.size()},
+            {given_.file.data(), given_.file.size()},
+            given_.output_limit,
+            given_.has_file,
+            0};
+  }
+
+  u64 page_of(u64 address) const { return (address >> kPageBits) - (window_.begin >> kPageBits); }
+  u64 guest_pages() const { return window_.guest_pages; }
+  /// The frame number of an entry is that of a copy of the page, which locate() fetches.
+  u32 entry(u64 page) const {
+    const u8 value = values_of(page)[page % kBlock];
+    return value == 0 ? 0 : copy_of(page) << kPageFlagBits | (value & 7u);
+  }
+  u8* locate(u32 entry, u32 offset) const {
+    Copy& copy = copies_[(entry >> kPageFlagBits) - 1];
+    if (copy.bytes == nullptr) {
+      copy.bytes = std::make_unique<Bytes>();
+      const Transfer transfer{lane_, kPageSize, address_of(copy.page), 0};
+      backend_.read(std::span(&transfer, 1), *copy.bytes, {});
+    }
+    return copy.bytes->data() + offset;
+  }
+
+  bool own_page(u64 page) {
+    Copy& copy = copies_[copy_of(page) - 1];
+    if (copy.own) return true;
+    locate(entry(page), 0);
+    copy.own = store(copy);  // what it holds already: the backend makes the page the lane's own
+    out_of_memory_ = !copy.own;
+    return copy.own;
+  }
+  void page_written(u64) {}  // store_pages() stores all own pages
+  bool change_pages(const kernel::PageChange& change) {
+    const u64 first = page_of(change.begin), count = page_of(change.end) - first;
+    const std::span<const u32> lanes(&lane_, 1);
+    try {
+      switch (change.action) {
+        case kernel::PageAction::map: backend_.map(lanes, first, count, change.permissions); break;
+        case kernel::PageAction::unmap: backend_.unmap(lanes, first, count); break;
+        case kernel::PageAction::protect: backend_.protect(lanes, first, count, change.permissions); break;
+      }
+    } catch (const DeviceError&) {  // the pool is full
+      out_of_memory_ = true;
+      return false;
+    }
+    values_.clear();
+    if (change.action == kernel::PageAction::protect) return true;
+    for (auto at = numbers_.lower_bound(first); at != numbers_.end() && at->first < first + count;) {
+      copies_[at->second - 1].own = false;
+      at = numbers_.erase(at);
+    }
+    return true;
+  }
+  kernel::Put put_out(u32 stream, u64 position, u64 address, u64 size) {
+    for (u64 done = 0; done < size;) {
+      const u64 at = address + done;
+      const u32 offset = kernel::offset_in_page(at);
+      const u64 part = kernel::lesser(size - done, kPageSize - offset);
+      const std::span<const u8> bytes(locate(entry(page_of(at)), offset), part);
+      const PutOut put = host_.put_out(lane_, stream, position + done, bytes);
+      done += put.size;
+      if (put.kind != PutOut::Kind::taken) return {static_cast<kernel::PutKind>(put.kind), done};
+    }
+    return {kernel::PutKind::taken, size};
+  }
+
+  /// Why a call was abandoned: there is no frame for a page, or else the run is cancelled.
+  bool out_of_memory() const { return out_of_memory_; }
+  /// To be called when the call has been answered.
+  void store_pages() {
+    for (const Copy& copy : copies_) {
+      if (copy.own) store(copy);
+    }
+  }
+
+ private:
+  using Bytes = std::array<u8, kPageSize>;
+  struct Copy {
+    u64 page;
+    std::unique_ptr<Bytes> bytes;  // null: not fetched yet
+    bool own;                      // the call may write to it
+  };
+  /// Pages whose permissions are asked for together.
+  static constexpr u64 kBlock = 256;
+
+  u64 address_of(u64 page) const { return window_.begin + (page << kPageBits); }
+  const std::array<u8, kBlock>& values_of(u64 page) const {
+    const auto [at, fresh] = values_.try_emplace(page / kBlock);
+    if (fresh) {
+      const u64 first = page / kBlock * kBlock, pages = window_.guest_pages + window_.kernel_pages;
+      const u64 count = std::min(kBlock, pages - first);
+      backend_.permissions(std::span(&lane_, 1), first, count, std::span(at->second).first(count));
+    }
+    return at->second;
+  }
+  u32 copy_of(u64 page) const {
+    const auto [at, fresh] = numbers_.try_emplace(page);
+    if (fresh) {
+      copies_.push_back({page, nullptr, false});
+      at->second = static_cast<u32>(copies_.size());
+    }
+    return at->second;
+  }
+  bool store(const Copy& copy) {
+    const Transfer transfer{lane_, kPageSize, address_of(copy.page), 0};
+    return backend_.write(std::span(&transfer, 1), *copy.bytes, {});
+  }
+
+  Backend& backend_;
+  const HostedWindow window_;
+  const kernel::ProcessFacts& facts_;
+  ProcessHost& host_;
+  const GivenInput& given_;
+  const u32 lane_;
+  const HostedRegisters registers_;
+  mutable std::map<u64, std::array<u8, kBlock>> values_;  // page_value() by page / kBlock
+  mutable std::map<u64, u32> numbers_;                    // of the copy of a page: its index, and 1
+  mutable std::vector<Copy> copies_;
+  bool out_of_memory_ = false;
+};
+static_assert(kernel::Machine<HostedMachine>);
+static_assert(static_cast<u8>(kernel::PutKind::closed) == static_cast<u8>(PutOut::Kind::closed) &&
+              static_cast<u8>(kernel::PutKind::interrupted) == static_cast<u8>(PutOut::Kind::interrupted));
+
+/// What the ProcessHost sees of a call.
+class HostedMachineCall final : public HostedCall {
+ public:
+  explicit HostedMachineCall(const HostedMachine& machine) : machine_(machine) {
+    lane = machine.lane();
+    number = machine.number();
+    for (u32 i = 0; i < 6; i++) arguments[i] = machine.argument(i);
+    pc = machine.pc();
+  }
+  size_t read(uint64_t address, std::span<uint8_t> bytes) override {
+    const u64 size = kernel::accessible(machine_, address, bytes.size(), kPageReadable);
+    kernel::copy_out(machine_, bytes.data(), address, size);
+    return size;
+  }
+
+ private:
+  const HostedMachine& machine_;
+};
+
+/// Serves the call, with ProcessHost::before() and after() if the lane is traced. With Served::again nothing was done.
+inline kernel::Result serve_hosted(HostedMachine& machine, ProcessHost& host, bool traced) {
+  HostedMachineCall call(machine);
+  if (traced) host.before(call);
+  const kernel::Result result = kernel::serve(machine);
+  if (result.served == kernel::Served::again) return result;
+  machine.store_pages();
+  if (result.served == kernel::Served::missing) host.unimplemented(call);
+  if (traced) host.after(call, result.served == kernel::Served::ended ? nullptr : &result.value);
+  return result;
+}
+
+}  // namespace myriarm

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls on descriptors that do not move data: close, dup, dup3, fcntl, lseek, ioctl, fstat.
+#pragma once
+
+#include "kernel/descriptors.h"
+#include "kernel/structures.h"
+
+namespace myriarm::kernel {
+
+/// Whether a descriptor refers to the stream.
+template <Machine M>
+MYR_FN bool has_descriptor(const M& m, u32 stream) {
+  for (u32 fd = 0; fd < kMostFiles; fd++) {
+    if (file_at(m, fd) == stream + 1) return true;
+  }
+  return false;
+}
+/// To be called, and to have returned true, before forget_opening().
+template <Machine M>
+MYR_FN bool own_opening(M& m, i32 stream) {
+  return stream < (i32)kFirstOpening || own_word(m, position_word((u32)stream));
+}
+/// Makes the place of an opening free if no descriptor refers to it any more.
+template <Machine M>
+MYR_FN void forget_opening(M& m, i32 stream) {
+  if (stream < (i32)kFirstOpening || has_descriptor(m, (u32)stream)) return;
+  set_word(m, position_word((u32)stream), kClosed);
+}
+
+template <Machine M>
+MYR_OUTLINE Result close(M& m) {
+  const i32 stream = stream_of(m, m.argument(0));
+  if (stream < 0) return error(kEBADF);
+  if (!own_files(m) || !own_opening(m, stream)) return again();
+  set_file(m, (u32)m.argument(0), -1);
+  forget_opening(m, stream);
+  return answer(0);
+}
+
+/// Makes the lowest free descriptor from `lowest` on refer to a stream.
+template <Machine M>
+MYR_FN Result duplicate(M& m, i32 stream, u32 lowest) {
+  const u32 fd = free_file(m, lowest);
+  if (fd == kMostFiles) return error(kEMFILE);
+  if (!own_files(m)) return again();
+  set_file(m, fd, stream);
+  return answer(fd);
+}
+
+template <Machine M>
+MYR_OUTLINE Result dup(M& m) {
+  const i32 stream = stream_of(m, m.argument(0));
+  return stream < 0 ? error(kEBADF) : duplicate(m, stream, 0);
+}
+
+template <Machine M>
+MYR_OUTLINE Result dup3(M& m) {
+  constexpr u32 kCloseOnExec = 02000000;
+  const i32 stream = stream_of(m, m.argument(0));
+  const u32 from = (u32)m.argument(0), to = (u32)m.argument(1);
+  if (((u32)m.argument(2) & ~kCloseOnExec) || from == to) return error(kEINVAL);
+  if (stream < 0 || to >= kMostFiles) return error(kEBADF);
+  const i32 replaced = stream_of(m, to);
+  if (!own_files(m) || !own_opening(m, replaced)) return again();
+  set_file(m, to, stream);
+  forget_opening(m, replaced);
+  return answer(to);
+}
+
+template <Machine M>
+MYR_OUTLINE Result fcntl(M& m) {
+  // clang-format off
+  enum Command : u32 { kDuplicate = 0, kGetDescriptorFlags = 1, kSetDescriptorFlags = 2, kGetFlags = 3, kSetFlags = 4,
+                       kDuplicateCloseOnExec = 1030 };
+  // clang-format on
+  constexpr i64 kReadOnly = 0, kWriteOnly = 1, kLargeFile = 0400000;
+  const i32 stream = stream_of(m, m.argument(0));
+  if (stream < 0) return error(kEBADF);
+  const u32 lowest = (u32)m.argument(2);
+  switch ((u32)m.argument(1)) {
+    case kDuplicate:
+    case kDuplicateCloseOnExec: return lowest >= kMostFiles ? error(kEINVAL) : duplicate(m, stream, lowest);
+    case kGetDescriptorFlags:  // there is no exec, so close-on-exec has no effect
+    case kSetDescriptorFlags:
+    case kSetFlags: return answer(0);  // O_NONBLOCK has no effect: no call blocks
+    case kGetFlags:
+      if (stream >= (i32)kFirstOpening) return answer(kReadOnly | kLargeFile);
+      return answer(stream == (i32)kStandardInput ? kReadOnly : kWriteOnly);
+    default: return missing();
+  }
+}
+
+template <Machine M>
+MYR_OUTLINE Result lseek(M& m) {
+  enum Origin : u32 { kSet, kCurrent, kEnd, kData, kHole };
+  const i32 stream = stream_of(m, m.argument(0));
+  if (stream < (i32)kFirstOpening) return error(stream < 0 ? kEBADF : kESPIPE);
+  const u32 position = position_word((u32)stream);
+  const u64 size = m.input().file.size, offset = m.argument(1);
+  u64 target = offset;  // positions are below 2^63, so that a sum wraps at most into the negative numbers
+  switch ((u32)m.argument(2)) {
+    case kSet: break;
+    case kCurrent: target += word(m, position); break;
+    case kEnd: target += size; break;
+    case kData:
+    case kHole:
+      if (offset >= size) return error(kENXIO);
+      if ((u32)m.argument(2) == kHole) target = size;
+      break;
+    default: return error(kEINVAL);
+  }
+  if ((i64)target < 0) return error(kEINVAL);
+  if (!own_word(m, position)) return again();
+  set_word(m, position, target);
+  return answer((i64)target);
+}
+
+template <Machine M>
+MYR_OUTLINE Result ioctl(M& m) {
+  // No descriptor is a terminal. A few of the numbers of terminals are requests for all kinds of files.
+  enum Request : u32 {
+    kBytesReady = 0x541b,
+    kNonBlocking = 0x5421,
+    kNotOnExec = 0x5450,
+    kCloseOnExec = 0x5451,
+    kAsynchronous = 0x5452
+  };
+  constexpr u32 kTerminal = 0x54;  // bits 15:8 of the request
+  const u32 request = (u32)m.argument(1);
+  if (stream_of(m, m.argument(0)) < 0) return error(kEBADF);
+  switch (request) {
+    case kBytesReady:
+    case kNonBlocking:
+    case kNotOnExec:
+    case kCloseOnExec:
+    case kAsynchronous: return missing();
+    default: return request >> 8 == kTerminal ? error(kENOTTY) : missing();
+  }
+}
+
+struct FileStatus {
+  u32 number, mode, links;
+  u64 size;
+};
+MYR_FN FileStatus status_of_root() { return {5, 0040555, 2, 0}; }
+template <Machine M>
+MYR_FN FileStatus status_of_input(const M& m) {
+  constexpr u32 kReadableFile = 0100444;
+  return {4, kReadableFile, 1, m.input().file.size};
+}
+/// Of what is behind an open descriptor.
+template <Machine M>
+MYR_FN FileStatus status_of(const M& m, i32 stream) {
+  constexpr u32 kPipeForUser = 0010600;
+  if (stream >= (i32)kFirstOpening) return status_of_input(m);
+  return {(u32)stream + 1, kPipeForUser, 1, 0};
+}
+
+/// Stores a struct stat, in the generic layout, at an address. Returns the call's result.
+template <Machine M>
+MYR_OUTLINE Result store_status(M& m, const FileStatus& file, u64 address) {
+  constexpr u32 kWords = 16;
+  constexpr u64 kBlockBytes = 512, kDevice = 12;  // an arbitrary device
+  const Storing storing = prepare(m, address, kWords * 8);
+  if (storing != Storing::allowed) return not_stored(storing);
+  clear_words(m, address, kWords);
+  store<u64>(m, address, kDevice);                                           // st_dev
+  store<u64>(m, address + 8, file.number);                                   // st_ino
+  store<u64>(m, address + 16, file.mode | (u64)file.links << 32);            // st_mode, st_nlink
+  store<u64>(m, address + 24, kUserId | (u64)kUserId << 32);                 // st_uid, st_gid
+  store<u64>(m, address + 48, file.size);                                    // st_size
+  store<u64>(m, address + 56, kPageSize);                                    // st_blksize
+  store<u64>(m, address + 64, (file.size + kBlockBytes - 1) / kBlockBytes);  // st_blocks
+  return answer(0);
+}
+
+template <Machine M>
+MYR_OUTLINE Result fstat(M& m) {
+  const i32 stream = stream_of(m, m.argument(0));
+  return stream < 0 ? error(kEBADF) : store_status(m, status_of(m, stream), m.argument(1));
+}
+
+}  // namespace myriarm::kernel

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The error numbers of Linux (errno(3), asm-generic/errno.h), under their own names: those of the host's C library are
+// macros, and may differ.
+#pragma once
+
+#include "core/portable.h"
+
+namespace myriarm::kernel {
+
+// clang-format off
+enum Errno : i32 {
+  kEPERM = 1, kENOENT = 2, kESRCH = 3, kEINTR = 4, kENXIO = 6, kEBADF = 9, kEAGAIN = 11, kENOMEM = 12, kEACCES = 13,
+  kEFAULT = 14, kEEXIST = 17, kENODEV = 19, kENOTDIR = 20, kEINVAL = 22, kEMFILE = 24, kENOTTY = 25, kENOSPC = 28,
+  kESPIPE = 29, kEPIPE = 32, kERANGE = 34, kEDEADLK = 35, kENAMETOOLONG = 36, kENOSYS = 38, kEOPNOTSUPP = 95,
+  kETIMEDOUT = 110,
+};
+// clang-format on
+
+}  // namespace myriarm::kernel

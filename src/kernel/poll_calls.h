@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// ppoll and pselect6. What can be open never blocks: standard input is a pipe whose writers have closed it, output goes to
+// pipes that take everything, and a file is always ready. So a wait ends at once, or when its time is over.
+// Both calls look at what they are asked twice: to count what is ready, and to store it in place when all that they write
+// to is known to be writable.
+#pragma once
+
+#include "kernel/descriptors.h"
+#include "kernel/guest_time.h"
+
+namespace myriarm::kernel {
+
+// clang-format off
+enum Event : u32 { kEventReadable = 1, kEventWritable = 4, kEventError = 8, kEventHangUp = 16, kEventNotOpen = 32,
+                   kEventReadNormal = 64, kEventWriteNormal = 256 };
+// clang-format on
+
+/// The events that are there for a descriptor, whether they are asked for or not.
+template <Machine M>
+MYR_FN u32 events_of(const M& m, u32 descriptor) {
+  const i32 stream = stream_of(m, descriptor);
+  if (stream < 0) return kEventNotOpen;
+  if (stream >= (i32)kFirstOpening) return kEventReadable | kEventReadNormal | kEventWritable | kEventWriteNormal;
+  if (stream != (i32)kStandardInput) return kEventWritable | kEventWriteNormal;
+  const bool more = word(m, kInputPosition) < m.input().standard_input.size;
+  return kEventHangUp | (more ? kEventReadable | kEventReadNormal : 0u);
+}
+
+/// The time that a call waits for at most, and its struct timespec, 0 if it waits forever.
+struct Timeout {
+  u64 address;
+  i64 time;  // or an error, negative
+};
+template <Machine M>
+MYR_FN Timeout timeout_at(const M& m, u64 address) {
+  return {address, address != 0 ? duration(m, address) : 0};
+}
+/// To be called, and to have returned true, before wait_in_vain().
+template <Machine M>
+MYR_FN bool own_wait(M& m, const Timeout& timeout) {
+  return prepare(m, timeout.address, kTimespecBytes) != Storing::again && own_word(m, kSlept);
+}
+/// Ends a wait for which nothing is ready. As on Linux, the time that is left is stored, if the guest may write there.
+template <Machine M>
+MYR_FN void wait_in_vain(M& m, const Timeout& timeout) {
+  pass_time(m, (u64)timeout.time);
+  if (accessible(m, timeout.address, kTimespecBytes, kPageWritable) == kTimespecBytes) {
+    store_words(m, timeout.address, 0, 0);
+  }
+}
+
+// Fields of struct pollfd: descriptor, events that are asked for, events that are there.
+constexpr u32 kPollRecord = 8, kPollEvents = 4, kPollThere = 6;
+
+/// The events of the struct pollfd at an address that the call reports.
+template <Machine M>
+MYR_FN u32 polled_events(const M& m, u64 record) {
+  const u32 descriptor = load<u32>(m, record);
+  const u32 wanted = load<u16>(m, record + kPollEvents) | kEventError | kEventHangUp | kEventNotOpen;
+  return (i32)descriptor < 0 ? 0 : events_of(m, descriptor) & wanted;
+}
+
+template <Machine M>
+MYR_OUTLINE Result ppoll(M& m) {
+  constexpr u64 kMaskBytes = 8;
+  const u64 records = m.argument(0), mask = m.argument(3);
+  const u32 count = (u32)m.argument(1);
+  const Timeout timeout = timeout_at(m, m.argument(2));
+  if (timeout.time < 0) return answer(timeout.time);
+  if ((mask != 0 && m.argument(4) != kMaskBytes) || count > kMostFiles) return error(kEINVAL);
+  const u64 size = count * kPollRecord;
+  if (!readable(m, records, size) || (mask != 0 && !readable(m, mask, kMaskBytes))) return error(kEFAULT);
+  u32 ready = 0;
+  for (u32 i = 0; i < count; i++) ready += polled_events(m, records + i * kPollRecord) != 0;
+  if (ready == 0 && timeout.address == 0) return error(kEDEADLK);  // Linux would wait forever
+  const Storing storing = prepare(m, records, size);
+  if (storing == Storing::again || (ready == 0 && !own_wait(m, timeout))) return again();
+  if (storing == Storing::allowed) {
+    for (u32 i = 0; i < count; i++) {
+      const u64 record = records + i * kPollRecord;
+      store<u16>(m, record + kPollThere, (u16)polled_events(m, record));
+    }
+  }
+  if (ready == 0) wait_in_vain(m, timeout);
+  return storing == Storing::refused ? error(kEFAULT) : answer(ready);
+}
+
+// Arguments 1 to 3 of pselect6, null or the addresses of sets of descriptors: to read from, to write to, with
+// exceptional conditions.
+constexpr u32 kSelectSets = 3;
+MYR_FN u32 selected_events(u32 set) {
+  return set == 0 ? kEventReadable | kEventHangUp | kEventError : set == 1 ? kEventWritable | kEventError : 0u;
+}
+
+/// What the call makes of a word of a set, whose bits are the `descriptors` from `first` on that it selects.
+struct SelectedWord {
+  u64 ready;
+  u32 count;  // of these
+  bool bad;   // one that is not open is selected
+};
+template <Machine M>
+MYR_OUTLINE SelectedWord select_word(const M& m, u64 descriptors, u32 first, u32 events) {
+  SelectedWord result = {0, 0, false};
+  for (u64 rest = descriptors; rest != 0; rest &= rest - 1) {
+    const u32 bit = 63 - count_leading_zeros64(rest & (~rest + 1));
+    const u32 there = events_of(m, first + bit);
+    result.bad |= there == kEventNotOpen;
+    if (!(there & events)) continue;
+    result.ready |= (u64)1 << bit;
+    result.count++;
+  }
+  return result;
+}
+/// The bits of word `index` of a set that are below `count`.
+template <Machine M>
+MYR_FN u64 set_word_at(const M& m, u64 set, u32 index, u32 count) {
+  const u64 bits = load<u64>(m, set + index * 8);
+  const u32 left = count - index * 64;
+  return left < 64 ? bits & (((u64)1 << left) - 1) : bits;
+}
+
+template <Machine M>
+MYR_OUTLINE Result pselect6(M& m) {
+  const Timeout timeout = timeout_at(m, m.argument(4));
+  if (timeout.time < 0) return answer(timeout.time);
+  if ((i32)m.argument(0) < 0) return error(kEINVAL);
+  const u32 count = (u32)lesser((u32)m.argument(0), kMostFiles), words = (count + 63) / 64;
+  for (u32 s = 0; s < kSelectSets; s++) {
+    const u64 set = m.argument(1 + s);
+    if (set == 0) continue;
+    if (!readable(m, set, words * 8) || accessible(m, set, words * 8, kPageWritable) != words * 8)
+      return error(kEFAULT);
+  }
+  u32 ready = 0;
+  for (u32 s = 0; s < kSelectSets; s++) {
+    const u64 set = m.argument(1 + s);
+    for (u32 i = 0; i < words && set != 0; i++) {
+      const SelectedWord selected = select_word(m, set_word_at(m, set, i, count), i * 64, selected_events(s));
+      if (selected.bad) return error(kEBADF);
+      ready += selected.count;
+    }
+  }
+  if (ready == 0 && timeout.address == 0) return error(kEDEADLK);  // Linux would wait forever
+  for (u32 s = 0; s < kSelectSets; s++) {
+    if (m.argument(1 + s) != 0 && prepare(m, m.argument(1 + s), words * 8) == Storing::again) return again();
+  }
+  if (ready == 0 && !own_wait(m, timeout)) return again();
+  // Word by word through all sets, so that arguments that are equal give what the last of them does, as on Linux.
+  for (u32 i = 0; i < words; i++) {
+    u64 results[kSelectSets];
+    for (u32 s = 0; s < kSelectSets; s++) {
+      const u64 set = m.argument(1 + s);
+      results[s] = set == 0 ? 0 : select_word(m, set_word_at(m, set, i, count), i * 64, selected_events(s)).ready;
+    }
+    for (u32 s = 0; s < kSelectSets; s++) {
+      if (m.argument(1 + s) != 0) store<u64>(m, m.argument(1 + s) + i * 8, results[s]);
+    }
+  }
+  if (ready == 0) wait_in_vain(m, timeout);
+  return answer(ready);
+}
+
+}  // namespace myriarm::kernel

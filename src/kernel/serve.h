@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Serves the system call that a lane makes, where the lane runs.
+#pragma once
+
+#include "kernel/descriptor_calls.h"
+#include "kernel/identity_calls.h"
+#include "kernel/io_calls.h"
+#include "kernel/memory_calls.h"
+#include "kernel/path_calls.h"
+#include "kernel/poll_calls.h"
+#include "kernel/signal_calls.h"
+#include "kernel/system_calls.h"
+#include "kernel/time_calls.h"
+
+namespace myriarm::kernel {
+
+template <Machine M>
+MYR_OUTLINE Result serve(M& m) {
+#define MYR_SERVED_lane(handler) return kernel::handler(m)
+#define MYR_SERVED_host(handler) return missing()
+#define SYSCALL(number, name, place, handler, signature) \
+  case number: MYR_SERVED_##place(handler);
+  switch (m.number()) {
+#include "kernel/syscalls.inc"
+    default: return missing();
+  }
+#undef SYSCALL
+#undef MYR_SERVED_host
+#undef MYR_SERVED_lane
+}
+
+}  // namespace myriarm::kernel

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The other system calls: randomness, the system, resources, the end of a process.
+#pragma once
+
+#include "kernel/guest_time.h"
+#include "kernel/identity_calls.h"
+#include "kernel/random_stream.h"
+
+namespace myriarm::kernel {
+
+template <Machine M>
+MYR_FN Result exit(M& m) {
+  return ended((u32)m.argument(0) & 0xff);
+}
+
+template <Machine M>
+MYR_OUTLINE Result getrandom(M& m) {
+  constexpr u64 kMost = (1 << 25) - 1;  // as Linux
+  constexpr u32 kNonblock = 1, kRandom = 2, kInsecure = 4;
+  const u64 address = m.argument(0), wanted = lesser(m.argument(1), kMost);
+  const u32 flags = (u32)m.argument(2);
+  if ((flags & ~(kNonblock | kRandom | kInsecure)) || (flags & (kRandom | kInsecure)) == (kRandom | kInsecure)) {
+    return error(kEINVAL);
+  }
+  const u64 size = accessible(m, address, wanted, kPageWritable);
+  if (size == 0) return wanted != 0 ? error(kEFAULT) : answer(0);
+  if (prepare(m, address, size) == Storing::again || !own_word(m, kRandomPosition)) return again();
+  const u64 start = random_start(m.facts().seed, m.input().number), position = word(m, kRandomPosition);
+  for (u64 done = 0; done < size;) {
+    const u64 at = position + done, bytes = random_word(start, at / 8);
+    if (at % 8 == 0 && size - done >= 8) {
+      store<u64>(m, address + done, bytes);
+      done += 8;
+    } else {
+      store<u8>(m, address + done, (u8)(bytes >> at % 8 * 8));
+      done++;
+    }
+  }
+  set_word(m, kRandomPosition, position + size);
+  return answer((i64)size);
+}
+
+// struct new_utsname: system, node, release, version, machine, domain.
+constexpr u32 kSystemNames = 6, kSystemNameBytes = 65, kMostNameBytes = 16;
+MYR_TABLE char kSystemName[kSystemNames][kMostNameBytes] = {"Linux",          "myriarm", "6.1.0",
+                                                            "#1 SMP myriarm", "aarch64", "(none)"};
+template <Machine M>
+MYR_OUTLINE Result uname(M& m) {
+  const u64 address = m.argument(0);
+  const Storing storing = prepare(m, address, kSystemNames * kSystemNameBytes);
+  if (storing != Storing::allowed) return not_stored(storing);
+  for (u32 i = 0; i < kSystemNames; i++) {
+    const u64 field = address + i * kSystemNameBytes;
+    for (u32 at = 0; at < kSystemNameBytes; at++) {
+      store<u8>(m, field + at, at < kMostNameBytes ? (u8)kSystemName[i][at] : (u8)0);
+    }
+  }
+  return answer(0);
+}
+
+template <Machine M>
+MYR_FN Result set_robust_list(M& m) {
+  constexpr u64 kHeadBytes = 24;  // struct robust_list_head
+  // The list tells other threads which locks a dead thread held. There are no other threads.
+  return m.argument(1) == kHeadBytes ? answer(0) : error(kEINVAL);
+}
+
+template <Machine M>
+MYR_FN Result zero(M&) {
+  return answer(0);
+}
+/// For calls that older kernels, or kernels built without an option, lack: a C library works without them.
+template <Machine M>
+MYR_FN Result not_offered(M&) {
+  return error(kENOSYS);
+}
+
+/// Stores the struct rlimit of a resource, unless its address is 0. Returns the call's result.
+template <Machine M>
+MYR_OUTLINE Result resource_limits(M& m, u32 resource, u64 address) {
+  // clang-format off
+  enum Resource : u32 { kStackBytes = 3, kCoreBytes = 4, kProcesses = 6, kOpenFiles = 7, kLockedBytes = 8,
+                        kPendingSignals = 11, kQueueBytes = 12, kNice = 13, kRealtimePriority = 14, kResources = 16 };
+  // clang-format on
+  constexpr u64 kLimitBytes = 16;  // soft limit, hard limit: here they are equal
+  u64 limit = ~(u64)0;
+  switch (resource) {
+    case kStackBytes: limit = m.facts().stack_bytes; break;
+    case kOpenFiles: limit = kMostFiles; break;
+    case kProcesses: limit = 1; break;
+    case kCoreBytes:
+    case kLockedBytes:
+    case kPendingSignals:
+    case kQueueBytes:
+    case kNice:
+    case kRealtimePriority: limit = 0; break;
+    default:
+      if (resource >= kResources) return error(kEINVAL);
+  }
+  if (address == 0) return answer(0);
+  const Storing storing = prepare(m, address, kLimitBytes);
+  if (storing != Storing::allowed) return not_stored(storing);
+  store_words(m, address, limit, limit);
+  return answer(0);
+}
+
+template <Machine M>
+MYR_OUTLINE Result getrlimit(M& m) {
+  return m.argument(1) != 0 ? resource_limits(m, (u32)m.argument(0), m.argument(1)) : error(kEFAULT);
+}
+
+template <Machine M>
+MYR_OUTLINE Result prlimit64(M& m) {
+  if (!is_self((u32)m.argument(0))) return error(kESRCH);
+  if (m.argument(2) != 0) return missing();
+  return resource_limits(m, (u32)m.argument(1), m.argument(3));
+}
+
+template <Machine M>
+MYR_OUTLINE Result sched_getaffinity(M& m) {
+  constexpr u32 kMaskBytes = 8;
+  constexpr u64 kFirstProcessor = 1;
+  const u32 size = (u32)m.argument(1);
+  if (size < kMaskBytes || size % kMaskBytes != 0) return error(kEINVAL);
+  if (!is_self((u32)m.argument(0))) return error(kESRCH);
+  const Storing storing = prepare(m, m.argument(2), kMaskBytes);
+  if (storing != Storing::allowed) return not_stored(storing);
+  store<u64>(m, m.argument(2), kFirstProcessor);
+  return answer(kMaskBytes);
+}
+
+template <Machine M>
+MYR_OUTLINE Result sysinfo(M& m) {
+  // Words of struct sysinfo.
+  constexpr u32 kUptime = 0, kTotalMemory = 4, kFreeMemory = 5, kProcesses = 10, kMemoryUnit = 13, kWords = 14;
+  const u64 address = m.argument(0), memory = m.facts().window_end - m.facts().window_begin;
+  const Storing storing = prepare(m, address, kWords * 8);
+  if (storing != Storing::allowed) return not_stored(storing);
+  clear_words(m, address, kWords);
+  store<u64>(m, address + kUptime * 8, nanoseconds(m) / kNanoseconds);
+  store<u64>(m, address + kTotalMemory * 8, memory);
+  store<u64>(m, address + kFreeMemory * 8, memory);
+  store<u64>(m, address + kProcesses * 8, 1);
+  store<u64>(m, address + kMemoryUnit * 8, 1);
+  return answer(0);
+}
+
+}  // namespace myriarm::kernel

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lanes that are Linux processes: calls are served where the lane runs, with the same results, counts and memory on every
+// engine, however lanes are out of step, and whatever of it the host has to do.
+#include <map>
+#include <mutex>
+
+#include "mode_fixture.h"
+
+namespace fleet_test {
+namespace {
+
+using myriarm::GivenInput;
+using myriarm::HostedCall;
+using myriarm::PutOut;
+
+// Numbers and constants of Linux on AArch64.
+constexpr uint32_t kRead63 = 63, kWrite64 = 64, kExitGroup = 94, kClockGettime = 113, kGetpid = 172, kMunmap = 215,
+                   kMmap = 222, kMprotect = 226, kNoSuchCall = 999;
+constexpr uint32_t kProtRead = 1, kProtReadWrite = 3, kPrivateAnonymous = 0x22;
+constexpr int64_t kEnosys = -38;
+constexpr uint64_t kHeap = kUnmapped;  // the break; mappings end at kHeapLimit
+constexpr uint64_t kHeapLimit = kEnd;
+
+/// What the host keeps of all lanes.
+class Host final : public myriarm::ProcessHost {
+ public:
+  explicit Host(uint64_t lanes) : given(lanes), output(lanes), traces(lanes) {
+    for (uint64_t lane = 0; lane < lanes; lane++) {
+      given[lane].number = lane;
+      given[lane].output_limit = uint64_t{1} << 30;
+    }
+  }
+  GivenInput input(uint32_t lane) const override { return given[lane]; }
+  PutOut put_out(uint32_t lane, unsigned stream, uint64_t position, std::span<const uint8_t> bytes) override {
+    std::string& kept = output[lane][stream - 1];
+    EXPECT_LE(position, kept.size()) << "lane " << lane;
+    kept.resize(position);
+    if (position + bytes.size() > most_output) return {PutOut::Kind::refused, 0};
+    kept.append(bytes.begin(), bytes.end());
+    return {PutOut::Kind::taken, bytes.size()};
+  }
+  void unimplemented(HostedCall& call) override { trace(call.lane, "missing " + std::to_string(call.number)); }
+  void before(HostedCall& call) override {
+    std::string text = std::to_string(call.number);
+    if (call.number == kWrite64) {
+      std::vector<uint8_t> bytes(call.arguments[2]);
+      const size_t read = call.read(call.arguments[1], bytes);
+      text += " " + std::string(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(read));
+    }
+    trace(call.lane, text);
+  }
+  void after(HostedCall& call, const int64_t* result) override {
+    trace(call.lane, result == nullptr ? "ended" : "= " + std::to_string(*result));
+  }
+  void saved(uint64_t, std::span<const uint32_t>) override {}
+  void restored(uint64_t, std::span<const uint32_t>, std::span<const uint32_t>) override {}
+  void dropped(uint64_t) override {}
+
+  std::vector<GivenInput> given;
+  std::vector<std::array<std::string, 2>> output;
+  std::vector<std::vector<std::string>> traces;
+  uint64_t most_output = ~uint64_t{0};
+
+ private:
+  void trace(uint32_t lane, const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    traces[lane].push_back(text);
+  }
+  std::mutex mutex_;
+};
+
+Words operator+(Words a, const Words& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+/// A call with the arguments that are in the registers.
+Words call(uint32_t number) { return {guest::movz(8, number), guest::svc(0)}; }
+Words exit_with(uint32_t reg) { return Words{guest::add(0, reg, 0)} + call(kExitGroup) + Words{guest::hlt(7)}; }
+/// `body` as often as x19 says.
+Words repeat(const Words& body) {
+  return body + Words{guest::subs(19, 19, 1), guest::b_cond(guest::kNe, -static_cast<int32_t>(body.size()) - 1)};
+}
+/// mmap() of as many bytes as x20 says, readable and writable.
+Words map_memory() {
+  return Words{guest::movz(0, 0),
+               guest::add(1, 20, 0),
+               guest::movz(2, kProtReadWrite),
+               guest::movz(3, kPrivateAnonymous),
+               guest::sub(4, 31, 0),
+               guest::movz(5, 0)} +
+         call(kMmap);
+}
+
+class Processes : public testing::TestWithParam<uint64_t> {
+ protected:
+  uint64_t lanes() const { return GetParam(); }
+  Fleet fleet_of_processes(const Words& words, uint64_t pool = 0, uint64_t memory = kEnd - kCode) {
+    Program program = program_of(words);
+    program.process = myriarm::ProcessStart{kHeap, kCode + memory, 4 * kPageBytes, "/bin/test"};
+    FleetOptions options = options_of(lanes(), memory);
+    options.pool = pool;
+    options.processes.host = host;
+    options.processes.keep_memory = true;
+    return Fleet(program, options);
+  }
+  /// Fills kData with "line of lane N\n", and returns the text.
+  static std::string line_of(uint64_t lane) { return "line of lane " + std::to_string(lane) + "\n"; }
+  void write_lines(Fleet& fleet) {
+    for (uint32_t lane = 0; lane < lanes(); lane++) {
+      const std::string line = line_of(lane);
+      fleet.write(lane, kData, std::span(reinterpret_cast<const uint8_t*>(line.data()), line.size()));
+    }
+    set_each(fleet, x(22), [](uint64_t lane) { return line_of(lane).size(); });
+  }
+
+  std::shared_ptr<Host> host = std::make_shared<Host>(GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(All, Processes, testing::ValuesIn(kFleetSizes));
+
+/// Writes the line at kData and asks for the time, x19 times; x23 becomes the sum of the results.
+Words writes_lines() {
+  return repeat(
+      Words{guest::movz(0, 1), guest::movz(1, kData & 0xFFFF), guest::movk(1, kData >> 16, 16), guest::add(2, 22, 0)} +
+      call(kWrite64) + Words{guest::add_register(23, 23, 0), guest::movz(0, 1), guest::add(1, 1, 0x100)} +
+      call(kClockGettime) + Words{guest::add_register(23, 23, 0)});
+}
+constexpr uint64_t kWritesInstructions = 14;  // of one round
+
+std::string times(const std::string& text, uint64_t count) {
+  std::string all;
+  for (uint64_t i = 0; i < count; i++) all += text;
+  return all;
+}
+
+TEST_P(Processes, CallsAreServedWhereTheLaneRuns) {
+  Fleet fleet = fleet_of_processes(writes_lines() + exit_with(23));
+  write_lines(fleet);
+  set_each(fleet, x(19), [](uint64_t lane) { return 1 + lane * 3 % 17; });
+  fleet.run();
+  for (uint64_t lane = 0; lane < lanes(); lane++) {
+    const uint64_t rounds = 1 + lane * 3 % 17;
+    const uint64_t written = rounds * line_of(lane).size();
+    EXPECT_EQ(host->output[lane][0], times(line_of(lane), rounds)) << "lane " << lane;
+    expect_stop(fleet, lane, {StopReason::exited, FaultKind::none, static_cast<uint32_t>(written & 0xFF), 0});
+    EXPECT_EQ(fleet.get(Field::instructions, static_cast<uint32_t>(lane)), rounds * kWritesInstructions + 3);
+  }
+  // The clock counts instructions, the call's own included.
+  const auto clocks = memory_of(fleet, kData + 0x100, 16);
+  for (uint64_t lane = 0; lane < lanes(); lane++) {
+    const uint64_t rounds = 1 + lane * 3 % 17;
+    EXPECT_EQ(number_of(std::span(clocks[lane]).subspan(8)), rounds * kWritesInstructions - 3) << "lane " << lane;
+  }
+}
+
+TEST_P(Processes, ASmallBudgetChangesNothing) {
+  Fleet fleet = fleet_of_processes(writes_lines() + exit_with(23));
+  write_lines(fleet);
+  set_each(fleet, x(19), [](uint64_t lane) { return 1 + lane % 3; });
+  for (int i = 0; i < 50; i++) fleet.run(myriarm::RunOptions{.instructions = 1});
+  for (uint64_t lane = 0; lane < lanes(); lane++) {
+    const uint64_t rounds = 1 + lane % 3;
+    EXPECT_EQ(host->output[lane][0], times(line_of(lane), rounds));
+    EXPECT_EQ(fleet.get(Field::instructions, static_cast<uint32_t>(lane)), rounds * kWritesInstructions + 3);
+  }
+}
+
+TEST_P(Processes, EachHasMappingsOfItsOwn) {
+  // Every third lane leaves the mapping as it is, makes it read-only, or unmaps it; then all store to it.
+  const Words words = map_memory() + Words{guest::add(25, 0, 0),  guest::str(3, 25, 25),
+                                           guest::add(1, 20, 0),  guest::movz(2, kProtRead),
+                                           guest::add(8, 26, 0),  guest::cbz(26, 2),
+                                           guest::svc(0),         guest::ldr(3, 27, 25),
+                                           guest::str(3, 20, 25), guest::hlt(1)};
+  Fleet fleet = fleet_of_processes(words);
+  constexpr uint32_t kCalls[] = {0, kMprotect, kMunmap};
+  set_each(fleet, x(20), [](uint64_t lane) { return kPageBytes * (1 + lane % 5); });
+  set_each(fleet, x(26), [&](uint64_t lane) { return kCalls[lane % 3]; });
+  fleet.run();
+  for (uint64_t lane = 0; lane < lanes(); lane++) {
+    const uint64_t place = kHeapLimit - kPageBytes * (1 + lane % 5);
+    EXPECT_EQ(fleet.get(x(25), static_cast<uint32_t>(lane)), place);
+    if (lane % 3 == 0) expect_stop(fleet, lane, halt(1));
+    if (lane % 3 == 1) expect_stop(fleet, lane, fault(FaultKind::write, place));
+    if (lane % 3 == 2) expect_stop(fleet, lane, fault(FaultKind::unmapped, place));
+    const uint64_t loaded = fleet.get(x(27), static_cast<uint32_t>(lane));
+    EXPECT_EQ(loaded, lane % 3 == 2 ? 0 : place) << "lane " << lane;
+  }
+}
+
+TEST_P(Processes, UnmappedPagesAreUsedAgain) {
+  // In lanes out of step: far more pages than the pool has.
+  const Words words = repeat(map_memory() +
+                             Words{guest::add(25, 0, 0), guest::ldr(3, 27, 25), guest::str(3, 25, 25),
+                                   guest::add_register(28, 28, 27), guest::add(1, 20, 0)} +
+                             call(kMunmap)) +
+                      exit_with(28);
+  Fleet fleet = fleet_of_processes(words, uint64_t{16} << 20);
+  set_each(fleet, x(19), [](uint64_t lane) { return 200 + lane; });
+  set_each(fleet, x(20), [](uint64_t lane) { return kPageBytes * (1 + lane % 2); });
+  fleet.run();
+  // New pages are zeros.
+  expect_all_stopped(fleet, {StopReason::exited, FaultKind::none, 0, 0});
+}
+
+TEST_P(Processes, TheHostSeesTracedLanesAndMissingCalls) {
+  const Words words = repeat(Words{guest::movz(0, 1), guest::movz(1, kData & 0xFFFF), guest::movk(1, kData >> 16, 16),
+                                   guest::add(2, 22, 0)} +
+                             call(kWrite64) + call(kNoSuchCall) + Words{guest::add(24, 0, 0)}) +
+                      call(kGetpid) + exit_with(31);
+  for (uint64_t lane = 0; lane < lanes(); lane++) host->given[lane].traced = lane % 3 == 1;
+  Fleet fleet = fleet_of_processes(words);
+  write_lines(fleet);
+  set_each(fleet, x(19), [](uint64_t lane) { return 1 + lane % 2; });
+  fleet.run();
+  for (uint64_t lane = 0; lane < lanes(); lane++) {
+    const bool traced = lane % 3 == 1;
+    std::vector<std::string> wanted;
+    for (uint64_t i = 0; i < 1 + lane % 2; i++) {
+      if (traced)
+        wanted.insert(wanted.end(), {"64 " + line_of(lane), "= " + std::to_string(line_of(lane).size()), "999"});
+      wanted.push_back("missing 999");
+      if (traced) wanted.push_back("= -38");
+    }
+    if (traced) wanted.insert(wanted.end(), {"172", "= 1000", "94", "ended"});
+    EXPECT_EQ(host->traces[lane], wanted) << "lane " << lane;
+    EXPECT_EQ(host->output[lane][0], times(line_of(lane), 1 + lane % 2)) << "lane " << lane;
+    EXPECT_EQ(fleet.get(x(24), static_cast<uint32_t>(lane)), static_cast<uint64_t>(kEnosys));
+  }
+  expect_all_stopped(fleet, plain(StopReason::exited));
+}
+
+TEST_P(Processes, MoreOutputThanALaunchCanKeep) {
+  constexpr uint64_t kMemory = uint64_t{2} << 20;
+  const Words words = map_memory() + Words{guest::add(25, 0, 0), guest::str(3, 20, 25)} +
+                      repeat(Words{guest::movz(0, 2), guest::add(1, 25, 0), guest::add(2, 20, 0)} + call(kWrite64) +
+                             Words{guest::add_register(23, 23, 0)}) +
+                      exit_with(31);
+  Fleet fleet = fleet_of_processes(words, 0, kMemory);
+  const auto size_of = [](uint64_t lane) { return lane % 8 == 3 ? 700'001 : 20'000 + lane * 7; };
+  set_each(fleet, x(19), [](uint64_t lane) { return 2 + lane % 3; });
+  set_each(fleet, x(20), size_of);
+  fleet.run();
+  expect_all_stopped(fleet, plain(StopReason::exited));
+  for (uint64_t lane = 0; lane < lanes(); lane++) {
+    std::string once(size_of(lane), '\0');
+    const uint64_t number = size_of(lane);
+    std::memcpy(once.data(), &number, sizeof number);
+    EXPECT_TRUE(host->output[lane][1] == times(once, 2 + lane % 3))
+        << "lane " << lane << ": " << host->output[lane][1].size();
+    EXPECT_EQ(fleet.get(x(23), static_cast<uint32_t>(lane)), size_of(lane) * (2 + lane % 3));
+  }
+}
+
+TEST_P(Processes, ReadWhatTheyAreGiven) {
+  std::vector<std::string> inputs;
+  for (uint64_t lane = 0; lane < lanes(); lane++) inputs.push_back(lane % 2 ? "odd" : times(line_of(lane), 5));
+  const auto give = [&] {
+    for (uint64_t lane = 0; lane < lanes(); lane++) {
+      const std::string& text = lane % 2 ? inputs[1] : inputs[lane];
+      host->given[lane].standard_input = std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+    }
+  };
+  give();
+  // Reads 16 bytes at a time to an address that is not aligned, and writes them.
+  const Words words = Words{guest::movz(25, kData & 0xFFFF), guest::movk(25, kData >> 16, 16), guest::add(25, 25, 3)} +
+                      Words{guest::movz(0, 0), guest::add(1, 25, 0), guest::movz(2, 16)} + call(kRead63) +
+                      Words{guest::cbz(0, 7), guest::add(2, 0, 0), guest::movz(0, 1), guest::add(1, 25, 0)} +
+                      call(kWrite64) + Words{guest::b(-11)} + exit_with(31);
+  Fleet fleet = fleet_of_processes(words);
+  const myriarm::Snapshot start = fleet.snapshot();
+  for (int round = 0; round < 2; round++) {
+    fleet.run();
+    expect_all_stopped(fleet, plain(StopReason::exited));
+    for (uint64_t lane = 0; lane < lanes(); lane++) {
+      EXPECT_EQ(host->output[lane][0], lane % 2 ? inputs[1] : inputs[lane]) << "lane " << lane;
+    }
+    fleet.restore(start);
+    for (std::string& text : inputs) text += " and more";
+    give();
+    fleet.process_inputs_changed(all_lanes(fleet));
+  }
+}
+
+TEST_P(Processes, ASnapshotKeepsWhatAProcessIs) {
+  Fleet fleet = fleet_of_processes(writes_lines() + map_memory() + Words{guest::add(25, 0, 0)} + exit_with(23));
+  write_lines(fleet);
+  set_each(fleet, x(19), [](uint64_t lane) { return 4 + lane % 3; });
+  set_each(fleet, x(20), [](uint64_t) { return kPageBytes; });
+  fleet.run(myriarm::RunOptions{.instructions = 2 * kWritesInstructions + 5});
+  const myriarm::Snapshot middle = fleet.snapshot();
+  fleet.run();
+  const auto outputs = host->output;
+  const auto counts = values_of(fleet, Field::instructions);
+  for (uint64_t lane = 0; lane < lanes(); lane++) {
+    EXPECT_EQ(outputs[lane][0], times(line_of(lane), 4 + lane % 3)) << "lane " << lane;
+  }
+  fleet.restore(middle);
+  fleet.run();
+  EXPECT_EQ(host->output, outputs);
+  EXPECT_EQ(values_of(fleet, Field::instructions), counts);
+  EXPECT_EQ(values_of(fleet, x(25)), std::vector<uint64_t>(lanes(), kHeapLimit - kPageBytes));
+}
+
+TEST_P(Processes, AHandlerServesSomeCallsItself) {
+  const Words words = repeat(call(kGetpid) + Words{guest::add_register(23, 23, 0)}) + exit_with(31);
+  Fleet fleet = fleet_of_processes(words);
+  set_each(fleet, x(19), [](uint64_t lane) { return 3 + lane % 4; });
+  myriarm::RunOptions options;
+  options.on_syscall = [](Fleet&, const myriarm::SyscallBatch& batch) {
+    for (size_t i = 0; i < batch.lanes.size(); i++) {
+      if (batch.numbers[i] != kGetpid || batch.lanes[i] % 2 == 0) continue;
+      batch.results[i] = 7;
+      batch.actions[i] = myriarm::SyscallAction::resume;
+    }
+  };
+  fleet.run(options);
+  expect_all_stopped(fleet, plain(StopReason::exited));
+  for (uint64_t lane = 0; lane < lanes(); lane++) {
+    EXPECT_EQ(fleet.get(x(23), static_cast<uint32_t>(lane)), (3 + lane % 4) * (lane % 2 ? 7 : 1000));
+  }
+}
+
+TEST_P(Processes, NoAccessReachesTheKernelPages) {
+  Fleet fleet = fleet_of_processes({guest::ldr(3, 1, 0), guest::hlt(0)});
+  set_each(fleet, x(0), [](uint64_t lane) { return kEnd + lane % 30 * kPageBytes; });
+  fleet.run();
+  for (uint64_t lane = 0; lane < lanes(); lane++) {
+    expect_stop(fleet, lane, fault(FaultKind::unmapped, kEnd + lane % 30 * kPageBytes));
+  }
+}
+
+TEST_P(Processes, RefusedOutputEndsThatLaneAlone) {
+  host->most_output = 1000;
+  Fleet fleet = fleet_of_processes(writes_lines() + exit_with(31));
+  write_lines(fleet);
+  set_each(fleet, x(19), [](uint64_t lane) { return lane % 4 == 1 ? 500 : 2; });
+  fleet.run();
+  for (uint64_t lane = 0; lane < lanes(); lane++) {
+    if (lane % 4 != 1) expect_stop(fleet, lane, plain(StopReason::exited));
+    EXPECT_LE(host->output[lane][0].size(), 1000u);
+  }
+}
+
+}  // namespace
+}  // namespace fleet_test

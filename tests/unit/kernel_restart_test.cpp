@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call that is abandoned anywhere and made again ends as one that is not.
+#include <sys/mman.h>
+
+#include "kernel_caller.h"
+
+namespace myriarm {
+namespace {
+
+using namespace test;
+
+template <class M>
+class KernelRestart : public KernelCaller<M> {};
+TYPED_TEST_SUITE(KernelRestart, Machines, MachineNames);
+
+/// Calls of all families that change something, one after the other; for each, its result.
+template <class M>
+std::vector<i64> make_many_calls(M& m) {
+  const u64 first = M::kData + kPageSize - 4, second = M::kData + 0x1800, third = M::kData + 0x2805;
+  std::vector<i64> results;
+  const auto call = [&](u32 number, const std::vector<u64>& arguments) {
+    const Result result = m.call(number, arguments);
+    results.push_back(result.value + static_cast<i64>(result.served) * 1000000);
+  };
+  m.set_standard_input("abcdefghijklmnopqrstuvwxyz");
+  m.set_file(std::string(5000, 'f'));
+  m.put_path(second, "/input");
+  call(kOpenat, {kHere, second, 0});
+  call(kDup, {3});
+  call(kDup3, {3, 9, 0});
+  call(kFcntl, {1, 0, 20});
+  call(kLseek, {3, 100, 0});
+  call(kRead63, {9, first, 300});
+  call(kClose, {3});
+  call(kDup3, {1, 4, 0});
+  call(kClose, {9});
+  call(kFstat, {4, first});
+  call(kNewfstatat, {kHere, second, first, 0});
+  call(kOpenat, {kHere, second, 0});
+  call(kPread64, {3, first, 4999, 7});
+  m.put_path(second, "/proc/self/exe");
+  call(kReadlinkat, {kHere, second, first, 100});
+  m.put_words(second, {first, 5, third, 6, M::kReadOnly, 1});
+  call(kReadv, {0, second, 3});
+  call(kWritev, {1, second, 3});
+  call(kWritev, {2, second, 2});
+  call(kWrite64, {1, first, 6000});
+  call(kWrite64, {1, first, 6000});
+  call(kClockGettime, {0, first});
+  call(kGettimeofday, {first, third});
+  call(kGettimeofday, {first, M::kReadOnly});
+  call(kGetrusage, {0, first});
+  m.put_words(second, {3, 5});
+  call(kNanosleep, {second});
+  call(kClockNanosleep, {1, 0, second});
+  m.put_words(M::kData, {77});
+  call(kFutex, {M::kData, 0, 77, second});
+  m.put_words(second, {1, 2, 3, 4});
+  call(kRtSigaction, {10, second, first, 8});
+  call(kRtSigaction, {10, second, second, 8});
+  m.put_words(second, {~u64{0}});
+  call(kRtSigprocmask, {0, second, first, 8});
+  call(kKill, {1000, 17});
+  call(kKill, {1000, 10});
+  call(kRtSigpending, {first, 8});
+  m.put_words(second, {0});
+  call(kRtSigprocmask, {2, second, second, 8});
+  m.put_words(first, {poll_record(0, 1, 99), poll_record(1, 4, 99)});
+  m.put_words(second, {1, 5});
+  call(kPpoll, {first, 2, second});
+  m.put_words(first, {poll_record(1, 1, 99)});
+  call(kPpoll, {first, 1, second});
+  m.put_words(first, {7, 6, 4});
+  call(kPselect6, {3, first, first + 8, first + 16, second});
+  m.put_words(first, {6});
+  m.put_words(second, {1, 5});
+  call(kPselect6, {3, first, 0, 0, second});
+  call(kGetresuid, {first, third, third + 7});
+  call(kGetresuid, {first, third, M::kReadOnly});
+  call(kUmaskCall, {077});
+  call(kGetcwdCall, {M::kData + kPageSize - 1, 9});
+  call(kPrctlCall, {15, first});
+  call(kPrctlCall, {16, first});
+  call(kUname, {first});
+  call(kGetrandom, {first, 500, 0});
+  call(kGetrlimit, {7, first});
+  call(kSchedGetaffinity, {0, 8, first});
+  call(kSysinfo, {first});
+  // Memory.
+  call(kBrkCall, {M::kBreakStart + 3 * kPageSize});
+  call(kBrkCall, {M::kBreakStart + kPageSize + 5});
+  call(kMremap, {M::kBreakStart, kPageSize, kPageSize, 1});  // changes nothing, and splits no range
+  call(kMmap, {0, 5 * kPageSize, 3, MAP_PRIVATE | MAP_ANONYMOUS, ~u64{0}, 0});
+  const u64 mapped = static_cast<u64>(results.back());
+  m.put_words(mapped, {1, 2, 3});
+  call(kMprotect, {mapped + kPageSize, 2 * kPageSize, PROT_READ});
+  call(kMunmap, {mapped + 2 * kPageSize, kPageSize});
+  call(kMremap, {mapped, kPageSize, 3 * kPageSize, 1});
+  call(kMmap, {0, 2 * kPageSize, 1, 2, 3, 0});
+  call(kMmap, {M::kData + kPageSize, kPageSize, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, ~u64{0}, 0});
+  call(kMadvise, {mapped + 4 * kPageSize, kPageSize, 4});
+  call(kExit, {1});
+  return results;
+}
+
+TYPED_TEST(KernelRestart, ACallThatIsAbandonedAnywhereAndMadeAgainEndsTheSame) {
+  using M = TypeParam;
+  const std::vector<i64> expected = make_many_calls(this->m);
+  const std::vector<u8> state = this->m.state();
+  const u64 events = this->m.events();
+  ASSERT_GT(events, 100u);
+  for (u64 event = 0; event < events; event++) {
+    M other;
+    other.abandon_at(event);
+    ASSERT_EQ(make_many_calls(other), expected) << "abandoned at event " << event;
+    ASSERT_EQ(other.state(), state) << "abandoned at event " << event;
+    ASSERT_EQ(other.mistakes(), std::vector<std::string>()) << "abandoned at event " << event;
+    ASSERT_GT(other.events(), event + 1);
+  }
+  for (Abandon mode : {Abandon::each_once, Abandon::after_changes}) {
+    M other;
+    other.abandon(mode);
+    ASSERT_EQ(make_many_calls(other), expected);
+    ASSERT_EQ(other.state(), state);
+    ASSERT_EQ(other.mistakes(), std::vector<std::string>());
+  }
+}
+
+}  // namespace
+}  // namespace myriarm
