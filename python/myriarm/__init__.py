@@ -16,10 +16,12 @@ from .errors import ArgumentError, DeviceError, Error, LaneIndexError, StateErro
 from .fleet import Device, Fleet, Snapshot, devices, find_device, why_unusable
 from .linux import LinuxFleet
 from .machine import Machine
+from .multi_device import MultiDeviceQueue
 from .program import Program
 from .queue import Queue, QueueProgress, QueueResult
 from .results import STOP_DTYPE, BatchReport, Outcome, Poll, RunResult, Stop, UnimplementedCall
 from .runs import SyscallBatch
+from .slices import SliceResults, work_off
 
 __version__: str = _core.__version__
 
@@ -50,6 +52,7 @@ __all__ = [
     "Machine",
     "MemoryArray",
     "Mode",
+    "MultiDeviceQueue",
     "Outcome",
     "Permission",
     "Poll",
@@ -59,6 +62,7 @@ __all__ = [
     "QueueResult",
     "RunResult",
     "Signal",
+    "SliceResults",
     "Snapshot",
     "StateError",
     "Stop",
@@ -71,4 +75,5 @@ __all__ = [
     "disassemble",
     "find_device",
     "why_unusable",
+    "work_off",
 ]

@@ -88,6 +88,8 @@ class SyscallAction(IntEnum):
     """x0 becomes the result, and the lane keeps its stop"""
     exit = 2
     """the lane's stop becomes StopReason.exited with the result as its status"""
+    serve = 3
+    """of a process: the library serves the call as if there were no handler; results has no effect"""
 
 
 class Permission(IntFlag):

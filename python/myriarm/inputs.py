@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _core
-from .arguments import U8, integer, kind, octets, system_string, words
+from .arguments import U8, integer, kind, lane_numbers, octets, printable, system_string, words
 from .errors import ArgumentError
+from .handlers import guarded
 
 Octets = Union[bytes, bytearray, memoryview, "np.ndarray[Any, Any]"]
 ByLane = Union[Octets, Iterable[Octets]]
@@ -135,6 +136,37 @@ def environment_of(values: Any) -> Words:
     return Words([], [_variables(item, f"environment[{i}]") for i, item in enumerate(values)])
 
 
+OnCall = Callable[[int, str], Any]
+
+
+class Trace(NamedTuple):
+    on_call: Optional[OnCall]
+    lanes: List[int]
+    """The lanes whose calls it gets; empty: all."""
+
+
+NO_TRACE = Trace(None, [])
+
+
+def trace_of(on_call: Any, traced_lanes: Any, lanes: int) -> Trace:
+    """on_call: a function that gets (lane, text), or None. traced_lanes: numbers or a mask; None: all."""
+    if on_call is None:
+        if traced_lanes is not None:
+            raise ArgumentError("traced_lanes has no effect without on_call; give both, or neither")
+        return NO_TRACE
+    if not callable(on_call):
+        raise ArgumentError(f"on_call must be a function, not {kind(on_call)}")
+    chosen = lane_numbers(traced_lanes, lanes, distinct=True)
+    if chosen is None:
+        return Trace(guarded(on_call), [])
+    return Trace(guarded(on_call), chosen.tolist()) if chosen.size else NO_TRACE
+
+
+def _point(value: Any) -> str:
+    """A point of LinuxFleet's fork_after as the C++ module takes it."""
+    return printable(value) if isinstance(value, str) else hex(integer(value, "fork_after"))
+
+
 def process_options(
     argv0: bytes,
     words: Words,
@@ -144,6 +176,8 @@ def process_options(
     inputs: Inputs = NO_INPUT,
     files: Optional[_core.ByteStrings] = None,
     keep_memory: bool = False,
+    trace: Trace = NO_TRACE,
+    fork_after: Union[str, int] = "start",
 ) -> Dict[str, Any]:
     """The options of a process as the C++ module takes them."""
     return {
@@ -156,6 +190,9 @@ def process_options(
         "files": files,
         "seed": integer(seed, "seed"),
         "keep_memory": bool(keep_memory),
+        "on_call": trace.on_call,
+        "traced_lanes": trace.lanes,
+        "fork_after": _point(fork_after),
     }
 
 

@@ -5,19 +5,31 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _core
-from .arguments import integer, printable
-from .enums import StopReason
+from .arguments import U64, integer, printable
+from .enums import Mode
 from .errors import StateError
 from .fleet import Device, Fleet, fleet_options
-from .inputs import ByLane, arguments_of, environment_of, inputs_of, lanes_of, process_options, same_for
+from .inputs import (
+    ByLane,
+    OnCall,
+    arguments_of,
+    environment_of,
+    inputs_of,
+    lanes_of,
+    process_options,
+    same_for,
+    trace_of,
+)
 from .program import DEFAULT_MEMORY, argv0_of, read_program
 from .progress import make_tick
-from .results import Outcome, RunResult, UnimplementedCall, run_result, stop_of
+from .results import Outcome, Poll, RunResult, UnimplementedCall, run_result, stop_of
+from .runs import BATCH, OnBatch, OnSyscall, mode_of
 
 Environment = Union[Sequence[str], Mapping[str, str]]
 
@@ -36,7 +48,12 @@ class LinuxFleet:
     arguments or environments, else 1; of an iterator it takes so many. Equal inputs are kept once. seed: the
     random bytes that a guest gets depend on it, on the lane and on the position, and on nothing else.
     keep_memory: lanes that have exited keep their memory; else they give it back at once, and to read it is
-    a StateError. The other arguments are those of Fleet. Raises ArgumentError, DeviceError, StateError."""
+    a StateError. fork_after: one lane runs the program up to this point when the fleet is made, and all lanes
+    begin there: "main" or another symbol, an address, or "read", the first call that depends on a lane's
+    input; docs/fork-after.md says what that changes. on_call(lane, text): gets each system call of
+    traced_lanes (numbers or a mask; None: all) when it has been served, as strace prints it; see run().
+    memory_policy: "private" or "transactional". The other arguments are those of Fleet. Raises ArgumentError,
+    DeviceError, StateError."""
 
     __slots__ = ("_core", "_fleet", "__weakref__")
 
@@ -57,6 +74,9 @@ class LinuxFleet:
         memory_policy: str = "private",
         engine: str = "interpreter",
         keep_memory: bool = False,
+        on_call: Optional[OnCall] = None,
+        traced_lanes: Any = None,
+        fork_after: Union[str, int] = "start",
     ) -> None:
         size = integer(memory, "memory", 1)
         words, variables = arguments_of(arguments), environment_of(environment)
@@ -87,6 +107,8 @@ class LinuxFleet:
                 inputs=inputs,
                 files=files and same_for(files, total),
                 keep_memory=keep_memory,
+                trace=trace_of(on_call, traced_lanes, total),
+                fork_after=fork_after,
             ),
         )
         self._core = core
@@ -94,7 +116,8 @@ class LinuxFleet:
 
     @property
     def fleet(self) -> Fleet:
-        """The fleet that the processes run in."""
+        """The fleet that the processes run in: their registers, memory, stops and snapshots. A snapshot keeps
+        what the process is too: descriptors, positions in its input and output, clocks."""
         return self._fleet
 
     @property
@@ -108,33 +131,102 @@ class LinuxFleet:
     def device(self) -> Device:
         return self._fleet.device
 
-    def run(self, instructions: Optional[int] = None, *, progress: bool = False) -> RunResult:
-        """Runs, and serves system calls, until every lane has ended or is at its limit, or cancel() is
-        called. instructions: the most that each lane retires in this call; None: no more than its `limit`
-        says. Lanes that an earlier run left with budget, cancelled or out of memory go on. Ctrl-C cancels
-        and raises KeyboardInterrupt."""
-        if instructions is None:
-            return self._run(None, progress)
-        # The C++ LinuxFleet has no limit for one call; this lowers the lanes' own limits while it runs.
-        budget = integer(instructions, "instructions")
-        limits, retired = self._fleet.limit[...], self._fleet.instructions[...]
-        room = (limits - np.minimum(retired, limits)).clip(max=budget)
-        self._fleet.limit = retired + room
-        try:
-            result = self._run(budget, progress)
-        finally:
-            if not self.closed:
-                self._fleet.limit = limits
-        at_limit = self._fleet.stops["reason"] == StopReason.budget
-        go_on = at_limit & (self._fleet.instructions[...] < limits)
-        return replace(result, lanes_left=result.lanes_left + int(go_on.sum()))
+    def run(
+        self,
+        instructions: Optional[int] = None,
+        *,
+        mode: Union[str, Mode] = "run",
+        engine: Optional[str] = None,
+        instructions_per_batch: int = BATCH,
+        max_batches: Optional[int] = None,
+        timeout: Optional[float] = None,
+        go_on: bool = True,
+        on_batch: Optional[OnBatch] = None,
+        on_syscall: Optional[OnSyscall] = None,
+        progress: bool = False,
+    ) -> RunResult:
+        """Runs the processes, and serves their system calls, until each has ended or is at its limit, or
+        cancel() is called. Lanes that an earlier run left with budget or cancelled go on. Ctrl-C cancels and
+        raises KeyboardInterrupt.
 
-    def _run(self, instructions: Optional[int], progress: bool) -> RunResult:
-        with make_tick(progress, instructions, self.lanes) as tick:
-            return run_result(self._core.run_process(tick), _ALL_ENDED)
+        mode: "run", "continuous", "mega" or "self_dispatch". engine: that of this run; None: that of `fleet`.
+        instructions, instructions_per_batch, max_batches, timeout, go_on, on_batch, progress: as for Fleet.
+        on_syscall(SyscallBatch): sees the calls of all lanes before the library serves them, and may answer
+        some itself, with SyscallBatch.answer(); the library serves the others. It may change registers and
+        memory of their lanes before. If it returns a result, or (n,) results, it has answered all.
+
+        On the CPU, processes begin as there is memory for them, and those that an earlier run left without
+        go on; with mode, instructions, timeout, go_on=False, on_batch or on_syscall all begin at once, and
+        one that finds the pool spent stops with out_of_memory.
+
+        What a handler or on_call raises ends the run and is raised here. Raises ArgumentError, StateError and
+        DeviceError, never because of what a guest does."""
+        chosen = self._fleet._engine_of(engine)
+        plain = (instructions, mode, max_batches, timeout, on_batch, on_syscall)
+        if plain == (None, "run", None, None, None, None) and go_on is True:
+            with make_tick(progress, None, self.lanes) as tick:
+                return run_result(self._core.run_process(chosen, tick), _ALL_ENDED)
+        options = self._fleet._options(
+            mode_of(mode, instructions),
+            instructions,
+            instructions_per_batch,
+            max_batches,
+            timeout,
+            go_on,
+            on_batch,
+            on_syscall,
+        )
+        options["engine"] = chosen
+        result = self._fleet._run(options, progress)
+        return replace(result, note=_ALL_ENDED) if result.note else result
+
+    def start(
+        self,
+        instructions: Optional[int] = None,
+        *,
+        mode: Union[str, Mode] = "run",
+        instructions_per_batch: int = BATCH,
+        max_batches: Optional[int] = None,
+        timeout: Optional[float] = None,
+        go_on: bool = True,
+        on_batch: Optional[OnBatch] = None,
+        on_syscall: Optional[OnSyscall] = None,
+    ) -> None:
+        """Begins a run of all processes and returns at once; wait() gives its result. The arguments are those
+        of run(). Until then only poll(), poll_lanes(), is_running(), cancel() and wait() may be called;
+        anything else is a StateError."""
+        self._fleet.start(
+            instructions,
+            mode=mode,
+            instructions_per_batch=instructions_per_batch,
+            max_batches=max_batches,
+            timeout=timeout,
+            go_on=go_on,
+            on_batch=on_batch,
+            on_syscall=on_syscall,
+        )
+
+    def is_running(self) -> bool:
+        """Whether a run is in progress. May be called from any thread."""
+        return self._fleet.is_running()
+
+    def poll(self) -> Poll:
+        """How far the run is, at most some 50 ms old. May be called from any thread."""
+        return self._fleet.poll()
+
+    def poll_lanes(self) -> Tuple[U64, npt.NDArray[np.uint8]]:
+        """For each lane the instructions that it has retired since it was made, (lanes,) uint64, and its
+        Signal, (lanes,) uint8. May be called from any thread."""
+        return self._fleet.poll_lanes()
+
+    def wait(self, timeout: Optional[float] = None) -> Optional[RunResult]:
+        """Waits for the run that start() began and returns its result; None if it has not ended after
+        `timeout` seconds. Raises what the run raised, and StateError if no run was started."""
+        return self._fleet.wait(timeout)
 
     def cancel(self) -> None:
-        """Ends a run() in another thread; if there is none, the next run() ends at once."""
+        """Ends the run in progress; if there is none, the next one ends at once. Lanes that had not ended
+        stop with StopReason.cancelled, and go on in the next run. May be called from any thread."""
         self._core.cancel()
 
     @property

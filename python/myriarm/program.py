@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _core
 from .arguments import (
@@ -167,8 +167,18 @@ def _name(name: Any) -> str:
     return printable(name)
 
 
+class ProgramFile(NamedTuple):
+    """A program file that was read elsewhere: what read_program() and argv0_of() gave there."""
+
+    data: bytes
+    name: str
+    argv0: bytes
+
+
 def read_program(file: Any) -> Tuple[bytes, str]:
     """The bytes of a program file, and its name in messages."""
+    if isinstance(file, ProgramFile):
+        return file.data, file.name
     if isinstance(file, (bytes, bytearray, memoryview)):
         return bytes(file), "the ELF file"
     path = name_of_file(file)
@@ -178,6 +188,8 @@ def read_program(file: Any) -> Tuple[bytes, str]:
 
 def argv0_of(file: Any, name: str) -> bytes:
     """argv[0] of a process whose program read_program() has read from `file`."""
+    if isinstance(file, ProgramFile):
+        return file.argv0
     if isinstance(file, (bytes, bytearray, memoryview)):
         return b"program"
     return system_string(name, "the path")

@@ -3,15 +3,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
-from typing import Any, Dict, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (
+    Any,
+    Dict,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 from . import _core
 from .arguments import count, integer, kind, octets, printable
 from .errors import ArgumentError, StateError
 from .fleet import Device, find_device, fleet_options
-from .inputs import Octets, arguments_of, environment_of, process_options
-from .program import DEFAULT_MEMORY, argv0_of, read_program
+from .inputs import Octets, OnCall, arguments_of, environment_of, process_options, trace_of
+from .program import DEFAULT_MEMORY, ProgramFile, argv0_of, read_program
 from .results import Stop, UnimplementedCall, stop_of
 
 Input = Union[Octets, Mapping[str, Any], None]
@@ -50,8 +64,9 @@ class Queue:
     """Runs a static AArch64 Linux executable over any number of inputs. `lanes` of them run at a time; a lane
     whose process has ended is put back to the beginning and takes the next one.
 
-    program, memory, pool, threads, seed, engine: as for LinuxFleet. arguments, environment: what inputs have
-    that bring none of their own. lanes: by default 1,024 on the CPU and 16,384 on a GPU.
+    program, memory, pool, threads, seed, engine, fork_after, on_call, traced_lanes: as for LinuxFleet.
+    arguments, environment: what inputs have that bring none of their own. lanes: by default 1,024 on the CPU
+    and 16,384 on a GPU. What on_call raises ends the run, and the iterator of results raises it.
 
         with myriarm.Queue("examples/prebuilt/sha256") as queue:
             for result in queue.run([b"one", b"two"]):
@@ -62,7 +77,7 @@ class Queue:
 
     def __init__(
         self,
-        program: Union[str, os.PathLike[str], bytes],
+        program: Union[str, os.PathLike[str], bytes, ProgramFile],
         *,
         arguments: Sequence[str] = (),
         environment: Union[Sequence[str], Mapping[str, str]] = (),
@@ -73,6 +88,9 @@ class Queue:
         pool: int = 0,
         threads: int = 0,
         engine: str = "interpreter",
+        on_call: Optional[OnCall] = None,
+        traced_lanes: Any = None,
+        fork_after: Union[str, int] = "start",
     ) -> None:
         if lanes is None:
             lanes = CPU_LANES if find_device(device).kind == "cpu" else GPU_LANES
@@ -87,7 +105,14 @@ class Queue:
             data,
             printable(name),
             options,
-            process_options(self._argv0, words, variables, seed),
+            process_options(
+                self._argv0,
+                words,
+                variables,
+                seed,
+                trace=trace_of(on_call, traced_lanes, options["lanes"]),
+                fork_after=fork_after,
+            ),
         )
         self._running = False
 
@@ -95,6 +120,7 @@ class Queue:
         self,
         inputs: Iterable[Input],
         *,
+        numbers: Optional[Iterable[int]] = None,
         ordered: bool = True,
         held_bytes: int = 2**28,
         instructions: Optional[int] = None,
@@ -103,10 +129,26 @@ class Queue:
 
         inputs: for each, bytes that the process reads from descriptor 0, or a mapping with some of "stdin",
         "file", "arguments" and "environment", as for LinuxFleet; None: there is none now, and the iterator is
-        asked again, so that inputs can be made from results. ordered: if False, results come as they are
-        ready; otherwise those that wait for an earlier one take at most held_bytes. instructions:
-        the most that a process retires; it then has the stop `budget`. The iterator of results can be left
-        early; processes that run then have no result. Raises ArgumentError, StateError."""
+        asked again, so that inputs can be made from results. numbers: those of the inputs, each above the one
+        before and below 10**10; by default 0, 1, 2, ... ordered: if False, results come as they are ready;
+        otherwise those that wait for an earlier one take at most held_bytes. instructions: the most that a
+        process retires; it then has the stop `budget`. The iterator of results can be left early; processes
+        that run then have no result. Raises ArgumentError, StateError."""
+        counted = itertools.count() if numbers is None else numbers
+        with contextlib.closing(self._work(inputs, counted, ordered, held_bytes, instructions)) as work:
+            for result in work:
+                if result is not None:
+                    yield result
+
+    def _work(
+        self,
+        inputs: Iterable[Input],
+        numbers: Iterable[int],
+        ordered: bool,
+        held_bytes: int,
+        instructions: Optional[int],
+    ) -> Generator[Optional[QueueResult], None, None]:
+        """run(), which gives None some times a second while there is no result."""
         core = self._open()
         if self._running:
             raise StateError("this queue is at work; take all results of its run, or make another queue")
@@ -114,7 +156,7 @@ class Queue:
         self._running = True
         try:
             core.start(bool(ordered), held, limit)
-            source, numbered = iter(inputs), 0
+            source, counter = iter(inputs), iter(numbers)
             more = True
             while True:
                 for _ in range(core.room() if more else 0):
@@ -126,14 +168,19 @@ class Queue:
                         break
                     if item is None:
                         break
-                    core.push(*self._input(item, f"input {numbered}"))
-                    numbered += 1
+                    number = next(counter, None)
+                    if number is None:
+                        raise ArgumentError("there are more inputs than numbers; give each input a number")
+                    number = integer(number, "the number of an input")
+                    core.push(number, *self._input(item, f"input {number}"))
                 result = core.pop(wait=True)
                 if result is False:
                     return
-                if result is not None:
-                    number, stop, *rest = result
-                    yield QueueResult(number, stop_of(*stop), *rest)
+                if result is None:
+                    yield None
+                    continue
+                number, stop, *rest = result
+                yield QueueResult(number, stop_of(*stop), *rest)
         finally:
             self._running = False
             if self._core is not None:

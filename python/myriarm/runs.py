@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import traceback
 import weakref
-from typing import Any, Callable, Dict, List, NoReturn, Optional, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +23,9 @@ from .arguments import (
     wait_seconds,
     words,
 )
-from .enums import Mode, Signal
+from .enums import Mode, Signal, SyscallAction
 from .errors import ArgumentError, StateError
+from .handlers import guarded
 from .progress import make_tick
 from .results import BatchReport, Poll, RunResult, batch_report, poll_of, run_result
 
@@ -71,20 +69,34 @@ class SyscallBatch:
 
     @property
     def actions(self) -> U8:
-        """(n,) uint8, a SyscallAction for each lane; before the handler writes it, SyscallAction.resume."""
+        """(n,) uint8, a SyscallAction for each lane; before the handler writes it, SyscallAction.serve in a
+        fleet of processes, else SyscallAction.resume."""
         return self._actions
 
     @actions.setter
     def actions(self, values: Any) -> None:
         array = words(values, "actions")
         if array.size and array.max() > 255:
-            raise ArgumentError(f"actions holds {array.max()}; use SyscallAction.resume, stop or exit")
+            raise ArgumentError(f"actions holds {array.max()}; use a SyscallAction")
         try:
             self._actions[:] = array.astype(np.uint8)
         except ValueError:
             raise ArgumentError(
                 f"actions have shape {array.shape} for {len(self)} lanes; give one for each lane"
             ) from None
+
+    def answer(self, where: Any, result: Any) -> None:
+        """Gives calls a result, and their lanes go on: the library does not serve these calls. where: a mask
+        or indices of calls of this batch, `batch.numbers == 172` for example. result: an integer, or (n,) of
+        them, one for each call of the batch; negative ones are errors in Linux, as -13 (EACCES)."""
+        try:
+            chosen = np.atleast_1d(np.arange(len(self))[where])
+        except (IndexError, TypeError):
+            raise ArgumentError(
+                f"answer: where must be a mask or indices of the {len(self)} calls of the batch"
+            ) from None
+        self._results[chosen] = _result_words(result, self._results.shape)[chosen]
+        self._actions[chosen] = SyscallAction.resume
 
 
 OnBatch = Callable[[BatchReport], Any]
@@ -109,6 +121,19 @@ def _result_words(values: Any, shape: Tuple[int, ...]) -> U64:
         ) from None
 
 
+def mode_of(mode: Union[str, Mode], instructions: Optional[int]) -> Mode:
+    """The Mode of this name, or the Mode itself, for a run of so many instructions."""
+    if isinstance(mode, str):
+        if mode not in Mode.__members__:
+            raise ArgumentError(f"mode is {mode!r}; use one of {', '.join(Mode.__members__)}")
+        mode = Mode[mode]
+    elif not isinstance(mode, Mode):
+        raise ArgumentError(f"mode must be a str or a Mode, not {kind(mode)}")
+    if mode == Mode.mega and instructions is None:
+        raise ArgumentError('mode "mega" needs a number of instructions; pass instructions=')
+    return mode
+
+
 class Runner:
     """The calls that run lanes, in every mode. A thread of the library calls the handlers of a run."""
 
@@ -122,11 +147,17 @@ class Runner:
         "stepper" (one instruction at a time, the reference for other engines, and for debugging). Registers,
         memory, counts and stops are the same to the bit. Assign to it to choose; ArgumentError for another
         name."""
-        return ENGINES[self._core.engine if self._engine is None else self._engine]
+        return ENGINES[self._engine_of(None)]
 
     @engine.setter
     def engine(self, engine: str) -> None:
         self._engine = engine_number(engine)
+
+    def _engine_of(self, engine: Optional[str]) -> int:
+        """The number of the engine with this name; None: of that which runs have that name none."""
+        if engine is not None:
+            return engine_number(engine)
+        return self._core.engine if self._engine is None else self._engine
 
     def _options(
         self,
@@ -146,7 +177,7 @@ class Runner:
             raise ArgumentError(f"go_on must be True or False, not {kind(go_on)}")
         return {
             "mode": int(mode),
-            "engine": self._core.engine if self._engine is None else self._engine,
+            "engine": self._engine_of(None),
             "instructions": count(instructions, "instructions"),
             "instructions_per_batch": integer(instructions_per_batch, "instructions_per_batch", 1),
             "max_batches": count(max_batches, "max_batches"),
@@ -159,14 +190,16 @@ class Runner:
     def _syscall_handler(self, user: OnSyscall) -> Callable[..., None]:
         # The run keeps this function alive; a strong reference in it would keep the fleet alive too.
         reference = weakref.ref(self)
+        call = guarded(user)
 
         def serve(
             lanes: U32, numbers: U64, immediates: U32, arguments: U64, results: U64, actions: U8
         ) -> None:
             batch = SyscallBatch(reference(), lanes, numbers, immediates, arguments, results, actions)
-            answer = _call(user, batch)
+            answer = call(batch)
             if answer is not None:
                 batch.results = answer
+                actions[actions == SyscallAction.serve] = SyscallAction.resume
 
         return serve
 
@@ -291,17 +324,16 @@ class Runner:
         options of that mode. Until wait() has given its result only poll(), poll_lanes(), is_running(),
         cancel() and wait() may be called; anything else is a StateError."""
         self._refuse_breakpoints("start()")
-        if isinstance(mode, str):
-            if mode not in Mode.__members__:
-                raise ArgumentError(f"mode is {mode!r}; use one of {', '.join(Mode.__members__)}")
-            mode = Mode[mode]
-        elif not isinstance(mode, Mode):
-            raise ArgumentError(f"mode must be a str or a Mode, not {kind(mode)}")
-        if mode == Mode.mega and instructions is None:
-            raise ArgumentError('mode "mega" needs a number of instructions; pass instructions=')
         self._core.start(
             self._options(
-                mode, instructions, instructions_per_batch, max_batches, timeout, go_on, on_batch, on_syscall
+                mode_of(mode, instructions),
+                instructions,
+                instructions_per_batch,
+                max_batches,
+                timeout,
+                go_on,
+                on_batch,
+                on_syscall,
             )
         )
 
@@ -352,37 +384,11 @@ class Runner:
         self.close()
 
 
-def _call(user: Callable[[Any], Any], argument: Any) -> Any:
-    """Calls a handler. A child that it fork()s ends when it returns, as one that any thread forks ends with
-    the thread's function: the main thread, which waits for the run, is not in the child."""
-    process = os.getpid()
-    try:
-        answer = user(argument)
-    except BaseException as error:
-        if os.getpid() != process:
-            _end_child(error)
-        raise
-    if os.getpid() != process:
-        _end_child(None)
-    return answer
-
-
-def _end_child(error: Optional[BaseException]) -> NoReturn:
-    status = 0 if error is None else 1
-    try:
-        if isinstance(error, SystemExit):
-            status = error.code if isinstance(error.code, int) else int(error.code is not None)
-        elif error is not None:
-            traceback.print_exception(type(error), error, error.__traceback__)
-        sys.stdout.flush()
-        sys.stderr.flush()
-    finally:
-        os._exit(status)
-
-
 def _batch_handler(user: OnBatch) -> Callable[..., bool]:
+    call = guarded(user)
+
     def report(batch: int, instructions: int, left: int, stops: Tuple[int, ...], signal: int) -> bool:
-        answer = _call(user, batch_report(batch, instructions, left, stops, signal))
+        answer = call(batch_report(batch, instructions, left, stops, signal))
         return not (isinstance(answer, (bool, np.bool_)) and not answer)
 
     return report

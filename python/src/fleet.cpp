@@ -270,7 +270,7 @@ void bind_fleet(nb::module_& module) {
       .def_prop_ro("closed", &FleetHandle::closed)
       .def_prop_ro("inherited", &FleetHandle::inherited)
       .def("run", &FleetHandle::run, nb::arg("options"), nb::arg("tick").none())
-      .def("run_process", &FleetHandle::run_process, nb::arg("tick").none())
+      .def("run_process", &FleetHandle::run_process, nb::arg("engine"), nb::arg("tick").none())
       .def("run_to", &FleetHandle::run_to, nb::arg("options"), nb::arg("addresses"))
       .def("start", &FleetHandle::start, nb::arg("options"))
       .def("wait", &FleetHandle::wait, nb::arg("seconds"))

@@ -4,11 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <exception>
 #include <limits>
-#include <mutex>
-#include <numeric>
 #include <system_error>
 #include <thread>
 
@@ -91,9 +88,10 @@ void serve(const nb::object& handler, Handlers& handlers, const SyscallBatch& ba
   for (size_t i = 0; i < n; ++i) {
     batch.results[i] = results.data()[i];
     uint8_t action = decided.data()[i];
-    if (action > static_cast<uint8_t>(SyscallAction::exit)) {
+    if (action > static_cast<uint8_t>(SyscallAction::serve)) {
       throw ArgumentError("on_syscall: action " + std::to_string(action) + " of lane " +
-                          std::to_string(batch.lanes[i]) + " does not exist; use SyscallAction.resume, stop or exit");
+                          std::to_string(batch.lanes[i]) +
+                          " does not exist; use SyscallAction.resume, stop, exit or serve");
     }
     batch.actions[i] = static_cast<SyscallAction>(action);
   }
@@ -109,6 +107,40 @@ nb::object tuple_of(const Poll& p) {
   return nb::make_tuple(p.running, p.instructions, p.lanes_running, p.seconds, static_cast<int>(p.signal));
 }
 
+std::shared_ptr<Handlers> make_handlers() { return keep(Handlers()); }
+
+void Handlers::raise() {
+  nb::object error = std::move(raised);
+  PyErr_SetObject(error.type().ptr(), error.ptr());
+  throw nb::python_error();
+}
+
+std::function<void(uint32_t, std::string_view)> tracer(std::shared_ptr<Handlers> handlers,
+                                                       std::function<void()> cancel) {
+  return [handlers = std::move(handlers), cancel = std::move(cancel)](uint32_t lane, std::string_view text) {
+    {
+      nb::gil_scoped_acquire gil;
+      const nb::object function = handlers->on_call;  // the collector may clear it during the call
+      if (!function.is_valid() || handlers->raised.is_valid()) return;
+      try {
+        AtWork at_work(*handlers);
+        function(lane, text_of(text));
+        return;
+      } catch (nb::python_error& error) {
+        handlers->raised = raised(error);
+      }
+    }
+    try {
+      cancel();
+    } catch (const Error&) {  // the fleet is being closed, which ends the run
+    }
+  };
+}
+
+nb::object text_of(std::string_view text) {
+  return nb::steal(PyUnicode_DecodeLatin1(text.data(), static_cast<Py_ssize_t>(text.size()), nullptr));
+}
+
 Fleet& FleetOwner::fleet() {
   if (closed) throw StateError("the fleet is closed; make a new one");
   return process ? process->fleet() : *own;
@@ -116,9 +148,12 @@ Fleet& FleetOwner::fleet() {
 
 std::shared_ptr<FleetOwner> make_owner() {
   return {new FleetOwner, [](FleetOwner* owner) {
+            const bool locked = PyGILState_Check() != 0;
+            const bool in_handler = locked && owner->handlers->are_here();
             std::optional<nb::gil_scoped_release> free;  // close() may wait for a handler, which needs the GIL
-            if (PyGILState_Check()) free.emplace();
+            if (locked) free.emplace();
             try {
+              if (in_handler) throw StateError("");
               if (owner->process) owner->process->fleet().close();
               else if (owner->own) owner->own->close();
             } catch (const StateError&) {  // this runs in a handler of the fleet, which cannot wait for its own run
@@ -141,7 +176,7 @@ void FleetOwner::drop_export() {
   }
 }
 
-FleetHandle::FleetHandle(std::shared_ptr<FleetOwner> owner) : owner_(std::move(owner)), handlers_(keep(Handlers())) {}
+FleetHandle::FleetHandle(std::shared_ptr<FleetOwner> owner) : owner_(std::move(owner)), handlers_(owner_->handlers) {}
 
 FleetHandle::~FleetHandle() {
   try {
@@ -154,12 +189,11 @@ FleetHandle::~FleetHandle() {
 
 int FleetHandle::visit(PyObject* self, visitproc visit, void* arg) noexcept {
   Py_VISIT(Py_TYPE(self));
-  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<FleetHandle>(self)->handlers_->raised.ptr());
-  return 0;
+  return nb::inst_ready(self) ? nb::inst_ptr<FleetHandle>(self)->handlers_->visit(visit, arg) : 0;
 }
 
 int FleetHandle::clear(PyObject* self) noexcept {
-  if (nb::inst_ready(self)) nb::object gone = std::move(nb::inst_ptr<FleetHandle>(self)->handlers_->raised);
+  if (nb::inst_ready(self)) nb::inst_ptr<FleetHandle>(self)->handlers_->clear();
   return 0;
 }
 
@@ -169,10 +203,16 @@ LinuxFleet& FleetHandle::process() const {
   return *owner_->process;
 }
 
+void FleetHandle::refuse_in_handler(const char* what) const {
+  if (!handlers_->are_here()) return;
+  throw StateError(std::string("a handler cannot ") + what + " that it was called from; let it return first");
+}
+
 void FleetHandle::close() {
   if (closed() || inherited()) return;
   Fleet& fleet = this->fleet();
-  if (handlers_->thread != 0 && handlers_->thread != PyThread_get_thread_ident()) interrupt_handlers_by_signals();
+  refuse_in_handler("close the fleet");
+  if (handlers_->thread != 0) interrupt_handlers_by_signals();
   nb::gil_scoped_release free;
   if (owner_->exports == 0) {
     fleet.close();
@@ -252,15 +292,11 @@ nb::object FleetHandle::collect(double seconds) {
     nb::gil_scoped_release free;
     result = fleet().wait(seconds);
   } catch (const HandlerFailed&) {
-    raise_in_caller();
+    handlers_->raise();
   }
-  return result ? tuple_of(*result) : nb::none();
-}
-
-void FleetHandle::raise_in_caller() {
-  nb::object error = std::move(handlers_->raised);
-  PyErr_SetObject(error.type().ptr(), error.ptr());
-  throw nb::python_error();
+  if (!result) return nb::none();
+  if (handlers_->raised.is_valid()) handlers_->raise();  // that of a tracer
+  return tuple_of(*result);
 }
 
 nb::object FleetHandle::run_to(nb::dict given, std::vector<uint64_t> addresses) {
@@ -291,7 +327,7 @@ nb::object FleetHandle::run_to(nb::dict given, std::vector<uint64_t> addresses) 
         goes_on = goes_on && !reached && retired < budget;
       }
     } catch (const HandlerFailed&) {
-      raise_in_caller();
+      handlers_->raise();
     }
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (goes_on && seconds() >= timeout) {
@@ -316,11 +352,15 @@ nb::object FleetHandle::run_to(nb::dict given, std::vector<uint64_t> addresses) 
 
 void FleetHandle::start(nb::dict given) {
   RunOptions options = run_options(given);
+  (void)fleet();
+  if (runs_process_) throw StateError("a run of this fleet is in progress in another thread; let it end first");
+  process_poll_.reset();
   nb::gil_scoped_release free;
   fleet().start(options);
 }
 
 nb::object FleetHandle::wait(double seconds) {
+  refuse_in_handler("wait for the run");
   Waiting waiting(*this);
   for (double left = seconds;; left -= kSignalCheckSeconds) {
     bool last = seconds >= 0 && left <= kSignalCheckSeconds;
@@ -365,70 +405,61 @@ void FleetHandle::wait_for_handlers(nb::object type) {
   }
 }
 
-nb::object FleetHandle::run_process(nb::object tick) {
+nb::object FleetHandle::run_process(int engine, nb::object tick) {
+  using Clock = std::chrono::steady_clock;
   Waiting waiting(*this);
   LinuxFleet& process = this->process();
-  // LinuxFleet::run() runs its fleet again after each round of system calls, and the fleet's own poll() counts only the
-  // last of these runs. The lanes' counts cover all of them.
-  std::vector<uint64_t> counts(fleet().lanes());
-  auto retired = [&] {
-    fleet().poll_lanes(counts, {});
-    return std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+  ProcessRun run(*this);
+  process_poll_ = Poll{true, 0, fleet().lanes(), 0, Signal::running};
+  std::exception_ptr interrupt;
+  auto keep_interrupt = [&](nb::python_error& error) {
+    if (!interrupt) interrupt = std::current_exception();
+    {
+      nb::gil_scoped_release free;
+      try {
+        process.cancel();
+      } catch (const StateError&) {  // closed, or inherited: LinuxFleet::run() throws the same
+      }
+    }
+    // In a child that a signal handler has fork()ed, the handler of the parent is not at work.
+    if (handlers_->thread != 0 && !inherited()) PyThreadState_SetAsyncExc(handlers_->thread, error.type().ptr());
   };
-  const uint64_t before = retired();
-  auto report_progress = [&] {
-    if (tick.is_none()) return;
-    Poll poll = fleet().poll();
-    poll.instructions = retired() - before;
-    tick(tuple_of(poll));
+  Clock::time_point next = Clock::now();
+  LinuxRunOptions options;
+  options.engine = static_cast<Engine>(engine);
+  options.progress_seconds = kSignalCheckSeconds;
+  options.progress = [&](const LinuxProgress& now) {
+    if (Clock::now() < next) return;
+    next =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kSignalCheckSeconds));
+    nb::gil_scoped_acquire gil;
+    try {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (interrupt || inherited()) return;
+      process_poll_ = Poll{true, now.instructions, fleet().lanes() - now.lanes_done, now.seconds, Signal::running};
+      if (!tick.is_none()) tick(tuple_of(*process_poll_));
+    } catch (nb::python_error& error) {
+      keep_interrupt(error);
+    }
   };
-  // LinuxFleet::run() runs in the thread that calls it, and this thread must stay free to handle Ctrl-C.
   RunResult result;
   std::exception_ptr failed;
-  std::atomic<bool> done{false};
-  std::mutex lock;
-  std::condition_variable ended;
-  std::thread runner([&] {
+  {
+    nb::gil_scoped_release free;
     try {
-      result = process.run();
+      result = process.run(options);
     } catch (...) {
       failed = std::current_exception();
     }
-    std::lock_guard guard(lock);
-    done = true;
-    ended.notify_one();
-  });
-  std::exception_ptr interrupt;
-  while (!done) {
-    if (inherited()) {  // a signal handler called fork(): this is the child, and the runner is not here
-      (void)std::make_unique<std::thread>(std::move(runner)).release();
-      if (interrupt) std::rethrow_exception(interrupt);
-      (void)fleet().lanes();  // throws
-    }
-    {
-      nb::gil_scoped_release free;
-      std::unique_lock guard(lock);
-      ended.wait_for(guard, std::chrono::duration<double>(kSignalCheckSeconds), [&] { return done.load(); });
-    }
-    if (interrupt) continue;
-    try {
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      report_progress();
-    } catch (...) {  // Python's, or that of a fleet which another thread has closed; the runner must end in either case
-      interrupt = std::current_exception();
-      try {
-        process.cancel();
-      } catch (const std::exception&) {  // the fleet is closed, which ends the run
-      }
-    }
   }
-  {
-    nb::gil_scoped_release free;
-    runner.join();
+  if (interrupt) {
+    handlers_->raised.reset();
+    std::rethrow_exception(interrupt);
   }
-  if (interrupt) std::rethrow_exception(interrupt);
   if (failed) std::rethrow_exception(failed);
-  report_progress();
+  process_poll_ = Poll{false, result.instructions, fleet().lanes() - result.stopped, result.seconds, result.signal};
+  if (handlers_->raised.is_valid()) handlers_->raise();
+  if (!tick.is_none()) tick(tuple_of(*process_poll_));
   return tuple_of(result);
 }
 
@@ -438,7 +469,7 @@ nb::object FleetHandle::poll() {
     nb::gil_scoped_release free;
     poll = fleet().poll();
   }
-  return tuple_of(poll);
+  return tuple_of(process_poll_.value_or(poll));
 }
 
 void FleetHandle::cancel() {
@@ -450,7 +481,7 @@ void FleetHandle::cancel() {
 
 bool FleetHandle::is_running() {
   nb::gil_scoped_release free;
-  return fleet().is_running();
+  return fleet().is_running() || runs_process_;
 }
 
 }  // namespace myriarm::python

@@ -9,6 +9,7 @@
 #include <nanobind/ndarray.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -31,11 +32,42 @@ std::span<T> span_of(const Column<T>& array) {
   return {array.data(), array.size()};
 }
 
+/// What the handlers of a fleet that are written in Python share with the thread that waits for the run; the GIL guards it.
+/// The handlers share its ownership, because a run may end shortly after the FleetHandle is destroyed.
+struct Handlers {
+  /// The exception that a handler raised, until the end of the run raises it in the caller, or null.
+  nb::object raised;
+  /// The function that gets the calls of traced lanes, or null.
+  nb::object on_call;
+  /// The thread that executes a handler's Python code now, as Python numbers threads; 0 for none.
+  unsigned long thread = 0;
+
+  /// Whether this thread executes a handler now.
+  bool are_here() const { return thread != 0 && thread == PyThread_get_thread_ident(); }
+  /// Raises in the caller what a handler raised.
+  [[noreturn]] void raise();
+  int visit(visitproc visit, void* arg) const {
+    Py_VISIT(raised.ptr());
+    Py_VISIT(on_call.ptr());
+    return 0;
+  }
+  void clear() { nb::object gone = std::move(raised), function = std::move(on_call); }
+};
+std::shared_ptr<Handlers> make_handlers();
+/// As a str with a character for each byte.
+nb::object text_of(std::string_view text);
+
+/// LinuxOptions::on_call, which calls Handlers::on_call. If that raises, it keeps the exception and calls `cancel`, and
+/// calls no more until the run has ended.
+std::function<void(uint32_t, std::string_view)> tracer(std::shared_ptr<Handlers> handlers,
+                                                       std::function<void()> cancel);
+
 /// The C++ fleet. Exported arrays share its ownership, so that their memory exists as long as they do, even after
 /// close().
 struct FleetOwner {
   std::unique_ptr<LinuxFleet> process;  // if the lanes run Linux processes
   std::optional<Fleet> own;             // otherwise
+  std::shared_ptr<Handlers> handlers = make_handlers();
   std::atomic<int> exports{0};
   std::atomic<bool> closed{false};
 
@@ -46,15 +78,6 @@ struct FleetOwner {
 /// An owner without a fleet. A handler of the fleet may drop the last reference, because Python's collector may run
 /// there: then a new thread destroys the fleet, because a handler cannot wait for the run that called it.
 std::shared_ptr<FleetOwner> make_owner();
-
-/// What a fleet's handlers written in Python share with the thread that waits for the run; the GIL guards it. The
-/// handlers share its ownership, because a run may end shortly after the FleetHandle is destroyed.
-struct Handlers {
-  /// The exception that a handler raised, until the end of the run raises it in the caller, or null.
-  nb::object raised;
-  /// The thread that executes a handler's Python code now, as Python numbers threads; 0 for none.
-  unsigned long thread = 0;
-};
 
 class FleetHandle {
  public:
@@ -78,7 +101,8 @@ class FleetHandle {
   void start(nb::dict options);
   /// The result of the run; None if the run has not ended after this many seconds. Negative: waits for its end.
   nb::object wait(double seconds);
-  nb::object run_process(nb::object tick);
+  /// LinuxFleet::run() in this thread, with what run() says of `tick` and of exceptions.
+  nb::object run_process(int engine, nb::object tick);
   nb::object poll();
   void cancel();
   bool is_running();
@@ -109,7 +133,21 @@ class FleetHandle {
     FleetHandle& handle_;
   };
 
+  /// Lives while a thread is in run_process().
+  class ProcessRun {
+   public:
+    explicit ProcessRun(FleetHandle& handle) : handle_(handle) { handle_.runs_process_ = true; }
+    ~ProcessRun() { handle_.runs_process_ = false; }
+    ProcessRun(const ProcessRun&) = delete;
+    ProcessRun& operator=(const ProcessRun&) = delete;
+
+   private:
+    FleetHandle& handle_;
+  };
+
   RunOptions run_options(const nb::dict& options);
+  /// Throws StateError in a handler of this fleet, which would wait for its own run.
+  void refuse_in_handler(const char* what) const;
   /// Waits for the end of a cancelled run. Raises an exception of this type in the handler that is at work, and again
   /// each time that Python has a signal to handle, since the handler may go on.
   void wait_for_handlers(nb::object type);
@@ -118,12 +156,13 @@ class FleetHandle {
   /// in the handler.
   void interrupt_handlers_by_signals();
   nb::object collect(double seconds);
-  /// Raises what a handler raised.
-  [[noreturn]] void raise_in_caller();
   nb::capsule share();
 
   std::shared_ptr<FleetOwner> owner_;
   std::atomic<bool> waiting_{false};
+  std::atomic<bool> runs_process_{false};
+  /// How far run_process() is, or how it ended; the GIL guards it. None: the fleet's own run was the last.
+  std::optional<Poll> process_poll_;
   std::shared_ptr<Handlers> handlers_;
 };
 

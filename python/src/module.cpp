@@ -39,12 +39,22 @@ std::shared_ptr<FleetHandle> make_fleet(nb::list programs, nb::dict given) {
 std::shared_ptr<FleetHandle> make_process(nb::bytes file, const std::string& name, nb::dict given, nb::dict process) {
   FleetOptions options = fleet_options_of(given);
   LinuxOptions process_options = process_options_of(process);
+  const std::string fork_after = nb::cast<std::string>(process["fork_after"]);
   std::vector<uint8_t> bytes = bytes_of(file);
   auto owner = make_owner();
+  if (nb::object function = process["on_call"]; !function.is_none()) {
+    owner->handlers->on_call = function;
+    // A run calls it, and the owner waits for the end of the run before it goes away.
+    process_options.on_call = tracer(owner->handlers, [owner = owner.get()] {
+      if (owner->process) owner->process->cancel();  // it traces the common part of all lanes while it is made
+    });
+  }
   {
     nb::gil_scoped_release free;
-    owner->process = std::make_unique<LinuxFleet>(parse_elf(bytes, name), options, std::move(process_options));
+    const ElfImage image = image_of(bytes, name, fork_after, process_options);
+    owner->process = std::make_unique<LinuxFleet>(image, options, std::move(process_options));
   }
+  if (owner->handlers->raised.is_valid()) owner->handlers->raise();
   return std::make_shared<FleetHandle>(std::move(owner));
 }
 
@@ -78,7 +88,7 @@ nb::object symbols_of_program(const ProgramHandle& handle) {
 }
 
 ProgramHandle program_of_segments(std::string name, nb::list segments, uint64_t entry, uint64_t stack_pointer) {
-  Program program{std::move(name), {}, entry, stack_pointer};
+  Program program{std::move(name), {}, entry, stack_pointer, {}};
   for (nb::handle item : segments) {
     auto parts = nb::cast<nb::tuple>(item);
     program.segments.push_back({nb::cast<uint64_t>(parts[0]), nb::cast<uint64_t>(parts[2]),

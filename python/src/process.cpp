@@ -58,14 +58,21 @@ LinuxOptions process_options_of(const nb::dict& given) {
   options.files = taken(given["files"]);
   options.seed = nb::cast<uint64_t>(given["seed"]);
   options.keep_memory = nb::cast<bool>(given["keep_memory"]);
+  options.traced_lanes = nb::cast<std::vector<uint32_t>>(given["traced_lanes"]);
   return options;
+}
+
+ElfImage image_of(const std::vector<uint8_t>& file, const std::string& name, const std::string& fork_after,
+                  LinuxOptions& options) {
+  ElfImage image = parse_elf(file, name);
+  options.fork_after = fork_point(fork_after, file, image);
+  return image;
 }
 
 nb::object dict_of(const std::map<std::string, UnimplementedCall>& calls) {
   nb::dict dict;
   for (const auto& [name, call] : calls) {
-    PyObject* text = PyUnicode_DecodeLatin1(call.text.data(), static_cast<Py_ssize_t>(call.text.size()), nullptr);
-    dict[name.c_str()] = nb::make_tuple(call.count, call.lane, call.pc, nb::steal(text));
+    dict[name.c_str()] = nb::make_tuple(call.count, call.lane, call.pc, text_of(call.text));
   }
   return dict;
 }

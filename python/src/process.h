@@ -18,6 +18,9 @@ std::vector<std::string> strings_of(const nb::list& list);
 FleetOptions fleet_options_of(const nb::dict& given);
 /// Takes the byte strings out of the ByteStrings in it.
 LinuxOptions process_options_of(const nb::dict& given);
+/// The program of an ELF file, and in `options` the point that a text names there.
+ElfImage image_of(const std::vector<uint8_t>& file, const std::string& name, const std::string& fork_after,
+                  LinuxOptions& options);
 /// By name (count, lane, pc, text).
 nb::object dict_of(const std::map<std::string, UnimplementedCall>& calls);
 

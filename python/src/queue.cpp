@@ -11,6 +11,7 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "process.h"
 
@@ -20,8 +21,11 @@ namespace {
 /// A bounded list of inputs and one of results, between the thread of the queue and that of Python.
 class QueueHandle {
  public:
-  QueueHandle(const ElfImage& image, const FleetOptions& fleet, LinuxOptions process)
-      : queue_(image, fleet, std::move(process)), most_(2 * fleet.lanes) {}
+  QueueHandle(const ElfImage& image, const FleetOptions& fleet, LinuxOptions process,
+              std::shared_ptr<Handlers> handlers)
+      : handlers_(std::move(handlers)), queue_(image, fleet, with_tracer(std::move(process))), most_(2 * fleet.lanes) {
+    made_ = true;
+  }
   ~QueueHandle() {
     if (queue_.fleet().inherited()) {
       (void)std::make_unique<std::thread>(std::move(thread_)).release();  // it is the parent's
@@ -36,6 +40,8 @@ class QueueHandle {
 
   void start(bool ordered, uint64_t held_bytes, uint64_t instructions) {
     (void)queue_.fleet().lanes();  // throws if the fleet is inherited
+    refuse_in_handler();
+    handlers_->raised.reset();
     nb::gil_scoped_release free;
     end();
     inputs_.clear();
@@ -59,9 +65,9 @@ class QueueHandle {
     std::lock_guard lock(mutex_);
     return ended_ || supply_ended_ ? 0 : most_ - std::min(most_, inputs_.size());
   }
-  void push(ProcessInput input) {
+  void push(uint64_t number, ProcessInput input) {
     std::lock_guard lock(mutex_);
-    inputs_.push_back(std::move(input));
+    inputs_.emplace_back(number, std::move(input));
     changed_.notify_all();
   }
   void no_more_inputs() {
@@ -88,6 +94,7 @@ class QueueHandle {
     }
     if (result) return tuple_of(*result);
     if (!ended) return nb::none();
+    if (handlers_->raised.is_valid()) handlers_->raise();
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     return nb::bool_(false);
   }
@@ -95,6 +102,7 @@ class QueueHandle {
   void cancel() { queue_.cancel(); }
   /// Ends a run that nobody wants the results of.
   void abandon() {
+    refuse_in_handler();
     nb::gil_scoped_release free;
     end();
   }
@@ -108,15 +116,38 @@ class QueueHandle {
   }
   nb::object unimplemented() const { return dict_of(queue_.unimplemented()); }
 
+  /// For Python's garbage collector: on_call may refer to the queue.
+  static int visit(PyObject* self, visitproc visit, void* arg) noexcept {
+    Py_VISIT(Py_TYPE(self));
+    return nb::inst_ready(self) ? nb::inst_ptr<QueueHandle>(self)->handlers_->visit(visit, arg) : 0;
+  }
+  static int clear(PyObject* self) noexcept {
+    if (nb::inst_ready(self)) nb::inst_ptr<QueueHandle>(self)->handlers_->clear();
+    return 0;
+  }
+
  private:
   // Between two looks of Python at its signals.
   static constexpr std::chrono::milliseconds kPatience{50};
+
+  LinuxOptions with_tracer(LinuxOptions options) {
+    if (!handlers_->on_call.is_valid()) return options;
+    options.on_call = tracer(handlers_, [this] {
+      if (made_) queue_.cancel();
+    });
+    return options;
+  }
+
+  void refuse_in_handler() const {
+    if (!handlers_->are_here()) return;
+    throw StateError("on_call cannot end the run of the queue that it was called from; let it return first");
+  }
 
   void run(const QueueOptions& options) {
     QueueProgress end;
     std::exception_ptr error;
     try {
-      end = queue_.run([this](ProcessInput& input, uint64_t&, bool idle) { return next(input, idle); },
+      end = queue_.run([this](ProcessInput& input, uint64_t& number, bool idle) { return next(input, number, idle); },
                        [this](QueueResult& result) { return take(result); }, options);
     } catch (...) {
       error = std::current_exception();
@@ -128,11 +159,12 @@ class QueueHandle {
     changed_.notify_all();
   }
 
-  Supply next(ProcessInput& input, bool idle) {
+  Supply next(ProcessInput& input, uint64_t& number, bool idle) {
     std::unique_lock lock(mutex_);
     if (idle) changed_.wait_for(lock, kPatience, [&] { return !inputs_.empty() || supply_ended_ || abandoned_; });
     if (inputs_.empty()) return supply_ended_ || abandoned_ ? Supply::ended : Supply::later;
-    input = std::move(inputs_.front());
+    number = inputs_.front().first;
+    input = std::move(inputs_.front().second);
     inputs_.pop_front();
     return Supply::input;
   }
@@ -168,12 +200,14 @@ class QueueHandle {
         bytes(result.standard_output), bytes(result.standard_error));
   }
 
+  const std::shared_ptr<Handlers> handlers_;
+  bool made_ = false;  // queue_ exists; while it is made it may trace the common part of all lanes
   Queue queue_;
   const size_t most_;  // inputs, and results, that wait
   std::thread thread_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<ProcessInput> inputs_;
+  std::deque<std::pair<uint64_t, ProcessInput>> inputs_;  // with their numbers
   std::deque<QueueResult> results_;
   QueueProgress progress_;
   std::exception_ptr error_;
@@ -192,20 +226,23 @@ std::optional<std::vector<std::string>> strings_or_none(nb::handle object) {
 }  // namespace
 
 void bind_queue(nb::module_& module) {
-  nb::class_<QueueHandle>(module, "Queue")
+  static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&QueueHandle::visit)},
+                                {Py_tp_clear, reinterpret_cast<void*>(&QueueHandle::clear)},
+                                {0, nullptr}};
+  nb::class_<QueueHandle>(module, "Queue", nb::type_slots(slots))
       .def_prop_ro("lanes", [](QueueHandle& queue) { return queue.fleet().lanes(); })
       .def_prop_ro("device", [](QueueHandle& queue) { return myriarm::python::tuple_of(queue.fleet().device()); })
       .def("start", &QueueHandle::start, nb::arg("ordered"), nb::arg("held_bytes"), nb::arg("instructions"))
       .def("room", &QueueHandle::room)
       .def(
           "push",
-          [](QueueHandle& queue, nb::object arguments, nb::object environment, nb::object standard_input,
-             nb::object file) {
-            queue.push({strings_or_none(arguments), strings_or_none(environment), bytes_or_none(standard_input),
-                        bytes_or_none(file)});
+          [](QueueHandle& queue, uint64_t number, nb::object arguments, nb::object environment,
+             nb::object standard_input, nb::object file) {
+            queue.push(number, {strings_or_none(arguments), strings_or_none(environment), bytes_or_none(standard_input),
+                                bytes_or_none(file)});
           },
-          nb::arg("arguments").none(), nb::arg("environment").none(), nb::arg("standard_input").none(),
-          nb::arg("file").none())
+          nb::arg("number"), nb::arg("arguments").none(), nb::arg("environment").none(),
+          nb::arg("standard_input").none(), nb::arg("file").none())
       .def("no_more_inputs", &QueueHandle::no_more_inputs)
       .def("pop", &QueueHandle::pop, nb::arg("wait"))
       .def("cancel", &QueueHandle::cancel)
@@ -217,9 +254,18 @@ void bind_queue(nb::module_& module) {
       [](nb::bytes file, const std::string& name, nb::dict options, nb::dict process) {
         const FleetOptions fleet = fleet_options_of(options);
         LinuxOptions given = process_options_of(process);
+        const std::string fork_after = nb::cast<std::string>(process["fork_after"]);
         const std::vector<uint8_t> bytes = bytes_of(file);
-        nb::gil_scoped_release free;
-        return std::make_shared<QueueHandle>(parse_elf(bytes, name), fleet, std::move(given));
+        auto handlers = make_handlers();
+        if (nb::object function = process["on_call"]; !function.is_none()) handlers->on_call = function;
+        std::shared_ptr<QueueHandle> made;
+        {
+          nb::gil_scoped_release free;
+          const ElfImage image = image_of(bytes, name, fork_after, given);
+          made = std::make_shared<QueueHandle>(image, fleet, std::move(given), handlers);
+        }
+        if (handlers->raised.is_valid()) handlers->raise();  // in the common part of all lanes
+        return made;
       },
       nb::arg("file"), nb::arg("name"), nb::arg("options"), nb::arg("process"));
 }

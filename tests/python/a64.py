@@ -119,3 +119,17 @@ COUNT = code(add_imm(0, 0, 1), b(-4))
 
 STORE = code(add_imm(0, 0, 1), str_(0, 1), b(-8))
 """An endless loop of three instructions that adds 1 to x0 and stores x0 at x1."""
+
+
+ELF_BASE, ELF_SIZE, _ELF_HEADERS = 0x400000, 0x20000, 64 + 56
+
+
+def elf(*words):
+    """A static Linux program of these instructions. It may write all of its 128 KiB from ELF_BASE on."""
+    text = code(*words)
+    entry = ELF_BASE + _ELF_HEADERS
+    file = struct.pack(
+        "<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 2, 183, 1, entry, 64, 0, 0, 64, 56, 1, 0, 0, 0
+    )
+    size = _ELF_HEADERS + len(text)
+    return file + struct.pack("<IIQQQQQQ", 1, 7, 0, ELF_BASE, ELF_BASE, size, ELF_SIZE, 0x1000) + text

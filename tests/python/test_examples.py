@@ -22,6 +22,7 @@ import pytest
 SOURCE = pathlib.Path(os.environ.get("MYRIARM_SOURCE", pathlib.Path(__file__).parents[2]))
 DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
 SCRIPTS = SOURCE / "examples" / "python"
+PREBUILT = SOURCE / "examples" / "prebuilt"
 
 # What each script prints, as a regular expression of all of it.
 PRINTED = {
@@ -54,6 +55,24 @@ it was asked 40 times, for \d+ lanes at first and 1 at last
 """,
     "rl_corridor": r"""by hand: 19\d{3} episodes, 5\d % with the reward
 (VectorEnv: 19\d{3} episodes, 5\d % with the reward|gymnasium is not installed)
+""",
+    "parser": r"""verdict      documents   instructions each
+valid +(?P<valid>[\d,]+) +[12],\d{3}
+refused +(?P<refused>[\d,]+) +[12],\d{3}
+crashed +0 +0
+
+Python's parser agrees on 100,000 of 100,000
+[\d,]+ documents a second on (cpu|cuda:\d+)
+""",
+    "sweep": r"""   darts   mean error   error x sqrt\(darts\)   instructions
+( +[\d,]+ +0\.\d{5} +1\.[1-6]\d +[\d,]+
+){7}
+448 processes retired 73,321,773 instructions on (cpu|cuda:\d+)
+""",
+    "search": r"""guesses instructions  best guess
+( +[\d,]+ +\d+  open s.*
+){4}
+it opens: one of 95\*\*24 lines of this length
 """,
     "kvrm": r"""MetalCPU: MAX_CYCLES, 300000 cycles, 100000 in memory
 MLXKernelCPUv2: MAX_CYCLES, 300000 cycles, 100000 in memory
@@ -111,7 +130,9 @@ def run_block(page, line, text, names):
     return printed.getvalue()
 
 
-@pytest.mark.parametrize("page, least", [("README.md", 1), ("docs/tutorial.md", 12)])
+@pytest.mark.parametrize(
+    "page, least", [("README.md", 1), ("docs/tutorial.md", 12), ("docs/many-devices.md", 3)]
+)
 def test_blocks_print_what_stands_below_them(page, least, monkeypatch):
     monkeypatch.chdir(SOURCE)
     names = {}
@@ -153,6 +174,8 @@ def test_fragments_run(page):
                 "device": DEVICE,
                 "corridor": myriarm.Program.raw(CORRIDOR, memory=0x10000),
                 "addresses": np.array([0x1000, 0x2000, 0x3000]),
+                "hello": PREBUILT / "hello",
+                "sha256": PREBUILT / "sha256",
             }
             run_block(page, line, text, names)
             names["fleet"].close()

@@ -201,6 +201,37 @@ def test_a_handler_that_forks_goes_on_in_the_parent_alone(end, status):
     assert lines_of(script) == ["{'halt': 64}", f"1 {status}"]
 
 
+def test_a_signal_handler_that_forks_while_processes_run():
+    """The child leaves run() with the error of a fleet that it inherited; the run of the parent goes on."""
+    script = """
+        import threading
+        statuses = []
+
+        def fork(number, frame):
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(60)
+                return
+            statuses.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+            process.cancel()
+
+        signal.signal(signal.SIGUSR1, fork)
+        process = LinuxFleet(os.environ["PI"], arguments=["1", str(10**15)], lanes=4, device="cpu")
+
+        def wait_and_signal():
+            while not process.is_running() or process.poll().instructions == 0:
+                os.sched_yield()
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+        threading.Thread(target=wait_and_signal).start()
+        try:
+            print(process.run().stops, statuses)
+        except myriarm.StateError as error:
+            os._exit(5 if "made before fork()" in str(error) else 6)
+    """
+    assert lines_of(script, PI=str(PREBUILT / "pi")) == ["{'cancelled': 4} [5]"]
+
+
 POOL = """
     import concurrent.futures, multiprocessing, sys
     import myriarm

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C while a handler written in Python is at work and does not return. In processes of their own: one
-that fails never ends."""
+"""Ctrl-C while processes run, and while a handler written in Python is at work and does not return. In
+processes of their own: one that fails never ends."""
 
+import os
+import pathlib
 import subprocess
 import sys
 import textwrap
 
 import pytest
+
+SOURCE = pathlib.Path(os.environ.get("MYRIARM_SOURCE", pathlib.Path(__file__).parents[2]))
 
 PRELUDE = """
     import os, signal, sys, threading
@@ -19,10 +23,26 @@ PRELUDE = """
         os.kill(os.getpid(), signal.SIGINT)  # Python's main thread raises KeyboardInterrupt
 """
 
+# A process that computes for years.
+PROCESS = """
+    def process_of(**options):
+        arguments = ["1", str(10**15)]
+        return myriarm.LinuxFleet(os.environ["PI"], arguments=arguments, lanes=4, device="cpu", **options)
+
+    def run_until_interrupted(process):
+        try:
+            process.run()
+        except KeyboardInterrupt:
+            print("caller")
+        print(process.is_running())
+"""
+
 
 def lines_of(script):
-    text = textwrap.dedent(PRELUDE) + textwrap.dedent(script)
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120)
+    text = "".join(textwrap.dedent(part) for part in (PRELUDE, PROCESS, script))
+    environment = {**os.environ, "PI": str(SOURCE / "examples" / "prebuilt" / "pi")}
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", text]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
     return done.returncode, done.stdout.split("\n")[:-1], done.stderr
 
 
@@ -121,3 +141,38 @@ def test_the_end_of_the_interpreter_waits_for_a_handler_until_ctrl_c():
         atexit.register(ended.set)  # called before myriarm's, which closes the fleet
     """
     assert lines_of(script) == (0, ["handler"], "")
+
+
+def test_processes_are_interrupted_and_go_on():
+    script = """
+        process = process_of()
+
+        def wait_and_interrupt():
+            while not process.is_running() or process.poll().instructions == 0:
+                pass
+            interrupt()
+
+        threading.Thread(target=wait_and_interrupt).start()
+        run_until_interrupted(process)
+        print(process.fleet.signals.tolist())
+        before = process.fleet.instructions.sum()
+        print(process.run(1000).stops, process.fleet.instructions.sum() - before)
+    """
+    assert lines_of(script) == (0, ["caller", "False", "[6, 6, 6, 6]", "{'budget': 4} 4000"], "")
+
+
+def test_on_call_that_does_not_return_is_interrupted():
+    script = """
+        def endless(lane, text):
+            interrupt()
+            try:
+                while True:
+                    pass
+            except KeyboardInterrupt:
+                print("on_call")
+                raise
+
+        process = myriarm.LinuxFleet(os.environ["PI"], arguments=["1", "1"], device="cpu", on_call=endless)
+        run_until_interrupted(process)
+    """
+    assert lines_of(script) == (0, ["on_call", "caller", "False"], "")

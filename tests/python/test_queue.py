@@ -76,6 +76,34 @@ def test_inputs_of_all_kinds(device):
         assert [int(result.stdout.split()[2]) for result in results] == [2, 2, 2, 4, 2, 2]
 
 
+def test_numbers_of_the_inputs(device):
+    """An input with a number of its own has the result that it has among all inputs: the number is
+    MYRIARM_LANE, by which `fault some` fails in every eighth lane."""
+    inputs = [{"arguments": ["some"]}] * 40
+    with Queue(PREBUILT / "fault", lanes=5, device=device) as queue:
+        every = list(queue.run(inputs))
+        assert [result.number for result in every if result.signal] == [7, 15, 23, 31, 39]
+        numbers = [3, 7, 9, 31, 32, 39]
+        assert list(queue.run(inputs[:6], numbers=numbers)) == [every[number] for number in numbers]
+        assert list(queue.run(inputs[:6], numbers=range(16, 99))) == every[16:22]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    (
+        ([5, 5, 6], "the number 5; numbers must rise"),
+        ([1, 0, 2], "the number 0; numbers must rise"),
+        ([0, 1, 10**10], "the number 10000000000; numbers must rise, and have at most ten digits"),
+        ([0, 1], "more inputs than numbers"),
+        ([0, -1, 2], "the number of an input is -1"),
+        ("abc", "the number of an input must be an integer, not str"),
+    ),
+)
+def test_mistakes_of_numbers(sha256, numbers, message):
+    with pytest.raises(ArgumentError, match=message):
+        list(sha256.run([b"a"] * 3, numbers=numbers))
+
+
 def test_results_become_inputs(sha256):
     """A chain: the next input is the output before it, and the iterator says None while there is none."""
     chain = [b"start"]
@@ -166,6 +194,54 @@ def test_ctrl_c(device):
 def test_mistakes(sha256, item, message):
     with pytest.raises(ArgumentError, match=message):
         list(sha256.run([item]))
+
+
+def test_lanes_begin_after_a_common_part(device):
+    texts = messages(30, seed=4)
+    entry = int.from_bytes((PREBUILT / "sha256").read_bytes()[24:32], "little")
+    with LinuxFleet(PREBUILT / "sha256", stdin=texts, device=device) as fleet:
+        whole = fleet.run().instructions
+        expected = [(fleet.stdout(lane), int(fleet.fleet.instructions[lane])) for lane in range(30)]
+    for point in ("start", entry, np.uint64(entry), hex(entry), "read"):
+        with LinuxFleet(PREBUILT / "sha256", stdin=texts, fork_after=point, device=device) as fleet:
+            common = int(fleet.fleet.instructions[0])
+            assert (common > 0) == (point == "read")
+            assert fleet.run().instructions == whole - 30 * common
+            found = [(fleet.stdout(lane), int(fleet.fleet.instructions[lane])) for lane in range(30)]
+            assert found == expected
+        with Queue(PREBUILT / "sha256", lanes=4, fork_after=point, device=device) as queue:
+            assert [(result.stdout, result.instructions) for result in queue.run(texts)] == expected
+
+
+def test_a_common_part_is_traced_while_the_fleet_is_made(device):
+    calls, refused = [], RuntimeError("mine")
+
+    def refuse(lane, text):
+        raise refused
+
+    for kind in (LinuxFleet, Queue):
+        options = {"fork_after": "read", "lanes": 2, "device": device}
+        calls.clear()
+        kind(PREBUILT / "json", on_call=lambda *call: calls.append(call), **options).close()
+        assert [(lane, text[:4]) for lane, text in calls] == [(0, "brk(")] * 2
+        with pytest.raises(RuntimeError) as caught:
+            kind(PREBUILT / "json", on_call=refuse, **options)
+        assert caught.value is refused
+
+
+def test_mistakes_of_a_common_part(device):
+    def refused(says, program="sha256", **options):
+        with pytest.raises(ArgumentError, match=says):
+            LinuxFleet(PREBUILT / program, device=device, **options)
+
+    refused("no symbols, so that 'main' cannot be found", fork_after="main")
+    refused("fork_after must be an integer", fork_after=1.5)
+    refused("0x4 is no address of an instruction", fork_after=4)
+    refused("before it comes to a call that reads its input", "hello", fork_after="read")
+    refused("the arguments and the environment", arguments=[["a"], ["b"]], fork_after="read")
+    with Queue(PREBUILT / "sha256", lanes=1, fork_after="read", device=device) as queue:
+        with pytest.raises(ArgumentError, match="the arguments and the environment"):
+            list(queue.run([{"arguments": ["a"]}]))
 
 
 def test_mistakes_of_the_queue(device):

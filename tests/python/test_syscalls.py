@@ -133,7 +133,11 @@ def test_answers(fleet, answer, result):
         (lambda batch: setattr(batch, "results", 0.5), "float"),
         (lambda batch: setattr(batch, "actions", [1, 2]), r"\(2,\)"),
         (lambda batch: setattr(batch, "actions", 300), "300"),
-        (lambda batch: batch.actions.fill(3), "action 3 of lane 0"),
+        (lambda batch: batch.actions.fill(3), "no processes"),
+        (lambda batch: batch.actions.fill(4), "action 4 of lane 0"),
+        (lambda batch: batch.answer([True], 0), "mask or indices of the 35 calls"),
+        (lambda batch: batch.answer([35], 0), "mask or indices of the 35 calls"),
+        (lambda batch: batch.answer([0, 1], [0, 1]), r"\(2,\) for 35 lanes"),
     ),
 )
 def test_wrong_answers(fleet, answer, message):

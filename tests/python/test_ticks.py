@@ -18,7 +18,7 @@ def test_a_process_counts_over_all_its_rounds_of_system_calls():
             processes.fleet.limit = budget
         else:
             processes.fleet.limit.fill(2**64 - 1)
-        result = processes._core.run_process(ticks.append)
+        result = processes._core.run_process(0, ticks.append)
         counts = [tick[1] for tick in ticks]
         assert counts == sorted(counts)
         assert counts[-1] == result[0]
