@@ -16,8 +16,11 @@ namespace myriarm::kernel {
 
 template <Machine M>
 MYR_OUTLINE Result serve(M& m) {
+// The table's words.
+// NOLINTBEGIN(readability-identifier-naming)
 #define MYR_SERVED_lane(handler) return kernel::handler(m)
 #define MYR_SERVED_host(handler) return missing()
+// NOLINTEND(readability-identifier-naming)
 #define SYSCALL(number, name, place, handler, signature) \
   case number: MYR_SERVED_##place(handler);
   switch (m.number()) {
