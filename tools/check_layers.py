@@ -14,9 +14,8 @@ HEADERS = "include/myriarm"
 C_HEADERS = "include/myriarm-c"
 DATA_TYPES = [f"{HEADERS}/{name}.h" for name in ("error", "fleet", "process", "program", "stop")]
 # What each backend may include of src/backends, besides its own folder.
-BACKENDS = [
-    f"src/backends/{name}" for name in ("backend.h", "hosted_machine.h", "run_batches.h", "common")
-]
+BACKEND_HEADERS = ("backend.h", "hosted_machine.h", "machine_call.h", "run_batches.h")
+BACKENDS = ["src/backends/common", *(f"src/backends/{name}" for name in BACKEND_HEADERS)]
 # What the layers above a fleet may know of src/kernel: names, numbers and streams, and no call.
 KERNEL_FACTS = [
     f"src/kernel/{name}" for name in ("errno.h", "process.h", "random_stream.h", "syscalls.inc")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linux user programs in a fleet: the ELF loader, the first stack of a process, and the system calls, which the library
-// serves for all stopped lanes in one batch.
+// Linux user programs in a fleet: the ELF loader, the first stack of a process, its inputs and its output. The
+// fleet serves its system calls where the lane runs: myriarm/process.h.
 #pragma once
 
 #include <cstdint>

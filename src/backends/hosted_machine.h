@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/machine_call.h"
 #include "kernel/guest_memory.h"
 #include "kernel/serve.h"
 #include "myriarm/error.h"
@@ -109,16 +110,7 @@ class HostedMachine {
     return true;
   }
   kernel::Put put_out(u32 stream, u64 position, u64 address, u64 size) {
-    for (u64 done = 0; done < size;) {
-      const u64 at = address + done;
-      const u32 offset = kernel::offset_in_page(at);
-      const u64 part = kernel::lesser(size - done, kPageSize - offset);
-      const std::span<const u8> bytes(locate(entry(page_of(at)), offset), part);
-      const PutOut put = host_.put_out(lane_, stream, position + done, bytes);
-      done += put.size;
-      if (put.kind != PutOut::Kind::taken) return {static_cast<kernel::PutKind>(put.kind), done};
-    }
-    return {kernel::PutKind::taken, size};
+    return put_to_host(*this, host_, lane_, stream, position, address, size);
   }
 
   /// Why a call was abandoned: there is no frame for a page, or else the run is cancelled.
@@ -176,31 +168,10 @@ class HostedMachine {
   bool out_of_memory_ = false;
 };
 static_assert(kernel::Machine<HostedMachine>);
-static_assert(static_cast<u8>(kernel::PutKind::closed) == static_cast<u8>(PutOut::Kind::closed) &&
-              static_cast<u8>(kernel::PutKind::interrupted) == static_cast<u8>(PutOut::Kind::interrupted));
-
-/// What the ProcessHost sees of a call.
-class HostedMachineCall final : public HostedCall {
- public:
-  explicit HostedMachineCall(const HostedMachine& machine) : machine_(machine) {
-    lane = machine.lane();
-    number = machine.number();
-    for (u32 i = 0; i < 6; i++) arguments[i] = machine.argument(i);
-    pc = machine.pc();
-  }
-  size_t read(uint64_t address, std::span<uint8_t> bytes) override {
-    const u64 size = kernel::accessible(machine_, address, bytes.size(), kPageReadable);
-    kernel::copy_out(machine_, bytes.data(), address, size);
-    return size;
-  }
-
- private:
-  const HostedMachine& machine_;
-};
 
 /// Serves the call, with ProcessHost::before() and after() if the lane is traced. With Served::again nothing was done.
 inline kernel::Result serve_hosted(HostedMachine& machine, ProcessHost& host, bool traced) {
-  HostedMachineCall call(machine);
+  MachineCall call(machine, machine.lane(), machine.pc());
   if (traced) host.before(call);
   const kernel::Result result = kernel::serve(machine);
   if (result.served == kernel::Served::again) return result;

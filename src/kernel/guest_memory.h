@@ -172,9 +172,5 @@ MYR_FN void copy_out(const M& m, u8* to, u64 address, u64 size) {
     done += part;
   }
 }
-template <Machine M>
-MYR_FN void fill(M& m, u64 address, u8 value, u64 size) {
-  for (u64 i = 0; i < size; i++) store<u8>(m, address + i, value);
-}
 
 }  // namespace myriarm::kernel

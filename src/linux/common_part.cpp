@@ -50,7 +50,7 @@ class CommonLane {
     else run_to_input();
     CommonPart part;
     const auto digits = std::span(own_bytes_).first(kLaneDigitBytes);
-    if (std::ranges::equal(fleet_read(lane_bytes_, kLaneDigitBytes), digits)) part.lane_digits = lane_bytes_;
+    if (std::ranges::equal(mapped_bytes(fleet_, lane_bytes_, kLaneDigitBytes), digits)) part.lane_digits = lane_bytes_;
     part.program = fleet_.freeze(0);
     for (unsigned stream : {1u, 2u}) {
       const std::span<const uint8_t> bytes = processes_->output(0, stream);
@@ -81,16 +81,6 @@ class CommonLane {
 
   [[noreturn]] void fail(const std::string& what, const std::string& remedy) const {
     throw ArgumentError(name_ + ": " + what + "; " + remedy);
-  }
-
-  /// What is mapped of these bytes.
-  std::vector<uint8_t> fleet_read(uint64_t address, uint32_t size) const {
-    std::vector<uint8_t> bytes(size);
-    const Transfer transfer = {0, size, address, 0};
-    uint32_t done = 0;
-    fleet_.read({&transfer, 1}, bytes, {&done, 1});
-    bytes.resize(done);
-    return bytes;
   }
 
   /// Runs until the process stops, and returns why. A call that asks for input is not made.

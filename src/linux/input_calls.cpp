@@ -17,20 +17,10 @@ enum class Call : uint32_t {
 #undef SYSCALL
 };
 
-/// As much of guest memory as is mapped.
-std::vector<uint8_t> read(const Fleet& fleet, uint64_t address, uint32_t size) {
-  std::vector<uint8_t> bytes(size);
-  const Transfer transfer = {0, size, address, 0};
-  uint32_t done = 0;
-  fleet.read({&transfer, 1}, bytes, {&done, 1});
-  bytes.resize(done);
-  return bytes;
-}
-
 /// No folder but the root exists, so that a path which leads to the file ends with its name.
 bool may_be_input_file(const Fleet& fleet, uint64_t address) {
   constexpr uint32_t kLongestPath = 4096;
-  const std::vector<uint8_t> bytes = read(fleet, address, kLongestPath);
+  const std::vector<uint8_t> bytes = mapped_bytes(fleet, address, kLongestPath);
   const auto end = std::find(bytes.begin(), bytes.end(), 0);
   const std::string_view path(reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(end - bytes.begin()));
   const std::string_view file = kInputFile;
@@ -39,7 +29,7 @@ bool may_be_input_file(const Fleet& fleet, uint64_t address) {
 
 bool polls_standard_input(const Fleet& fleet, uint64_t records, uint64_t count) {
   constexpr uint64_t kRecordBytes = 8, kMost = 1024;  // more is an error
-  const auto bytes = read(fleet, records, static_cast<uint32_t>(std::min(count, kMost) * kRecordBytes));
+  const auto bytes = mapped_bytes(fleet, records, static_cast<uint32_t>(std::min(count, kMost) * kRecordBytes));
   for (size_t at = 0; at + kRecordBytes <= bytes.size(); at += kRecordBytes) {
     int32_t descriptor;
     std::memcpy(&descriptor, &bytes[at], sizeof descriptor);
@@ -50,7 +40,7 @@ bool polls_standard_input(const Fleet& fleet, uint64_t records, uint64_t count) 
 
 bool selects_standard_input(const Fleet& fleet, std::span<const uint64_t> sets) {
   return std::any_of(sets.begin(), sets.end(), [&](uint64_t set) {
-    const std::vector<uint8_t> first = set == 0 ? std::vector<uint8_t>() : read(fleet, set, 1);
+    const std::vector<uint8_t> first = set == 0 ? std::vector<uint8_t>() : mapped_bytes(fleet, set, 1);
     return !first.empty() && (first[0] & 1) != 0;
   });
 }
@@ -59,6 +49,15 @@ bool selects_standard_input(const Fleet& fleet, std::span<const uint64_t> sets) 
 
 // Until such a call was made, descriptor 0 alone can be standard input, and no descriptor is the input file. So status,
 // positions and mappings of what is open are the same in all lanes.
+std::vector<uint8_t> mapped_bytes(const Fleet& fleet, uint64_t address, uint32_t size) {
+  std::vector<uint8_t> bytes(size);
+  const Transfer transfer = {0, size, address, 0};
+  uint32_t done = 0;
+  fleet.read({&transfer, 1}, bytes, {&done, 1});
+  bytes.resize(done);
+  return bytes;
+}
+
 bool asks_for_input(const Fleet& fleet, uint32_t number, std::span<const uint64_t> arguments) {
   const bool first_is_input = static_cast<uint32_t>(arguments[0]) == 0;
   switch (static_cast<Call>(number)) {

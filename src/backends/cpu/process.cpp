@@ -13,25 +13,6 @@ const kernel::ProcessFacts* CpuBackend::process_of(u64 lane) const {
   return process ? &*process : nullptr;
 }
 
-/// What the host sees of a call that it serves or looks at.
-class HostedLane final : public HostedCall {
- public:
-  HostedLane(const Lane& of_lane, u64 index, const ProcessMachine& machine) : machine_(machine) {
-    lane = static_cast<u32>(index);
-    number = machine.number();
-    for (u32 i = 0; i < 6; i++) arguments[i] = machine.argument(i);
-    pc = of_lane.pc;
-  }
-  size_t read(uint64_t address, std::span<uint8_t> bytes) override {
-    const u64 size = kernel::accessible(machine_, address, bytes.size(), kPageReadable);
-    kernel::copy_out(machine_, bytes.data(), address, size);
-    return size;
-  }
-
- private:
-  const ProcessMachine& machine_;
-};
-
 bool CpuBackend::serve_call(Lane& lane, u64 index) {
   const auto change_pages = [](void* backend, Lane& of, u64 number, const kernel::PageChange& change) {
     CpuBackend& self = *static_cast<CpuBackend*>(backend);
@@ -43,7 +24,7 @@ bool CpuBackend::serve_call(Lane& lane, u64 index) {
   ProcessMachine machine(lane, index, *process_of(index), *process_host_, this, change_pages);
   const bool traced = process_host_->input(static_cast<u32>(index)).traced;
   if (traced) {
-    HostedLane call(lane, index, machine);
+    MachineCall call(machine, static_cast<u32>(index), lane.pc);
     process_host_->before(call);
   }
   const kernel::Result result = kernel::serve(machine);
@@ -53,7 +34,7 @@ bool CpuBackend::serve_call(Lane& lane, u64 index) {
   }
   const bool ended = result.served == kernel::Served::ended;
   if (traced || result.served == kernel::Served::missing) {
-    HostedLane call(lane, index, machine);
+    MachineCall call(machine, static_cast<u32>(index), lane.pc);
     if (result.served == kernel::Served::missing) process_host_->unimplemented(call);
     if (traced) process_host_->after(call, ended ? nullptr : &result.value);
   }

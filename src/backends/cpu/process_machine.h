@@ -3,8 +3,7 @@
 #pragma once
 
 #include "backends/cpu/interpreter/lane_code.h"
-#include "kernel/guest_memory.h"
-#include "myriarm/process.h"
+#include "backends/machine_call.h"
 
 namespace myriarm::cpu {
 
@@ -50,16 +49,7 @@ class ProcessMachine {
     return true;
   }
   kernel::Put put_out(u32 stream, u64 position, u64 address, u64 size) {
-    for (u64 done = 0; done < size;) {
-      const u64 at = address + done;
-      const u32 offset = kernel::offset_in_page(at);
-      const u64 part = kernel::lesser(size - done, kPageSize - offset);
-      const std::span<const u8> bytes(locate(entry(page_of(at)), offset), part);
-      const PutOut put = host_.put_out(static_cast<u32>(index_), stream, position + done, bytes);
-      done += put.size;
-      if (put.kind != PutOut::Kind::taken) return {static_cast<kernel::PutKind>(put.kind), done};
-    }
-    return {kernel::PutKind::taken, size};
+    return put_to_host(*this, host_, static_cast<u32>(index_), stream, position, address, size);
   }
 
  private:
@@ -73,7 +63,5 @@ class ProcessMachine {
   ChangePages change_pages_;
 };
 static_assert(kernel::Machine<ProcessMachine>);
-static_assert(static_cast<u8>(kernel::PutKind::closed) == static_cast<u8>(PutOut::Kind::closed) &&
-              static_cast<u8>(kernel::PutKind::interrupted) == static_cast<u8>(PutOut::Kind::interrupted));
 
 }  // namespace myriarm::cpu
