@@ -94,7 +94,9 @@ template <Machine M>
 MYR_OUTLINE Result lseek(M& m) {
   enum Origin : u32 { kSet, kCurrent, kEnd, kData, kHole };
   const i32 stream = stream_of(m, m.argument(0));
-  if (stream < (i32)kFirstOpening) return error(stream < 0 ? kEBADF : kESPIPE);
+  if (stream < 0) return error(kEBADF);
+  if ((u32)m.argument(2) > kHole) return error(kEINVAL);
+  if (stream < (i32)kFirstOpening) return error(kESPIPE);
   const u32 position = position_word((u32)stream);
   const u64 size = m.input().file.size, offset = m.argument(1);
   u64 target = offset;  // positions are below 2^63, so that a sum wraps at most into the negative numbers
@@ -106,8 +108,6 @@ MYR_OUTLINE Result lseek(M& m) {
     case kHole:
       if (offset >= size) return error(kENXIO);
       if ((u32)m.argument(2) == kHole) target = size;
-      break;
-    default: return error(kEINVAL);
   }
   if ((i64)target < 0) return error(kEINVAL);
   if (!own_word(m, position)) return again();

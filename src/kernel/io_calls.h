@@ -114,8 +114,8 @@ template <Machine M>
 MYR_OUTLINE Result pread64(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
   const u64 position = m.argument(3);
-  if (stream < 0) return error(kEBADF);
   if ((i64)position < 0) return error(kEINVAL);
+  if (stream < 0) return error(kEBADF);
   if (stream < (i32)kFirstOpening) return error(kESPIPE);
   return take_in(m, one_buffer(m), m.input().file, position, 0);
 }

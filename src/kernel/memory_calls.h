@@ -77,10 +77,9 @@ MYR_OUTLINE Result brk(M& m) {
 template <Machine M>
 MYR_FN i64 find_mapping(const M& m, u64 size, bool& replaces) {
   const ProcessFacts& facts = m.facts();
-  const u64 address = m.argument(0), flags = m.argument(3), type = flags & kMapTypes;
+  const u64 address = m.argument(0), flags = m.argument(3);
   replaces = false;
-  if (!is_page_aligned(m.argument(5)) || m.argument(1) == 0) return -kEINVAL;
-  if ((type != kMapShared && type != kMapPrivate) || (flags & kMapHugePages)) return -kEINVAL;
+  if (m.argument(1) == 0 || (flags & kMapHugePages)) return -kEINVAL;
   if (size == 0 || size > facts.window_end - facts.window_begin || is_full(m)) return -kENOMEM;
   if (flags & (kMapFixed | kMapFixedNoReplace)) {
     if (!is_page_aligned(address)) return -kEINVAL;
@@ -89,7 +88,7 @@ MYR_FN i64 find_mapping(const M& m, u64 size, bool& replaces) {
     if ((flags & kMapFixedNoReplace) && replaces) return -kEEXIST;
     return (i64)address;
   }
-  const u64 hint = page_up(address);
+  const u64 hint = page_down(address);
   if (hint != 0 && hint >= facts.window_begin && hint <= facts.heap_limit && size <= facts.heap_limit - hint &&
       is_free(m, hint, hint + size)) {
     return (i64)hint;
@@ -119,20 +118,30 @@ MYR_OUTLINE Result map_file(M& m, u64 place, u64 size, bool replaces) {
   return answer((i64)place);
 }
 
+/// Why a stream cannot be mapped in this way, or 0. The input file is read-only, so that no store can reach it; the others
+/// are pipes, of which one can only be read and the others only be written, and which hold no programs.
+MYR_FN i64 mapping_refused(i32 stream, u64 type, u64 protection) {
+  const bool writable = stream == (i32)kStandardOutput || stream == (i32)kStandardError;
+  if (writable || (type == kMapShared && (protection & kProtWrite))) return -kEACCES;
+  if (stream >= (i32)kFirstOpening) return 0;
+  return (protection & kProtExecute) ? -kEPERM : -kENODEV;
+}
+
+/// As Linux, in whose order the arguments are tested.
 template <Machine M>
 MYR_OUTLINE Result mmap(M& m) {
+  const u64 type = m.argument(3) & kMapTypes;
   const bool anonymous = (m.argument(3) & kMapAnonymous) != 0;
-  if (!anonymous) {
-    const i32 stream = stream_of(m, m.argument(4));
-    if (stream < 0) return error(kEBADF);
-    if (stream < (i32)kFirstOpening) return error(kENODEV);
-    // The file is read-only, so that no store can reach it.
-    if ((m.argument(3) & kMapTypes) == kMapShared && (m.argument(2) & kProtWrite)) return error(kEACCES);
-  }
+  const i32 stream = anonymous ? -1 : stream_of(m, m.argument(4));
+  if (!is_page_aligned(m.argument(5))) return error(kEINVAL);
+  if (!anonymous && stream < 0) return error(kEBADF);
   const u64 size = page_up(m.argument(1));
   bool replaces;
   const i64 found = find_mapping(m, size, replaces);
   if (found < 0) return answer(found);
+  if (type != kMapShared && type != kMapPrivate) return error(kEINVAL);
+  const i64 refused = anonymous ? 0 : mapping_refused(stream, type, m.argument(2));
+  if (refused < 0) return answer(refused);
   const u64 place = (u64)found;
   if (!anonymous) return map_file(m, place, size, replaces);
   const u32 permissions = permissions_of(m.argument(2));
@@ -244,18 +253,18 @@ MYR_OUTLINE Result madvise(M& m) {
   const bool known =
       advice <= kAdviseDontNeed || advice == kAdviseFree || (advice >= kAdviseDontFork && advice <= kAdviseDoDump);
   if (!known || !is_page_aligned(address) || end < address || (size == 0 && m.argument(1) != 0)) return error(kEINVAL);
-  if (mapped_until(m, address, end) != end) return error(kENOMEM);
-  if (advice != kAdviseDontNeed) return answer(0);  // the other kinds of advice do not change the contents
-  // The original contents cannot be read from the program's file again. What lies before them is dropped nevertheless.
-  for (u64 at = address; at < end;) {
-    Range range;
-    if (!find_range(m, at, range)) break;
+  // As on Linux, memory before and behind a gap gets the advice even though the call fails.
+  const Result result = mapped_until(m, address, end) == end ? answer(0) : error(kENOMEM);
+  if (advice != kAdviseDontNeed) return result;  // the other kinds of advice do not change the contents
+  const u32 count = range_count(m);
+  for (u32 i = first_after(m, address); i < count; i++) {
+    const Range range = range_at(m, i);
+    if (range.begin >= end) break;
+    // The original contents cannot be read from the program's file again. What lies before them is dropped nevertheless.
     if (!(range.flags & kAnonymous)) return error(kEINVAL);
-    const u64 until = lesser(end, range.end);
-    if (!map_pages(m, at, until, range.permissions())) return again();
-    at = until;
+    if (!map_pages(m, greater(range.begin, address), lesser(range.end, end), range.permissions())) return again();
   }
-  return answer(0);
+  return result;
 }
 
 }  // namespace myriarm::kernel

@@ -68,8 +68,8 @@ inline std::map<std::string, uint64_t> counts_of(const LinuxFleet& machine) {
 
 /// Makes system calls in lanes, one batch at a time.
 struct Caller {
-  explicit Caller(uint64_t lanes, LinuxOptions options = {})
-      : machine(image_of({kSvc, kBrk}), fleet_of(lanes), options) {}
+  explicit Caller(uint64_t lanes, LinuxOptions options = {}) : Caller(fleet_of(lanes), options) {}
+  Caller(const FleetOptions& fleet, LinuxOptions options) : machine(image_of({kSvc, kBrk}), fleet, options) {}
   Caller(const FleetOptions& fleet, const std::vector<uint32_t>& words) : machine(image_of(words), fleet, {}) {}
 
   struct Request {

@@ -117,7 +117,9 @@ TEST(LinuxMmap, BadArguments) {
   EXPECT_EQ(memory.call(kMmap, 0, kPage, kReadWrite, 0x40022, kFile, 0), -EINVAL) << "huge pages";
   EXPECT_EQ(memory.call(kMmap, 0, kPage, kReadWrite, kPrivate, kFile, 1), -EINVAL);
   EXPECT_EQ(memory.call(kMmap, 0, kPage, kReadWrite, 2, 3, 0), -EBADF);
-  EXPECT_EQ(memory.call(kMmap, 0, kPage, kReadWrite, 2, 1, 0), -ENODEV) << "a pipe cannot be mapped";
+  EXPECT_EQ(memory.call(kMmap, 0, kPage, kReadWrite, 2, 0, 0), -ENODEV) << "a pipe cannot be mapped";
+  EXPECT_EQ(memory.call(kMmap, 0, kPage, kReadExecute, 2, 0, 0), -EPERM) << "and holds no program";
+  EXPECT_EQ(memory.call(kMmap, 0, kPage, kReadWrite, 2, 1, 0), -EACCES) << "it can only be written to";
   EXPECT_GT(memory.call(kMmap, 0, kPage, kReadWrite, kShared, kFile, 0), 0);
 }
 
