@@ -126,10 +126,19 @@ MYR_FN bool condition_holds_packed(u32 cond, u32 nzcv) {
   return (holds ^ (cond & 1 & (u32)(cond < 14))) != 0;
 }
 
+/// A policy that keeps what NZCV results from, and tells a condition from that: for code in which the compiler sees where
+/// the flags were set. It has set_flags_of<kWidth, AddSub>(operand1, operand2) and set_flags_of_logical<kWidth>(result).
+template <class C>
+concept KeepsFlagSource = requires(const C& seen, u32 cond) {
+  { seen.holds(cond) } -> detail::Is<bool>;
+};
+
 /// Whether the condition of an instruction holds, computed in the way that suits the engine.
 template <class Cpu>
 MYR_FN bool condition(Cpu& cpu, u32 cond) {
-  if constexpr (KeepsPackedFlags<Cpu>) {
+  if constexpr (KeepsFlagSource<Cpu>) {
+    return cpu.holds(cond);
+  } else if constexpr (KeepsPackedFlags<Cpu>) {
     return condition_holds_packed(cond, cpu.packed_flags());
   } else {
     return condition_holds(cond, cpu.flags());

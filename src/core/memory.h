@@ -100,19 +100,35 @@ struct SlowLoad {
   bool done;  // false: the instruction is abandoned; the engine has recorded why
 };
 
+/// A policy that finds the place of an access by itself, without the entry of its page: readable() and writable() say
+/// whether all its bytes are plainly readable or writable there, and set `at` if so. Otherwise the slow path makes the
+/// access.
+template <class C>
+concept FindsPlaces = requires(const C& cpu, u64 address, u32 bytes, u8*& at) {
+  cpu.readable(address, bytes, at) && cpu.writable(address, bytes, at);
+};
+
 /// Loads a little-endian T at `address`. False: the instruction is abandoned and must return Outcome::stop. The read is
 /// volatile: guest memory can change between two guest loads (the host may write to it, for example), and a compiler
 /// has been seen to hoist a plain load out of a translated loop.
 template <class T, class Cpu>
 MYR_FN bool load(Cpu& cpu, u64 address, T& value) {
-  const auto& memory = cpu.memory();
-  u64 page = memory.page_of(address);
-  u32 offset = (u32)address & (kPageSize - 1);
-  if (MYR_LIKELY(page < memory.page_count)) {
-    u32 entry = memory.entry(page);
-    if (MYR_LIKELY(fast_readable(entry) && memory.template whole<sizeof(T)>(offset))) {
-      value = read_once<T>(memory.locate(entry, offset));
+  if constexpr (FindsPlaces<Cpu>) {
+    u8* at;
+    if (MYR_LIKELY(cpu.readable(address, sizeof(T), at))) {
+      value = read_once<T>(at);
       return true;
+    }
+  } else {
+    const auto& memory = cpu.memory();
+    u64 page = memory.page_of(address);
+    u32 offset = (u32)address & (kPageSize - 1);
+    if (MYR_LIKELY(page < memory.page_count)) {
+      u32 entry = memory.entry(page);
+      if (MYR_LIKELY(fast_readable(entry) && memory.template whole<sizeof(T)>(offset))) {
+        value = read_once<T>(memory.locate(entry, offset));
+        return true;
+      }
     }
   }
   SlowLoad slow = cpu.load_slow(address, sizeof(T));
@@ -123,14 +139,22 @@ MYR_FN bool load(Cpu& cpu, u64 address, T& value) {
 /// Stores a little-endian T at `address`, all of it or nothing. False: as for load().
 template <class T, class Cpu>
 MYR_FN bool store(Cpu& cpu, u64 address, T value) {
-  const auto& memory = cpu.memory();
-  u64 page = memory.page_of(address);
-  u32 offset = (u32)address & (kPageSize - 1);
-  if (MYR_LIKELY(page < memory.page_count)) {
-    u32 entry = memory.entry(page);
-    if (MYR_LIKELY(fast_writable(entry) && memory.template whole<sizeof(T)>(offset))) {
-      write_once<T>(memory.locate(entry, offset), value);
+  if constexpr (FindsPlaces<Cpu>) {
+    u8* at;
+    if (MYR_LIKELY(cpu.writable(address, sizeof(T), at))) {
+      write_once<T>(at, value);
       return true;
+    }
+  } else {
+    const auto& memory = cpu.memory();
+    u64 page = memory.page_of(address);
+    u32 offset = (u32)address & (kPageSize - 1);
+    if (MYR_LIKELY(page < memory.page_count)) {
+      u32 entry = memory.entry(page);
+      if (MYR_LIKELY(fast_writable(entry) && memory.template whole<sizeof(T)>(offset))) {
+        write_once<T>(memory.locate(entry, offset), value);
+        return true;
+      }
     }
   }
   return cpu.store_slow(address, value, sizeof(T));
@@ -139,16 +163,25 @@ MYR_FN bool store(Cpu& cpu, u64 address, T value) {
 /// Loads two adjacent Ts, the lower-addressed one into `first`: pairs and 16-byte quantities.
 template <class T, class Cpu>
 MYR_FN bool load_pair(Cpu& cpu, u64 address, T& first, T& second) {
-  const auto& memory = cpu.memory();
-  u64 page = memory.page_of(address);
-  u32 offset = (u32)address & (kPageSize - 1);
-  if (MYR_LIKELY(page < memory.page_count)) {
-    u32 entry = memory.entry(page);
-    if (MYR_LIKELY(fast_readable(entry) && offset <= kPageSize - 2 * sizeof(T) &&
-                   memory.template whole<sizeof(T)>(offset))) {
-      first = read_once<T>(memory.locate(entry, offset));
-      second = read_once<T>(memory.locate(entry, offset + sizeof(T)));
+  if constexpr (FindsPlaces<Cpu>) {
+    u8* at;
+    if (MYR_LIKELY(cpu.readable(address, 2 * sizeof(T), at))) {
+      first = read_once<T>(at);
+      second = read_once<T>(at + sizeof(T));
       return true;
+    }
+  } else {
+    const auto& memory = cpu.memory();
+    u64 page = memory.page_of(address);
+    u32 offset = (u32)address & (kPageSize - 1);
+    if (MYR_LIKELY(page < memory.page_count)) {
+      u32 entry = memory.entry(page);
+      if (MYR_LIKELY(fast_readable(entry) && offset <= kPageSize - 2 * sizeof(T) &&
+                     memory.template whole<sizeof(T)>(offset))) {
+        first = read_once<T>(memory.locate(entry, offset));
+        second = read_once<T>(memory.locate(entry, offset + sizeof(T)));
+        return true;
+      }
     }
   }
   SlowLoad slow = cpu.load_slow(address, sizeof(T));
@@ -162,16 +195,25 @@ MYR_FN bool load_pair(Cpu& cpu, u64 address, T& first, T& second) {
 /// Stores two adjacent Ts, both or neither.
 template <class T, class Cpu>
 MYR_FN bool store_pair(Cpu& cpu, u64 address, T first, T second) {
-  const auto& memory = cpu.memory();
-  u64 page = memory.page_of(address);
-  u32 offset = (u32)address & (kPageSize - 1);
-  if (MYR_LIKELY(page < memory.page_count)) {
-    u32 entry = memory.entry(page);
-    if (MYR_LIKELY(fast_writable(entry) && offset <= kPageSize - 2 * sizeof(T) &&
-                   memory.template whole<sizeof(T)>(offset))) {
-      write_once<T>(memory.locate(entry, offset), first);
-      write_once<T>(memory.locate(entry, offset + sizeof(T)), second);
+  if constexpr (FindsPlaces<Cpu>) {
+    u8* at;
+    if (MYR_LIKELY(cpu.writable(address, 2 * sizeof(T), at))) {
+      write_once<T>(at, first);
+      write_once<T>(at + sizeof(T), second);
       return true;
+    }
+  } else {
+    const auto& memory = cpu.memory();
+    u64 page = memory.page_of(address);
+    u32 offset = (u32)address & (kPageSize - 1);
+    if (MYR_LIKELY(page < memory.page_count)) {
+      u32 entry = memory.entry(page);
+      if (MYR_LIKELY(fast_writable(entry) && offset <= kPageSize - 2 * sizeof(T) &&
+                     memory.template whole<sizeof(T)>(offset))) {
+        write_once<T>(memory.locate(entry, offset), first);
+        write_once<T>(memory.locate(entry, offset + sizeof(T)), second);
+        return true;
+      }
     }
   }
   return cpu.store_pair_slow(address, first, second, sizeof(T));

@@ -37,6 +37,11 @@ MYR_FN Outcome add_sub(Cpu& cpu, u32 rd, u64 operand1, u64 operand2) {
     write<kWidth>(cpu, rd, kOp == AddSub::add ? operand1 + operand2 : operand1 - operand2);
     return Outcome::next;
   }
+  if constexpr (KeepsFlagSource<Cpu>) {
+    cpu.template set_flags_of<kWidth, kOp>(operand1, operand2);
+    write<kWidth>(cpu, rd, kOp == AddSub::add ? operand1 + operand2 : operand1 - operand2);
+    return Outcome::next;
+  }
   Flags flags;
   u64 result = kOp == AddSub::add ? add_with_carry<kWidth>(operand1, operand2, false, flags)
                                   : add_with_carry<kWidth>(operand1, ~operand2, true, flags);

@@ -11,7 +11,13 @@ namespace myriarm {
 enum class Logical : u8 { and_, orr, eor };
 enum class Invert : u8 { no, yes };
 
-/// The last step of all forms. The S variants clear C and V.
+/// The flags that the S variants write: they clear C and V.
+template <int kWidth>
+MYR_FN Flags logical_flags(u64 result) {
+  return {((result >> (kWidth - 1)) & 1) != 0, result == 0, false, false};
+}
+
+/// The last step of all forms.
 template <int kWidth, Logical kOp, Setting kSetting, class Cpu>
 MYR_FN Outcome logical(Cpu& cpu, u32 rd, u64 operand1, u64 operand2) {
   u64 result = kOp == Logical::and_  ? operand1 & operand2
@@ -19,7 +25,11 @@ MYR_FN Outcome logical(Cpu& cpu, u32 rd, u64 operand1, u64 operand2) {
                                      : operand1 ^ operand2;
   if (kWidth == 32) result = (u32)result;
   if (kSetting == Setting::set_flags) {
-    cpu.set_flags({((result >> (kWidth - 1)) & 1) != 0, result == 0, false, false});
+    if constexpr (KeepsFlagSource<Cpu>) {
+      cpu.template set_flags_of_logical<kWidth>(result);
+    } else {
+      cpu.set_flags(logical_flags<kWidth>(result));
+    }
   }
   cpu.set_r(rd, result);
   return Outcome::next;
