@@ -27,9 +27,12 @@ LAYERS = {
     "src/core": ["src/core"],
     "src/isa": ["src/core", "src/isa", f"{HEADERS}/isa.h"],
     "src/kernel": ["src/core", "src/kernel"],
+    "src/translate": ["src/core", "src/isa", "src/translate", f"{HEADERS}/version.h"],
     "src/backends": [*BASE, *BACKENDS, *DATA_TYPES],
     "src/backends/common": ["src/core", "src/isa", "src/backends/common"],
-    "src/backends/cpu": ["src/support", *BASE, *BACKENDS, "src/backends/cpu", *DATA_TYPES],
+    "src/backends/cpu": [
+        "src/support", *BASE, "src/translate", *BACKENDS, "src/backends/cpu", *DATA_TYPES
+    ],
     "src/backends/cuda": ["src/support", *BASE, *BACKENDS, "src/backends/cuda", *DATA_TYPES],
     "src/fleet": ["src/support", *BASE, "src/backends/backend.h", "src/fleet", HEADERS],
     HEADERS: [HEADERS],

@@ -20,6 +20,14 @@ if [ "$release" = jammy ]; then
   flags=-DMYRIARM_WITH_UNICORN=OFF
 fi
 
+# LLVM 16 or later with its clang, to translate guest code: the release's newest. Only tests and benchmarks need it; what is
+# built without it interprets.
+case "$release" in
+  bookworm|trixie) llvm="llvm-19-dev clang-19" ;;
+  noble) llvm="llvm-18-dev clang-18" ;;
+  *) llvm= ;;
+esac
+
 # A Python first on the PATH that has venv and its headers needs no packages of the distribution.
 if python3 -c 'import ensurepip, os, sys, sysconfig, venv
 sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))' 2>/dev/null; then
@@ -30,9 +38,9 @@ case "${1:-}" in
   flags) echo "$flags"; exit 0 ;;
   build) wanted=$build ;;
   run) wanted=$run ;;
-  test) wanted="$run libgtest-dev libmpfr-dev clang llvm pkg-config $oracles $python" ;;
+  test) wanted="$run libgtest-dev libmpfr-dev clang llvm pkg-config $llvm $oracles $python" ;;
   wheel) wanted="$run $python" ;;
-  bench) wanted="$run $oracles" ;;
+  bench) wanted="$run $llvm $oracles" ;;
   format) wanted="clang-format git" ;;
   tidy) wanted="$build clang-tidy git" ;;
   lint) wanted="python3 $python git" ;;

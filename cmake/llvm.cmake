@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+# Looks for LLVM 16 or later with its headers and shared library, and for a clang++ of the same release. Sets MYRIARM_LLVM
+# to ON or OFF and prints one line about what it found. Without it the build goes on, and guest code is interpreted.
+#
+# -DMYRIARM_LLVM_CONFIG=llvm-config-19 chooses one of several, -DMYRIARM_LLVM_CLANG=clang++-19 its compiler. LLVM's own
+# CMake files are not used: they need a C compiler and look for libraries that only LLVM's static libraries use.
+set(MYRIARM_LLVM OFF)
+set(llvm_reason "MYRIARM_WITH_LLVM is OFF")
+if(MYRIARM_WITH_LLVM)
+  set(llvm_reason "llvm-config of LLVM 16 or later was not found")
+  find_program(MYRIARM_LLVM_CONFIG NAMES llvm-config-21 llvm-config-20 llvm-config-19 llvm-config-18 llvm-config-17
+    llvm-config-16 llvm-config)
+  mark_as_advanced(MYRIARM_LLVM_CONFIG)
+  function(llvm_config variable)
+    execute_process(COMMAND ${MYRIARM_LLVM_CONFIG} --link-shared ${ARGN} OUTPUT_VARIABLE output RESULT_VARIABLE status
+      OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    if(NOT status EQUAL 0)
+      set(output "")
+    endif()
+    set(${variable} "${output}" PARENT_SCOPE)
+  endfunction()
+  if(MYRIARM_LLVM_CONFIG)
+    llvm_config(llvm_version --version)
+    llvm_config(llvm_headers --includedir)
+    llvm_config(llvm_folder --libdir)
+    llvm_config(llvm_library --libs)
+    llvm_config(llvm_programs --bindir)
+    string(REGEX MATCH "^[0-9]+" llvm_major "${llvm_version}")
+    find_program(MYRIARM_LLVM_CLANG NAMES clang++-${llvm_major} clang++ HINTS ${llvm_programs})
+    mark_as_advanced(MYRIARM_LLVM_CLANG)
+    set(clang_version "")
+    if(MYRIARM_LLVM_CLANG)
+      execute_process(COMMAND ${MYRIARM_LLVM_CLANG} -dumpversion OUTPUT_VARIABLE clang_version
+        OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    endif()
+    if(llvm_version VERSION_LESS 16)
+      set(llvm_reason "LLVM ${llvm_version} is too old; it needs 16")
+    elseif(NOT EXISTS ${llvm_headers}/llvm/ExecutionEngine/Orc/LLJIT.h OR llvm_library STREQUAL "")
+      set(llvm_reason "LLVM ${llvm_version} has no headers or no shared library here")
+    elseif(NOT clang_version MATCHES "^${llvm_major}\\.")
+      set(llvm_reason "LLVM ${llvm_version} was found, but not clang++-${llvm_major}")
+    else()
+      set(MYRIARM_LLVM ON)
+    endif()
+  endif()
+endif()
+if(MYRIARM_LLVM)
+  message(STATUS "myriarm: with translation by LLVM ${llvm_version}")
+else()
+  message(STATUS "myriarm: without translation (${llvm_reason}); guest code is interpreted")
+endif()

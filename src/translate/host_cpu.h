@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Cpu policy of translated code for the host. A region has one object of it, whose members LLVM turns into machine
+// registers: it is built, used and thrown away inside one function. Compiled by clang to bitcode.
+#pragma once
+
+#include "core/semantics.h"
+#include "translate/lane_state.h"
+
+extern "C" {
+bool myriarm_store_slow(myriarm::translate::LaneState*, uint64_t address, uint64_t value, uint32_t size);
+bool myriarm_store_pair_slow(myriarm::translate::LaneState*, uint64_t address, uint64_t first, uint64_t second,
+                             uint32_t size);
+myriarm::SlowLoad myriarm_load_slow(myriarm::translate::LaneState*, uint64_t address, uint32_t size);
+}
+
+namespace myriarm::translate {
+
+// The slow paths are rare and called from many places: these calls keep nearly all registers, so that the fast path
+// around them has its values where they were.
+__attribute__((preserve_most, noinline)) static SlowLoad load_slow(LaneState* lane, u64 address, u32 size) {
+  return myriarm_load_slow(lane, address, size);
+}
+__attribute__((preserve_most, noinline)) static bool store_slow(LaneState* lane, u64 address, u64 value, u32 size) {
+  return myriarm_store_slow(lane, address, value, size);
+}
+__attribute__((preserve_most, noinline)) static bool store_pair_slow(LaneState* lane, u64 address, u64 first,
+                                                                     u64 second, u32 size) {
+  return myriarm_store_pair_slow(lane, address, first, second, size);
+}
+
+/// NZCV as what it results from. Few flags are ever looked at, and a comparison of the operands tells most conditions
+/// in one instruction of the host.
+enum class FlagSource : u32 { packed, add32, add64, subtract32, subtract64, logical32, logical64 };
+
+struct HostCpu {
+  LaneState* lane;
+  u64 at;     // the address of the instruction
+  u64 next;   // the target of a branch
+  u64 count;  // retired instructions less the limit, so that a sum tells by its sign whether the limit is reached
+  u64 x[kSlotCount];
+  u64 vectors[64];
+  u64 fields[(int)SystemField::count];
+  u64 operand1, operand2;  // of what the flags result from; packed: nzcv, -
+  FlagSource source;
+
+  using Fp = NativeFpContext<false>;
+  MYR_FN bool give_up() { return false; }
+
+  MYR_FN u64 r(u32 slot) const { return slot == kSlotZero ? 0 : x[slot]; }
+  MYR_FN void set_r(u32 slot, u64 value) { x[slot] = value; }
+  MYR_FN u64 v(u32 n, u32 half) const { return vectors[2 * n + half]; }
+  MYR_FN void set_v(u32 n, u32 half, u64 value) { vectors[2 * n + half] = value; }
+  MYR_FN u64 system(SystemField field) const { return fields[(int)field]; }
+  MYR_FN void set_system(SystemField field, u64 value) { fields[(int)field] = value; }
+  MYR_FN u64 pc() const { return at; }
+  /// Volatile, so that the limit takes no register while the region runs.
+  MYR_FN u64 retired() const { return count + *(const volatile u64*)&lane->region_limit; }
+
+  MYR_FN Flags flags() const {
+    Flags flags;
+    switch (source) {
+      case FlagSource::packed: return unpack_flags((u32)operand1);
+      case FlagSource::add32: add_with_carry<32>(operand1, operand2, false, flags); return flags;
+      case FlagSource::add64: add_with_carry<64>(operand1, operand2, false, flags); return flags;
+      case FlagSource::subtract32: add_with_carry<32>(operand1, ~operand2, true, flags); return flags;
+      case FlagSource::subtract64: add_with_carry<64>(operand1, ~operand2, true, flags); return flags;
+      case FlagSource::logical32: return logical_flags<32>(operand1);
+      default: return logical_flags<64>(operand1);
+    }
+  }
+  MYR_FN void set_flags(Flags flags) { set_source(FlagSource::packed, pack_flags(flags), 0); }
+  MYR_FN void set_source(FlagSource new_source, u64 first, u64 second) {
+    source = new_source;
+    operand1 = first;
+    operand2 = second;
+  }
+  template <int kWidth, AddSub kOp>
+  MYR_FN void set_flags_of(u64 first, u64 second) {
+    constexpr FlagSource kAdd = kWidth == 64 ? FlagSource::add64 : FlagSource::add32;
+    constexpr FlagSource kSubtract = kWidth == 64 ? FlagSource::subtract64 : FlagSource::subtract32;
+    set_source(kOp == AddSub::add ? kAdd : kSubtract, first, second);
+  }
+  template <int kWidth>
+  MYR_FN void set_flags_of_logical(u64 result) {
+    set_source(kWidth == 64 ? FlagSource::logical64 : FlagSource::logical32, result, 0);
+  }
+  /// Whether a condition holds. After a subtraction it is a comparison of the operands, and LLVM sees it.
+  MYR_FN bool holds(u32 cond) const {
+    if (source == FlagSource::subtract64) return compares<u64, i64>(cond);
+    if (source == FlagSource::subtract32) return compares<u32, i32>(cond);
+    return condition_holds(cond, flags());
+  }
+  template <class Unsigned, class Signed>
+  MYR_FN bool compares(u32 cond) const {
+    const Unsigned a = (Unsigned)operand1, b = (Unsigned)operand2;
+    bool result = false;
+    switch (cond >> 1) {
+      case 0: result = a == b; break;
+      case 1: result = a >= b; break;
+      case 4: result = a > b; break;
+      case 5: result = (Signed)a >= (Signed)b; break;
+      case 6: result = (Signed)a > (Signed)b; break;
+      default: return condition_holds(cond, flags());
+    }
+    return result != ((cond & 1) != 0);
+  }
+
+  MYR_FN PagedMemory<1> memory() const { return lane->memory(); }
+  /// The place of a page in LaneState::found, by two instructions of the host.
+  MYR_FN const FoundPage& found_page(u64 address) const {
+    constexpr u32 kShift = kPageBits - 5;
+    static_assert(sizeof(FoundPage) == 1 << 5);
+    return *(const FoundPage*)((const u8*)lane->found + ((address >> kShift) & ((u64)(kFoundPages - 1) << 5)));
+  }
+  /// The page of the last byte is that of the first, or else another place's.
+  MYR_FN bool readable(u64 address, u32 bytes, u8*& at_byte) const {
+    const FoundPage& page = found_page(address);
+    at_byte = (u8*)(page.host + address);
+    return page.readable == (address + (bytes - 1)) >> kPageBits;
+  }
+  MYR_FN bool writable(u64 address, u32 bytes, u8*& at_byte) const {
+    const FoundPage& page = found_page(address);
+    at_byte = (u8*)(page.host + address);
+    return page.writable == (address + (bytes - 1)) >> kPageBits;
+  }
+  MYR_FN SlowLoad load_slow(u64 address, u32 size) { return translate::load_slow(lane, address, size); }
+  MYR_FN bool store_slow(u64 address, u64 value, u32 size) { return translate::store_slow(lane, address, value, size); }
+  MYR_FN bool store_pair_slow(u64 address, u64 first, u64 second, u32 size) {
+    return translate::store_pair_slow(lane, address, first, second, size);
+  }
+
+  MYR_FN Outcome branch_relative(i64) { return Outcome::branch; }  // the region knows the target
+  MYR_FN Outcome branch_to(u64 address) {
+    next = address;
+    return Outcome::branch;
+  }
+  MYR_FN Outcome stop(StopCode code, u32 detail, u64 address) {
+    lane->stop = stop_record(code, detail, address);
+    return Outcome::stop;
+  }
+  MYR_FN Outcome fault(FaultCode fault, u64 address) {
+    lane->stop = fault_record(fault, address);
+    return Outcome::stop;
+  }
+  MYR_FN Outcome undefined() { return stop(StopCode::undefined, 0, 0); }
+};
+static_assert(Cpu<HostCpu>);
+
+}  // namespace myriarm::translate

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "translate/llvm/build_region.h"
+
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include <stdexcept>
+
+#include "isa/control_flow.h"
+#include "isa/row_info.h"
+
+namespace myriarm::translate {
+namespace {
+
+using llvm::BasicBlock;
+using llvm::Value;
+
+class Builder {
+ public:
+  Builder(llvm::Module& module, const llvm::Module& rows, u64 cpu_size, const Shape& shape)
+      : module_(module), rows_(rows), shape_(shape), cpu_size_(cpu_size), ir_(module.getContext()) {}
+
+  llvm::Function* build(const std::string& name) {
+    llvm::Type *i64 = ir_.getInt64Ty(), *pointer = llvm::PointerType::getUnqual(module_.getContext());
+    function_ = llvm::Function::Create(llvm::FunctionType::get(i64, {pointer, i64, i64}, false),
+                                       llvm::Function::ExternalLinkage, name, module_);
+    function_->addFnAttr(llvm::Attribute::NoUnwind);
+    unlikely_ = llvm::MDBuilder(module_.getContext()).createBranchWeights(1, 4000);
+    BasicBlock* entry = new_block("entry");
+    leave_ = new_block("leave");
+    stop_ = new_block("stop");
+    for (const auto& [pc, block] : shape_.blocks) blocks_[pc] = new_block(pc_name(pc));
+    if (!shape_.return_points.empty()) returns_ = new_block("returns");
+
+    ir_.SetInsertPoint(entry);
+    auto* storage = ir_.CreateAlloca(llvm::ArrayType::get(i64, (cpu_size_ + 7) / 8));
+    storage->setAlignment(llvm::Align(16));
+    cpu_ = storage;
+    exit_pc_ = ir_.CreateAlloca(i64);
+    call("myriarm_begin", {function_->getArg(0), function_->getArg(2)});
+    for (u32 slot = 0; slot <= kSlotSP; slot++) call("myriarm_load_r", {ir_.getInt32(slot)});
+    for (u32 half = 0; half < 64; half++) call("myriarm_load_v", {ir_.getInt32(half)});
+    for (u32 i = 0; i < static_cast<u32>(SystemField::count); i++) call("myriarm_load_system", {ir_.getInt32(i)});
+    auto* entries = ir_.CreateSwitch(function_->getArg(1), blocks_.at(shape_.entries.front()));
+    for (size_t i = 1; i < shape_.entries.size(); i++) {
+      entries->addCase(ir_.getInt64(i), blocks_.at(shape_.entries[i]));
+    }
+    for (const auto& [pc, block] : shape_.blocks) build_block(block);
+    if (returns_ != nullptr) build_returns();
+    build_exit(leave_, RegionEnd::left);
+    build_exit(stop_, RegionEnd::stopped);
+    return function_;
+  }
+
+ private:
+  static std::string pc_name(u64 pc) { return "at_" + llvm::utohexstr(pc); }
+  BasicBlock* new_block(const std::string& name = "") {
+    return BasicBlock::Create(module_.getContext(), name, function_);
+  }
+  Value* constant(u64 value) { return ir_.getInt64(value); }
+
+  Value* call(const std::string& name, std::initializer_list<Value*> extra = {}) {
+    llvm::Function*& callee = callees_[name];
+    if (callee == nullptr) {
+      const llvm::Function* row = rows_.getFunction(name);
+      if (row == nullptr) throw std::runtime_error("the bitcode has no function " + name);
+      callee = llvm::cast<llvm::Function>(module_.getOrInsertFunction(name, row->getFunctionType()).getCallee());
+      callee->setAttributes(row->getAttributes());
+    }
+    std::vector<Value*> arguments = {cpu_};
+    arguments.insert(arguments.end(), extra);
+    return ir_.CreateCall(callee, arguments);
+  }
+  /// Executes an instruction; the value is its Outcome.
+  Value* outcome_of(const Instruction& at) {
+    if (at.effects.reads_count) retire();
+    call("myriarm_at", {constant(at.pc)});
+    const Operands& o = at.operands;
+    const u64 registers = u64{o.rd} | u64{o.rn} << 8 | u64{o.rm} << 16 | u64{o.ra} << 24;
+    return call("myriarm_row_" + std::string(kRowInfos[o.row].name), {constant(registers), constant(o.imm)});
+  }
+  /// Counts the instructions of the block so far.
+  void retire() {
+    if (retired_ != 0) call("myriarm_retire", {constant(retired_)});
+    retired_ = 0;
+  }
+  void leave_to(Value* pc, BasicBlock* exit) {
+    ir_.CreateStore(pc, exit_pc_);
+    ir_.CreateBr(exit);
+  }
+  BasicBlock* leaving(u64 pc, BasicBlock* exit) {
+    llvm::IRBuilderBase::InsertPointGuard guard(ir_);
+    BasicBlock* block = new_block();
+    ir_.SetInsertPoint(block);
+    leave_to(constant(pc), exit);
+    return block;
+  }
+  /// Where a branch from one address to another goes: inside the region, with a check of the limit if it goes back, or
+  /// out of it.
+  BasicBlock* edge(u64 from, u64 to) {
+    const auto found = blocks_.find(to);
+    if (found == blocks_.end()) return leaving(to, leave_);
+    if (to > from) return found->second;
+    llvm::IRBuilderBase::InsertPointGuard guard(ir_);
+    BasicBlock* check = new_block();
+    ir_.SetInsertPoint(check);
+    ir_.CreateCondBr(call("myriarm_limit_reached"), leaving(to, leave_), found->second, unlikely_);
+    return check;
+  }
+
+  void build_block(const Block& block) {
+    ir_.SetInsertPoint(blocks_.at(block.pc()));
+    retired_ = 0;
+    for (const Instruction& at : block.instructions) {
+      if (at.effects.always_stops) {
+        retire();
+        return leave_to(constant(at.pc), leave_);
+      }
+      const Flow flow = flow_of(at.operands.row);
+      if (flow != Flow::next) return build_branch(at, flow);
+      Value* outcome = outcome_of(at);
+      // Of rows that never stop, nothing of this is left when the row has been inlined.
+      BasicBlock *stopped = new_block(), *done = new_block();
+      ir_.CreateCondBr(is(outcome, Outcome::stop), stopped, done, unlikely_);
+      ir_.SetInsertPoint(stopped);
+      if (retired_ != 0) call("myriarm_retire", {constant(retired_)});
+      leave_to(constant(at.pc), stop_);
+      ir_.SetInsertPoint(done);
+      retired_++;
+    }
+    retire();
+    ir_.CreateBr(edge(block.last().pc, block.last().pc + 4));
+  }
+  void build_branch(const Instruction& at, Flow flow) {
+    Value* outcome = outcome_of(at);
+    retired_++;
+    retire();
+    if (is_relative(at.operands.row)) {
+      BasicBlock* taken = edge(at.pc, at.target());
+      const bool always = flow == Flow::call || at.operands.row == kRow_B_only_branch_imm;
+      if (always) {
+        ir_.CreateBr(taken);
+      } else {
+        ir_.CreateCondBr(is(outcome, Outcome::branch), taken, edge(at.pc, at.pc + 4));
+      }
+    } else if (flow == Flow::ret && returns_ != nullptr) {
+      ir_.CreateBr(returns_);
+    } else {
+      leave_to(call("myriarm_next"), leave_);
+    }
+  }
+  /// Where returns go: behind the calls in the region, if it is one of them that the link names.
+  void build_returns() {
+    ir_.SetInsertPoint(returns_);
+    Value* pc = call("myriarm_next");
+    BasicBlock *inside = new_block(), *outside = new_block();
+    ir_.CreateCondBr(call("myriarm_limit_reached"), outside, inside, unlikely_);
+    ir_.SetInsertPoint(outside);
+    leave_to(pc, leave_);
+    ir_.SetInsertPoint(inside);
+    auto* cases = ir_.CreateSwitch(pc, outside);
+    for (const u64 point : shape_.return_points) cases->addCase(ir_.getInt64(point), blocks_.at(point));
+  }
+  void build_exit(BasicBlock* block, RegionEnd end) {
+    ir_.SetInsertPoint(block);
+    const Effects& e = shape_.effects;
+    for (u32 slot = 0; slot <= kSlotSP; slot++) {
+      if (e.writes_r >> slot & 1) call("myriarm_store_r", {ir_.getInt32(slot)});
+    }
+    for (u32 half = 0; half < 64; half++) {
+      if (e.writes_v >> half & 1) call("myriarm_store_v", {ir_.getInt32(half)});
+    }
+    for (u32 i = 0; i < static_cast<u32>(SystemField::count); i++) {
+      if (e.writes_system >> i & 1) call("myriarm_store_system", {ir_.getInt32(i)});
+    }
+    if (e.writes_flags) call("myriarm_store_flags");
+    call("myriarm_end", {ir_.CreateLoad(ir_.getInt64Ty(), exit_pc_)});
+    ir_.CreateRet(constant(static_cast<u64>(end)));
+  }
+  Value* is(Value* outcome, Outcome what) { return ir_.CreateICmpEQ(outcome, ir_.getInt8(static_cast<u8>(what))); }
+
+  llvm::Module& module_;
+  const llvm::Module& rows_;
+  const Shape& shape_;
+  const u64 cpu_size_;
+  llvm::IRBuilder<> ir_;
+  llvm::Function* function_ = nullptr;
+  llvm::MDNode* unlikely_ = nullptr;
+  Value *cpu_ = nullptr, *exit_pc_ = nullptr;
+  BasicBlock *leave_ = nullptr, *stop_ = nullptr, *returns_ = nullptr;
+  std::map<u64, BasicBlock*> blocks_;
+  std::map<std::string, llvm::Function*> callees_;
+  u64 retired_ = 0;  // instructions of the block that are not counted yet
+};
+
+}  // namespace
+
+llvm::Function* build_region(llvm::Module& module, const llvm::Module& rows, u64 cpu_size, const Shape& shape,
+                             const std::string& name) {
+  return Builder(module, rows, cpu_size, shape).build(name);
+}
+
+}  // namespace myriarm::translate

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "translate/shape.h"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+
+#include "isa/control_flow.h"
+#include "isa/decoder.h"
+
+namespace myriarm::translate {
+namespace {
+
+/// The addresses that an instruction leads to inside a region, without what an indirect branch or a return does.
+struct Successors {
+  bool next = false;     // the instruction behind it, without a branch
+  bool target = false;   // Instruction::target()
+  bool resumes = false;  // the instruction behind it, once a call has returned or another engine has run this one
+};
+
+Successors successors_of(const Instruction& at) {
+  if (at.effects.always_stops) return {.resumes = true};
+  switch (flow_of(at.operands.row)) {
+    case Flow::next: return {.next = true};
+    case Flow::call: return {.target = is_relative(at.operands.row), .resumes = true};
+    case Flow::ret: return {};
+    case Flow::branch:
+      if (!is_relative(at.operands.row)) return {};
+      return {.next = at.operands.row != kRow_B_only_branch_imm, .target = true};
+  }
+  return {};
+}
+
+class Finder {
+ public:
+  Finder(const FetchWord& fetch, const RegionLimits& limits) : fetch_(fetch), limits_(limits) {}
+
+  /// The straight line from pc on; what it leads to waits in queue_.
+  void follow(u64 pc) {
+    for (; found_.size() < limits_.instructions && !found_.contains(pc); pc += 4) {
+      Instruction at;
+      at.pc = pc;
+      if (!fetch_(pc, at.word)) return;
+      at.operands = decode(decode_table(), at.word);
+      at.effects = effects_of(at.operands);
+      found_.emplace(pc, at);
+      const Successors successors = successors_of(at);
+      if (successors.target) queue_.push_back(at.target());
+      if (successors.resumes) queue_.push_back(pc + 4);
+      if (!successors.next) return;
+      if (successors.target) {  // the nearer one first
+        queue_.push_back(pc + 4);
+        return;
+      }
+    }
+  }
+  void find(u64 entry) {
+    queue_.push_back(entry);
+    while (!queue_.empty() && found_.size() < limits_.instructions) {
+      const u64 pc = queue_.front();
+      queue_.pop_front();
+      follow(pc);
+    }
+  }
+  bool contains(u64 pc) const { return found_.contains(pc); }
+  const std::map<u64, Instruction>& found() const { return found_; }
+
+ private:
+  const FetchWord& fetch_;
+  const RegionLimits& limits_;
+  std::map<u64, Instruction> found_;
+  std::deque<u64> queue_;
+};
+
+void add(Effects& to, const Effects& from) {
+  to.writes_r |= from.writes_r;
+  to.writes_v |= from.writes_v;
+  to.writes_system |= from.writes_system;
+  to.writes_flags |= from.writes_flags;
+}
+
+}  // namespace
+
+bool find_shape(u64 entry, const FetchWord& fetch, const RegionLimits& limits, Shape& shape, std::string& why) {
+  Finder finder(fetch, limits);
+  finder.find(entry);
+  if (!finder.contains(entry)) {
+    why = "there is no code to read";
+    return false;
+  }
+  if (finder.found().at(entry).effects.always_stops) {
+    why = "its first instruction always stops";
+    return false;
+  }
+
+  std::set<u64> leaders = {entry}, returns, entries;
+  for (const auto& [pc, at] : finder.found()) {
+    const Successors successors = successors_of(at);
+    const bool falls_only = successors.next && !successors.target;
+    if (!falls_only) leaders.insert(pc + 4);
+    if (successors.target) leaders.insert(at.target());
+    const bool call_inside = successors.target && successors.resumes && finder.contains(at.target());
+    if (call_inside) returns.insert(pc + 4);
+    if (successors.resumes && !call_inside) entries.insert(pc + 4);
+    // Where the limit can end a run: it goes on there.
+    if (successors.target && at.target() <= pc) entries.insert(at.target());
+  }
+  Block* block = nullptr;
+  u64 next = 0;
+  for (const auto& [pc, at] : finder.found()) {
+    if (block == nullptr || pc != next || leaders.contains(pc)) block = &shape.blocks[pc];
+    block->instructions.push_back(at);
+    next = pc + 4;
+    shape.instructions++;
+    if (!at.effects.always_stops) add(shape.effects, at.effects);
+    if (shape.pages.empty() || shape.pages.back() != pc >> kPageBits) shape.pages.push_back(pc >> kPageBits);
+  }
+  shape.entries = {entry};
+  for (const u64 pc : entries) {
+    if (pc == entry || shape.entries.size() == limits.entries) continue;
+    const auto found = finder.found().find(pc);
+    if (found != finder.found().end() && !found->second.effects.always_stops) shape.entries.push_back(pc);
+  }
+  for (const u64 pc : returns) {
+    if (finder.contains(pc)) shape.return_points.push_back(pc);
+  }
+  return true;
+}
+
+}  // namespace myriarm::translate

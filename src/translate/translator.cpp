@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds and loads the module with LLVM in it. LLVM is larger than the rest of myriarm together, and programs that end
+// soon never need it; so it is loaded when a program first becomes hot, and myriarm starts and links without it.
+#include "translate/translator.h"
+
+#if MYRIARM_WITH_TRANSLATOR
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <unistd.h>
+
+#include "translate/llvm/module.h"
+#endif
+
+namespace myriarm::translate {
+
+#if MYRIARM_WITH_TRANSLATOR
+namespace {
+
+/// The folder of the file that this code was loaded from; empty if it cannot be found.
+std::string own_folder() {
+  Dl_info info;
+  link_map* map = nullptr;
+  static const char here = 0;
+  if (dladdr1(&here, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || map == nullptr) return "";
+  std::string path = map->l_name;
+  if (path.empty()) {  // the main program
+    char program[PATH_MAX];
+    const ssize_t size = readlink("/proc/self/exe", program, sizeof program);
+    if (size <= 0) return "";
+    path.assign(program, static_cast<size_t>(size));
+  }
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+MakeTranslator* load_module(std::string& why) {
+  const std::string folder = own_folder();
+  // Beside an executable in bin/, beside a library in lib/, in a Python package, and where it was installed.
+  std::string tried;
+  for (const std::string& path : {folder + "/../lib/myriarm/" + kModuleName, folder + "/myriarm/" + kModuleName,
+                                  folder + "/" + kModuleName, std::string(MYRIARM_MODULE_FOLDER "/") + kModuleName}) {
+    if (access(path.c_str(), R_OK) != 0) continue;
+    void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (module == nullptr) {
+      const char* message = dlerror();
+      tried = message != nullptr ? message : path;
+      continue;
+    }
+    if (auto* make = reinterpret_cast<MakeTranslator*>(dlsym(module, kMakeTranslatorName))) return make;
+    tried = path + " is no translator of myriarm";
+  }
+  why = tried.empty() ? std::string("its module ") + kModuleName + " is not installed"
+                      : "its module cannot be loaded: " + tried;
+  return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<Translator> make_translator(const SlowPaths& slow, std::string& why) {
+  static std::string why_not;
+  static MakeTranslator* const make = load_module(why_not);
+  if (make == nullptr) {
+    why = why_not;
+    return nullptr;
+  }
+  return std::unique_ptr<Translator>(make({MYRIARM_VERSION, sizeof(LaneState)}, slow, why));
+}
+
+#else
+
+std::unique_ptr<Translator> make_translator(const SlowPaths&, std::string& why) {
+  why = "this build has no LLVM";
+  return nullptr;
+}
+
+#endif
+
+}  // namespace myriarm::translate
