@@ -34,7 +34,7 @@ struct Options {
 constexpr const char* kUsage =
     "fleet_bench [--device auto|cpu|cuda|cuda:N] [--threads N] [--repeats N] [--json FILE|-] [--commit TEXT]\n"
     "            [--workload mixed|nbody|add|store] [--program FILE] [--lanes N] [--lockstep|--divergent]\n"
-    "            [--iterations 1|4|10] [--instructions N] [--memory BYTES] [--engine interpreter|stepper]\n"
+    "            [--iterations 1|4|10] [--instructions N] [--memory BYTES] [--engine interpreter|stepper|translate]\n"
     "Without --workload: the whole list for the device. mixed and nbody run to their end, and their results are\n"
     "checked; add (ADD, B) and store (ADD, STR, B) run N instructions in each lane. --program runs a bare program of\n"
     "yours, which must stop by itself or at N instructions. One warm-up, then the median of the repeats.\n";
@@ -144,6 +144,7 @@ bool parse(int argc, char** argv, Options& o) {
     if (name == "--device") o.device = value;
     else if (name == "--engine" && value == std::string("interpreter")) o.engine = Engine::interpreter;
     else if (name == "--engine" && value == std::string("stepper")) o.engine = Engine::stepper;
+    else if (name == "--engine" && value == std::string("translate")) o.engine = Engine::translate;
     else if (name == "--workload") o.workload = value;
     else if (name == "--program") o.program = value;
     else if (name == "--json") o.json = value;

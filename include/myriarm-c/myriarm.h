@@ -97,7 +97,8 @@ enum {
 enum {
   MYRIARM_ENGINE_DEFAULT = 0,     /* of a fleet: the interpreter; of a run: the fleet's engine */
   MYRIARM_ENGINE_INTERPRETER = 1, /* the fast one */
-  MYRIARM_ENGINE_STEPPER = 2      /* one instruction at a time: the reference, and for debugging */
+  MYRIARM_ENGINE_STEPPER = 2,     /* one instruction at a time: the reference, and for debugging */
+  MYRIARM_ENGINE_TRANSLATE = 3    /* the interpreter, and hot code is translated into machine code; on the CPU only */
 };
 
 typedef struct myriarm_fleet_options {

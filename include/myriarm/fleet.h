@@ -97,6 +97,8 @@ struct FleetOptions {
   unsigned threads = 0;  ///< CPU threads; 0: all
   MemoryPolicy memory_policy = MemoryPolicy::private_copy;
   Engine engine = Engine::interpreter;  ///< for runs that do not name one
+  /// Engine::translate: the most threads that translate beside those that run lanes; 0: half of the CPU's, at most 4.
+  unsigned compile_threads = 0;
   /// For programs that have Program::process. Their memory must be private_copy or transactional.
   ProcessOptions processes;
 };
@@ -144,6 +146,8 @@ class Fleet {
   uint64_t team_lanes() const;
   /// FleetOptions::engine.
   Engine engine() const;
+  /// What Engine::translate has done so far.
+  TranslationReport translation() const;
   uint64_t memory_begin() const;  ///< first address of the guest's window
   uint64_t memory_end() const;    ///< one past its last address
 

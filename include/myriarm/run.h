@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "myriarm/stop.h"
@@ -33,8 +34,11 @@ enum class Engine : uint8_t {
   /// Fetches, decodes and runs one instruction after the other, each by its row's own function, with floating point in
   /// integer arithmetic throughout: the reference for other engines, and for debugging.
   stepper,
+  /// The interpreter, and code that lanes run often is translated into machine code of the host while they run. On the
+  /// CPU only. Where the host cannot translate, the interpreter runs everything: Fleet::translation() says why.
+  translate,
 };
-/// "interpreter", "stepper".
+/// "interpreter", "stepper", "translate".
 const char* name(Engine engine);
 
 /// What happened in one batch, or in a whole run.
@@ -107,6 +111,24 @@ struct RunResult {
   /// As in BatchReport, of the whole call; served system calls do not count. checkpoint if it timed out.
   std::array<uint64_t, kStopReasons> stops{};
   Signal signal = Signal::running;
+};
+
+/// What Engine::translate has done for a fleet since it was made.
+struct TranslationReport {
+  /// Code that stays interpreted.
+  struct Refusal {
+    uint64_t pc = 0;  ///< address of the instruction at which a region would have begun
+    std::string why;  ///< part of a sentence
+  };
+  uint64_t regions = 0;       ///< pieces of guest code that were translated
+  uint64_t instructions = 0;  ///< guest instructions in them
+  double seconds = 0;         ///< of processor time that translating took
+  /// Instructions that lanes have retired in runs with Engine::translate: by interpretation, and in translated code.
+  uint64_t interpreted = 0, translated = 0;
+  uint64_t refused = 0;           ///< regions that could not be translated
+  std::vector<Refusal> refusals;  ///< the first 100 of them
+  /// Why nothing is translated, as part of a sentence. Empty if it is, or if no code was hot yet.
+  std::string unavailable;
 };
 
 /// How far a run in progress is, or how the last one ended.

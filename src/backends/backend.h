@@ -129,6 +129,8 @@ class Backend {
   virtual ArrayView view(Field field) = 0;
   /// The flat memory of the lanes; null data unless the policy is shared or device_shared.
   virtual ArrayView memory_view() = 0;
+  /// What Engine::translate has done so far.
+  virtual TranslationReport translation() const { return {}; }
 };
 
 /// The host's processor, as a device.

@@ -41,6 +41,7 @@ std::optional<Engine> engine_of(uint32_t number, uint32_t reserved) {
     case MYRIARM_ENGINE_DEFAULT: return std::nullopt;
     case MYRIARM_ENGINE_INTERPRETER: return Engine::interpreter;
     case MYRIARM_ENGINE_STEPPER: return Engine::stepper;
+    case MYRIARM_ENGINE_TRANSLATE: return Engine::translate;
     default: throw ArgumentError("there is no engine " + std::to_string(number) + "; use one of MYRIARM_ENGINE_...");
   }
 }
@@ -51,6 +52,7 @@ uint32_t engine_number(Engine engine) {
   switch (engine) {
     case Engine::interpreter: return MYRIARM_ENGINE_INTERPRETER;
     case Engine::stepper: return MYRIARM_ENGINE_STEPPER;
+    case Engine::translate: return MYRIARM_ENGINE_TRANSLATE;
   }
   return MYRIARM_ENGINE_DEFAULT;
 }

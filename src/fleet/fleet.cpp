@@ -172,7 +172,6 @@ void Fleet::Impl::make(Fleet* fleet, std::span<const PlacedProgram> programs, co
     throw ArgumentError("there is no memory policy " + std::to_string(static_cast<unsigned>(options.memory_policy)) +
                         "; use one of MemoryPolicy");
   }
-  check_engine(options.engine);
   const Image image =
       make_image(programs, options.memory, options.memory_policy == MemoryPolicy::read_only, options.processes);
   has_processes = image.kernel_pages != 0;
@@ -186,6 +185,7 @@ void Fleet::Impl::make(Fleet* fleet, std::span<const PlacedProgram> programs, co
   window_begin = image.window_begin;
   window_pages = image.window_pages;
   device = find_device(options.device);
+  check_engine(options.engine, device);
   check_teams(programs, device);
   core->backend = make_backend(image, options, device);
   write_states(*core->backend, programs);
@@ -401,6 +401,7 @@ void Fleet::process_inputs_changed(std::span<const uint32_t> lanes) {
   if (!lanes.empty()) use.backend().process_inputs_changed(lanes);
 }
 
+TranslationReport Fleet::translation() const { return Impl::Use(impl_.get()).backend().translation(); }
 uint64_t Fleet::pool_used() const { return Impl::Use(impl_.get()).backend().pool_used(); }
 uint64_t Fleet::pool_size() const { return Impl::Use(impl_.get()).backend().pool_size(); }
 void Fleet::grow_pool(uint64_t bytes) {

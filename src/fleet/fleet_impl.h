@@ -205,8 +205,8 @@ struct Snapshot::Impl {
 /// Throws the StateError of a fleet that this process inherited.
 [[noreturn]] void refuse_inherited();
 /// Throws ArgumentError for options that do not go together.
-void check_options(const RunOptions& options);
-void check_engine(Engine engine);
+void check_options(const RunOptions& options, const Device& device);
+void check_engine(Engine engine, const Device& device);
 /// The most urgent of these stops.
 Signal signal_of(const std::array<uint64_t, kStopReasons>& stops);
 /// The backend of a device that find_device() gave.

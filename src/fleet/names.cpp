@@ -54,6 +54,7 @@ const char* name(Engine engine) {
   switch (engine) {
     case Engine::interpreter: return "interpreter";
     case Engine::stepper: return "stepper";
+    case Engine::translate: return "translate";
   }
   return "unknown";
 }

@@ -25,16 +25,19 @@ bool goes_on(StopCode code) { return code == StopCode::budget || code == StopCod
 
 }  // namespace
 
-void check_engine(Engine engine) {
-  if (engine > Engine::stepper) {
+void check_engine(Engine engine, const Device& device) {
+  if (engine > Engine::translate) {
     throw ArgumentError("there is no engine " + std::to_string(static_cast<unsigned>(engine)) +
-                        "; use interpreter or stepper");
+                        "; use interpreter, stepper or translate");
+  }
+  if (engine == Engine::translate && device.kind != DeviceKind::cpu) {
+    throw ArgumentError("translation for CUDA is not there yet; use interpreter");
   }
 }
 
-void check_options(const RunOptions& options) {
+void check_options(const RunOptions& options, const Device& device) {
   const std::string mode = name_of(options.mode);
-  if (options.engine) check_engine(*options.engine);
+  if (options.engine) check_engine(*options.engine, device);
   auto refuse_zero = [&](uint64_t value, const char* what) {
     if (value == 0) throw ArgumentError(std::string(what) + " of 0 would run nothing; ask for at least 1");
   };

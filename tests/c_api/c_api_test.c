@@ -146,7 +146,8 @@ static void test_engines(void) {
   myriarm_program* program = raw(kSum, sizeof kSum);
   myriarm_fleet_options options = {.struct_size = sizeof options, .device = getenv("MYRIARM_TEST_DEVICE")};
   if (options.device == NULL) options.device = "cpu";
-  for (uint32_t engine = MYRIARM_ENGINE_DEFAULT; engine <= MYRIARM_ENGINE_STEPPER; engine++) {
+  const uint32_t last = strcmp(options.device, "cpu") == 0 ? MYRIARM_ENGINE_TRANSLATE : MYRIARM_ENGINE_STEPPER;
+  for (uint32_t engine = MYRIARM_ENGINE_DEFAULT; engine <= last; engine++) {
     options.engine = engine;
     myriarm_fleet* fleet = NULL;
     OK(myriarm_fleet_create(program, &options, &fleet));
@@ -156,12 +157,12 @@ static void test_engines(void) {
     CHECK(info.reserved == 0);
     OK(myriarm_fleet_fill(fleet, MYRIARM_X(0), 10));
     myriarm_run_options run = {.struct_size = sizeof run, .instructions = 7};
-    for (run.engine = MYRIARM_ENGINE_DEFAULT; run.engine <= MYRIARM_ENGINE_STEPPER; run.engine++) {
+    for (run.engine = MYRIARM_ENGINE_DEFAULT; run.engine <= last; run.engine++) {
       OK(myriarm_fleet_run(fleet, &run, NULL));
     }
     run.instructions = 0;
-    run.engine = MYRIARM_ENGINE_STEPPER + 1;
-    REFUSED(myriarm_fleet_run(fleet, &run, NULL), MYRIARM_ARGUMENT_ERROR, "engine 3");
+    run.engine = MYRIARM_ENGINE_TRANSLATE + 1;
+    REFUSED(myriarm_fleet_run(fleet, &run, NULL), MYRIARM_ARGUMENT_ERROR, "engine 4");
     run.engine = MYRIARM_ENGINE_DEFAULT;
     run.reserved = 1;
     REFUSED(myriarm_fleet_start(fleet, &run), MYRIARM_ARGUMENT_ERROR, "reserved");
@@ -177,8 +178,8 @@ static void test_engines(void) {
     OK(myriarm_fleet_free(fleet));
   }
   myriarm_fleet* made = NULL;
-  options.engine = MYRIARM_ENGINE_STEPPER + 1;
-  REFUSED(myriarm_fleet_create(program, &options, &made), MYRIARM_ARGUMENT_ERROR, "engine 3");
+  options.engine = MYRIARM_ENGINE_TRANSLATE + 1;
+  REFUSED(myriarm_fleet_create(program, &options, &made), MYRIARM_ARGUMENT_ERROR, "engine 4");
   options.engine = MYRIARM_ENGINE_STEPPER;
   options.reserved = 1;
   REFUSED(myriarm_fleet_create(program, &options, &made), MYRIARM_ARGUMENT_ERROR, "reserved");

@@ -90,10 +90,10 @@ inline Program program_of(const Words& words, uint32_t code_permissions = kRead 
 /// The engine of MYRIARM_TEST_ENGINE; the interpreter if it is not set.
 inline Engine engine_of_test() {
   const char* name = std::getenv("MYRIARM_TEST_ENGINE");
-  if (name == nullptr || name == std::string(myriarm::name(Engine::interpreter))) {
-    return Engine::interpreter;
+  if (name == nullptr) return Engine::interpreter;
+  for (const Engine engine : {Engine::interpreter, Engine::stepper, Engine::translate}) {
+    if (name == std::string(myriarm::name(engine))) return engine;
   }
-  if (name == std::string(myriarm::name(Engine::stepper))) return Engine::stepper;
   throw std::invalid_argument("MYRIARM_TEST_ENGINE names no engine: " + std::string(name));
 }
 

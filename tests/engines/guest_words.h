@@ -34,6 +34,9 @@ constexpr uint32_t bl(int32_t words) { return 0x94000000 | distance(words, 26); 
 constexpr uint32_t b_cond(uint32_t cond, int32_t words) { return 0x54000000 | distance(words, 19) << 5 | cond; }
 constexpr uint32_t cbz(uint32_t t, int32_t words) { return 0xB4000000 | distance(words, 19) << 5 | t; }
 constexpr uint32_t cbnz(uint32_t t, int32_t words) { return 0xB5000000 | distance(words, 19) << 5 | t; }
+constexpr uint32_t tbnz(uint32_t t, uint32_t bit, int32_t words) {
+  return 0x37000000 | bit / 32 << 31 | bit % 32 << 19 | distance(words, 14) << 5 | t;
+}
 constexpr uint32_t br(uint32_t n) { return 0xD61F0000 | n << 5; }
 constexpr uint32_t blr(uint32_t n) { return 0xD63F0000 | n << 5; }
 constexpr uint32_t ret() { return 0xD65F03C0; }

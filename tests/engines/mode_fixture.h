@@ -178,9 +178,7 @@ inline bool expect_same(const std::vector<LaneState>& have, const std::vector<La
 constexpr uint32_t ubfx(uint32_t d, uint32_t n, uint32_t lsb, uint32_t width) {
   return 0xD3400000 | lsb << 16 | (lsb + width - 1) << 10 | n << 5 | d;
 }
-constexpr uint32_t tbnz(uint32_t t, uint32_t bit, int32_t words) {
-  return 0x37000000 | bit / 32 << 31 | bit % 32 << 19 | guest::distance(words, 14) << 5 | t;
-}
+using guest::tbnz;
 constexpr uint32_t stxr(uint32_t s, uint32_t t, uint32_t n) { return 0xC8007C00 | s << 16 | n << 5 | t; }
 constexpr uint32_t add_shifted(uint32_t d, uint32_t n, uint32_t m, uint32_t lsl) {
   return guest::add_register(d, n, m) | lsl << 10;

@@ -39,7 +39,8 @@ void split(uint64_t lanes, uint32_t seed, bool changes_itself, uint64_t rounds, 
     // Few batches are not worth the launches, and an endless budget is cut by batches, time or a cancel.
     if (options.instructions / options.instructions_per_batch > 40) options.instructions_per_batch = 400 * scale;
     options.mode = how.mode;
-    options.engine = below(2) == 0 ? Engine::interpreter : Engine::stepper;
+    constexpr Engine kEngines[] = {Engine::interpreter, Engine::stepper, Engine::translate};
+    options.engine = kEngines[below(on_cpu() ? 3 : 2)];
     switch (below(5)) {
       case 0: options.max_batches = 1 + below(5); break;
       case 1: options.timeout = 0.0005; break;

@@ -200,20 +200,21 @@ u32 BlockGenerator::instruction(Random& random, const BlockOptions& options, u16
   const RegisterRoles& roles = options.roles;
   const DecodeTable& table = decode_table();
   const bool memory = is_memory_row(row);
-  const bool keep_roles = !random.one_in(16);
+  const bool keep_roles = options.steady || !random.one_in(16);
   const Letters letters(kRowInfos[row].bits);
   for (u32 attempt = 0; attempt < kTries; attempt++) {
     ForcedField forced[3];
     u32 count = 0;
-    if (memory && !random.one_in(32)) {
+    if (memory && (options.steady || !random.one_in(32))) {
       forced[count++] = {'n', random.one_in(8) ? 31 : draw_register(random, roles.addresses)};
       if (contains(kRowInfos[row].syntax, "<Xm>") || contains(kRowInfos[row].syntax, "<Wm>")) {
-        if (!random.one_in(8)) forced[count++] = {'m', draw_register(random, roles.offsets)};
+        if (options.steady || !random.one_in(8)) forced[count++] = {'m', draw_register(random, roles.offsets)};
       }
-      if (letters.of('i') > 5 && random.one_in(3)) forced[count++] = {'i', static_cast<u32>(random.below(64))};
+      if (letters.of('i') > 5 && (options.steady || random.one_in(3)))
+        forced[count++] = {'i', static_cast<u32>(random.below(64))};
     } else if (is_indirect_branch_row(row) && !random.one_in(8)) {
       forced[count++] = {'n', roles.code};
-    } else if (is_branch_row(row) && !random.one_in(8) && options.length > index) {
+    } else if (is_branch_row(row) && (options.steady || !random.one_in(8)) && options.length > index) {
       forced[count++] = {'i', 1 + static_cast<u32>(random.below(options.length - index))};
     }
     u32 word = generate_instruction(random, row, {forced, count});

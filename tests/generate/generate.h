@@ -63,6 +63,8 @@ struct BlockOptions {
   u32 branches_in_100 = 10;
   u32 memory_in_100 = 40;
   u16 exclusive = 0;  ///< exclusives are of this row's size; 0: of the first that is drawn
+  bool steady =
+      false;          ///< all accesses and branches are steered, and offsets are small: for code that goes on for long
   bool even = false;  ///< every row is as likely as any other; the two shares above are not looked at
 };
 

@@ -17,6 +17,7 @@
 #include "backends/cpu/lane_tables.h"
 #include "backends/cpu/program_pages.h"
 #include "backends/cpu/snapshot.h"
+#include "backends/cpu/translated/translation.h"
 #include "backends/cpu/waiting_writes.h"
 #include "backends/cpu/worker_pool.h"
 #include "kernel/machine.h"
@@ -57,6 +58,7 @@ class CpuBackend final : public Backend {
   void restore(u64 number, std::span<const u32> from, std::span<const u32> to) override;
   ArrayView view(Field field) override;
   ArrayView memory_view() override;
+  TranslationReport translation() const override;
 
  private:
   u64* field(Field f) const { return reinterpret_cast<u64*>(state_.data()) + static_cast<u64>(f) * lanes_; }
@@ -97,12 +99,15 @@ class CpuBackend final : public Backend {
     const EngineEntry& engine;
     bool serves_calls, serves_stopped;
     bool host_may_have_written;  // to the lanes' memory, since the batch before
+    Translation* translation;    // null: nothing is translated
   };
   u64 count(std::span<const u32> lanes) const { return lanes.empty() ? lanes_ : lanes.size(); }
   void begin_batch(const RunOrder& order, Phase phase);
   Tally run_batch(const RunOrder& order, const Batch& batch);
-  void run_lane(u64 index, u64 limit, const Batch& batch);
-  void execute(Lane& lane, u64 index, u64 limit, const Batch& batch);  // runs the lane until it has a stop
+  /// `sampler` is null if nothing is translated. Returns how many instructions regions have retired.
+  u64 run_lane(u64 index, u64 limit, const Batch& batch, Sampler* sampler);
+  /// Runs the lane until it has a stop.
+  void execute(Lane& lane, u64 index, u64 limit, const Batch& batch, Sampler* sampler);
   void show_lanes_left(std::span<const u32> lanes);  // shows progress() the stops of lanes that wait for another run()
   bool cancelled() const { return cancel_.load(std::memory_order_relaxed); }
 
@@ -154,6 +159,8 @@ class CpuBackend final : public Backend {
   std::shared_ptr<ProcessHost> process_host_;  // null: no lane is a process
   bool keep_memory_;                           // of processes that have exited
   WorkerPool workers_;
+  unsigned compile_threads_;
+  std::unique_ptr<Translation> translation_;  // the last: its threads use the code. Null: no run has asked for it
 };
 
 }  // namespace myriarm::cpu

@@ -7,8 +7,14 @@
 namespace myriarm::cpu {
 
 const EngineEntry& engine_entry(Engine engine) {
-  static constexpr EngineEntry kInterpreter = {run_interpreter}, kStepper = {run_stepper};
-  return engine == Engine::stepper ? kStepper : kInterpreter;
+  static constexpr EngineEntry kInterpreter = {run_interpreter}, kStepper = {run_stepper},
+                               kTranslated = {run_translated};
+  switch (engine) {
+    case Engine::interpreter: return kInterpreter;
+    case Engine::stepper: return kStepper;
+    case Engine::translate: return kTranslated;
+  }
+  return kInterpreter;
 }
 
 }  // namespace myriarm::cpu

@@ -137,6 +137,7 @@ void CpuBackend::replace_pages(Lane& lane, u64 index, u64 page, u64 count, bool 
     if (mapped) entry = flat_ ? FlatMemory::frame_of(p) << kPageFlagBits | flags_of(permissions) : shared;
   }
   touch(index, page, count);
+  lane.found_is_stale = true;
   code.finish();
 }
 
@@ -164,6 +165,7 @@ void CpuBackend::protect_pages(Lane& lane, u64 index, u64 page, u64 count, u32 p
     entry = (entry & ~(u32{kPageReadable} | kPageWritable | kPageExecutable)) | flags_of(permissions);
   }
   touch(index, page, count);
+  lane.found_is_stale = true;
   code.finish();
 }
 void CpuBackend::protect(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) {

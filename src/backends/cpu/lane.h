@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // One lane while a host thread runs it: its registers, its memory, and its pc. Every engine of this backend runs lanes
-// of this type, so that a lane can change engines at any instruction boundary.
+// of this type, so that a lane can change engines at any instruction boundary; translated code knows its base alone.
 #pragma once
 
 #include <memory>
 
 #include "backends/cpu/frame_pool.h"
 #include "backends/cpu/interpreter/place.h"
-#include "core/cpu.h"
 #include "core/slow_access.h"
+#include "translate/lane_state.h"
 
 namespace myriarm::cpu {
 
@@ -16,25 +16,12 @@ class CodeSpace;
 class CodeStore;
 struct LaneCode;
 
-struct alignas(64) Lane {
-  u64 r[kSlotCount] = {};
-  u8 n = 0, z = 0, c = 0, v_flag = 0;  // PSTATE, in four bytes, so that setting them is four independent stores
-
+struct Lane : translate::LaneState {
   InterpreterPlace place;
 
-  u64 first_page = 0, page_count = 0;
-  u64 guest_pages = 0;  // of page_count: those of the guest; the others are the kernel pages of its process
-  u32* table = nullptr;
-  u8* frames = nullptr;
-
-  u64 system[static_cast<int>(SystemField::count)] = {};
-  u64* v = nullptr;  // v[2 * n] lower, v[2 * n + 1] upper half of register n
-
-  // Valid while no engine runs the lane.
-  u64 pc = 0, retired = 0;
-  StopRecord stop = {};
-  bool restart = false;  // the instruction at pc must run again: the lane's predecoded code is another one now
-
+  u64 guest_pages = 0;        // of page_count: those of the guest; the others are the kernel pages of its process
+  bool restart = false;       // the instruction at pc must run again: the lane's predecoded code is another one now
+  u64 translated = 0;         // of `retired`: those that regions of translated code have retired
   FramePool* pool = nullptr;  // null: flat memory, whose pages are never shared and never move
   u64* touched = nullptr;     // bit s: entries of slice s, pages s << slice_shift and up, may differ from the program's
   u32 slice_shift = 0;
@@ -42,10 +29,11 @@ struct alignas(64) Lane {
   CodeStore* code_store = nullptr;
   std::unique_ptr<LaneCode>* own_code = nullptr;  // null inside: the lane runs its program's code
 
-  Flags flags() const { return {n != 0, z != 0, c != 0, v_flag != 0}; }
-  void set_flags(Flags flags) { n = flags.n, z = flags.z, c = flags.c, v_flag = flags.v; }
-  PagedMemory<1> memory() const { return {frames, table, first_page, page_count, 0}; }
-  void touch(u64 page) const { *touched |= u64{1} << (page >> slice_shift); }
+  /// To be called when the entry of a page has changed.
+  void touch(u64 page) {
+    *touched |= u64{1} << (page >> slice_shift);
+    found_is_stale = true;
+  }
 };
 
 /// The slow paths of core/memory.h.

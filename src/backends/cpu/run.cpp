@@ -29,8 +29,8 @@ struct CpuBackend::Tally {
   }
 };
 
-void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const Batch& batch) {
-  u64 published = lane.retired;
+void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const Batch& batch, Sampler* sampler) {
+  u64 published = lane.retired, considered = lane.retired;
   for (;;) {
     if (lane.retired >= limit) {
       lane.stop = stop_record(StopCode::budget);
@@ -40,7 +40,13 @@ void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const Batch& batch) {
       lane.stop = stop_record(StopCode::cancelled);
       return;
     }
-    batch.engine.run(lane, limit, kQuantum);
+    const u64 before = lane.retired;
+    batch.engine.run(lane, limit, sampler == nullptr ? kQuantum : sampler->left());
+    if (sampler != nullptr && sampler->is_due(lane.retired - before)) {
+      // Where a lane stops says nothing about where it spends its time.
+      const bool runs = !lane.restart && lane.stop.code == StopCode::none;
+      sampler->next(runs && batch.translation->look(code_of(lane), lane.pc));
+    }
     if (lane.restart) {
       lane.restart = false;
       lane.stop = {};
@@ -53,7 +59,11 @@ void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const Batch& batch) {
     if (lane.stop.code == StopCode::none) {
       published = lane.retired;
       publish(index, lane.retired);
-      consider_publishing(lane, false);
+      // As often as without a sampler.
+      if (sampler == nullptr || lane.retired - considered >= kQuantum) {
+        considered = lane.retired;
+        consider_publishing(lane, false);
+      }
       continue;
     }
     if (retires_as_it_stops(lane.stop.code)) {
@@ -64,7 +74,7 @@ void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const Batch& batch) {
   }
 }
 
-void CpuBackend::run_lane(u64 index, u64 limit, const Batch& batch) {
+u64 CpuBackend::run_lane(u64 index, u64 limit, const Batch& batch, Sampler* sampler) {
   Lane lane;
   attach(lane, index);
   if (flat_ && batch.host_may_have_written) find_changed_pages(lane);
@@ -84,7 +94,7 @@ void CpuBackend::run_lane(u64 index, u64 limit, const Batch& batch) {
     lane.retired -= lane.retired != 0;
   }
   if (take_waiting_writes(lane, index) && update_code(lane) && (!calls || serve_call(lane, index))) {
-    execute(lane, index, limit, batch);
+    execute(lane, index, limit, batch, sampler);
   }
   consider_publishing(lane, true);
   for (u32 i = 0; i <= kSlotSP; i++) field(static_cast<Field>(i))[index] = lane.r[i];
@@ -96,6 +106,7 @@ void CpuBackend::run_lane(u64 index, u64 limit, const Batch& batch) {
   publish(index, lane.retired);
   stops_[index] = lane.stop;
   if (lane.stop.code == StopCode::exited && process_of(index) != nullptr) end_process(index);
+  return lane.translated;
 }
 
 void CpuBackend::begin_batch(const RunOrder& order, Phase phase) {
@@ -121,6 +132,8 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, const Batch& batc
   auto work = [&] {
     DefaultFpEnvironment environment;
     Tally tally;
+    u64 translated = 0;
+    std::unique_ptr<Sampler> sampler = batch.translation == nullptr ? nullptr : batch.translation->take_sampler();
     for (u64 begin; (begin = next.fetch_add(chunk)) < lanes;) {
       for (u64 i = begin; i < std::min(begin + chunk, lanes); i++) {
         const u64 lane = order.lanes.empty() ? i : order.lanes[i];
@@ -133,7 +146,7 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, const Batch& batc
         } else if (cancelled()) {
           if (!calls) stops_[lane] = stop_record(StopCode::cancelled);
         } else {
-          run_lane(lane, limit, batch);
+          translated += run_lane(lane, limit, batch, sampler.get());
         }
         const u64 after = retired(lane);
         const StopCode code = stops_[lane].code;
@@ -149,6 +162,9 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, const Batch& batc
         if (!left) std::atomic_ref(codes_[lane]).store(code, std::memory_order_release);
       }
     }
+    if (sampler != nullptr) {
+      batch.translation->give_back(std::move(sampler), tally.retired - translated, translated);
+    }
     std::lock_guard lock(mutex);
     total.add(tally);
   };
@@ -157,7 +173,12 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, const Batch& batc
 }
 
 RunReport CpuBackend::run(const RunOrder& order) {
-  Batch batch = {engine_entry(order.engine), !order.stops_at_calls, order.serves_stopped, true};
+  const bool translates = order.engine == Engine::translate;
+  if (translates && translation_ == nullptr) {
+    translation_ = std::make_unique<Translation>(compile_threads_, kQuantum);
+  }
+  Batch batch = {engine_entry(order.engine), !order.stops_at_calls, order.serves_stopped, true,
+                 translates ? translation_.get() : nullptr};
   auto dispatch = [&](Phase phase, u64) {
     begin_batch(order, phase);
     const Tally tally = run_batch(order, batch);
@@ -173,6 +194,10 @@ RunReport CpuBackend::run(const RunOrder& order) {
       order, dispatch, [&] { return cancelled(); }, [] { return false; });
   if (report.left != 0) show_lanes_left(order.lanes);
   return report;
+}
+
+TranslationReport CpuBackend::translation() const {
+  return translation_ == nullptr ? TranslationReport() : translation_->report();
 }
 
 void CpuBackend::show_lanes_left(std::span<const u32> lanes) {

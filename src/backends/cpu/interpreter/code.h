@@ -3,6 +3,8 @@
 // page depends on the page's bytes and address and on the area that the page is in, on nothing else.
 #pragma once
 
+#include <atomic>
+
 #include "core/memory.h"
 #include "core/operands.h"
 
@@ -22,6 +24,11 @@ void predecode_page(const u8* bytes, u64 address, const CodeSpan& span, Operands
 /// Predecodes `count` words of a page from index `first` on, where kKindLazy stands. A word becomes a pair with the one
 /// behind it only if both are among them.
 void predecode_words(const u8* bytes, u64 address, const CodeSpan& span, Operands* words, u64 first, u64 count);
+
+/// A word's kind, which may become kKindRegion while lanes run it.
+inline u16 kind_of(const Operands& word, std::memory_order order = std::memory_order_relaxed) {
+  return std::atomic_ref(const_cast<u16&>(word.kind)).load(order);
+}
 
 /// An entry for a word that was written to and has not been decoded since.
 Operands lazy_word();

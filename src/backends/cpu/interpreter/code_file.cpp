@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "core/memory.h"
 
@@ -39,7 +40,7 @@ CodeFile::~CodeFile() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-bool CodeFile::add(const u8* from, u64 bytes, u64& offset) {
+bool CodeFile::add(const u8* from, u64 bytes, u64& offset, const Undo& undo) {
   if (auto known = offsets_.find(from); known != offsets_.end()) {
     offset = known->second;
     return true;
@@ -50,7 +51,10 @@ bool CodeFile::add(const u8* from, u64 bytes, u64& offset) {
   for (u64 at = 0; at < bytes; at += kPageSize) {
     // What was never written stays a hole.
     if (is_zero(from + at, kPageSize)) continue;
-    if (!write_all(descriptor_, from + at, kPageSize, size_ + at)) return false;
+    alignas(Operands) u8 page[kPageSize];
+    std::memcpy(page, from + at, kPageSize);
+    undo(at, page);
+    if (!write_all(descriptor_, page, kPageSize, size_ + at)) return false;
   }
   offset = size_;
   offsets_.emplace(from, offset);
@@ -58,11 +62,11 @@ bool CodeFile::add(const u8* from, u64 bytes, u64& offset) {
   return true;
 }
 
-bool CodeFile::map_copy(const u8* from, u64 bytes, u8* to) {
+bool CodeFile::map_copy(const u8* from, u64 bytes, u8* to, const Undo& undo) {
   u64 offset = 0;
   {
     std::lock_guard lock(mutex_);
-    if (!add(from, bytes, offset)) return false;
+    if (!add(from, bytes, offset, undo)) return false;
   }
   return mmap(to, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, descriptor_,
               static_cast<off_t>(offset)) != MAP_FAILED;

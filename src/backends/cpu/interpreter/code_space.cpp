@@ -66,7 +66,7 @@ CodeSpace::~CodeSpace() {
 
 CodeSpace::Area CodeSpace::make_area(const CodeSpan& span) {
   const u64 bytes = words_bytes(span);
-  return {span, base_ == nullptr ? new_words(bytes) : spare_->take(bytes)};
+  return {span, base_ == nullptr ? new_words(bytes) : spare_->take(bytes), std::make_unique<AreaEntries>()};
 }
 
 const CodeSpace::Area* CodeSpace::find(u64 pc) const {
@@ -83,7 +83,7 @@ Operands* CodeSpace::words_of(u64 page) const {
 
 const CodeSpace::Area* CodeSpace::find_covered(u64 pc) const {
   const Area* area = find(pc);
-  return area != nullptr && area->page(pc >> kPageBits)->kind != kKindFar ? area : nullptr;
+  return area != nullptr && kind_of(*area->page(pc >> kPageBits)) != kKindFar ? area : nullptr;
 }
 
 const u8* CodeSpace::bytes(u64 page) const {
@@ -94,6 +94,27 @@ const u8* CodeSpace::bytes(u64 page) const {
     if (page - run.first < run.count) return run.bytes + ((page - run.first) << kPageBits);
   }
   return nullptr;
+}
+
+bool CodeSpace::fetch(u64 pc, u32& word) const {
+  const u64 page = pc >> kPageBits;
+  const u8* from = (pc & 3) == 0 && covers(page) ? bytes(page) : nullptr;
+  if (from != nullptr) std::memcpy(&word, from + (pc & (kPageSize - 1)), 4);
+  return from != nullptr;
+}
+
+u32 CodeSpace::install(const std::shared_ptr<const translate::Region>& region) const {
+  return regions_.install(region, kKindRegion, [&](u64 pc) -> SpaceRegions::Place {
+    const Area* area = (pc & 3) == 0 ? find_covered(pc) : nullptr;
+    if (area == nullptr) return {};
+    const u64 number = (pc - area->span.address) / 4;
+    return {area->words() + number, area->entries.get(), number, area->span.count};
+  });
+}
+
+bool CodeSpace::has_entry(u64 pc) const {
+  const Area* area = (pc & 3) == 0 ? find(pc) : nullptr;
+  return area != nullptr && kind_of(area->words()[(pc - area->span.address) / 4]) == kKindRegion;
 }
 
 void CodeSpace::add_root_pages(u64 first, const u8* bytes, u64 count) { root_pages_.push_back({first, count, bytes}); }
@@ -139,6 +160,7 @@ std::shared_ptr<CodeSpace> CodeSpace::copy_of(const CodeSpace& from, CodeFile& f
     copy->charged_ += frames;
     return true;
   };
+  const auto kept = root.regions_.keep();
   const bool small = root_pages <= kPagesToCopy;
   copy->is_mapped_ = !small;
   if (!charge(kCopyFrames + (small ? root_pages * (kWordBytes >> kPageBits) : 0))) return nullptr;
@@ -148,20 +170,27 @@ std::shared_ptr<CodeSpace> CodeSpace::copy_of(const CodeSpace& from, CodeFile& f
     const u64 bytes = (end - first) * kWordBytes;
     auto add_area = [&] { return &copy->areas_.emplace_back(copy->make_area(span)); };
     Area* made = add_area();
-    if (small || !file.map_copy(area.array.data(), bytes, reinterpret_cast<u8*>(made->page(first)))) {
+    auto undo = [&](u64 offset, u8* page) {
+      const u64 address = area.span.address + offset / sizeof(Operands) * 4;
+      root.regions_.undo(address, kPageSize / sizeof(Operands), reinterpret_cast<Operands*>(page));
+    };
+    if (small || !file.map_copy(area.array.data(), bytes, reinterpret_cast<u8*>(made->page(first)), undo)) {
       if (!small) {
         if (!charge((end - first) * (kWordBytes >> kPageBits))) return nullptr;
         copy->areas_.pop_back();
         made = add_area();
       }
       copy_pages(reinterpret_cast<u8*>(made->page(first)), area.array.data(), bytes);
+      root.regions_.undo(first << kPageBits, (end - first) * kPageWords, made->page(first));
     }
   }
   if (!charge(from.changed_.size() * kChangedFrames)) return nullptr;
+  const auto kept_too = &from == &root ? std::shared_lock<std::shared_mutex>() : from.regions_.keep();
   for (const auto& [page, state] : from.changed_) {
     Operands* to = copy->area_for(page)->page(page);
     if (state.covered) {
       std::memcpy(to, from.words_of(page), kWordBytes);
+      from.regions_.undo(page << kPageBits, kPageWords, to);
     } else {
       std::memset(static_cast<void*>(to), 0, kWordBytes);  // not given back to the host: the file would show again
     }

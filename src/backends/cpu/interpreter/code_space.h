@@ -14,6 +14,7 @@
 #include "backends/cpu/host_memory.h"
 #include "backends/cpu/interpreter/code.h"
 #include "backends/cpu/interpreter/code_file.h"
+#include "backends/cpu/translated/space_regions.h"
 
 namespace myriarm::cpu {
 
@@ -36,13 +37,14 @@ class SpareWords {
 };
 
 /// A page is named by its guest address >> kPageBits.
-class CodeSpace {
+class CodeSpace : public std::enable_shared_from_this<CodeSpace> {
  public:
   /// One array of words. Entries of pages that are not covered are zeros, and so is the one behind the last: the
   /// interpreter then looks for the instruction by its address.
   struct Area {
     CodeSpan span;
     LazyArray array;
+    std::unique_ptr<AreaEntries> entries;  // of regions; its place never changes
     Operands* words() const { return reinterpret_cast<Operands*>(array.data()); }
     Operands* page(u64 page) const { return words() + ((page << kPageBits) - span.address) / 4; }
   };
@@ -66,7 +68,8 @@ class CodeSpace {
   const std::map<u64, Changed>& changed() const { return changed_; }
   /// What this one differs from: the code of a program, or one that covers no page.
   const CodeSpace& root() const { return base_ != nullptr ? *base_ : *this; }
-  /// Whether it will never change again, so that any lane can share it.
+  /// Whether it will never change again, so that any lane can share it. Only a published space has translated code: in
+  /// copies of it, which lanes change, the instructions are as they were without.
   bool is_published() const { return published_; }
   /// The most instructions that can retire between two checks of the budget.
   u64 longest_run() const { return longest_run_; }
@@ -77,6 +80,17 @@ class CodeSpace {
       for (u64 i = 0; i < run.count; i++) visit(run.first + i);
     }
   }
+
+  // Translated code of a published space. Any thread may call these, also while lanes run the space.
+  /// The instruction word at a guest address of which the space has the bytes.
+  bool fetch(u64 pc, u32& word) const;
+  /// Makes the region part of the space: lanes that run the space enter it at those of its entries that no other region
+  /// has. Returns how many these are; if there are none, the region is not kept. Throws std::bad_alloc and DeviceError.
+  u32 install(const std::shared_ptr<const translate::Region>& region) const;
+  /// Whether a region begins at pc.
+  bool has_entry(u64 pc) const;
+  /// SpaceRegions::ask().
+  bool ask_region(u64 pc) const { return regions_.ask(pc); }
 
   // To make a root. Its memory is not charged to the pool, just as that of the program's pages is not.
   CodeSpace() = default;
@@ -144,6 +158,7 @@ class CodeSpace {
   u64 longest_run_ = 1;
   u64 published_run_ = 1;  // longest_run_ when it was last measured
   bool published_ = false;
+  mutable SpaceRegions regions_;
   Used used_;
 };
 

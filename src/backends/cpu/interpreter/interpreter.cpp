@@ -7,6 +7,7 @@
 
 #include "backends/cpu/interpreter/kinds.h"
 #include "backends/cpu/interpreter/lane_code.h"
+#include "backends/cpu/translated/region_entry.h"
 #include "core/semantics.h"
 #include "isa/decoder.h"
 
@@ -25,7 +26,7 @@
 
 #define MYR_ARGUMENTS Lane *lane, const Operands *op, u64 bias, const Handler *handlers, u32 *table, u8 *frames
 #if MYR_THREADED
-#define MYR_DISPATCH() MYR_TAIL_CALL handlers[op->kind].run(lane, op, bias, handlers, table, frames)
+#define MYR_DISPATCH() MYR_TAIL_CALL handlers[kind_of(*op)].run(lane, op, bias, handlers, table, frames)
 #else
 #define MYR_DISPATCH()                         \
   do {                                         \
@@ -257,6 +258,50 @@ void lazy_handler(MYR_ARGUMENTS) {
   MYR_DISPATCH();
 }
 
+const RegionEntry& entry_at(const InterpreterPlace& place, const Operands* op) {
+  (void)kind_of(*op, std::memory_order_acquire);  // as AreaEntries::at() wants it
+  return place.entries->at(static_cast<u64>(op - place.code));
+}
+
+/// An entry of a region: runs the region and goes on where the lane has left it.
+void region_handler(MYR_ARGUMENTS) {
+  InterpreterPlace& place = lane->place;
+  const RegionEntry& entry = entry_at(place, op);
+  const u64 retired = (bias + reinterpret_cast<u64>(op)) / sizeof(Operands),
+            limit = place.step_limit / sizeof(Operands);
+  // Else the region could retire too many.
+  if (limit - retired > entry.longest_run) {
+    lane->pc = place.pc_of(op);
+    lane->retired = retired;
+    if (lane->found_is_stale) lane->forget_found_pages();
+    const translate::RegionEnd end =
+        entry.run(lane, entry.number, std::min(place.fast_limit / sizeof(Operands), limit - entry.longest_run));
+    lane->translated += lane->retired - retired;
+    if (end == translate::RegionEnd::stopped || lane->retired != retired) {
+      const u64 delta = lane->pc - place.code_address, retired16 = lane->retired * sizeof(Operands);
+      if (delta < place.code_bytes && (delta & 3) == 0) {
+        op = place.code + delta / 4;
+      } else {
+        place.far_pc = lane->pc;
+        op = &place.far;
+      }
+      bias = retired16 - reinterpret_cast<u64>(op);
+      if (end == translate::RegionEnd::stopped || retired16 >= place.fast_limit) {
+        MYR_TAIL_CALL leave(lane, op, bias, handlers, table, frames);
+      }
+      MYR_DISPATCH();
+    }
+  }
+  // The region has done nothing: the interpreter brings the lane past its entry.
+  MYR_TAIL_CALL handlers[entry.kind].run(lane, op, bias, handlers, table, frames);
+}
+
+/// The same where regions are not to be used.
+void entry_handler(MYR_ARGUMENTS) {
+  const RegionEntry& entry = entry_at(lane->place, op);
+  MYR_TAIL_CALL handlers[entry.kind].run(lane, op, bias, handlers, table, frames);
+}
+
 /// Runs before every instruction while stepping: checks the exact limit, then runs the row itself, never a pair.
 void step_handler(MYR_ARGUMENTS);
 
@@ -267,6 +312,7 @@ constexpr bool is_todo(const char* semantics) {
 struct HandlerTables {
   Handler fast[kKindCount];
   Handler step[kKindCount];
+  Handler translated[kKindCount];  // as fast, and goes into regions
   HandlerTables() {
     for (Handler& entry : fast) entry = {undefined_handler};
     for (Handler& entry : step) entry = {step_handler};
@@ -289,6 +335,9 @@ struct HandlerTables {
       handlers[kKindFar] = {far_handler};
       handlers[kKindLazy] = {lazy_handler};
     }
+    fast[kKindRegion] = {entry_handler};
+    std::copy(std::begin(fast), std::end(fast), translated);
+    translated[kKindRegion] = {region_handler};
   }
 };
 const HandlerTables kHandlers;
@@ -299,23 +348,21 @@ void step_handler(MYR_ARGUMENTS) {
   MYR_TAIL_CALL kHandlers.fast[kind].run(lane, op, bias, handlers, table, frames);
 }
 
-/// Runs handlers from the lane's place on until one leaves. `stepping`: step_limit is checked before every instruction.
-void run_handlers(Lane& lane, bool stepping) {
-  const Handler* handlers = stepping ? kHandlers.step : kHandlers.fast;
+/// Runs handlers from the lane's place on until one leaves.
+void run_handlers(Lane& lane, const Handler* handlers) {
   InterpreterPlace& place = lane.place;
   place.far.kind = kKindFar;
 #if MYR_THREADED
-  handlers[place.op->kind].run(&lane, place.op, place.bias, handlers, lane.table, lane.frames);
+  handlers[kind_of(*place.op)].run(&lane, place.op, place.bias, handlers, lane.table, lane.frames);
 #else
   while (place.far.kind == kKindFar) {
-    handlers[place.op->kind].run(&lane, place.op, place.bias, handlers, lane.table, lane.frames);
+    handlers[kind_of(*place.op)].run(&lane, place.op, place.bias, handlers, lane.table, lane.frames);
   }
 #endif
 }
 
-}  // namespace
-
-void run_interpreter(Lane& lane, u64 limit, u64 quantum) {
+/// EngineEntry::run with these handlers where it need not step.
+void run_with(const Handler* fast, Lane& lane, u64 limit, u64 quantum) {
   if (!enter_code(lane, lane.pc, lane.retired)) return;
   lane.restart = false;
   InterpreterPlace& place = lane.place;
@@ -326,10 +373,18 @@ void run_interpreter(Lane& lane, u64 limit, u64 quantum) {
   const u64 until = stepping ? limit : std::min(limit - slack, lane.retired + quantum);
   place.fast_limit = until * sizeof(Operands);
   place.step_limit = limit * sizeof(Operands);
-  run_handlers(lane, stepping);
+  run_handlers(lane, stepping ? kHandlers.step : fast);
   lane.pc = place.op == &place.far ? place.far_pc : place.pc_of(place.op);
   lane.retired = (place.bias + reinterpret_cast<u64>(place.op)) / sizeof(Operands);
   if (lane.stop.code == StopCode::undefined) lane.stop.address = fetch_word(lane, lane.pc);
+}
+
+}  // namespace
+
+void run_interpreter(Lane& lane, u64 limit, u64 quantum) { run_with(kHandlers.fast, lane, limit, quantum); }
+void run_translated(Lane& lane, u64 limit, u64 quantum) {
+  run_with(kHandlers.translated, lane, limit, quantum);
+  drop_left_code(lane);
 }
 
 }  // namespace myriarm::cpu

@@ -8,5 +8,7 @@ namespace myriarm::cpu {
 
 /// EngineEntry::run of cpu/engine.h.
 void run_interpreter(Lane& lane, u64 limit, u64 quantum);
+/// The same, and where the lane's code has a region of translated code, it runs that.
+void run_translated(Lane& lane, u64 limit, u64 quantum);
 
 }  // namespace myriarm::cpu

@@ -21,6 +21,7 @@ enum Kind : u16 {
 #undef FUSE
   kKindUndefined,  // the word is no instruction
   kKindLazy,       // written to and not decoded since; only in code that one lane has for itself
+  kKindRegion,     // an entry of a region of translated code; only in published code
   kKindCount
 };
 // So that memory which the host gives, all zeros, is an array without predecoded instructions.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <utility>
 
 namespace myriarm::cpu {
 namespace {
@@ -97,7 +98,7 @@ bool make_private(Lane& lane) {
   LaneCode& own = own_code(lane);
   const bool was_published_for_nothing = !space_of(lane).changed().empty();
   if (was_published_for_nothing) own.patience = std::min(2 * own.patience + 1, 1023u);
-  own.space = std::move(copy);
+  own.left = std::exchange(own.space, std::move(copy));
   return true;
 }
 
@@ -149,6 +150,8 @@ bool or_out_of_memory(Lane& lane, Change change) {
 
 bool has_code(const Lane& lane, u64 address) { return space_of(lane).covers(page_at(address)); }
 
+const CodeSpace& code_of(const Lane& lane) { return space_of(lane); }
+
 u64 longest_run(const Lane& lane) { return space_of(lane).longest_run(); }
 
 bool enter_code(Lane& lane, u64 pc, u64 retired) {
@@ -168,6 +171,7 @@ bool enter_code(Lane& lane, u64 pc, u64 retired) {
     place.code = area->words();
     place.code_address = area->span.address;
     place.code_bytes = area->span.count * 4;
+    place.entries = area->entries.get();
     place.op = place.code + (pc - area->span.address) / 4;
   } else {
     place.far_pc = pc;
@@ -250,6 +254,10 @@ bool update_code(Lane& lane) {
     }
     return true;
   });
+}
+
+void drop_left_code(Lane& lane) {
+  if (LaneCode* own = lane.own_code->get()) own->left.reset();
 }
 
 void consider_publishing(Lane& lane, bool at_end) {

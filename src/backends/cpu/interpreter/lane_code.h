@@ -11,6 +11,7 @@ namespace myriarm::cpu {
 /// What a lane has that does not run its program's code, or no longer will.
 struct LaneCode {
   std::shared_ptr<CodeSpace> space;  // null: the program's
+  std::shared_ptr<CodeSpace> left;   // the one before, whose translated code may have made the store that changed it
   std::vector<u64> stale;            // pages that the host has changed since; update_code() looks at them
   // A lane that changes its code again and again gains nothing from publishing it each time.
   u32 patience = 0;      // how often the lane must be seen without having written to code before its code is published
@@ -24,6 +25,9 @@ struct LaneCode {
 
 /// Whether there are predecoded instructions of the page at `address`, which the lane would run.
 bool has_code(const Lane& lane, u64 address);
+
+/// What the lane runs. It does so until its code changes, and not at all if the host has changed pages of it.
+const CodeSpace& code_of(const Lane& lane);
 
 /// Makes lane.place the place of the instruction at pc, for `retired` instructions so far. False: it recorded a stop,
 /// put pc into far_pc, and made op the far marker. If it sets lane.restart, longest_run() may have changed.
@@ -48,6 +52,8 @@ void find_changed_pages(Lane& lane);
 /// Brings the lane's code up to date with pages that the host has changed. To be called before an engine runs the lane.
 /// False: it recorded a stop.
 bool update_code(Lane& lane);
+/// To be called when no translated code runs the lane: code that the lane has left may go.
+void drop_left_code(Lane& lane);
 /// To be called between two calls of an engine, and with `at_end` after the last: publishes code that the lane seems to
 /// have finished.
 void consider_publishing(Lane& lane, bool at_end);

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where lanes spend their time. A thread looks at the lane that it runs at the end of a quantum, which is at a taken
+// branch: so it finds the targets of branches in hot code, and no instruction takes longer because of it. What was seen
+// decides what is translated, and when; never a result.
+#pragma once
+
+#include <array>
+#include <atomic>
+
+#include "core/portable.h"
+
+namespace myriarm::cpu {
+
+/// How often lanes were seen at an address, for the addresses that are seen most. Any thread may call it. Counts may be
+/// lost when threads meet, and addresses share their places.
+class Profile {
+ public:
+  /// Counts a lane at this address of this code. True: lanes were there `hot` times since it was last true.
+  bool count(const void* code, u64 pc, u32 hot);
+
+ private:
+  struct Place {
+    std::atomic<u64> key{0};
+    std::atomic<u32> hits{0};
+  };
+  std::array<Place, 4096> places_;
+};
+
+/// When one thread looks next: a count of instructions, over all lanes that the thread runs. It varies, so that looks do
+/// not keep step with loops; and it grows while all lanes are found in translated code.
+class Sampler {
+ public:
+  explicit Sampler(u64 interval, u64 longest, u64 seed) : shortest_(interval), longest_(longest), random_(seed) {
+    next(false);
+  }
+  u64 left() const { return left_; }
+  /// To be called with what the thread has run. True: it is time to look, and then next() must be called.
+  bool is_due(u64 instructions) {
+    left_ -= instructions < left_ ? instructions : left_;
+    return left_ == 0;
+  }
+  void next(bool was_translated);
+
+ private:
+  u64 shortest_, longest_, random_, interval_ = 0, left_ = 0;
+};
+
+}  // namespace myriarm::cpu

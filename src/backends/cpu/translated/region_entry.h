@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where predecoded code goes over into translated code: what the interpreter's handler of such a word finds.
+#pragma once
+
+#include <atomic>
+
+#include "backends/cpu/host_memory.h"
+#include "translate/translator.h"
+
+namespace myriarm::cpu {
+
+/// An entry of a region that is installed in a code space. Never changes, and exists as long as the space.
+struct RegionEntry {
+  translate::RegionFunction run;
+  u64 number;       // of the entry, within its region
+  u64 longest_run;  // Region::longest_run
+  u16 kind;         // that the word at the entry had before, and still has for whoever interprets it
+};
+
+/// The entries of one area of a code space, by word. Threads read it while another one adds entries.
+class AreaEntries {
+ public:
+  /// The entry at a word. The caller must have seen, with memory_order_acquire, that the word's kind is kKindRegion.
+  const RegionEntry& at(u64 word) const {
+    return *slots_.load(std::memory_order_relaxed)[word].load(std::memory_order_relaxed);
+  }
+  /// Must be called before the word's kind becomes kKindRegion, by one thread at a time. `words`: how many the area has.
+  /// Throws DeviceError if the host refuses addresses.
+  void add(u64 words, u64 word, const RegionEntry& entry) {
+    if (slots_.load(std::memory_order_relaxed) == nullptr) {
+      memory_ = LazyArray(words * sizeof(Slot), "entries of translated code; use the interpreter");
+      slots_.store(reinterpret_cast<Slot*>(memory_.data()), std::memory_order_relaxed);
+    }
+    slots_.load(std::memory_order_relaxed)[word].store(&entry, std::memory_order_relaxed);
+  }
+
+ private:
+  using Slot = std::atomic<const RegionEntry*>;
+  LazyArray memory_;
+  std::atomic<Slot*> slots_{nullptr};  // null: there is no entry yet
+};
+
+}  // namespace myriarm::cpu

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// How translation is done in this process. Tests change it, before they make the fleets that it concerns; nothing else
+// does.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "translate/translator.h"
+
+namespace myriarm::cpu {
+
+struct TranslationSetup {
+  /// Makes the translator of a fleet, when the fleet first needs it.
+  std::function<std::unique_ptr<translate::Translator>(const translate::SlowPaths&, std::string& why)> make =
+      translate::make_translator;
+  /// Instructions that a thread runs, on average, between two looks at where its lane is. A look takes some 100 ns.
+  u64 interval = u64{1} << 14;
+  /// How often lanes must have been at an address before it is translated.
+  /// The default is some milliseconds at that address alone: to translate takes tens of milliseconds, so programs that end
+  /// before are left alone.
+  u32 hot = 256;
+  /// The thread that runs the lane translates at once, and no other thread is started.
+  bool at_once = false;
+  translate::RegionLimits limits = {};
+};
+
+TranslationSetup& translation_setup();
+
+}  // namespace myriarm::cpu

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/translated/translation.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "backends/cpu/fp_environment.h"
+#include "backends/cpu/lane.h"
+#include "backends/cpu/worker_pool.h"
+
+namespace myriarm::cpu {
+namespace {
+
+Lane* lane_of(translate::LaneState* state) { return static_cast<Lane*>(state); }
+
+// The first access to a page comes here, and those that follow do not.
+constexpr translate::SlowPaths kSlowPaths = {
+    [](translate::LaneState* lane, u64 address, u32 size) {
+      const SlowLoad loaded = load_slow(lane_of(lane), address, size);
+      lane->note_found_page(address);
+      return loaded;
+    },
+    [](translate::LaneState* lane, u64 address, u64 value, u32 size) {
+      const bool stored = store_slow(lane_of(lane), address, value, size);
+      lane->note_found_page(address);
+      return stored;
+    },
+    [](translate::LaneState* lane, u64 address, u64 first, u64 second, u32 size) {
+      const bool stored = store_pair_slow(lane_of(lane), address, first, second, size);
+      lane->note_found_page(address);
+      return stored;
+    }};
+
+/// The lanes need the processor too.
+unsigned default_threads() { return std::clamp(host_threads() / 2, 1u, 4u); }
+
+}  // namespace
+
+TranslationSetup& translation_setup() {
+  static TranslationSetup setup;
+  return setup;
+}
+
+Translation::Translation(unsigned threads, u64 longest)
+    : setup_(translation_setup()), most_threads_(threads != 0 ? threads : default_threads()), longest_(longest) {}
+
+Translation::~Translation() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+std::unique_ptr<Sampler> Translation::take_sampler() {
+  std::lock_guard lock(mutex_);
+  if (samplers_.empty()) return std::make_unique<Sampler>(setup_.interval, longest_, samplers_made_++);
+  std::unique_ptr<Sampler> sampler = std::move(samplers_.back());
+  samplers_.pop_back();
+  return sampler;
+}
+
+void Translation::give_back(std::unique_ptr<Sampler> sampler, u64 interpreted, u64 translated) {
+  std::lock_guard lock(mutex_);
+  report_.interpreted += interpreted;
+  report_.translated += translated;
+  samplers_.push_back(std::move(sampler));
+}
+
+bool Translation::look(const CodeSpace& code, u64 pc) noexcept {
+  if (!code.is_published()) return false;  // it may change
+  if (code.has_entry(pc)) return true;
+  if (is_unavailable_.load(std::memory_order_relaxed) || !profile_.count(&code, pc, setup_.hot)) return false;
+  try {
+    return ask(code, pc);
+  } catch (const std::exception&) {  // no memory
+    return false;
+  }
+}
+
+bool Translation::ask(const CodeSpace& code, u64 pc) {
+  Request request = {&code, code.weak_from_this(), pc};
+  if (setup_.at_once) {
+    if (code.ask_region(pc)) translate(request);
+    return code.has_entry(pc);
+  }
+  std::lock_guard lock(mutex_);
+  if (waiting_.size() == kMostWaiting || !code.ask_region(pc)) return false;
+  waiting_.push_back(std::move(request));
+  if (idle_ == 0 && threads_.size() < most_threads_) start_thread();
+  changed_.notify_one();
+  return false;
+}
+
+void Translation::start_thread() {
+  try {
+    threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {
+    // The host refuses more threads: the existing ones do the work. If there are none, all stays interpreted.
+    if (!threads_.empty()) return;
+    waiting_.clear();
+    report_.unavailable = "the host refuses a thread that translates";
+    is_unavailable_ = true;
+  }
+}
+
+void Translation::work() {
+  DefaultFpEnvironment environment;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    idle_++;
+    changed_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    idle_--;
+    if (stopping_) return;
+    Request request = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    translate(request);
+    lock.lock();
+  }
+}
+
+translate::Translator* Translation::translator() {
+  std::call_once(made_, [this] {
+    std::string why = "it could not be made";
+    try {
+      translator_ = setup_.make(kSlowPaths, why);
+    } catch (const std::exception& error) {
+      why = error.what();
+    }
+    if (translator_ != nullptr) return;
+    is_unavailable_ = true;
+    std::lock_guard lock(mutex_);
+    report_.unavailable = why;
+  });
+  return translator_.get();
+}
+
+void Translation::translate(const Request& request) noexcept {
+  // As long as this exists, so does the code.
+  const std::shared_ptr<const CodeSpace> owner = request.owner.lock();
+  const bool had_owner = request.owner.owner_before(std::weak_ptr<const CodeSpace>{}) ||
+                         std::weak_ptr<const CodeSpace>{}.owner_before(request.owner);
+  if (had_owner && owner == nullptr) return;  // no lane has it any more
+  try {
+    translate::Translator* translator = this->translator();
+    if (translator == nullptr) return;
+    if (kept_->regions >= kMostRegions || kept_->instructions >= kMostInstructions) {
+      return refuse(request.pc, "the fleet has as much translated code as it may have");
+    }
+    const CodeSpace& code = *request.code;
+    auto fetch = [&](u64 pc, u32& word) { return code.fetch(pc, word); };
+    std::string why = "the translator gave no reason";
+    std::unique_ptr<translate::Region> region = translator->translate(request.pc, fetch, setup_.limits, why);
+    if (region == nullptr) return refuse(request.pc, why.c_str());
+    install(code, request.pc, std::move(region));
+  } catch (const std::exception& error) {
+    refuse(request.pc, error.what());
+  } catch (...) {
+    refuse(request.pc, "the translator failed");
+  }
+}
+
+void Translation::install(const CodeSpace& code, u64 pc, std::unique_ptr<translate::Region> region) {
+  const u64 instructions = region->instructions;
+  const double seconds = region->seconds;
+  kept_->regions++;
+  kept_->instructions += instructions;
+  const std::shared_ptr<const translate::Region> counted(
+      region.release(), [kept = kept_, translator = translator_, instructions](const translate::Region* gone) {
+        kept->regions--;
+        kept->instructions -= instructions;
+        delete gone;
+      });
+  const bool taken = code.install(counted) == 0;
+  if (taken) refuse(pc, "other regions begin wherever it could be entered");
+  std::lock_guard lock(mutex_);
+  report_.seconds += seconds;
+  if (taken) return;
+  report_.regions++;
+  report_.instructions += instructions;
+}
+
+void Translation::refuse(u64 pc, const char* why) noexcept {
+  try {
+    std::lock_guard lock(mutex_);
+    report_.refused++;
+    if (report_.refusals.size() < kMostReasons) report_.refusals.push_back({pc, why});
+  } catch (const std::exception&) {  // no memory: the count says that there was one more
+  }
+}
+
+TranslationReport Translation::report() const {
+  std::lock_guard lock(mutex_);
+  return report_;
+}
+
+}  // namespace myriarm::cpu

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Translation of a fleet's hot code while its lanes run: what is asked for, the threads that translate it, what became
+// of it. The regions themselves belong to the code spaces in which they are installed.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backends/backend.h"
+#include "backends/cpu/interpreter/code_space.h"
+#include "backends/cpu/translated/profile.h"
+#include "backends/cpu/translated/setup.h"
+
+namespace myriarm::cpu {
+
+class Translation {
+ public:
+  /// `threads`: the most that translate, 0: as many as suit the host. `longest`: of a Sampler.
+  Translation(unsigned threads, u64 longest);
+  /// Waits for what is being translated: a region for each thread.
+  ~Translation();
+  Translation(const Translation&) = delete;
+
+  /// A sampler for one thread, as long as it runs lanes.
+  std::unique_ptr<Sampler> take_sampler();
+  void give_back(std::unique_ptr<Sampler> sampler, u64 interpreted, u64 translated);
+
+  /// To be called when a sampler is due, with what a lane runs and where it is. Whether translated code is there. If
+  /// not, and if the address is hot, it will be translated. Any thread may call it. Never throws: what cannot be
+  /// translated stays interpreted.
+  bool look(const CodeSpace& code, u64 pc) noexcept;
+
+  TranslationReport report() const;
+
+ private:
+  /// Regions that exist take memory: some 60 to 100 bytes of machine code for each instruction. Above these limits none
+  /// is made.
+  static constexpr u64 kMostRegions = 1 << 16;
+  static constexpr u64 kMostInstructions = 1 << 20;
+  static constexpr size_t kMostWaiting = 256;  // requests; others are made again if the code stays hot
+  static constexpr size_t kMostReasons = 100;  // refused regions that the report names
+  struct Request {
+    const CodeSpace* code;
+    std::weak_ptr<const CodeSpace> owner;  // empty for the code of a program, which exists as long as the fleet
+    u64 pc;
+  };
+  /// What the regions that exist take together.
+  struct Kept {
+    std::atomic<u64> regions{0}, instructions{0};
+  };
+
+  bool ask(const CodeSpace& code, u64 pc);
+  void start_thread();
+  void work();
+  void translate(const Request& request) noexcept;
+  void install(const CodeSpace& code, u64 pc, std::unique_ptr<translate::Region> region);
+  void refuse(u64 pc, const char* why) noexcept;
+  /// Null: there is none.
+  translate::Translator* translator();
+
+  const TranslationSetup setup_;
+  const unsigned most_threads_;
+  const u64 longest_;
+  Profile profile_;
+  const std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
+  std::once_flag made_;
+  std::shared_ptr<translate::Translator> translator_;  // its regions hold it too
+  std::atomic<bool> is_unavailable_{false};
+
+  mutable std::mutex mutex_;  // of all that follows
+  std::condition_variable changed_;
+  std::deque<Request> waiting_;
+  bool stopping_ = false;
+  unsigned idle_ = 0;
+  std::vector<std::thread> threads_;
+  std::vector<std::unique_ptr<Sampler>> samplers_;
+  u64 samplers_made_ = 0;
+  TranslationReport report_;
+};
+
+}  // namespace myriarm::cpu

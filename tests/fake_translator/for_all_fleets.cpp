@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linked into a test program: if MYRIARM_TEST_TRANSLATOR is "fake", all of its fleets translate with fakes; if it is
+// "eager", they translate small regions of nearly all the code that they run, before they go on.
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+#include "fake_translator/fake_translator.h"
+
+namespace {
+
+std::unique_ptr<myriarm::test::FakeTranslation> make() {
+  const char* name = std::getenv("MYRIARM_TEST_TRANSLATOR");
+  if (name == nullptr) return nullptr;
+  if (name == std::string_view("fake")) return std::make_unique<myriarm::test::FakeTranslation>();
+  myriarm::cpu::TranslationSetup& setup = myriarm::cpu::translation_setup();
+  setup.interval = 16;
+  setup.hot = 1;
+  setup.at_once = true;
+  setup.limits.instructions = 12;
+  return nullptr;
+}
+const std::unique_ptr<myriarm::test::FakeTranslation> for_all_fleets = make();
+
+}  // namespace
