@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,6 +46,12 @@ class Reader {
   }
   [[noreturn]] void refuse(const std::string& why) const { throw ArgumentError(fmt::format("{}: {}", option_, why)); }
   const std::string& path() const { return path_; }
+  /// The bytes of a regular file from its beginning here; nothing of a pipe.
+  std::optional<uint64_t> size() const {
+    struct stat facts = {};
+    if (path_ == "-" || ::fstat(file_, &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
+    return static_cast<uint64_t>(facts.st_size);
+  }
 
  private:
   [[noreturn]] void fail() const {
@@ -61,7 +68,7 @@ class Reader {
 class FileSource final : public InputSource {
  public:
   FileSource(const char* option, const std::string& path, uint64_t record_bytes)
-      : reader_(option, path), record_bytes_(record_bytes) {}
+      : reader_(option, path), record_bytes_(record_bytes), size_(reader_.size()) {}
 
   bool next(std::vector<uint8_t>& bytes, std::string& name) override {
     name.clear();
@@ -76,13 +83,25 @@ class FileSource final : public InputSource {
       buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<ptrdiff_t>(at_));
       at_ = 0;
       if (reader_.append(buffer_)) continue;
-      if (buffer_.empty()) return false;
+      if (buffer_.empty()) {
+        has_ended_ = true;
+        return false;
+      }
       if (record_bytes_ != 0) {
         reader_.refuse(fmt::format("the last record of {} has {} of {} bytes; give whole records", reader_.path(),
                                    buffer_.size(), record_bytes_));
       }
       return take(buffer_.size(), bytes);
     }
+  }
+
+  std::optional<uint64_t> expected() const override {
+    if (has_ended_) return given_;
+    if (!size_) return std::nullopt;
+    if (record_bytes_ != 0) return *size_ / record_bytes_;
+    if (given_bytes_ == 0) return std::nullopt;
+    const double each = static_cast<double>(given_bytes_) / static_cast<double>(given_);
+    return given_ + static_cast<uint64_t>(static_cast<double>(*size_ - std::min(*size_, given_bytes_)) / each);
   }
 
  private:
@@ -97,13 +116,18 @@ class FileSource final : public InputSource {
     const auto begin = buffer_.begin() + static_cast<ptrdiff_t>(at_);
     bytes.assign(begin, begin + static_cast<ptrdiff_t>(size));
     at_ += size;
+    given_++;
+    given_bytes_ += size;
     return true;
   }
 
   Reader reader_;
   const uint64_t record_bytes_;
+  const std::optional<uint64_t> size_;  // of the file
   std::vector<uint8_t> buffer_;
-  size_t at_ = 0;  // where the next input begins
+  size_t at_ = 0;                         // where the next input begins
+  uint64_t given_ = 0, given_bytes_ = 0;  // inputs
+  bool has_ended_ = false;
 };
 
 class FolderSource final : public InputSource {
@@ -131,6 +155,8 @@ class FolderSource final : public InputSource {
     }
     return true;
   }
+
+  std::optional<uint64_t> expected() const override { return names_.size(); }
 
  private:
   const char* option_;

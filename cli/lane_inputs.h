@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ class InputSource {
   /// empty. Throws ArgumentError for what cannot be read, an input of more than kMostInputBytes, or a last record that is
   /// not whole.
   virtual bool next(std::vector<uint8_t>& bytes, std::string& name) = 0;
+  /// How many inputs there are in all: of lines an estimate from those that were read. Nothing if that is not known, as of a
+  /// pipe.
+  virtual std::optional<uint64_t> expected() const = 0;
 };
 
 /// The files of a folder in the order of their names, without those that begin with a dot; the lines of a file, each with
@@ -46,6 +50,8 @@ class InputFeeder {
   /// Reads what the next lane gets; `name` as in InputSource. An input is a file if an argument of the first lane names it
   /// (kInputFileMark), else standard input. Throws ArgumentError.
   bool next(ProcessInput& item, std::string& name);
+  /// See InputSource.
+  std::optional<uint64_t> expected() const { return (inputs_ ? inputs_ : lines_)->expected(); }
 
  private:
   void place(std::vector<uint8_t> bytes, ProcessInput& item);

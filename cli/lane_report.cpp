@@ -75,6 +75,21 @@ void add_outcome(nlohmann::ordered_json& object, const LaneOutcome& outcome, uin
   object["pc"] = hex(pc);
 }
 
+LaneOutcome outcome_in(const nlohmann::ordered_json& object) {
+  LaneOutcome outcome;
+  const auto number = [&](const char* key, int absent) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_number_integer() ? found->get<int>() : absent;
+  };
+  outcome.exit_status = number("exit_status", outcome.exit_status);
+  outcome.signal = number("signal", outcome.signal);
+  const auto stop = object.find("stop");
+  for (unsigned reason = 0; reason < kStopReasons && stop != object.end(); reason++) {
+    if (*stop == name(static_cast<StopReason>(reason))) outcome.stop.reason = static_cast<StopReason>(reason);
+  }
+  return outcome;
+}
+
 void add_fault(nlohmann::ordered_json& object, const Stop& stop) {
   object["fault"] = nullptr;
   if (stop.reason == StopReason::fault) object["fault"] = {{"kind", name(stop.fault)}, {"address", hex(stop.address)}};

@@ -22,6 +22,8 @@ std::string verdict(const LaneOutcome& outcome);
 
 /// `stop` to `pc`: what docs/cli.md says of a lane, without its registers, fault and output.
 void add_outcome(nlohmann::ordered_json& object, const LaneOutcome& outcome, uint64_t instructions, uint64_t pc);
+/// What add_outcome() has added; a reason of none if it was not add_outcome() that made the object.
+LaneOutcome outcome_in(const nlohmann::ordered_json& object);
 void add_fault(nlohmann::ordered_json& object, const Stop& stop);
 /// The text of an object without its closing brace, for members to follow. Strings in it need not be UTF-8.
 std::string open_object(const nlohmann::ordered_json& object);

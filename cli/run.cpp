@@ -16,11 +16,13 @@
 #include "interrupt.h"
 #include "lane_inputs.h"
 #include "lane_report.h"
+#include "myriarm/shared_queue.h"
 #include "output.h"
 #include "run_queue.h"
 #include "run_report.h"
 #include "standard_input.h"
 #include "text.h"
+#include "translation_text.h"
 
 namespace myriarm::cli {
 namespace {
@@ -41,9 +43,10 @@ struct RunCommand {
   FleetOptions fleet;
   LinuxOptions process;
   std::string program, lanes, threads, engine, maximum, memory, pool, raw, entry, standard_input, seed, json;
-  std::string inputs, record_size, args_file, traced, trace_file, fork_after;
+  std::string compile_threads, inputs, record_size, args_file, traced, trace_file, fork_after;
   QueueCommand queue;
   bool registers = false;
+  bool explain = false;
   bool quiet = false;
   bool ignore_unimplemented = false;
 
@@ -57,6 +60,8 @@ struct RunCommand {
   InputFeeder make_feeder() const;
   bool is_queue() const;
   int execute_queue(const ElfImage& image);
+  std::vector<FleetOptions> queue_fleets() const;
+  void refuse_several_devices() const;
   int report(const Run& run, Interrupt& interrupt);
   void write_results(const Run& run, const Interrupt& interrupt, std::exception_ptr& failure);
   void open_json();
@@ -87,16 +92,17 @@ void show_progress(const LinuxProgress& progress, uint64_t lanes) {
 
 /// The engine of this name. Throws ArgumentError.
 Engine parse_engine(const std::string& text) {
-  for (Engine engine : {Engine::interpreter, Engine::stepper}) {
+  for (Engine engine : {Engine::interpreter, Engine::stepper, Engine::translate}) {
     if (text == name(engine)) return engine;
   }
-  throw ArgumentError("--engine: there is no engine '" + text + "'; use interpreter or stepper");
+  throw ArgumentError("--engine: there is no engine '" + text + "'; use interpreter, stepper or translate");
 }
 
-unsigned parse_threads(const std::string& text) {
-  const uint64_t threads = parse_count(text, "--threads");
+unsigned parse_threads(const std::string& text, const char* option) {
+  const uint64_t threads = parse_count(text, option);
   if (threads == 0 || threads > std::numeric_limits<unsigned>::max()) {
-    throw ArgumentError("--threads: " + text + " threads cannot be started; ask for 1 to the number of the CPU's");
+    throw ArgumentError(std::string(option) + ": " + text +
+                        " threads cannot be started; ask for 1 to the number of the CPU's");
   }
   return static_cast<unsigned>(threads);
 }
@@ -119,7 +125,8 @@ std::string misplaced_option(const CLI::App& run, const std::vector<std::string>
 int RunCommand::execute() {
   if (!engine.empty()) fleet.engine = parse_engine(engine);
   if (!lanes.empty()) fleet.lanes = parse_count(lanes, "--lanes");
-  if (!threads.empty()) fleet.threads = parse_threads(threads);
+  if (!threads.empty()) fleet.threads = parse_threads(threads, "--threads");
+  if (!compile_threads.empty()) fleet.compile_threads = parse_threads(compile_threads, "--compile-threads");
   for (const std::string& variable : process.environment) {
     if (variable.find('=') == std::string::npos || variable[0] == '=') {
       throw ArgumentError("--env: '" + variable + "' does not name a variable; write it as NAME=VALUE");
@@ -240,26 +247,54 @@ bool RunCommand::is_queue() const {
   return has_inputs && !lanes.empty();
 }
 
+void RunCommand::refuse_several_devices() const {
+  if (fleet.device != "all" && fleet.device.find(',') == std::string::npos) return;
+  throw ArgumentError(
+      "--device: several devices share a queue of inputs; give one with --inputs and --lanes, or name one device");
+}
+
+/// A fleet for each device of the queue.
+std::vector<FleetOptions> RunCommand::queue_fleets() const {
+  const std::vector<Device> devices = queue_devices(fleet.device);
+  if (devices.size() > 1 && process.on_call) {
+    throw ArgumentError("--strace: the lanes of several devices have the same numbers; name one device");
+  }
+  std::vector<FleetOptions> fleets(devices.size(), fleet);
+  for (size_t i = 0; i < devices.size(); i++) {
+    fleets[i].device = devices[i].id;
+    if (lanes.empty()) fleets[i].lanes = devices[i].kind == DeviceKind::cpu ? kQueueLanes : kQueueLanesGpu;
+  }
+  return fleets;
+}
+
 int RunCommand::execute_queue(const ElfImage& image) {
-  if (!json.empty() || registers) {
-    throw ArgumentError("--json and --registers are for lanes that run once; take --results, or leave out --lanes");
+  if (explain) throw ArgumentError("--explain is for lanes that run once; leave it out, or leave out --lanes");
+  if (registers) {
+    throw ArgumentError("--registers is for lanes that run once; take --results, or leave out --lanes");
   }
   if (!queue.results.empty() && !queue.output_dir.empty()) {
     throw ArgumentError("--results: the results go to --output-dir already; leave one of them out");
   }
   if (queue.results.empty() && queue.output_dir.empty()) queue.results = "-";
-  if (lanes.empty()) fleet.lanes = find_device(fleet.device).kind == DeviceKind::cpu ? kQueueLanes : kQueueLanesGpu;
+  if (json_alone() && queue.results == "-") {
+    throw ArgumentError("--json: the results of the inputs go to standard output; give --results FILE, or --json FILE");
+  }
+  queue.json = json;
   queue.quiet = quiet;
   queue.ignore_unimplemented = ignore_unimplemented;
   if (!maximum.empty()) queue.instructions = parse_count(maximum, "--max-instructions");
   InputFeeder feeder = make_feeder();
-  return run_queue(image, fleet, std::move(process), feeder, queue);
+  const std::vector<FleetOptions> fleets = queue_fleets();
+  return run_queue(image, fleets, std::move(process), feeder, queue);
 }
 
 int RunCommand::execute_linux() {
   ElfImage image = load_elf(program);
   const bool as_queue = is_queue();
-  if (!as_queue) read_inputs();
+  if (!as_queue) {
+    refuse_several_devices();
+    read_inputs();
+  }
   trace_calls();
   if (standard_input == "-") process.standard_input = read_standard_input();
   else if (!standard_input.empty()) process.standard_input = read_file(standard_input);
@@ -278,10 +313,11 @@ int RunCommand::execute_linux() {
   if (bar) progress = [this](const LinuxProgress& p) { show_progress(p, fleet.lanes); };
   RunResult result = machine.run(progress);
   if (bar) print_error("\r\x1b[K");
-  return report({machine.fleet(), &machine, result, input_names_}, interrupt);
+  return report({machine.fleet(), &machine, result, input_names_, explain}, interrupt);
 }
 
 int RunCommand::execute_bare() {
+  refuse_several_devices();
   Program bare = load_raw(program, parse_number(raw, "--raw"), fleet.memory);
   if (!entry.empty()) bare.entry = parse_number(entry, "--entry");
   Fleet machine(bare, fleet);
@@ -292,7 +328,7 @@ int RunCommand::execute_bare() {
   open_json();
   Interrupt interrupt([&] { machine.cancel(); });
   RunResult result = machine.run();
-  return report({machine, nullptr, result, {}}, interrupt);
+  return report({machine, nullptr, result, {}, explain}, interrupt);
 }
 
 void RunCommand::open_json() {
@@ -359,6 +395,9 @@ void RunCommand::write_results(const Run& run, const Interrupt& interrupt, std::
     Output err(STDERR_FILENO, "standard error", Output::Failure::is_ignored, requests);
     if (!quiet) print_summary(run, err);
     if (!quiet && registers && run.fleet.lanes() == 1 && json.empty()) print_registers(run, err);
+    const TranslationReport translation = run.fleet.translation();
+    warn_of_no_translation(translation, err);
+    if (explain) print_translation(translation, run.fleet.engine(), err);
     err.flush();
   });
 }
@@ -371,13 +410,20 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
   run->formatter(std::make_shared<RunFormatter>());
   run->footer(kExitStatusHelp);
   run->prefix_command();  // the parser leaves the program's arguments alone
-  run->add_option("--device", command->fleet.device, "auto, cpu, cuda or cuda:N")->type_name("DEVICE");
-  run->add_option("--engine", command->engine, "interpreter, or stepper: one instruction at a time, the reference")
+  run->add_option("--device", command->fleet.device,
+                  "auto, cpu, cuda or cuda:N; for a queue also some that share it, as in cpu,cuda:0, or all")
+      ->type_name("DEVICE");
+  run->add_option("--engine", command->engine,
+                  "interpreter; translate: it, and hot code becomes machine code (CPU); stepper: one\n"
+                  "instruction at a time, the reference")
       ->type_name("ENGINE");
   run->add_option("--lanes", command->lanes,
                   "Copies of the program; each finds its number in MYRIARM_LANE. With --inputs: how many run at once")
       ->type_name("N");
   run->add_option("--threads", command->threads, "Threads of the CPU (default: all)")->type_name("N");
+  run->add_option("--compile-threads", command->compile_threads,
+                  "Threads that translate, with --engine translate (default: half of the CPU's, at most 4)")
+      ->type_name("N");
   run->add_option("--max-instructions,--timeout-instructions", command->maximum,
                   "Ends a lane after this many instructions, as in 1000000 or 1M")
       ->type_name("N");
@@ -420,10 +466,14 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
   run->add_option("--strace-file", command->trace_file, "Prints them there instead of on standard error")
       ->type_name("FILE");
   run->add_option("--seed", command->seed, "Seed of the guests' random numbers")->type_name("N");
-  run->add_option("--json", command->json,
-                  "Writes the result as JSON; - is standard output, and then nothing else goes there")
+  run->add_option(
+         "--json", command->json,
+         "Writes the result as JSON, of a queue that of the whole; - is standard output, and then nothing else goes\n"
+         "there")
       ->type_name("FILE");
   run->add_flag("--registers", command->registers, "Prints the registers too");
+  run->add_flag("--explain", command->explain,
+                "Prints what was translated, and what ran translated; with --json also there");
   run->add_flag("--quiet", command->quiet, "Prints no summary and no progress bar");
   run->add_flag("--keep-memory", command->process.keep_memory,
                 "Lanes that have exited keep the memory that they wrote; else other lanes use it");

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_set>
@@ -18,8 +19,9 @@
 #include "file.h"
 #include "interrupt.h"
 #include "lane_report.h"
+#include "myriarm/shared_queue.h"
+#include "queue_report.h"
 #include "run_report.h"
-#include "text.h"
 
 namespace myriarm::cli {
 namespace {
@@ -30,7 +32,8 @@ using nlohmann::ordered_json;
 /// What an earlier run has left: complete lines, each of which names its input.
 struct Finished {
   std::unordered_set<uint64_t> numbers;
-  uint64_t bytes = 0;  ///< of the complete lines
+  uint64_t bytes = 0;      ///< of the complete lines
+  int highest_status = 0;  ///< of these inputs
 };
 
 Finished read_finished(const std::string& path) {
@@ -40,11 +43,12 @@ Finished read_finished(const std::string& path) {
   while (std::getline(file, line) && !file.eof()) {  // a line without its newline was cut off
     const ordered_json entry = ordered_json::parse(line, nullptr, false);
     if (entry.is_discarded() || !entry.is_object() || !entry.contains("number") ||
-        !entry["number"].is_number_unsigned()) {
+        !entry["number"].is_number_unsigned() || outcome_in(entry).stop.reason == StopReason::none) {
       throw ArgumentError(
           fmt::format("--resume: {} has a line that is no result of a queue; give the file of an earlier run", path));
     }
     finished.numbers.insert(entry["number"].get<uint64_t>());
+    finished.highest_status = std::max(finished.highest_status, exit_status(outcome_in(entry)));
     finished.bytes += line.size() + 1;
   }
   return finished;
@@ -52,30 +56,46 @@ Finished read_finished(const std::string& path) {
 
 class QueueRun {
  public:
-  QueueRun(InputFeeder& feeder, const QueueCommand& command) : feeder_(feeder), command_(command) { open(); }
+  QueueRun(InputFeeder& feeder, const QueueCommand& command) : feeder_(feeder), command_(command) {
+    open();
+    if (command.json.empty() || command.json == "-") return;
+    json_ = File(command.json);
+    if (!json_) {
+      throw ArgumentError(fmt::format("--json: {} cannot be written ({}); give a path in a writable folder",
+                                      command.json, std::strerror(errno)));
+    }
+  }
 
-  int go(const ElfImage& image, const FleetOptions& fleet, LinuxOptions process) {
-    Queue queue(image, fleet, std::move(process));
-    Interrupt interrupt([&] { queue.cancel(); });
+  int go(const ElfImage& image, std::span<const FleetOptions> fleets, LinuxOptions process) {
+    const std::unique_ptr<InputQueue> queue = make_queue(image, fleets, std::move(process));
+    Interrupt interrupt([&] { queue->cancel(); });
     QueueOptions options;
     options.ordered = !command_.unordered;
     options.instructions = command_.instructions;
     const bool bar = !command_.quiet && isatty(STDERR_FILENO);
-    if (bar) options.progress = [](const QueueProgress& progress) { show(progress); };
-    out_.emplace(descriptor(), label(), Output::Failure::is_thrown, [&] { return interrupt.count(); });
-    QueueProgress progress;
+    if (bar) options.progress = [this](const QueueProgress& now) { line_.show(now, inputs_left(now)); };
+    const Output::Requests requests = [&] { return interrupt.count(); };
+    out_.emplace(descriptor(), label(), Output::Failure::is_thrown, requests);
+    QueueEnd end;
     try {
-      progress = queue.run([this](ProcessInput& input, uint64_t& number,
-                                  bool) { return next(input, number) ? Supply::input : Supply::ended; },
-                           [this](QueueResult& result) { return write(result); }, options);
+      end.progress = queue->run([this](ProcessInput& input, uint64_t& number,
+                                       bool) { return next(input, number) ? Supply::input : Supply::ended; },
+                                [this](QueueResult& result) { return write(result); }, options);
       interrupt.run_has_ended();
       out_->flush();
+      if (bar) line_.clear();
+      if (file_ && !file_.close()) throw Error(label() + " could not be written completely; free some space there");
+      end.fleets = fleets;
+      end.earlier = finished_.numbers.size();
+      end.failures = failures_;
+      end.unimplemented = queue->unimplemented();
+      write_json(end, requests);
     } catch (const WriteEnded&) {
       return kCancelledStatus;
     }
-    if (bar) print_error("\r\x1b[K");
-    if (file_ && !file_.close()) throw Error(label() + " could not be written completely; free some space there");
-    summarise(queue, progress, fleet.lanes);
+    Output err(STDERR_FILENO, "standard error", Output::Failure::is_ignored);
+    if (!command_.ignore_unimplemented) print_unimplemented(end.unimplemented, err);
+    if (!command_.quiet) print_queue_summary(end, err);
     return interrupt.count() != 0 ? kCancelledStatus : highest_;
   }
 
@@ -106,6 +126,7 @@ class QueueRun {
       }
     }
     if (command_.resume && fs::exists(path())) finished_ = read_finished(path());
+    highest_ = finished_.highest_status;
     file_ = File(path(), command_.resume ? O_CREAT : O_CREAT | O_TRUNC);
     const auto cut = [&] {  // what is behind the last complete line
       return ::ftruncate(file_.descriptor(), static_cast<off_t>(finished_.bytes)) == 0 &&
@@ -117,10 +138,28 @@ class QueueRun {
     }
   }
 
+  std::unique_ptr<InputQueue> make_queue(const ElfImage& image, std::span<const FleetOptions> fleets,
+                                         LinuxOptions process) {
+    if (fleets.size() == 1) return std::make_unique<Queue>(image, fleets[0], std::move(process));
+    auto queue = std::make_unique<SharedQueue>(image, fleets, process);
+    queue->on_failure([this](const DeviceFailure& failure) {
+      failures_.push_back(failure);
+      const char* clear = isatty(STDERR_FILENO) ? "\r\x1b[K" : "";  // the progress
+      print_error("{}myriarm: {} takes no further part: {}; other devices get its inputs\n", clear, failure.name,
+                  failure.reason);
+    });
+    return queue;
+  }
+
   bool next(ProcessInput& input, uint64_t& number) {
+    // Results that have come leave now: the next ones may take long, and so may the next input.
+    out_->flush();
     std::string name;
     do {
-      if (!feeder_.next(input, name)) return false;
+      if (!feeder_.next(input, name)) {
+        inputs_ended_ = true;
+        return false;
+      }
       number = read_++;
     } while (finished_.numbers.contains(number));
     if (!name.empty()) names_[number] = std::move(name);
@@ -141,6 +180,7 @@ class QueueRun {
     out_->write(open_object(entry));
     if (command_.output_dir.empty()) write_streams(result.standard_output, result.standard_error, *out_);
     out_->write("}\n");
+    if (inputs_ended_) out_->flush();
     return true;
   }
 
@@ -157,47 +197,40 @@ class QueueRun {
         fmt::format("--output-dir: {} cannot be written ({}); free some space there", file, std::strerror(errno)));
   }
 
-  static void show(const QueueProgress& progress) {
-    const double seconds = std::max(progress.seconds, 1e-9);
-    print_error("\r{} done, {} running, {} failed, {} inputs/s, {} IPS\x1b[K", grouped(progress.done),
-                grouped(progress.running), grouped(progress.failed),
-                with_unit(static_cast<double>(progress.done) / seconds),
-                with_unit(static_cast<double>(progress.instructions) / seconds));
+  /// Inputs that have no result yet, as far as is known.
+  std::optional<uint64_t> inputs_left(const QueueProgress& now) const {
+    const std::optional<uint64_t> all = feeder_.expected();
+    if (!all) return std::nullopt;
+    return *all - std::min(*all, now.done + finished_.numbers.size());
   }
 
-  void summarise(const Queue& queue, const QueueProgress& progress, uint64_t lanes) const {
-    Output err(STDERR_FILENO, "standard error", Output::Failure::is_ignored);
-    if (!command_.ignore_unimplemented) print_unimplemented(queue.unimplemented(), err);
-    if (command_.quiet) return;
-    const auto line = [&](const char* name, const std::string& value) { err.print("{:<14}{}\n", name, value); };
-    const double seconds = std::max(progress.seconds, 1e-9);
-    line("inputs", fmt::format("{} done, {} failed{}", grouped(progress.done), grouped(progress.failed),
-                               finished_.numbers.empty()
-                                   ? ""
-                                   : fmt::format(", {} by an earlier run", grouped(finished_.numbers.size()))));
-    line("lanes", grouped(lanes));
-    line("instructions",
-         fmt::format("{} ({})", grouped(progress.instructions), with_unit(static_cast<double>(progress.instructions))));
-    line("seconds", fmt::format("{:.6f}", progress.seconds));
-    line("inputs/s", with_unit(static_cast<double>(progress.done) / seconds));
-    line("IPS", with_unit(static_cast<double>(progress.instructions) / seconds));
+  void write_json(const QueueEnd& end, const Output::Requests& requests) {
+    if (command_.json.empty()) return;
+    const std::string name = command_.json == "-" ? "standard output" : "--json: " + command_.json;
+    Output to(json_ ? json_.descriptor() : STDOUT_FILENO, name, Output::Failure::is_thrown, requests);
+    write_queue_json(end, to);
+    to.flush();
+    if (json_ && !json_.close()) throw Error(name + " could not be written completely; free some space there");
   }
 
   InputFeeder& feeder_;
   const QueueCommand& command_;
-  File file_;
+  File file_, json_;
   std::optional<Output> out_;
+  QueueLine line_;
+  std::vector<DeviceFailure> failures_;
   Finished finished_;
-  uint64_t read_ = 0;                      // inputs that were read
+  uint64_t read_ = 0;  // inputs that were read
+  bool inputs_ended_ = false;
   std::map<uint64_t, std::string> names_;  // of inputs that have no result yet
   int highest_ = 0;
 };
 
 }  // namespace
 
-int run_queue(const ElfImage& image, const FleetOptions& fleet, LinuxOptions process, InputFeeder& feeder,
+int run_queue(const ElfImage& image, std::span<const FleetOptions> fleets, LinuxOptions process, InputFeeder& feeder,
               const QueueCommand& command) {
-  return QueueRun(feeder, command).go(image, fleet, std::move(process));
+  return QueueRun(feeder, command).go(image, fleets, std::move(process));
 }
 
 }  // namespace myriarm::cli

@@ -11,6 +11,7 @@
 
 #include "lane_report.h"
 #include "text.h"
+#include "translation_text.h"
 
 namespace myriarm::cli {
 namespace {
@@ -86,6 +87,14 @@ int exit_status(const Run& run) {
   return highest;
 }
 
+nlohmann::ordered_json unimplemented_json(const std::map<std::string, UnimplementedCall>& calls) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  for (const auto& [name, call] : calls) {
+    object[name] = {{"count", call.count}, {"lane", call.lane}, {"pc", hex(call.pc)}, {"call", call.text}};
+  }
+  return object;
+}
+
 void write_json(const Run& run, bool registers, Output& to) {
   using nlohmann::ordered_json;
   Fleet& fleet = run.fleet;
@@ -96,14 +105,10 @@ void write_json(const Run& run, bool registers, Output& to) {
       {"instructions", run.result.instructions},
       {"seconds", run.result.seconds},
       {"ips", ips(run.result)},
-      {"unimplemented", ordered_json::object()},
+      {"unimplemented",
+       unimplemented_json(run.process ? run.process->unimplemented() : std::map<std::string, UnimplementedCall>())},
   };
-  const std::map<std::string, UnimplementedCall> missing =
-      run.process ? run.process->unimplemented() : std::map<std::string, UnimplementedCall>();
-  for (const auto& [name, call] : missing) {
-    head["unimplemented"][name] = {
-        {"count", call.count}, {"lane", call.lane}, {"pc", hex(call.pc)}, {"call", call.text}};
-  }
+  if (run.explains) head["translation"] = translation_json(fleet.translation());
   to.print("{},\"lane_results\":[", open_object(head));
   std::vector<uint64_t> pcs(fleet.lanes()), counts(fleet.lanes());
   fleet.get_all(Field::pc, pcs);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 
@@ -17,6 +18,7 @@ struct Run {
   LinuxFleet* process = nullptr;
   RunResult result;
   std::span<const std::string> input_names;  ///< of each lane, or empty
+  bool explains = false;                     ///< --explain
 
   LaneOutcome outcome(uint32_t lane) const;
   std::span<const uint8_t> output(uint32_t lane, bool error_stream) const;
@@ -29,6 +31,8 @@ int exit_status(const Run& run);
 void write_json(const Run& run, bool registers, Output& to);
 /// Prints the outputs of many lanes to standard output and standard error, lanes with equal outputs together.
 void print_outputs(const Run& run, Output& standard_output, Output& standard_error);
+/// The member `unimplemented` of the JSON object.
+nlohmann::ordered_json unimplemented_json(const std::map<std::string, UnimplementedCall>& calls);
 /// Names the system calls that were answered with ENOSYS, if there are any.
 void print_unimplemented(const std::map<std::string, UnimplementedCall>& calls, Output& to);
 void print_summary(const Run& run, Output& to);

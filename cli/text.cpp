@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "myriarm/error.h"
@@ -124,6 +126,16 @@ std::string bytes_text(uint64_t bytes) {
     unit++;
   }
   return fmt::format("{:.4g} {}", value, units[unit]);
+}
+
+std::string duration_text(double seconds) {
+  constexpr uint64_t kMinute = 60, kHour = 60 * kMinute, kDay = 24 * kHour;
+  constexpr double kMost = 1e9 * kDay;  // a number that fits, and that nobody waits for
+  const auto whole = static_cast<uint64_t>(std::clamp(std::ceil(seconds), 0.0, kMost));
+  if (whole < kMinute) return fmt::format("{} s", whole);
+  if (whole < kHour) return fmt::format("{} min {} s", whole / kMinute, whole % kMinute);
+  if (whole < kDay) return fmt::format("{} h {} min", whole / kHour, whole % kHour / kMinute);
+  return fmt::format("{} d {} h", whole / kDay, whole % kDay / kHour);
 }
 
 }  // namespace myriarm::cli

@@ -16,9 +16,10 @@ uint64_t parse_number(const std::string& text, const char* option);
 /// `option`.
 uint64_t parse_count(const std::string& text, const char* option);
 
-std::string hex(uint64_t value);         ///< 0x1f
-std::string grouped(uint64_t value);     ///< 1,234,567
-std::string with_unit(double value);     ///< 1.23 G
-std::string bytes_text(uint64_t bytes);  ///< 4 MiB
+std::string hex(uint64_t value);            ///< 0x1f
+std::string grouped(uint64_t value);        ///< 1,234,567
+std::string with_unit(double value);        ///< 1.23 G
+std::string bytes_text(uint64_t bytes);     ///< 4 MiB
+std::string duration_text(double seconds);  ///< 12 s, 3 min 20 s, 2 h 5 min, 3 d 4 h
 
 }  // namespace myriarm::cli

@@ -167,10 +167,21 @@ struct LinuxRunOptions {
   std::function<std::vector<uint32_t>(std::span<const uint32_t> lanes)> on_ended = {};
 };
 
+/// A program of a LinuxFleet that has several, and how many lanes run it.
+struct LinuxPlacement {
+  ElfImage image;
+  uint64_t lanes = 1;                       ///< see Placement::lanes
+  std::vector<std::string> arguments = {};  ///< argv of its lanes, if LinuxOptions has none
+};
+
 class LinuxFleet {
  public:
   /// Lays out stack and heap of every lane in a new fleet. Throws ArgumentError or DeviceError.
   LinuxFleet(const ElfImage& image, const FleetOptions& fleet, LinuxOptions options);
+  /// Several programs in one window, which begins at the lowest page of all. The lanes of a program are numbered after those
+  /// of the program before it, and what LinuxOptions gives each lane is for all of them. With several programs fork_after
+  /// must be the start.
+  LinuxFleet(std::span<const LinuxPlacement> programs, const FleetOptions& fleet, LinuxOptions options);
   ~LinuxFleet();
 
   /// It can run the processes itself, in every mode and with every option: their calls are served within its runs, and

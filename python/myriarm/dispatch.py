@@ -30,10 +30,12 @@ from typing import (
     Union,
 )
 
+from ._core import QueueRate
 from .arguments import count, integer, printable
 from .errors import ArgumentError, DeviceError, StateError
 from .program import ProgramFile, argv0_of, read_program
-from .queue import Input, Queue, QueueProgress, QueueResult
+from .progress import make_queue_tick
+from .queue import Input, Queue, QueueProgress, QueueResult, len_of
 from .result_file import ResultFile
 from .slices import Answer, Failed, Part, Program, Ready, RunOptions, Slice, SliceResults
 
@@ -112,6 +114,7 @@ class SharedQueue:
         instructions: Optional[int] = None,
         results: Union[str, os.PathLike[str], None] = None,
         resume: bool = False,
+        progress: bool = False,
     ) -> Iterator[QueueResult]:
         """Works the inputs off, and gives the same results as Queue.run(), whatever devices there are and
         whichever of them fail: an input has its result once, and in the order of the inputs.
@@ -122,6 +125,7 @@ class SharedQueue:
         file that gets a line of JSON for each result before it is given here, as `myriarm run --results`
         writes it. resume: goes on with that file: inputs that have a result there are left out, and the
         iterator gives those of the others. Then the inputs must be the same as before, and be no iterator.
+        progress: as for Queue.run().
 
         A device that fails is left out with a RuntimeWarning, see `failures`; the next run tries it again.
         Raises ArgumentError, StateError, DeviceError if no device is left, and Error if the file cannot be
@@ -141,14 +145,20 @@ class SharedQueue:
             )
         file = None if results is None else ResultFile(results, resume)
         try:
-            run = self._run = _Run(self, inputs, options, file.finished if file else set())
-            for part in run.parts():
-                listed = list(part)
-                if file:
-                    for result in listed:
-                        file.write(result)
-                    file.flush()
-                yield from listed
+            finished = file.finished if file else set()
+            run = self._run = _Run(self, inputs, options, finished)
+            with make_queue_tick(progress, run.total) as tick:
+                for part in run.parts():
+                    listed = list(part)
+                    if file:
+                        for result in listed:
+                            file.write(result)
+                        file.flush()
+                    if tick:
+                        tick(lambda: self.progress)
+                    yield from listed
+                if tick:
+                    tick(lambda: self.progress, last=True)
         finally:
             self._last, self._run = self.progress, None
             self._stop([worker for worker, state in self._workers.items() if state.left is not None])
@@ -177,7 +187,19 @@ class SharedQueue:
         if run is None:
             return self._last
         running = sum(len(state.left or ()) for state in list(self._workers.values()))
-        return QueueProgress(run.done, run.failed, running, run.retired, time.monotonic() - run.begun)
+        rate = run.rate
+        return QueueProgress(
+            run.done,
+            run.failed,
+            running,
+            run.retired,
+            time.monotonic() - run.begun,
+            rate.inputs_per_second(),
+            rate.instructions_per_second(),
+            None if run.total is None else rate.seconds_for(max(0, run.total - run.done)),
+            longest_number=run.longest[1],
+            longest_instructions=run.longest[0],
+        )
 
     def cancel(self) -> None:
         """Ends a run that another thread reads results of."""
@@ -223,7 +245,14 @@ class _Run:
         """by the number of an input, why it cannot run"""
         self.cancelled = False
         self.done = self.failed = self.retired = 0
+        count = len_of(inputs)
+        self.total = None if count is None else max(0, count - len(finished))
+        """how many inputs there are to work off, if that is known"""
+        self.longest = (0, 0)
+        """the most instructions of an input, and its number"""
         self.begun = time.monotonic()
+        self.rate = QueueRate()
+        self.rate.add(0.0, 0, 0)
 
     def parts(self) -> Iterator[SliceResults]:
         """All results; with `ordered`, in order."""
@@ -255,9 +284,11 @@ class _Run:
             self._workers[worker] = _State()
 
     def _no_worker(self) -> None:
-        last = self._queue._failures[-1] if self._queue._failures else None
-        reason = f"; the last one, {last.name}, failed: {last.reason}" if last else ""
-        raise DeviceError(f"no device is left to work inputs off{reason}")
+        reasons = ", ".join(f"{name} failed ({reason})" for name, reason in self._queue._failures)
+        raise DeviceError(
+            f"no device is left to work inputs off: {reasons}; the results so far are kept, so mend a device"
+            " or name another, and go on with them"
+        )
 
     # Slices.
     def _first(self) -> Optional[int]:
@@ -377,6 +408,10 @@ class _Run:
             self.done += len(results)
             self.failed += int((results.exit_statuses != 0).sum())
             self.retired += int(results.instructions.sum())
+            for number, instructions in zip(results.numbers.tolist(), results.instructions.tolist()):
+                if instructions > self.longest[0] or (instructions, number) < self.longest:
+                    self.longest = (instructions, number)
+            self.rate.add(time.monotonic() - self.begun, self.done, self.retired)
             yield results
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .arguments import U64, integer, printable
+from .arguments import U64, integer
 from .enums import Mode
 from .errors import StateError
 from .fleet import Device, Fleet, fleet_options
@@ -26,40 +26,44 @@ from .inputs import (
     same_for,
     trace_of,
 )
-from .program import DEFAULT_MEMORY, argv0_of, read_program
+from .program import DEFAULT_MEMORY, linux_placements_of
 from .progress import make_tick
 from .results import Outcome, Poll, RunResult, UnimplementedCall, run_result, stop_of
 from .runs import BATCH, OnBatch, OnSyscall, mode_of
 
+LinuxProgram = Union[str, "os.PathLike[str]", bytes]
 Environment = Union[Sequence[str], Mapping[str, str]]
 
 _ALL_ENDED = "no lane took part, for every process had ended: make a new LinuxFleet, or restore() a snapshot"
 
 
 class LinuxFleet:
-    """A static AArch64 Linux executable as a process in each of N lanes.
+    """A static AArch64 Linux executable as a process in each of N lanes, or several.
 
-    program: a path, or the bytes of the ELF file. arguments: what follows the program's name in argv: a list
-    of str, or a list of such lists, one for each lane. environment: "NAME=value" each, or a dict, or a list
-    of these, one for each lane; MYRIARM_LANE=<lane> is added. stdin: what lanes read from descriptor 0. For
-    all of them: bytes or a (size,) uint8 array. For each: a list or an iterator of bytes, a (lanes, size)
-    uint8 array, or (bytes, offsets), where lane i gets bytes[offsets[i]:offsets[i + 1]]. file: the same as a
-    read-only file, whose path replaces "@@" in arguments. lanes: by default as many as there are inputs,
-    arguments or environments, else 1; of an iterator it takes so many. Equal inputs are kept once. seed: the
-    random bytes that a guest gets depend on it, on the lane and on the position, and on nothing else.
-    keep_memory: lanes that have exited keep their memory; else they give it back at once, and to read it is
-    a StateError. fork_after: one lane runs the program up to this point when the fleet is made, and all lanes
-    begin there: "main" or another symbol, an address, or "read", the first call that depends on a lane's
-    input; docs/fork-after.md says what that changes. on_call(lane, text): gets each system call of
-    traced_lanes (numbers or a mask; None: all) when it has been served, as strace prints it; see run().
-    memory_policy: "private" or "transactional". The other arguments are those of Fleet. Raises ArgumentError,
-    DeviceError, StateError."""
+    program: a path, or the bytes of the ELF file; or a list of (program, lanes), where every number of
+    lanes except the last is a multiple of the device's team_lanes; multiples of 32 suit every device. The
+    lanes of a program are numbered after those of the program before it. arguments: what follows the
+    program's name in argv: a list of str, or a list of such lists, one for each lane. environment:
+    "NAME=value" each, or a dict, or a list of these, one for each lane; MYRIARM_LANE=<lane> is added.
+    stdin: what lanes read from descriptor 0. For all of them: bytes or a (size,) uint8 array. For each: a
+    list or an iterator of bytes, a (lanes, size) uint8 array, or (bytes, offsets), where lane i gets
+    bytes[offsets[i]:offsets[i + 1]]. file: the same as a read-only file, whose path replaces "@@" in
+    arguments. lanes: by default as many as there are inputs, arguments or environments, else 1; of an
+    iterator it takes so many. Equal inputs are kept once. seed: the random bytes that a guest gets depend
+    on it, on the lane and on the position, and on nothing else. keep_memory: lanes that have exited keep
+    their memory; else they give it back at once, and to read it is a StateError. fork_after: one lane
+    runs the program up to this point when the fleet is made, and all lanes begin there: "main" or another
+    symbol, an address, or "read", the first call that depends on a lane's input; docs/fork-after.md says
+    what that changes. on_call(lane, text): gets each system call of traced_lanes (numbers or a mask;
+    None: all) when it has been served, as strace prints it; see run(). memory_policy: "private" or
+    "transactional". The other arguments are those of Fleet. Raises ArgumentError, DeviceError,
+    StateError."""
 
     __slots__ = ("_core", "_fleet", "__weakref__")
 
     def __init__(
         self,
-        program: Union[str, os.PathLike[str], bytes],
+        program: Union[LinuxProgram, Sequence[Tuple[LinuxProgram, int]]],
         *,
         arguments: Union[Sequence[str], Sequence[Sequence[str]]] = (),
         environment: Union[Environment, Sequence[Environment]] = (),
@@ -80,12 +84,16 @@ class LinuxFleet:
     ) -> None:
         size = integer(memory, "memory", 1)
         words, variables = arguments_of(arguments), environment_of(environment)
-        most = None if lanes is None else integer(lanes, "lanes", 1)
+        placed = linux_placements_of(program)
+        counts = [placement.lanes for placement in placed]
+        of_programs = None if counts[0] is None else sum(map(int, filter(None, counts)))
+        most = of_programs if lanes is None else integer(lanes, "lanes", 1)
         inputs = inputs_of(stdin, "stdin", most)
         files = None if file is None else inputs_of(file, "file", most)
         total = lanes_of(
-            most,
+            lanes,
             (
+                ("program", of_programs),
                 ("stdin", inputs.lanes),
                 ("file", files and files.lanes),
                 ("arguments", words.lanes),
@@ -93,23 +101,28 @@ class LinuxFleet:
             ),
         )
         options = fleet_options(total, device, size, pool, threads, memory_policy, engine)
-        data, name = read_program(program)
-        argv0 = argv0_of(program, name)
+        process = process_options(
+            placed[0].argv0,
+            words,
+            variables,
+            seed,
+            inputs=inputs,
+            files=files and same_for(files, total),
+            keep_memory=keep_memory,
+            trace=trace_of(on_call, traced_lanes, total),
+            fork_after=fork_after,
+        )
+        if words.each:
+            argv0s = [p.argv0 for p in placed for _ in range(p.lanes or total)]
+            process["lane_arguments"] = [[argv0, *each] for argv0, each in zip(argv0s, words.each)]
+        process["arguments"] = []
         core = _core.process(
-            data,
-            printable(name),
+            [
+                (p.data, p.name, p.lanes or total, [] if words.each else [p.argv0, *words.shared])
+                for p in placed
+            ],
             options,
-            process_options(
-                argv0,
-                words,
-                variables,
-                seed,
-                inputs=inputs,
-                files=files and same_for(files, total),
-                keep_memory=keep_memory,
-                trace=trace_of(on_call, traced_lanes, total),
-                fork_after=fork_after,
-            ),
+            process,
         )
         self._core = core
         self._fleet = Fleet._of(core)

@@ -195,6 +195,31 @@ def argv0_of(file: Any, name: str) -> bytes:
     return system_string(name, "the path")
 
 
+class LinuxPlacement(NamedTuple):
+    data: bytes
+    name: str
+    argv0: bytes
+    lanes: Optional[int]
+    """how many lanes run it; None: all"""
+
+
+def linux_placements_of(program: Any) -> List[LinuxPlacement]:
+    """The programs of a LinuxFleet: one, or a list of (program, lanes)."""
+    if not isinstance(program, (list, tuple)) or isinstance(program, ProgramFile):
+        data, name = read_program(program)
+        return [LinuxPlacement(data, printable(name), argv0_of(program, name), None)]
+    placements = []
+    for i, item in enumerate(program):
+        if not isinstance(item, (tuple, list)) or isinstance(item, ProgramFile) or len(item) != 2:
+            raise ArgumentError(f"program[{i}] must be a pair (program, lanes), not {kind(item)}")
+        lanes = integer(item[1], f"the lanes of program[{i}]", 1)
+        data, name = read_program(item[0])
+        placements.append(LinuxPlacement(data, printable(name), argv0_of(item[0], name), lanes))
+    if not placements:
+        raise ArgumentError("program is an empty list; give at least one (program, lanes)")
+    return placements
+
+
 def placements_of(program: Any, lanes: int, memory: Optional[int]) -> Tuple[List[Tuple[Program, int]], int]:
     """The (program, lanes) of a fleet and the bytes of its memory, from the arguments of Fleet."""
     if isinstance(program, (bytes, bytearray, memoryview)):

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Any, Callable, Iterator, Optional, Tuple
+import time
+from typing import Any, Callable, Iterator, Optional, Protocol, Tuple
 
 Tick = Callable[[Tuple[Any, ...]], None]
 
@@ -48,5 +49,36 @@ def make_tick(progress: Any, instructions: Optional[int], lanes: int) -> Iterato
             _, retired, lanes_running, _, _ = poll
             bar.set_postfix_str(f"{lanes_running} of {lanes} lanes run", refresh=False)
             bar.update(max(0, retired - bar.n))
+
+        yield tick
+
+
+class QueueTick(Protocol):
+    def __call__(self, progress: Callable[[], Any], *, last: bool = False) -> None:
+        """Draws the bar again, if some time has passed, or at the end. progress: gives a QueueProgress."""
+
+
+@contextlib.contextmanager
+def make_queue_tick(
+    progress: Any, inputs: Optional[int], clock: Callable[[], float] = time.monotonic
+) -> Iterator[Optional[QueueTick]]:
+    """A function that draws the bar of a queue; None if there is no bar. inputs: how many there are, if that
+    is known; then the bar has the time that is left."""
+    bar_class = _bar_class() if progress else None
+    if bar_class is None:
+        yield None
+        return
+    next_time = clock()
+    with bar_class(total=inputs, unit=" inputs", unit_scale=True) as bar:
+
+        def tick(progress: Callable[[], Any], *, last: bool = False) -> None:
+            nonlocal next_time
+            if not last and clock() < next_time:
+                return
+            next_time = clock() + 0.1
+            now = progress()
+            rate = f"{now.instructions_per_second:.3g} IPS"
+            bar.set_postfix_str(f"{now.running} running, {now.failed} failed, {rate}", refresh=False)
+            bar.update(max(0, now.done - bar.n))
 
         yield tick

@@ -36,11 +36,23 @@ std::shared_ptr<FleetHandle> make_fleet(nb::list programs, nb::dict given) {
   return std::make_shared<FleetHandle>(std::move(owner));
 }
 
-std::shared_ptr<FleetHandle> make_process(nb::bytes file, const std::string& name, nb::dict given, nb::dict process) {
+/// `programs`: (bytes of the file, name, lanes, argv) each; argv is empty if `process` has the arguments.
+std::shared_ptr<FleetHandle> make_process(nb::list programs, nb::dict given, nb::dict process) {
   FleetOptions options = fleet_options_of(given);
   LinuxOptions process_options = process_options_of(process);
   const std::string fork_after = nb::cast<std::string>(process["fork_after"]);
-  std::vector<uint8_t> bytes = bytes_of(file);
+  struct Given {
+    std::vector<uint8_t> file;
+    std::string name;
+    uint64_t lanes;
+    std::vector<std::string> arguments;
+  };
+  std::vector<Given> files;
+  for (nb::handle item : programs) {
+    auto parts = nb::cast<nb::tuple>(item);
+    files.push_back({bytes_of(nb::cast<nb::bytes>(parts[0])), nb::cast<std::string>(parts[1]),
+                     nb::cast<uint64_t>(parts[2]), strings_of(nb::cast<nb::list>(parts[3]))});
+  }
   auto owner = make_owner();
   if (nb::object function = process["on_call"]; !function.is_none()) {
     owner->handlers->on_call = function;
@@ -51,8 +63,12 @@ std::shared_ptr<FleetHandle> make_process(nb::bytes file, const std::string& nam
   }
   {
     nb::gil_scoped_release free;
-    const ElfImage image = image_of(bytes, name, fork_after, process_options);
-    owner->process = std::make_unique<LinuxFleet>(image, options, std::move(process_options));
+    std::vector<LinuxPlacement> placements;
+    for (Given& file : files) {
+      placements.push_back(
+          {image_of(file.file, file.name, fork_after, process_options), file.lanes, std::move(file.arguments)});
+    }
+    owner->process = std::make_unique<LinuxFleet>(placements, options, std::move(process_options));
   }
   if (owner->handlers->raised.is_valid()) owner->handlers->raise();
   return std::make_shared<FleetHandle>(std::move(owner));
@@ -253,7 +269,7 @@ NB_MODULE(_core, module) {
           },
           nb::arg("bytes"))
       .def("add_slices", add_slices, nb::arg("bytes"), nb::arg("offsets"));
-  module.def("process", make_process, nb::arg("file"), nb::arg("name"), nb::arg("options"), nb::arg("process"));
+  module.def("process", make_process, nb::arg("programs"), nb::arg("options"), nb::arg("process"));
 }
 
 }  // namespace myriarm::python

@@ -7,12 +7,14 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <thread>
 #include <utility>
 
+#include "myriarm/queue_rate.h"
 #include "process.h"
 
 namespace myriarm::python {
@@ -47,6 +49,7 @@ class QueueHandle {
     inputs_.clear();
     results_.clear();
     progress_ = {};
+    rate_ = QueueRate();
     error_ = nullptr;
     ended_ = supply_ended_ = abandoned_ = false;
     QueueOptions options;
@@ -56,6 +59,7 @@ class QueueHandle {
     options.progress = [this](const QueueProgress& now) {
       std::lock_guard lock(mutex_);
       progress_ = now;
+      rate_.add(now.seconds, now.done, now.instructions);
     };
     thread_ = std::thread([this, options] { run(options); });
   }
@@ -106,13 +110,15 @@ class QueueHandle {
     nb::gil_scoped_release free;
     end();
   }
-  nb::object progress() {
-    QueueProgress now;
-    {
-      std::lock_guard lock(mutex_);
-      now = progress_;
-    }
-    return nb::make_tuple(now.done, now.failed, now.running, now.instructions, now.seconds);
+  /// `inputs`: how many there are in all, or None.
+  nb::object progress(std::optional<uint64_t> inputs) {
+    std::lock_guard lock(mutex_);
+    const QueueProgress& now = progress_;
+    std::optional<double> left;
+    if (inputs) left = rate_.seconds_for(*inputs - std::min(*inputs, now.done));
+    return nb::make_tuple(now.done, now.failed, now.running, now.instructions, now.seconds, rate_.inputs_per_second(),
+                          rate_.instructions_per_second(), left, now.idle_share(), now.longest_number,
+                          now.longest_instructions, now.median_instructions);
   }
   nb::object unimplemented() const { return dict_of(queue_.unimplemented()); }
 
@@ -210,6 +216,7 @@ class QueueHandle {
   std::deque<std::pair<uint64_t, ProcessInput>> inputs_;  // with their numbers
   std::deque<QueueResult> results_;
   QueueProgress progress_;
+  QueueRate rate_;
   std::exception_ptr error_;
   bool ended_ = true, supply_ended_ = false, abandoned_ = false;
 };
@@ -247,8 +254,14 @@ void bind_queue(nb::module_& module) {
       .def("pop", &QueueHandle::pop, nb::arg("wait"))
       .def("cancel", &QueueHandle::cancel)
       .def("abandon", &QueueHandle::abandon)
-      .def("progress", &QueueHandle::progress)
+      .def("progress", &QueueHandle::progress, nb::arg("inputs").none())
       .def("unimplemented", &QueueHandle::unimplemented);
+  nb::class_<QueueRate>(module, "QueueRate")
+      .def(nb::init<>())
+      .def("add", &QueueRate::add, nb::arg("seconds"), nb::arg("done"), nb::arg("instructions"))
+      .def("inputs_per_second", &QueueRate::inputs_per_second)
+      .def("instructions_per_second", &QueueRate::instructions_per_second)
+      .def("seconds_for", &QueueRate::seconds_for, nb::arg("inputs"));
   module.def(
       "queue",
       [](nb::bytes file, const std::string& name, nb::dict options, nb::dict process) {

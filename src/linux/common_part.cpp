@@ -75,6 +75,7 @@ class CommonLane {
     options.memory = given.memory;
     options.threads = 1;
     options.engine = given.engine;
+    options.compile_threads = given.compile_threads;
     options.processes = {processes_, process.seed, true};
     return options;
   }

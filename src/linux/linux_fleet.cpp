@@ -13,6 +13,7 @@
 #include "linux/common_part.h"
 #include "linux/process_layout.h"
 #include "linux/processes.h"
+#include "linux/slice.h"
 #include "myriarm/linux.h"
 
 namespace myriarm {
@@ -24,11 +25,7 @@ using linux_process::LaneBytes;
 using linux_process::Processes;
 using linux_process::ProcessLayout;
 
-/// Instructions of a lane in a round while other lanes wait to begin, or lanes that have ended may be restarted: a lane that
-/// computes, or makes calls, for long does not keep them waiting. It takes a thread a tenth of a millisecond, or some
-/// milliseconds if every second instruction is a call.
-constexpr uint64_t kSlice = 50'000;
-/// What it grows to, round by round, if no lane waits: threads take turns between more lanes than they are.
+/// What a slice grows to, round by round, if no lane waits: threads take turns between more lanes than they are.
 constexpr uint64_t kLongSlice = 50'000'000;
 
 /// Whether the next run() leaves a lane with this stop alone.
@@ -75,6 +72,19 @@ void check_options(const LinuxOptions& options, uint64_t lanes) {
   }
 }
 
+/// Throws ArgumentError if there is no program, or several have a common part, or arguments in two places.
+void check_placements(std::span<const LinuxPlacement> programs, const LinuxOptions& options) {
+  if (programs.empty()) throw ArgumentError("a fleet needs a program; give at least one");
+  if (programs.size() > 1 && options.fork_after.kind != ForkPoint::Kind::start) {
+    throw ArgumentError("fork_after: several programs have no part in common; make a fleet for each, or leave it out");
+  }
+  for (const LinuxPlacement& program : programs) {
+    if (program.arguments.empty() || (options.arguments.empty() && options.lane_arguments.empty())) continue;
+    throw ArgumentError("arguments are given for program " + program.image.program.name +
+                        " and for all lanes; leave one of them out");
+  }
+}
+
 /// Puts the path of the input file in the place of its mark in all arguments.
 void name_input_file(std::vector<std::string>& arguments) {
   constexpr std::string_view kMark = kInputFileMark, kPath = kInputFile;
@@ -99,54 +109,78 @@ int linux_signal(const Stop& stop) {
 }
 
 struct LinuxFleet::Impl {
+  /// What lanes that run the same program have in common.
+  struct PlacedProcess {
+    uint64_t lanes_end = 0;  ///< one more than the last of its lanes; they follow those of the program before it
+    linux_process::StackFacts stack;
+    uint64_t lane_bytes = 0;  ///< address of LaneBytes on the stack that the program has; 0: it has none
+    std::vector<std::string> arguments, arguments_with_file;
+  };
+  /// A program, laid out, and what its lanes have.
+  struct LaidOut {
+    Placement placement;
+    PlacedProcess process;
+  };
+
   /// `common`: what the lanes begin with; null: the start of the program.
-  Impl(const ProcessLayout& layout, const FleetOptions& fleet_options, LinuxOptions& options, CommonPart* common)
+  Impl(std::vector<LaidOut>& programs, const FleetOptions& fleet_options, LinuxOptions& options, CommonPart* common)
       : seed(options.seed),
         keep_memory(options.keep_memory),
-        stack(layout.stack),
-        lane_bytes(layout.lane_bytes),
         forked(common != nullptr),
         lane_digits(common ? common->lane_digits : 0),
-        processes(make_processes(fleet_options, options, common)),
-        fleet(common ? common->program : layout.program, with_processes(fleet_options)),
-        arguments(std::move(options.arguments)),
-        environment(std::move(options.environment)),
-        arguments_with_file(arguments) {
-    name_input_file(arguments_with_file);
+        processes(make_processes(programs, options, common)),
+        fleet(make_fleet(programs, fleet_options, common)),
+        environment(std::move(options.environment)) {
+    for (LaidOut& program : programs) placed.push_back(std::move(program.process));
     if (options.restartable) beginning.emplace(fleet.snapshot());
     std::vector<uint32_t> lanes(fleet.lanes());
     std::iota(lanes.begin(), lanes.end(), 0);
     const auto& own_arguments = options.lane_arguments;
     const auto& own_environments = options.lane_environments;
     write_stacks(lanes, {}, [&](size_t lane) {
-      return Words{own_arguments.empty() ? nullptr : &own_arguments[lane],
-                   own_environments.empty() ? nullptr : &own_environments[lane]};
+      return whole_stack(placed_at(static_cast<uint32_t>(lane)), own_arguments.empty() ? nullptr : &own_arguments[lane],
+                         own_environments.empty() ? nullptr : &own_environments[lane]);
     });
   }
 
-  std::shared_ptr<Processes> make_processes(const FleetOptions& fleet_options, LinuxOptions& options,
+  std::shared_ptr<Processes> make_processes(const std::vector<LaidOut>& programs, LinuxOptions& options,
                                             CommonPart* common) const {
-    const uint64_t lanes = fleet_options.lanes <= kMostLanes ? fleet_options.lanes : 0;  // the fleet refuses more
+    uint64_t lanes = 0;
+    for (const LaidOut& program : programs) {
+      if (program.placement.lanes <= kMostLanes) lanes += program.placement.lanes;  // the fleet refuses more
+    }
     auto made = std::make_shared<Processes>(lanes, options, cancelled);
     if (common) made->begin_with(std::move(common->output), std::move(common->unimplemented));
     return made;
   }
 
-  FleetOptions with_processes(FleetOptions made) const {
+  Fleet make_fleet(std::vector<LaidOut>& programs, FleetOptions made, CommonPart* common) const {
     made.processes = {processes, seed, keep_memory};
-    return made;
+    std::vector<Placement> placements;
+    placements.reserve(programs.size());
+    for (LaidOut& program : programs) placements.push_back(std::move(program.placement));
+    if (common) placements.front().program = common->program;
+    return {placements, made};
   }
 
-  /// What a process has of its own; null: what all have.
-  struct Words {
-    const std::vector<std::string>* arguments;
-    const std::vector<std::string>* environment;
-  };
+  const PlacedProcess& placed_at(uint32_t lane) const {
+    return *std::upper_bound(placed.begin(), placed.end(), lane,
+                             [](uint32_t value, const PlacedProcess& process) { return value < process.lanes_end; });
+  }
+
+  /// The stack of a process that has arguments or an environment of its own, or whose program has none; else nothing. Null:
+  /// what all have. Throws ArgumentError if they are too large.
+  std::optional<InitialStack> whole_stack(const PlacedProcess& process, const std::vector<std::string>* own_arguments,
+                                          const std::vector<std::string>* own_environment) const {
+    if (forked || (!own_arguments && !own_environment && process.lane_bytes != 0)) return std::nullopt;
+    return linux_process::initial_stack(process.stack, own_arguments ? *own_arguments : process.arguments,
+                                        own_environment ? *own_environment : environment);
+  }
 
   /// Writes what the stack of each lane has of its own: all of it, or LaneBytes, or after a common part their digits alone.
-  /// `numbers`: see restart(); empty: those of the lanes. `words_of(i)` gives the Words of lanes[i].
-  template <class WordsOf>
-  void write_stacks(std::span<const uint32_t> lanes, std::span<const uint64_t> numbers, WordsOf words_of) {
+  /// `numbers`: see restart(); empty: those of the lanes. `stack_of(i)` gives the whole_stack() of lanes[i].
+  template <class StackOf>
+  void write_stacks(std::span<const uint32_t> lanes, std::span<const uint64_t> numbers, StackOf stack_of) {
     constexpr size_t kBatchBytes = size_t{16} << 20;
     std::vector<Transfer> transfers;
     std::vector<uint8_t> buffer;
@@ -156,17 +190,15 @@ struct LinuxFleet::Impl {
     for (size_t i = 0; i < lanes.size(); i++) {
       const LaneBytes own = linux_process::lane_bytes(seed, numbers.empty() ? lanes[i] : numbers[i]);
       std::span<const uint8_t> bytes = own;
-      uint64_t address = lane_bytes;
-      InitialStack whole;
+      uint64_t address = placed_at(lanes[i]).lane_bytes;
+      std::optional<InitialStack> whole = stack_of(i);
       if (forked) {
         bytes = bytes.first(linux_process::kLaneDigitBytes);
         address = lane_digits;
-      } else if (const Words words = words_of(i); words.arguments || words.environment || lane_bytes == 0) {
-        whole = linux_process::initial_stack(stack, words.arguments ? *words.arguments : arguments,
-                                             words.environment ? *words.environment : environment);
-        std::copy(own.begin(), own.end(), &whole.bytes[whole.lane_bytes - whole.stack_pointer]);
-        bytes = whole.bytes;
-        address = whole.stack_pointer;
+      } else if (whole) {
+        std::copy(own.begin(), own.end(), &whole->bytes[whole->lane_bytes - whole->stack_pointer]);
+        bytes = whole->bytes;
+        address = whole->stack_pointer;
         moved.push_back(lanes[i]);
         stack_pointers.push_back(address);
       }
@@ -189,20 +221,25 @@ struct LinuxFleet::Impl {
                           std::to_string(numbers.size()) + " numbers and " + std::to_string(inputs.size()) +
                           " inputs; give as many of each");
     }
-    for (ProcessInput& input : inputs) {
+    // What can be refused is, before anything has changed.
+    std::vector<std::optional<InitialStack>> stacks(inputs.size());
+    for (size_t i = 0; i < inputs.size(); i++) {
+      ProcessInput& input = inputs[i];
+      check_lane(lanes[i]);
       if (forked && (input.arguments || input.environment)) refuse_own_words();
       if (input.file && input.arguments) name_input_file(*input.arguments);
+      const PlacedProcess& process = placed_at(lanes[i]);
+      const bool named = input.file && process.arguments_with_file != process.arguments;
+      stacks[i] = whole_stack(process,
+                              input.arguments ? &*input.arguments
+                              : named         ? &process.arguments_with_file
+                                              : nullptr,
+                              input.environment ? &*input.environment : nullptr);
     }
     fleet.restore(*beginning, lanes);
     for (size_t i = 0; i < lanes.size(); i++) processes->restart(lanes[i], numbers[i], inputs[i]);
     fleet.process_inputs_changed(lanes);
-    write_stacks(lanes, numbers, [&](size_t i) {
-      const bool named = inputs[i].file && arguments_with_file != arguments;
-      return Words{inputs[i].arguments ? &*inputs[i].arguments
-                   : named             ? &arguments_with_file
-                                       : nullptr,
-                   inputs[i].environment ? &*inputs[i].environment : nullptr};
-    });
+    write_stacks(lanes, numbers, [&](size_t i) { return std::move(stacks[i]); });
   }
 
   class Run;
@@ -236,13 +273,12 @@ struct LinuxFleet::Impl {
   std::atomic<bool> cancelled = false;  ///< written with `mutex` held
   const uint64_t seed;
   const bool keep_memory;
-  const linux_process::StackFacts stack;
-  const uint64_t lane_bytes;   ///< address of LaneBytes on the stack that the program has; 0: it has none
   const bool forked;           ///< the lanes begin after a common part
   const uint64_t lane_digits;  ///< CommonPart::lane_digits
   const std::shared_ptr<Processes> processes;
   Fleet fleet;
-  std::vector<std::string> arguments, environment, arguments_with_file;
+  std::vector<PlacedProcess> placed;  ///< in the order of their lanes
+  const std::vector<std::string> environment;
   std::optional<Snapshot> beginning;  ///< before anything was written to the stacks
   std::mutex mutex;
 };
@@ -400,7 +436,7 @@ class LinuxFleet::Impl::Run {
     const Device& device = fleet_.device();
     const bool others_wait = run_.on_ended || waiting() != 0;
     if (!others_wait && (device.kind != DeviceKind::cpu || active_.size() <= device.units)) return kEndless;
-    slice_ = others_wait ? kSlice : std::min(2 * slice_, kLongSlice);
+    slice_ = others_wait ? linux_process::kSlice : std::min(2 * slice_, kLongSlice);
     return slice_;
   }
 
@@ -440,12 +476,12 @@ class LinuxFleet::Impl::Run {
   std::chrono::steady_clock::time_point begin_{};
   std::vector<uint32_t> lanes_;  // those that take part; those from begun_ on wait for their turn
   size_t begun_ = 0;
-  std::vector<uint32_t> active_;   // they run next
-  std::vector<uint32_t> starved_;  // they have stopped with out_of_memory
-  std::vector<uint32_t> ended_;    // since on_ended was called
-  uint64_t slice_ = kSlice;        // instructions of a lane in the last round
-  size_t slow_ = 0;                // of active_: those that spent a whole slice
-  bool memory_was_freed_ = false;  // since starved lanes last tried
+  std::vector<uint32_t> active_;            // they run next
+  std::vector<uint32_t> starved_;           // they have stopped with out_of_memory
+  std::vector<uint32_t> ended_;             // since on_ended was called
+  uint64_t slice_ = linux_process::kSlice;  // instructions of a lane in the last round
+  size_t slow_ = 0;                         // of active_: those that spent a whole slice
+  bool memory_was_freed_ = false;           // since starved lanes last tried
 };
 
 RunResult LinuxFleet::Impl::run(const LinuxRunOptions& options) { return Run(*this, options).go(); }
@@ -465,20 +501,40 @@ void LinuxFleet::Impl::sum_up(RunResult& total, const std::vector<uint32_t>& lan
   }
 }
 
-LinuxFleet::LinuxFleet(const ElfImage& image, const FleetOptions& fleet, LinuxOptions options) {
-  check_options(options, fleet.lanes);
+LinuxFleet::LinuxFleet(const ElfImage& image, const FleetOptions& fleet, LinuxOptions options)
+    : LinuxFleet(std::vector<LinuxPlacement>{{image, fleet.lanes, {}}}, fleet, std::move(options)) {}
+
+LinuxFleet::LinuxFleet(std::span<const LinuxPlacement> programs, const FleetOptions& fleet, LinuxOptions options) {
+  check_placements(programs, options);
+  uint64_t lanes = 0, window_begin = ~uint64_t{0};
+  for (const LinuxPlacement& program : programs) {
+    lanes += program.lanes;
+    window_begin = std::min(window_begin, linux_process::window_begin_of(program.image));
+  }
+  check_options(options, lanes);
   const bool forks = options.fork_after.kind != ForkPoint::Kind::start;
-  if (!options.files.empty() || (forks && options.restartable)) {
-    name_input_file(options.arguments);
+  const bool names_file = !options.files.empty() || (forks && options.restartable);
+  if (names_file) {
     for (std::vector<std::string>& arguments : options.lane_arguments) name_input_file(arguments);
   }
-  const ProcessLayout layout = linux_process::lay_out_process(image, fleet.memory, options);
+  std::vector<Impl::LaidOut> laid_out;
   std::optional<CommonPart> common;
-  if (forks) {
-    (void)find_device(fleet.device);  // a mistake there is told at once
-    common = linux_process::run_common_part(layout, fleet, options);
+  lanes = 0;
+  const std::vector<std::string> common_arguments = std::move(options.arguments);
+  for (const LinuxPlacement& program : programs) {
+    options.arguments = program.arguments.empty() ? common_arguments : program.arguments;
+    if (names_file) name_input_file(options.arguments);
+    ProcessLayout layout = linux_process::lay_out_process(program.image, window_begin, fleet.memory, options);
+    if (forks) {
+      (void)find_device(fleet.device);  // a mistake there is told at once
+      common = linux_process::run_common_part(layout, fleet, options);
+    }
+    lanes += program.lanes;
+    Impl::PlacedProcess process = {lanes, layout.stack, layout.lane_bytes, options.arguments, options.arguments};
+    name_input_file(process.arguments_with_file);
+    laid_out.push_back({{std::move(layout.program), program.lanes}, std::move(process)});
   }
-  impl_ = std::make_unique<Impl>(layout, fleet, options, common ? &*common : nullptr);
+  impl_ = std::make_unique<Impl>(laid_out, fleet, options, common ? &*common : nullptr);
 }
 LinuxFleet::~LinuxFleet() {
   if (impl_->fleet.inherited()) (void)impl_.release();  // a thread that is not here may have been changing it

@@ -14,15 +14,22 @@ std::string kibibytes(uint64_t bytes) { return std::to_string((bytes + 1023) / 1
 
 }  // namespace
 
+uint64_t window_begin_of(const ElfImage& image) {
+  uint64_t begin = ~uint64_t{0};
+  for (const Segment& s : image.program.segments) begin = std::min(begin, align_down(s.address, kPageBytes));
+  return begin;
+}
+
 ProcessLayout lay_out_process(const ElfImage& image, uint64_t memory, const LinuxOptions& options) {
+  return lay_out_process(image, window_begin_of(image), memory, options);
+}
+
+ProcessLayout lay_out_process(const ElfImage& image, uint64_t window_begin, uint64_t memory,
+                              const LinuxOptions& options) {
   const std::string& name = image.program.name;
   if (memory == 0 || memory % kPageBytes != 0) {
     throw ArgumentError(name + ": a guest memory of " + std::to_string(memory) +
                         " bytes is not possible; use a multiple of 4 KiB above zero");
-  }
-  uint64_t window_begin = ~uint64_t{0};
-  for (const Segment& s : image.program.segments) {
-    window_begin = std::min(window_begin, align_down(s.address, kPageBytes));
   }
   if (image.program.segments.empty() || memory > ~window_begin) {
     throw ArgumentError(name + ": a guest memory of " + kibibytes(memory) +

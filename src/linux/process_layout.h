@@ -24,7 +24,14 @@ struct ProcessLayout {
   uint64_t heap_limit = 0;  ///< the highest address at which the heap may end
 };
 
-/// Lays out a process in `memory` bytes of guest address space. Throws ArgumentError if it does not fit.
+/// The lowest page of the program; without segments the end of all addresses.
+uint64_t window_begin_of(const ElfImage& image);
+
+/// Lays out a process in `memory` bytes of guest address space from `window_begin` on, which is at most that of the image.
+/// Throws ArgumentError if it does not fit.
+ProcessLayout lay_out_process(const ElfImage& image, uint64_t window_begin, uint64_t memory,
+                              const LinuxOptions& options);
+/// The same from the lowest page of the program on.
 ProcessLayout lay_out_process(const ElfImage& image, uint64_t memory, const LinuxOptions& options);
 
 }  // namespace myriarm::linux_process

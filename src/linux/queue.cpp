@@ -3,21 +3,24 @@
 // their turn.
 #include "myriarm/queue.h"
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <numeric>
 #include <utility>
 
+#include "linux/input_lengths.h"
+#include "linux/input_number.h"
+#include "linux/slice.h"
+
 namespace myriarm {
-namespace {
 
-/// MYRIARM_LANE has room for ten digits.
-constexpr uint64_t kNumbers = 10'000'000'000;
+using linux_process::check_number;
+using linux_process::kSlice;
 
-}  // namespace
-
-/// One call of run(). The fleet calls ended() between two rounds.
+/// One call of run(). The fleet calls ended() between two rounds, in each of which a lane goes on by kSlice instructions.
 class Queue::Run {
  public:
   Run(LinuxFleet& processes, const QueueSource& source, const QueueSink& sink, const QueueOptions& options)
@@ -48,6 +51,10 @@ class Queue::Run {
     progress_.instructions = result.instructions;
     progress_.seconds = seconds();
     progress_.stopped_early |= progress_.running != 0 || more_;
+    progress_.longest_number = lengths_.longest_number();
+    progress_.longest_instructions = lengths_.longest();
+    progress_.median_instructions = lengths_.median();
+    if (mistake_ && !progress_.stopped_early) std::rethrow_exception(mistake_);
     return progress_;
   }
 
@@ -59,7 +66,9 @@ class Queue::Run {
 
   /// Takes the results of lanes that have ended, and gives free lanes further inputs. Returns the lanes that begin.
   std::vector<uint32_t> ended(std::span<const uint32_t> lanes) {
-    take_results(lanes);
+    const bool ran = progress_.running != 0;
+    const uint64_t longest = take_results(lanes);
+    if (ran) progress_.lane_instructions += (progress_.running != 0 ? kSlice : longest) * numbers_.size();
     free_.insert(free_.end(), lanes.begin(), lanes.end());
     if (!deliver()) {
       progress_.stopped_early = true;
@@ -69,12 +78,19 @@ class Queue::Run {
     return begin_more();
   }
 
-  void take_results(std::span<const uint32_t> lanes) {
-    if (lanes.empty()) return;
+  /// Returns the most instructions that one of these lanes has retired since its last whole slice.
+  uint64_t take_results(std::span<const uint32_t> lanes) {
+    if (lanes.empty()) return 0;
     std::vector<uint64_t> counts(lanes.size()), pcs(lanes.size());
     processes_.fleet().get(Field::instructions, lanes, counts);
     processes_.fleet().get(Field::pc, lanes, pcs);
-    for (size_t i = 0; i < lanes.size(); i++) take_result(lanes[i], counts[i], pcs[i]);
+    uint64_t longest = 0;
+    for (size_t i = 0; i < lanes.size(); i++) {
+      take_result(lanes[i], counts[i], pcs[i]);
+      const uint64_t retired = counts[i] - std::min(counts[i], count_at_begin_);
+      if (retired != 0) longest = std::max(longest, (retired - 1) % kSlice + 1);
+    }
+    return longest;
   }
 
   void take_result(uint32_t lane, uint64_t instructions, uint64_t pc) {
@@ -89,6 +105,7 @@ class Queue::Run {
     progress_.done++;
     progress_.running--;
     progress_.failed += result.outcome.exit_status != 0;
+    lengths_.add(result.number, instructions);
     held_bytes_ += size_of(result);
     if (options_.ordered) waiting_[places_[lane] - passed_] = std::make_unique<QueueResult>(std::move(result));
     else ready_.push_back(std::move(result));
@@ -121,10 +138,7 @@ class Queue::Run {
       if (supply == Supply::later && idle && !processes_.is_cancelled()) continue;
       more_ = supply != Supply::ended;
       if (supply != Supply::input) break;
-      if (number < next_ || number >= kNumbers) {
-        throw ArgumentError("an input of the queue has the number " + std::to_string(number) +
-                            "; numbers must rise, and have at most ten digits");
-      }
+      check_number(number, options_.ordered ? next_ : 0);
       next_ = number + 1;
       lanes.push_back(free_.back());
       free_.pop_back();
@@ -132,7 +146,9 @@ class Queue::Run {
       inputs.push_back(std::move(input));
     }
     if (lanes.empty()) return lanes;
-    processes_.restart(lanes, numbers, inputs);
+    begin(lanes, numbers, inputs);
+    if (lanes.empty()) return lanes;
+    if (begun_ == 0) count_at_begin_ = processes_.fleet().get(Field::instructions, lanes[0]);
     processes_.fleet().set(Field::limit, lanes, std::vector<uint64_t>(lanes.size(), options_.instructions));
     for (size_t i = 0; i < lanes.size(); i++) {
       numbers_[lanes[i]] = numbers[i];
@@ -143,13 +159,40 @@ class Queue::Run {
     return lanes;
   }
 
+  /// Begins with as many of these inputs as come before one that does not fit in its process. That one ends the run when all
+  /// before it have ended.
+  void begin(std::vector<uint32_t>& lanes, std::vector<uint64_t>& numbers, std::vector<ProcessInput>& inputs) {
+    try {
+      processes_.restart(lanes, numbers, inputs);
+      return;
+    } catch (const ArgumentError&) {
+      // None has begun.
+    }
+    size_t begun = 0;
+    try {
+      for (; begun < lanes.size(); begun++) {
+        processes_.restart(std::span(lanes).subspan(begun, 1), std::span(numbers).subspan(begun, 1),
+                           std::span(inputs).subspan(begun, 1));
+      }
+    } catch (const ArgumentError&) {
+      mistake_ = std::current_exception();
+      more_ = false;
+    }
+    free_.insert(free_.end(), lanes.begin() + static_cast<ptrdiff_t>(begun), lanes.end());
+    lanes.resize(begun);
+    numbers.resize(begun);
+  }
+
   LinuxFleet& processes_;
   const QueueSource& source_;
   const QueueSink& sink_;
   const QueueOptions& options_;
   QueueProgress progress_;
+  linux_process::InputLengths lengths_;
+  uint64_t count_at_begin_ = 0;             // instructions of the common part of all processes
   uint64_t next_ = 0;                       // the least number of the next input
   bool more_ = true;                        // the source may have more
+  std::exception_ptr mistake_;              // why an input cannot run; it was taken after all others
   std::vector<uint32_t> free_;              // lanes without an input
   std::vector<uint64_t> numbers_, places_;  // of each lane's input: its number, and how many began before it
   uint64_t begun_ = 0, passed_ = 0;         // inputs; with `ordered`

@@ -201,12 +201,30 @@ class Json(CliTest):
     def test_engines_differ_in_nothing_but_their_name(self):
         program = self.elf(guest.SHOW)
         results = []
-        for engine in ("interpreter", "stepper"):
+        for engine in ("interpreter", "stepper", "translate"):
             result, status = self.run_json("--engine", engine, "--registers", program, "argument")
             self.assertEqual(result.pop("engine"), engine)
             results.append([result["instructions"], result["lane_results"], status])
         self.assertGreater(results[0][0], 100)
-        self.assertEqual(*results)
+        self.assertEqual(results[0], results[1])
+        self.assertEqual(results[0], results[2])
+
+    def test_what_was_translated_is_explained(self):
+        program = self.elf(guest.SHOW)
+        translated = ["--engine", "translate", "--compile-threads", 1, "--explain"]
+        said = self.run_guest("--quiet", *translated, program).stderr.decode()
+        lines = dict(line.split(None, 1) for line in said.splitlines() if line.startswith("tran"))
+        self.assertEqual(lines["translated"], "0 instructions (0.0 %)")
+        done = self.run_guest("--quiet", "--explain", program)
+        none = b"translation       none: the engine is interpreter; use --engine translate\n"
+        self.assertIn(none, done.stderr)
+        result, _ = self.run_json("--engine", "translate", "--explain", program)
+        tiers = result["translation"]
+        self.assertEqual(tiers["interpreted"] + tiers["translated"], result["instructions"])
+        self.assertEqual(tiers["regions"], 0)
+        self.assertNotIn("translation", self.run_json("--engine", "translate", program)[0])
+        self.assert_refused("run", "--compile-threads", "0", program, says="--compile-threads")
+        self.assert_refused("run", "--engine", "jit", program, says="use interpreter, stepper or translate")
 
     def test_into_a_file_the_output_still_passes(self):
         path = self.folder / "result.json"

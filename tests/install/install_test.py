@@ -13,7 +13,7 @@ import sys
 
 HEADERS = {
     "myriarm": ["byte_strings", "error", "fleet", "isa", "linux", "myriarm", "process", "program"]
-    + ["queue", "run", "snapshot", "stop", "version"],
+    + ["queue", "queue_rate", "run", "shared_queue", "snapshot", "stop", "version"],
     "myriarm-c": ["myriarm"],
 }
 

@@ -118,6 +118,8 @@ def test_each_input_has_its_result_once(seed, fails, slice_inputs, held, ordered
             progress = queue.progress
             assert (progress.done, progress.failed, progress.running) == (len(ITEMS), 0, 0)
             assert progress.instructions == 7 * len(ITEMS)
+            assert (progress.longest_number, progress.longest_instructions) == (0, 7)
+            assert progress.seconds_left is None
     assert all(worker.stopped for worker in pool.made)
 
 
@@ -137,8 +139,9 @@ def test_results_that_wait_are_bounded(seed, held):
 def test_no_device_is_left():
     pool = MadeUpPool([1.0, 1.0, 1.0], 1)
     queue = SharedQueue(pool, None)
+    each = r"(\d failed \(it was taken away\)(, )?){3};"
     with pytest.warns(RuntimeWarning, match="takes no further part: it was taken away"):
-        with pytest.raises(DeviceError, match="no device is left .* failed: it was taken away"):
+        with pytest.raises(DeviceError, match=f"no device is left to work inputs off: {each}"):
             list(queue.run(ITEMS))
     assert sorted(queue.failures) == [(str(i), "it was taken away") for i in range(3)]
     pool.fails = [0.0, 0.0, 0.0]
@@ -192,6 +195,13 @@ def test_a_run_that_is_left():
         assert len(list(run)) < len(ITEMS)
     with pytest.raises(StateError, match="closed"):
         next(queue.run(ITEMS))
+
+
+def test_the_time_left_is_known_of_a_list():
+    with SharedQueue(MadeUpPool([0.0], 1, lanes=(4,)), None) as queue:
+        assert len(list(queue.run(ITEMS))) == len(ITEMS)
+        progress = queue.progress
+        assert progress.seconds_left == 0 and progress.inputs_per_second > 0
 
 
 def test_what_the_iterator_raises():

@@ -212,3 +212,43 @@ def test_no_process_in_a_plain_fleet(make_fleet):
     # It has no stack: the first push is outside the window.
     assert fleet.run(10_000).stops == {"fault": 2}
     assert (fleet.stops["fault"] == FaultKind.unmapped).all()
+
+
+def test_programs_side_by_side(process):
+    """Each lane is as in a fleet of its program alone."""
+    placed = [(PREBUILT / "hello", 64), (PREBUILT / "sha256", 3), (PREBUILT / "queens", 2)]
+    texts = [b"%d" % lane for lane in range(69)]
+    both = process(placed, stdin=texts, seed=4)
+    assert both.run().stops == {"exited": 69}
+    for program, lanes in (("hello", range(64)), ("sha256", range(64, 67)), ("queens", range(67, 69))):
+        alone = process(program, stdin=texts, seed=4)
+        alone.run()
+        for lane in lanes:
+            assert both.stdout(lane) == alone.stdout(lane)
+            assert both.outcomes[lane] == alone.outcomes[lane]
+            assert both.fleet.instructions[lane] == alone.fleet.instructions[lane]
+    assert both.stdout(65) == hashlib.sha256(b"65").hexdigest().encode() + b"  -\n"
+    words = [[]] * 64 + [[]] * 3 + [["0", "6"], ["0", "5"]]
+    each = process(placed, arguments=words, stdin=b"abc", lanes=69)
+    each.run()
+    assert each.stdout(67) == b"6 queens: 4 solutions\n"
+    assert each.stdout(66).startswith(b"ba7816bf")
+    given = process([((PREBUILT / "hello").read_bytes(), 1)])
+    given.run()
+    assert given.stdout() == b"hello from lane 0\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "says"),
+    (
+        ([], {}, "program is an empty list"),
+        ([PREBUILT / "hello"], {}, r"program\[0\] must be a pair \(program, lanes\), not"),
+        ([(PREBUILT / "hello", 0)], {}, r"the lanes of program\[0\]"),
+        ([(PREBUILT / "hello", 64)], {"lanes": 32}, "program is for 64 lanes and lanes for 32"),
+        ([(PREBUILT / "hello", 64)], {"stdin": [b"a"]}, "stdin is for 1 lanes and program for 64"),
+        ([(PREBUILT / "hello", 64)] * 2, {"fork_after": "read"}, "several programs have no part in common"),
+    ),
+)
+def test_mistakes_of_several_programs(process, program, options, says):
+    with pytest.raises(ArgumentError, match=says):
+        process(program, **options)

@@ -256,3 +256,63 @@ def test_mistakes_of_the_queue(device):
         next(queue.run([]))
     run.close()
     assert myriarm.Queue is Queue
+
+
+class Bar:
+    """What a bar of tqdm is told."""
+
+    made = []
+
+    def __init__(self, total, unit, unit_scale):
+        self.total, self.unit, self.n, self.said = total, unit, 0, []
+        Bar.made.append(self)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.ended = True
+
+    def set_postfix_str(self, text, refresh):
+        self.said.append(text)
+
+    def update(self, more):
+        self.n += more
+
+
+def test_progress_and_stragglers(sha256, device):
+    texts = messages(100, seed=9)
+    results = list(sha256.run(texts))
+    progress = sha256.progress
+    assert progress.inputs_per_second > 0 and progress.instructions_per_second > 0
+    assert progress.seconds_left == 0.0
+    counts = [result.instructions for result in results]
+    assert (progress.longest_instructions, progress.longest_number) == (
+        max(counts),
+        counts.index(max(counts)),
+    )
+    assert progress.median_instructions == pytest.approx(sorted(counts)[49], rel=0.01)
+    assert 0 < progress.idle_share < 1
+    list(sha256.run(iter(texts)))
+    assert sha256.progress.seconds_left is None, "an iterator does not say how many there are"
+    with Queue(PREBUILT / "sha256", lanes=1, device=device) as one:
+        list(one.run(texts[:5]))
+        assert one.progress.idle_share == 0, "one lane waits for nobody"
+
+
+def test_the_bar_of_a_queue(sha256, monkeypatch, capfd):
+    assert len(list(sha256.run([b"a"] * 3, progress=True))) == 3
+    assert capfd.readouterr().err == "", "not a terminal"
+    monkeypatch.setattr("myriarm.progress._bar_class", lambda: Bar)
+    Bar.made.clear()
+    list(sha256.run([b"a"] * 60, progress=True))
+    list(sha256.run(iter([b"a"] * 50), progress=True))
+    list(sha256.run([b"a"] * 40))
+    assert [(bar.total, bar.n, bar.unit, bar.ended) for bar in Bar.made] == [
+        (60, 60, " inputs", True),
+        (None, 50, " inputs", True),
+    ]
+    assert Bar.made[0].said[-1].startswith("0 running, 0 failed, ")
+    with myriarm.MultiDeviceQueue(PREBUILT / "sha256", devices=["cpu"], lanes=4, threads=1) as queue:
+        list(queue.run([b"a"] * 20, progress=True))
+    assert (Bar.made[-1].total, Bar.made[-1].n) == (20, 20)

@@ -245,6 +245,24 @@ TEST(Queue, TheSinkAndTheSourceCanEndIt) {
   EXPECT_EQ(work_off(queue, inputs).size(), inputs.size());
 }
 
+TEST(Queue, AnInputThatDoesNotFitComesAfterTheResultsOfThoseBeforeIt) {
+  Queue queue(image_of(kGuest), fleet_of(8), {});
+  uint64_t given = 0, results = 0;
+  EXPECT_THROW(queue.run(
+                   [&](ProcessInput& input, uint64_t&, bool) {
+                     if (given == 21) input.arguments = {std::string(1 << 20, 'a')};
+                     else input.standard_input = bytes_of("a");
+                     given++;
+                     return Supply::input;
+                   },
+                   [&](QueueResult& result) {
+                     EXPECT_EQ(result.number, results++);
+                     return true;
+                   }),
+               ArgumentError);
+  EXPECT_EQ(results, 21u);
+}
+
 TEST(Queue, ResultsCanBecomeInputs) {
   // Each input is the output of the one before, so that none is there while the other runs.
   Queue queue(image_of(kGuest), fleet_of(4), {});

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "translation_text.h"
+
+#include <nlohmann/json.hpp>
+
+#include "text.h"
+
+namespace myriarm::cli {
+
+nlohmann::ordered_json translation_json(const TranslationReport& report) {
+  nlohmann::ordered_json refusals = nlohmann::ordered_json::array();
+  for (const auto& [pc, why] : report.refusals) refusals.push_back({{"pc", hex(pc)}, {"why", why}});
+  return {{"regions", report.regions},         {"region_instructions", report.instructions},
+          {"compile_seconds", report.seconds}, {"interpreted", report.interpreted},
+          {"translated", report.translated},   {"refused", report.refused},
+          {"refusals", std::move(refusals)},   {"unavailable", report.unavailable}};
+}
+
+void print_translation(const TranslationReport& report, Engine engine, Output& to) {
+  auto line = [&](const std::string& label, const std::string& value) { to.print("{:<18}{}\n", label, value); };
+  if (engine != Engine::translate) {
+    return line("translation", fmt::format("none: the engine is {}; use --engine translate", name(engine)));
+  }
+  if (!report.unavailable.empty()) line("translation", "none: " + report.unavailable);
+  const uint64_t retired = report.interpreted + report.translated;
+  auto share = [&](uint64_t count) {
+    const double percent = retired != 0 ? 100.0 * static_cast<double>(count) / static_cast<double>(retired) : 0;
+    return fmt::format("{} instructions ({:.1f} %)", grouped(count), percent);
+  };
+  line("interpreted", share(report.interpreted));
+  line("translated", share(report.translated));
+  line("regions", fmt::format("{} of {} instructions", grouped(report.regions), grouped(report.instructions)));
+  line("compile seconds", fmt::format("{:.6f}", report.seconds));
+  line("refused regions", grouped(report.refused));
+  for (const auto& [pc, why] : report.refusals) line("  " + hex(pc), why);
+  if (report.refused > report.refusals.size()) line("  others", grouped(report.refused - report.refusals.size()));
+}
+
+void warn_of_no_translation(const TranslationReport& report, Output& to) {
+  if (report.unavailable.empty()) return;
+  to.print("myriarm: nothing was translated, since {}; the interpreter ran everything\n", report.unavailable);
+}
+
+}  // namespace myriarm::cli

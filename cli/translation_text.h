@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `myriarm run` says about translation: the table of --explain, the same as JSON, and a warning where there is none.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "myriarm/myriarm.h"
+#include "output.h"
+
+namespace myriarm::cli {
+
+nlohmann::ordered_json translation_json(const TranslationReport& report);
+void print_translation(const TranslationReport& report, Engine engine, Output& to);
+/// If nothing could be translated, although the user asked for it.
+void warn_of_no_translation(const TranslationReport& report, Output& to);
+
+}  // namespace myriarm::cli
