@@ -22,6 +22,7 @@ struct Lane : translate::LaneState {
   u64 guest_pages = 0;        // of page_count: those of the guest; the others are the kernel pages of its process
   bool restart = false;       // the instruction at pc must run again: the lane's predecoded code is another one now
   u64 translated = 0;         // of `retired`: those that regions of translated code have retired
+  bool is_in_region = false;  // translated code of the space that it runs is running
   FramePool* pool = nullptr;  // null: flat memory, whose pages are never shared and never move
   u64* touched = nullptr;     // bit s: entries of slice s, pages s << slice_shift and up, may differ from the program's
   u32 slice_shift = 0;

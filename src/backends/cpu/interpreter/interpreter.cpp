@@ -274,8 +274,10 @@ void region_handler(MYR_ARGUMENTS) {
     lane->pc = place.pc_of(op);
     lane->retired = retired;
     if (lane->found_is_stale) lane->forget_found_pages();
+    lane->is_in_region = true;
     const translate::RegionEnd end =
         entry.run(lane, entry.number, std::min(place.fast_limit / sizeof(Operands), limit - entry.longest_run));
+    lane->is_in_region = false;
     lane->translated += lane->retired - retired;
     if (end == translate::RegionEnd::stopped || lane->retired != retired) {
       const u64 delta = lane->pc - place.code_address, retired16 = lane->retired * sizeof(Operands);

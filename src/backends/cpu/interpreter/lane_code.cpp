@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <utility>
 
 namespace myriarm::cpu {
 namespace {
@@ -98,7 +97,8 @@ bool make_private(Lane& lane) {
   LaneCode& own = own_code(lane);
   const bool was_published_for_nothing = !space_of(lane).changed().empty();
   if (was_published_for_nothing) own.patience = std::min(2 * own.patience + 1, 1023u);
-  own.left = std::exchange(own.space, std::move(copy));
+  if (lane.is_in_region) own.left = std::move(own.space);
+  own.space = std::move(copy);
   return true;
 }
 
