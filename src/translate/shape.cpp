@@ -113,7 +113,6 @@ bool find_shape(u64 entry, const FetchWord& fetch, const RegionLimits& limits, S
     next = pc + 4;
     shape.instructions++;
     if (!at.effects.always_stops) add(shape.effects, at.effects);
-    if (shape.pages.empty() || shape.pages.back() != pc >> kPageBits) shape.pages.push_back(pc >> kPageBits);
   }
   shape.entries = {entry};
   for (const u64 pc : entries) {

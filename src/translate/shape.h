@@ -32,7 +32,6 @@ struct Shape {
   std::map<u64, Block> blocks;     // by address
   std::vector<u64> entries;        // addresses of blocks; the first is the one asked for
   std::vector<u64> return_points;  // blocks behind calls whose targets are in the region
-  std::vector<u64> pages;          // page numbers of all instructions, in rising order
   u32 instructions = 0;
   Effects effects;  // of all of them
 };

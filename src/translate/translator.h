@@ -31,7 +31,6 @@ struct RegionLimits {
 
 struct Region {
   std::vector<u64> entries;  // guest addresses; number 0 is the one that was asked for
-  std::vector<u64> pages;    // page numbers (address >> kPageBits) of all code that went into it, in rising order
   u64 longest_run = 0;       // most instructions that retire between two checks of the limit
   u32 instructions = 0;      // guest instructions translated
   double seconds = 0;        // of processor time spent to make it

@@ -134,8 +134,6 @@ class FakeTranslation::Fake : public translate::Translator {
       u32 word;
       if (!fetch(pc, word)) continue;
       fake->code.emplace(pc, decode(decode_table(), word));
-      const u64 page = pc >> kPageBits;
-      if (region->pages.empty() || region->pages.back() != page) region->pages.push_back(page);
     }
     if (!fake->code.contains(entry)) {
       why = "there is no code at its entry";

@@ -92,7 +92,6 @@ class LlvmTranslator final : public Translator {
       if (!find_shape(entry, fetch, limits, shape, why)) return nullptr;
       auto region = std::make_unique<Region>();
       region->entries = shape.entries;
-      region->pages = shape.pages;
       region->instructions = shape.instructions;
       // Between two checks addresses only rise, so no instruction runs twice.
       region->longest_run = shape.instructions;
