@@ -1,211 +1,481 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linux processes in lanes, compared with qemu-aarch64 and with each other.
+"""Linux processes in lanes, beside qemu-aarch64 on all cores of the same machine.
 
-    python3 bench/processes.py --myriarm build/bin/myriarm --busybox PATH [--device DEVICE] [--lanes N]
-        [--files N] [--inputs N] [--alone N] [--repeats N]
+    python3 bench/processes.py --myriarm build/bin/myriarm --busybox PATH [OPTION...] [PART[:SECONDS]...]
 
-calls      10 times 1,000 lanes and 10,000 lanes of bench/guests/calls.c
-sha256sum  --files different files of 4 to 64 KiB, hashed by busybox (PATH: a static one for AArch64); each
-           digest must be that of hashlib
-parser     bench/guests/parse_glibc.c: a queue of --inputs records with --fork-after, and one qemu-aarch64 for
-           each of --alone of them; both must give the same
+sha256sum  --files different files of 4 to 64 KiB, hashed by busybox (PATH: a static one for AArch64, whose
+           file has this name): in lanes, by a qemu-aarch64 for each file, and by one for up to 1,000 files.
+           Each digest must be hashlib's
+parser     bench/guests/parse.c: a queue that gets records of 256 bytes for --queue-seconds, and a qemu-
+           aarch64 for each of some records, for --sample-seconds. The results of these records must be the
+           same
+calls      bench/guests/calls.c and memory_calls.c in each number of --call-lanes, with calls close together
+           and apart, and under qemu-aarch64 on each core
+first      the first result of a queue of --inputs records
+fork       bench/guests/parse_glibc.c: a queue of --inputs records with --fork-after, and a qemu-aarch64 for
+           each of some records, for --sample-seconds
+fleets     10 times 1,000 lanes of bench/guests/calls.c against 10,000 lanes
 
-What is compared takes turns, --repeats times. A figure is the median of user and system seconds of processor
-time, of the command with all that it starts, so that other work on the machine changes it little. With a GPU
-it is the median of elapsed seconds. Prints a table in Markdown. A wrong result ends the program."""
+All parts are run if none is named. The runs of a part share its SECONDS (default: 600); one that takes longer
+than its share is ended, and what it did until then counts. What is compared takes turns, --repeats times; a
+rate is the median. Queues give their results as they are ready. Rates are by elapsed time, or with --clock
+processor by processor time, which other work on the machine changes little; those of calls in lanes are by
+the time of the run alone. Prints a table in Markdown; --out FOLDER saves it, and a line of JSON for each row.
+A failure or a wrong result is a row too, and the exit status is then 1."""
+
+from __future__ import annotations
 
 import argparse
-import concurrent.futures
+import dataclasses
 import functools
 import hashlib
 import json
+import multiprocessing
 import os
 import pathlib
 import random
-import resource
-import statistics
+import re
 import subprocess
 import sys
 import tempfile
 import time
+import typing
+
+from side_by_side import (
+    Failure,
+    Job,
+    Measured,
+    Table,
+    Took,
+    Words,
+    cores,
+    first_line,
+    run_command,
+    run_on_all_cores,
+    take_turns,
+)
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RECORD = 256
+PARTS = ("sha256sum", "parser", "calls", "first", "fork", "fleets")
+# Each byte becomes one of these.
+ALPHABET = bytes(b"abcdefghij    01234\n"[value * 20 // 256] for value in range(256))
 
 
-def machine():
-    model = next(line for line in open("/proc/cpuinfo") if line.startswith("model name"))
-    return f"{model.split(':')[1].strip()}, {os.cpu_count()} threads"
+def first_output_line(*words: object) -> str:
+    try:
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60)
+    except OSError as error:
+        return str(error)
+    return (done.stdout.strip().splitlines() or ["unknown"])[0]
 
 
-class Measured:
-    """The seconds of one thing that is measured: of all its repeats."""
-
-    def __init__(self, name, work, on_cpu=True):
-        self.name, self.work, self.on_cpu = name, work, on_cpu
-        self.seconds = []
-
-    def measure(self):
-        before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        self.work()
-        elapsed, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        self.seconds.append(used if self.on_cpu else elapsed)
-
-    @property
-    def median(self):
-        return statistics.median(self.seconds)
+def machine(device: str) -> str:
+    model = next((line for line in open("/proc/cpuinfo") if line.startswith("model name")), ": unknown")
+    text = f"{model.split(':')[1].strip()}, {cores()} threads"
+    if device.startswith("cuda"):
+        text += "; " + first_output_line(
+            "nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"
+        )
+    return text
 
 
-def take_turns(measured, repeats):
-    for _ in range(repeats):
-        for one in measured:
-            one.measure()
+def make_file(path: pathlib.Path, seed: int) -> str:
+    """Writes a file that depends on its name and the seed, and returns its digest."""
+    generator = random.Random(f"{seed} {path.name}")
+    contents = generator.randbytes(generator.randrange(4 << 10, (64 << 10) + 1))
+    path.write_bytes(contents)
+    return hashlib.sha256(contents).hexdigest()
+
+
+class Records:
+    """Records of 256 bytes of text. A block is written again and again, each time from one byte later on,
+    so that it makes 256 times as many different records as it has."""
+
+    def __init__(self, count: int, seed: int) -> None:
+        self.size = count * RECORD
+        self.block = random.Random(seed).randbytes(self.size).translate(ALPHABET)
+
+    def write(self, descriptor: int, seconds: float) -> None:
+        """Writes whole records until the time has passed."""
+        step = min(self.size, 1 << 20)
+        around = memoryview(self.block + self.block[:step])
+        deadline, passes = time.perf_counter() + seconds, 0
+        while True:
+            for place in range(0, self.size, step):
+                begin = (place + passes) % self.size
+                chunk = around[begin : begin + min(step, self.size - place)]
+                while chunk:
+                    chunk = chunk[os.write(descriptor, chunk) :]
+                if time.perf_counter() >= deadline:
+                    return
+            passes += 1
+
+
+@dataclasses.dataclass
+class QueueEnd:
+    """What the command says about a queue at its end."""
+
+    inputs: int = 0
+    failed: int = 0
+    instructions: int = 0
+    seconds: float = 0
 
 
 class Benchmark:
-    def __init__(self, options, folder):
-        self.options = options
-        self.folder = folder
+    def __init__(self, options: argparse.Namespace, folder: pathlib.Path, table: Table) -> None:
+        self.options, self.folder, self.table = options, folder, table
+        self.built: dict[str, pathlib.Path] = {}
+        self.outputs: dict[int, bytes] = {}
+        self.deadline = 0.0
 
-    def run(self, *words, **more):
-        done = subprocess.run([*map(str, words)], capture_output=True, **more)
-        if done.returncode not in (0, 1):
-            sys.exit(f"{' '.join(map(str, words))} ended with {done.returncode}: {done.stderr.decode()}")
-        return done.stdout
+    def guest(self, name: str) -> pathlib.Path:
+        if self.options.guests:
+            return pathlib.Path(self.options.guests) / name
+        if name not in self.built:
+            tool = "build_glibc_guest.sh" if name.endswith("_glibc") else "build_guest.sh"
+            source, path = ROOT / "bench" / "guests" / f"{name}.c", self.folder / name
+            done = subprocess.run(
+                [ROOT / "tools" / tool, path, "-O2", source], capture_output=True, text=True
+            )
+            if done.returncode:
+                raise Failure(f"{tool} cannot build {name}: {done.stderr.strip()}")
+            self.built[name] = path
+        return self.built[name]
 
-    def myriarm(self, *words):
-        return self.run(self.options.myriarm, "run", "--device", self.options.device, "--quiet", *words)
+    def myriarm(self, *words: object) -> list[object]:
+        options = self.options
+        engine = ["--engine", options.engine] if options.engine else []
+        return [options.myriarm, "run", "--device", options.device, *engine, *words]
 
-    def qemu(self, *words, **more):
-        return self.run(self.options.qemu, *words, **more)
+    def queue(
+        self, limit: float, *words: object, feed: typing.Callable[[int], None] | None = None
+    ) -> tuple[Took, QueueEnd]:
+        """Runs a queue whose inputs may end with status 1."""
+        said = self.folder / "queue.json"
+        said.unlink(missing_ok=True)
+        command = self.myriarm("--quiet", "--json", said, "--unordered", *words)
+        ended = run_command(command, limit, (0, 1), feed)
+        end = QueueEnd()
+        if said.exists() and said.stat().st_size:
+            summary = json.loads(said.read_text())
+            end = QueueEnd(summary["inputs"], summary["failed"], summary["instructions"], summary["seconds"])
+        return ended.took(end.inputs, end.seconds, end.instructions), end
 
-    def measured(self, name, work):
-        return Measured(name, work, self.options.device == "cpu")
+    def results(self, path: pathlib.Path) -> list[typing.Any]:
+        """The results of a queue that may have been cut, or never begun."""
+        if not path.exists():
+            return []
+        return [json.loads(line) for line in path.read_bytes().splitlines(True) if line.endswith(b"\n")]
 
-    def on_all_cores(self, work, items):
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            return list(pool.map(work, items))
+    def compare(self, part: str, measured: typing.Sequence[Measured], peers: int, wording: str) -> None:
+        """Measures and prints all, the last `peers` of which are QEMU's, and the ratio of the best of the
+        others to each of these."""
+        take_turns(measured, self.options.repeats, self.deadline)
+        rates = [self.table.row(part, one) for one in measured]
+        for number in range(len(measured) - peers, len(measured)):
+            self.table.ratio(
+                part, f"{wording} to {measured[number].name}", max(rates[:-peers]), rates[number]
+            )
 
-    def build(self, tool, name, source, *flags):
-        path = self.folder / name
-        self.run(ROOT / "tools" / tool, path, *flags, ROOT / "bench" / "guests" / source)
-        return path
-
-    def report(self, measured, unit, counts):
-        """A row for each: `counts`: how many things each did."""
-        for one, count in zip(measured, counts):
-            seconds = ", ".join(f"{value:.2f}" for value in one.seconds)
-            rate = f"{count / one.median:,.0f} {unit}"
-            print(f"| {one.name} | {seconds} | {one.median:.2f} | {rate} |", flush=True)
-
-    def calls(self):
-        program = self.build("build_guest.sh", "calls", "calls.c", "-O2")
-
-        def run(lanes):
-            self.myriarm("--lanes", lanes, program, 1000, 0)
-
-        few = self.measured("calls, 10 times 1,000 lanes", lambda: [run(1000) for _ in range(10)])
-        many = self.measured("calls, 10,000 lanes", lambda: run(10_000))
-        take_turns([few, many], self.options.repeats)
-        self.report([few, many], "calls/s", [11_000_000] * 2)
-        print(f"| 10,000 lanes cost {many.median / few.median:.2f} times 10 times 1,000 | | | |")
-
-    def sha256sum(self):
+    def sha256sum(self) -> None:
+        options, busybox = self.options, self.options.busybox
         files = self.folder / "files"
         files.mkdir()
-        generator = random.Random(1)
-        digests = []
-        for number in range(self.options.files):
-            contents = generator.randbytes(generator.randrange(4 << 10, (64 << 10) + 1))
-            (files / f"{number:08}").write_bytes(contents)
-            digests.append(hashlib.sha256(contents).hexdigest())
-        paths = sorted(files.iterdir())
+        paths = [files / f"{number:08}" for number in range(options.files)]
+        with multiprocessing.get_context("fork").Pool(cores()) as pool:
+            digests = pool.starmap(make_file, [(path, options.seed) for path in paths], chunksize=64)
         results = self.folder / "digests"
 
-        def check(lines):
-            if [line.split()[0] for line in lines] != digests:
-                sys.exit("a digest is not that of hashlib")
+        def check(number: int, output: str) -> None:
+            if output.split()[:1] != [digests[number]]:
+                raise Failure(f"the digest of file {number} is not hashlib's: {output[:80]!r}")
 
-        def in_lanes():
-            self.myriarm("--inputs", files, "--lanes", self.options.lanes, "--results", results,
-                         self.options.busybox, "sha256sum", "@@")
-            check([json.loads(line)["stdout"] for line in results.open()])
+        def in_lanes(lanes: int, limit: float) -> Took:
+            words = ("--inputs", files, "--lanes", lanes, "--results", results, busybox, "sha256sum", "@@")
+            results.unlink(missing_ok=True)
+            took, end = self.queue(limit, *words)
+            entries = self.results(results)
+            for entry in entries:
+                # Only an input that the limit has ended may have no digest.
+                if not took.cut or entry["stop"] != "cancelled":
+                    check(entry["number"], entry["stdout"])
+            took.done = sum(entry["stop"] == "exited" for entry in entries)
+            if not took.cut and took.done != len(paths):
+                raise Failure(f"{took.done:,.0f} of {len(paths):,} files have a result")
+            return took
 
-        def one(path):
-            return self.qemu(self.options.busybox, "sha256sum", path).decode()
+        def by_qemu(share: int, limit: float) -> Took:
+            groups = [paths[first : first + share] for first in range(0, len(paths), share)]
+            jobs = [Job((options.qemu, "-0", "busybox", busybox, "sha256sum", *group)) for group in groups]
+            took, outputs = run_on_all_cores(jobs, limit, self.folder)
+            took.done = 0
+            for number, output in outputs.items():
+                lines = output.decode().splitlines()
+                if len(lines) != len(groups[number]):
+                    raise Failure(f"{options.qemu} gave {len(lines)} digests of {len(groups[number])} files")
+                for place, line in enumerate(lines):
+                    check(number * share + place, line)
+                took.done += len(lines)
+            return took
 
-        def many(part):
-            return self.qemu("-0", "busybox", self.options.busybox, "sha256sum", *part).decode()
+        share = min(1000, (len(paths) + cores() - 1) // cores())
+        measured = [
+            Measured(f"sha256sum, {lanes:,} lanes", "files", functools.partial(in_lanes, lanes))
+            for lanes in options.lanes
+        ]
+        measured += [
+            # Most of this is the start of processes, which takes longer than all else.
+            Measured("qemu-aarch64, a process for each file", "files", functools.partial(by_qemu, 1), 4),
+            Measured(
+                f"qemu-aarch64, a process for {share:,} files", "files", functools.partial(by_qemu, share)
+            ),
+        ]
+        self.compare("sha256sum", measured, 2, "sha256sum in lanes")
 
-        # Not more than fit in the arguments of a process.
-        share = min(10_000, (len(paths) + os.cpu_count() - 1) // os.cpu_count())
-        parts = [paths[i:i + share] for i in range(0, len(paths), share)]
+    def sample(self, records: Records, guest: pathlib.Path, limit: float) -> Took:
+        """QEMU for each of --alone records, as far as it comes; `outputs` is then what it gave, by record."""
+        folder = self.folder / "records"
+        folder.mkdir(exist_ok=True)
+        jobs = []
+        for number in range(min(self.options.alone, records.size // RECORD)):
+            path = folder / str(number)
+            path.write_bytes(records.block[number * RECORD : (number + 1) * RECORD])
+            jobs.append(Job((self.options.qemu, guest), path))
+        seconds = min(limit, self.options.sample_seconds)
+        took, self.outputs = run_on_all_cores(jobs, seconds, self.folder)
+        return took
 
-        def many_at_once():
-            check("".join(self.on_all_cores(many, parts)).splitlines())
+    def compare_results(self, part: str, name: str, results: pathlib.Path) -> None:
+        """Adds a row that says how many results of a queue are QEMU's of the same records."""
+
+        def compared(limit: float) -> Took:
+            begin = time.perf_counter()
+            ours = {entry["number"]: entry["stdout"].encode() for entry in self.results(results)}
+            for number, output in self.outputs.items():
+                if ours.get(number) != output:
+                    raise Failure(f"record {number}: {ours.get(number)!r}, and qemu-aarch64 gives {output!r}")
+            if not self.outputs:
+                raise Failure("there are no results of qemu-aarch64 to compare with")
+            return Took(len(self.outputs), time.perf_counter() - begin, 0)
+
+        same = Measured(f"{name}: results that are qemu-aarch64's", "", compared)
+        take_turns([same], 1, self.deadline)
+        self.table.row(part, same)
+
+    def parser(self) -> None:
+        options, guest = self.options, self.guest("parse")
+        records = Records(options.records, options.seed)
+        record_size = ("--record-size", RECORD)
+
+        def in_lanes(lanes: int, limit: float) -> Took:
+            seconds = min(options.queue_seconds, 0.8 * limit)
+            words = ("--inputs", "-", *record_size, "--lanes", lanes, "--results", os.devnull, guest)
+            took, end = self.queue(limit, *words, feed=lambda pipe: records.write(pipe, seconds))
+            if end.failed and not took.cut:
+                raise Failure(f"{end.failed:,} of {end.inputs:,} records ended with another status than 0")
+            return took
 
         measured = [
-            self.measured("sha256sum, myriarm, a process for each file", in_lanes),
-            self.measured("sha256sum, qemu-aarch64, a process for each file",
-                          lambda: check(self.on_all_cores(one, paths))),
-            self.measured(f"sha256sum, qemu-aarch64, a process for {share:,} files", many_at_once),
+            Measured(
+                f"parser, {lanes:,} lanes",
+                "inputs",
+                functools.partial(in_lanes, lanes),
+                options.queue_seconds + 15,
+            )
+            for lanes in options.lanes
         ]
-        take_turns(measured, self.options.repeats)
-        self.report(measured, "files/s", [len(paths)] * 3)
+        peer = "qemu-aarch64, a process for each input"
+        by_qemu = functools.partial(self.sample, records, guest)
+        measured.append(Measured(peer, "inputs", by_qemu, options.sample_seconds + 5))
+        self.compare("parser", measured, 1, "parser in lanes")
+        few, results = self.folder / "few", self.folder / "parsed"
+        few.write_bytes(records.block[: options.alone * RECORD])
+        self.queue(
+            max(1.0, self.deadline - time.perf_counter()),
+            *("--inputs", few, *record_size, "--lanes", options.lanes[0], "--results", results, guest),
+        )
+        self.compare_results("parser", "parser", results)
 
-    def parser(self):
-        program = self.build("build_glibc_guest.sh", "parse_glibc", "parse_glibc.c", "-O2")
-        generator = random.Random(1)
-        records = ["".join(generator.choices("abcdefghij    01234\n", k=RECORD)).encode()
-                   for _ in range(self.options.inputs)]
-        inputs = self.folder / "records"
-        inputs.write_bytes(b"".join(records))
-        results = self.folder / "parsed"
-        outputs = {}
+    def in_fleet(self, guest: str, arguments: Words, calls: float, lanes: int, limit: float) -> Took:
+        ended = run_command(self.myriarm("--lanes", lanes, self.guest(guest), *arguments), limit)
+        said = dict(re.findall(r"^(seconds|instructions) +([\d.,]+)", ended.stderr, re.MULTILINE))
+        if len(said) != 2:
+            return ended.took(0)
+        seconds, instructions = (said[word].replace(",", "") for word in ("seconds", "instructions"))
+        return ended.took(0 if ended.cut else calls * lanes, float(seconds), int(instructions))
 
-        def queue(point):
-            self.myriarm("--fork-after", point, "--inputs", inputs, "--record-size", RECORD, "--lanes",
-                         self.options.lanes, "--results", results, program)
-            outputs[point] = [json.loads(line)["stdout"] for line in results.open()]
+    def on_each_core(self, guest: str, arguments: Words, calls: float, limit: float) -> Took:
+        jobs = [Job((self.options.qemu, self.guest(guest), *arguments))] * cores()
+        took, _ = run_on_all_cores(jobs, limit, self.folder)
+        took.done *= calls
+        return took
 
-        def one_by_one():
-            outputs["qemu"] = self.on_all_cores(lambda record: self.qemu(program, input=record).decode(),
-                                                records[:self.options.alone])
+    def calls(self) -> None:
+        # Name, guest, its arguments in a lane and the calls that it then makes, the same under QEMU. The
+        # guest `calls` makes a write in every tenth round.
+        loops = [
+            ("calls close together", "calls", (1000, 0), 1100.0, (1_000_000, 0), 1_100_000.0),
+            ("calls apart", "calls", (1000, 1000), 1100.0, (100_000, 1000), 110_000.0),
+            ("the same, calls left out", "calls", (1000, 1000, 0), 0.0, (100_000, 1000, 0), 0.0),
+        ]
+        many = (400, 100_000), 100_201.0
+        fleets, apart = [], []
+        for lanes in self.options.call_lanes:
+            # Where lanes differ, each page that one of them maps takes a frame for all 32 of its team.
+            ranges = max(4, min(400, 4_000_000 // lanes))
+            differ = f"memory calls, each lane other pages of {ranges}"
+            for what, guest, words, count, _, _ in [
+                *loops,
+                ("memory calls, lanes alike", "memory_calls", (400, 1000), 1201.0, *many),
+                (differ, "memory_calls", (ranges, 100, 1), 101.0 + ranges // 2, *many),
+            ]:
+                run = functools.partial(self.in_fleet, guest, words, count, lanes)
+                fleets.append(Measured(f"{what}, {lanes:,} lanes", "calls" if count else "", run))
+            apart.append(fleets[-4:-2])
+        peers = []
+        for what, guest, _, _, words, count in [*loops, ("memory calls", "memory_calls", (), 0.0, *many)]:
+            run = functools.partial(self.on_each_core, guest, words, count)
+            peers.append(Measured(f"{what}, qemu-aarch64 on each core", "calls" if count else "", run))
+        take_turns(fleets + peers, self.options.repeats, self.deadline)
+        for one in fleets:
+            self.table.row("calls", one, "engine", f"{one.speed() / 1e9:.3g} G IPS" if one.runs else "")
+        for one in peers:
+            self.table.row("calls", one, "elapsed")
+        for with_calls, without in apart:
+            self.table.ratio(
+                "calls",
+                f"IPS of {with_calls.name}, to those without calls",
+                with_calls.speed(),
+                without.speed(),
+            )
 
-        points = ("start", "main", "read")
-        name = "parser, a queue with --fork-after"
-        measured = [self.measured(f"{name} {point}", functools.partial(queue, point))
-                    for point in points]
-        measured.append(self.measured("parser, qemu-aarch64 for each input", one_by_one))
-        take_turns(measured, self.options.repeats)
-        for point in points:
-            if len(outputs[point]) != len(records) or outputs[point][:self.options.alone] != outputs["qemu"]:
-                sys.exit(f"--fork-after {point} and qemu-aarch64 give different outputs")
-        self.report(measured, "inputs/s", [len(records)] * 3 + [self.options.alone])
+    def first(self) -> None:
+        options, guest = self.options, self.guest("parse")
+        inputs = self.folder / "inputs"
+        inputs.write_bytes(Records(options.inputs, options.seed).block)
+        measured = []
+        for lanes in options.lanes:
+            for order in ([], ["--unordered"]):
+                words = self.myriarm("--quiet", "--inputs", inputs, "--record-size", RECORD, "--lanes", lanes)
+                run = functools.partial(first_line, [*words, "--results", "-", *order, guest])
+                name = f"first result of {options.inputs:,}, {lanes:,} lanes"
+                measured.append(Measured(" ".join([name, *order]), "", run))
+        take_turns(measured, options.repeats, self.deadline)
+        for one in measured:
+            self.table.row("first", one)
+
+    def fork(self) -> None:
+        options, guest = self.options, self.guest("parse_glibc")
+        records = Records(options.inputs, options.seed)
+        inputs = self.folder / "inputs"
+        inputs.write_bytes(records.block)
+        results = {point: self.folder / f"parsed-{point}" for point in ("start", "main", "read")}
+
+        def queue(point: str, limit: float) -> Took:
+            records_of = ("--inputs", inputs, "--record-size", RECORD, "--lanes", options.lanes[0])
+            words = ("--fork-after", point, *records_of, "--results", results[point], guest)
+            return self.queue(limit, *words)[0]
+
+        measured = [
+            Measured(
+                f"parser with the C library, --fork-after {point}", "inputs", functools.partial(queue, point)
+            )
+            for point in results
+        ]
+        by_qemu = functools.partial(self.sample, records, guest)
+        measured.append(Measured("qemu-aarch64, a process for each input", "inputs", by_qemu))
+        self.compare("fork", measured, 1, "the best queue")
+        for point, path in results.items():
+            self.compare_results("fork", f"--fork-after {point}", path)
+
+    def fleets(self) -> None:
+        def fleet(lanes: int, limit: float) -> Took:
+            return self.in_fleet("calls", (1000, 0), 1100.0, lanes, limit)
+
+        def ten(limit: float) -> Took:
+            return sum((fleet(1000, limit / 10) for _ in range(10)), Took(0, 0, 0))
+
+        few = Measured("calls, 10 times 1,000 lanes", "calls", ten)
+        many = Measured("calls, 10,000 lanes", "calls", functools.partial(fleet, 10_000))
+        take_turns([few, many], self.options.repeats, self.deadline)
+        rates = [self.table.row("fleets", one) for one in (few, many)]
+        self.table.ratio("fleets", "what 10,000 lanes cost, to 10 times 1,000", *rates)
+
+    def run_part(self, name: str, seconds: float) -> None:
+        # What a part makes before its runs counts, too.
+        self.deadline, self.outputs = time.perf_counter() + seconds, {}
+        try:
+            getattr(self, name)()
+        except (Failure, OSError, ValueError) as failure:
+            missing = Measured(name, "", lambda limit: Took(0, 0, 0))
+            missing.failure = str(failure)
+            self.table.row(name, missing)
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Linux processes in lanes, compared with qemu-aarch64.")
+def numbers(text: str) -> list[int]:
+    values = [int(word) for word in text.split(",")]
+    if min(values) < 1:
+        raise ValueError
+    return values
+
+
+def part(text: str) -> tuple[str, float]:
+    name, _, seconds = text.partition(":")
+    if name not in PARTS:
+        raise argparse.ArgumentTypeError(f"there is no part {name!r}; the parts are {', '.join(PARTS)}")
+    return name, float(seconds or 600)
+
+
+def parse(arguments: typing.Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", metavar="PART[:SECONDS]", nargs="*", type=part)
     parser.add_argument("--myriarm", required=True, help="path of the command")
     parser.add_argument("--qemu", default="qemu-aarch64")
-    parser.add_argument("--busybox", required=True, help="path of a static busybox for AArch64")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--lanes", type=int, default=256, help="of the queues")
-    parser.add_argument("--files", type=int, default=2000)
-    parser.add_argument("--inputs", type=int, default=50_000)
-    parser.add_argument("--alone", type=int, default=300)
-    parser.add_argument("--repeats", type=int, default=3)
-    options = parser.parse_args()
-    seconds = "processor seconds" if options.device == "cpu" else "seconds"
-    print(f"Machine: {machine()}. `{' '.join(map(str, sys.argv))}`\n")
-    print(f"| | {seconds} | median | |\n|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder:
-        benchmark = Benchmark(options, pathlib.Path(folder))
-        benchmark.calls()
-        benchmark.sha256sum()
-        benchmark.parser()
+    parser.add_argument("--busybox", default="busybox", help="path of a static busybox for AArch64")
+    parser.add_argument("--guests", help="folder with the compiled guests; default: they are built")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N")
+    parser.add_argument("--engine", default="", help="default: that of the command")
+    parser.add_argument("--lanes", type=numbers, help="of the queues, also several: N,N")
+    parser.add_argument("--call-lanes", type=numbers, default=[10_000, 200_000], help="N,N")
+    parser.add_argument("--files", type=int, default=100_000)
+    parser.add_argument(
+        "--records", type=int, default=1 << 18, help="in the block that the queue's are made of"
+    )
+    parser.add_argument("--inputs", type=int, default=1_000_000)
+    parser.add_argument("--alone", type=int, default=20_000, help="most records for QEMU")
+    parser.add_argument("--queue-seconds", type=float, default=60)
+    parser.add_argument("--sample-seconds", type=float, default=10)
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--clock", choices=("elapsed", "processor"), default="elapsed")
+    parser.add_argument("--scratch", help="folder for files of up to 4 GB (default: that of the system)")
+    parser.add_argument("--out", type=pathlib.Path, help="folder for processes.md and processes.jsonl")
+    options = parser.parse_args(arguments)
+    options.parts = options.parts or [(name, 600.0) for name in PARTS]
+    # On an H200, 101,376 lanes run at a time; the default of a queue on a GPU is 16,384.
+    options.lanes = options.lanes or ([256] if options.device == "cpu" else [16_384, 101_376])
+    return options
+
+
+def main(arguments: typing.Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    table = Table(options.out, options.clock)
+    facts = {
+        "machine": machine(options.device),
+        "myriarm": first_output_line(options.myriarm, "--version"),
+        "qemu": first_output_line(options.qemu, "--version"),
+        "command": " ".join(map(str, sys.argv if arguments is None else arguments)),
+    }
+    table.begin("Machine: {machine}. {myriarm}; {qemu}. `{command}`".format(**facts), **facts)
+    with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
+        benchmark = Benchmark(options, pathlib.Path(folder), table)
+        for name, seconds in options.parts:
+            benchmark.run_part(name, seconds)
+    return 1 if table.failures else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
