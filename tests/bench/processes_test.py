@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
@@ -137,17 +138,20 @@ class Repeats(unittest.TestCase):
 
 class Records(unittest.TestCase):
     def test_they_are_whole_and_different(self):
-        records = processes.Records(64, 1)
+        # One and a fifth of the chunks that are written at once.
+        records = processes.Records(5000, 1)
+        block, read_records = records.block, []
         read, write = os.pipe()
-        pieces = []
         threading.Thread(target=self.write, args=(records, write), daemon=True).start()
         with open(read, "rb") as pipe:
-            for _ in range(64 * 100):
-                pieces.append(pipe.read(processes.RECORD))
-        self.assertEqual(b"".join(pieces[:64]), records.block)
-        self.assertEqual({len(piece) for piece in pieces}, {processes.RECORD})
-        self.assertEqual(len(set(pieces)), len(pieces))
-        self.assertLessEqual(set(b"".join(pieces)), set(b"abcdefghij 01234\n"))
+            for begin in range(3):
+                contents = pipe.read(len(block))
+                self.assertTrue(contents == block[begin:] + block[:begin], f"pass {begin}")
+                read_records += [
+                    contents[i : i + processes.RECORD] for i in range(0, len(block), processes.RECORD)
+                ]
+        self.assertEqual(len(set(read_records)), 15000)
+        self.assertLessEqual(set(block), set(b"abcdefghij 01234\n"))
 
     def write(self, records, pipe):
         with contextlib.suppress(BrokenPipeError):
@@ -182,9 +186,12 @@ class Parts(BenchTest):
     def done(self, rows):
         return {name: row["runs"][0]["done"] for name, row in rows.items() if row.get("runs")}
 
-    def sha256sum(self, wrong=-1, status=0, qemu=SHA256SUM):
-        myriarm, qemu = self.script("fake", STAND_IN.format(wrong=wrong)), self.script("qemu", qemu)
-        return self.run_parts("sha256sum", status=status, files=9, myriarm=myriarm, qemu=qemu)
+    def stand_ins(self, wrong=-1, qemu=SHA256SUM):
+        fake = self.script("fake", STAND_IN.format(wrong=wrong))
+        return {"myriarm": fake, "qemu": self.script("qemu", qemu)}
+
+    def sha256sum(self, status=0, **options):
+        return self.run_parts("sha256sum", status=status, files=9, **self.stand_ins(**options))
 
     def test_sha256sum(self):
         rows, table = self.sha256sum()
@@ -242,10 +249,9 @@ class Parts(BenchTest):
         self.assertIn("IPS of calls apart, 2 lanes, to those without calls", rows)
 
     def test_a_part_that_cannot_begin_is_a_failure_and_the_next_runs(self):
-        rows, _ = self.run_parts("parser", "sha256sum", status=1, guests=self.folder / "none", files=3,
-                                 myriarm=self.script("fake", STAND_IN.format(wrong=-1)),
-                                 qemu=self.script("qemu", SHA256SUM))  # fmt: skip
-        self.assertIn("parser", " ".join(row["part"] for row in rows.values() if row.get("failure")))
+        with unittest.mock.patch.dict(os.environ, MYRIARM_GUEST_COMPILER="no-compiler"):
+            rows, _ = self.run_parts("parser", "sha256sum", status=1, files=3, **self.stand_ins())
+        self.assertIn("build_guest.sh cannot build parse: ", rows["parser"]["failure"])
         self.assertEqual(rows["sha256sum, 8 lanes"]["runs"][0]["done"], 3)
 
     def test_an_unknown_part_is_refused(self):
