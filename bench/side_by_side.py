@@ -325,7 +325,8 @@ class Table:
         done = ", ".join(sorted({f"{run.done:,.0f}" for run in runs}))
         seconds = ", ".join(in_seconds(run.elapsed) for run in runs)
         processor = ", ".join(in_seconds(run.processor) for run in runs)
-        said = [f"{rate:,.{0 if rate > 100 else 2}f} {one.unit}/s"] if runs and one.unit else []
+        # Nothing is known of the rate of a run that was ended before anything was done.
+        said = [f"{rate:,.{0 if rate > 100 else 2}f} {one.unit}/s"] if rate and one.unit else []
         if any(run.engine for run in runs):
             said.append("engine " + ", ".join(in_seconds(run.engine) for run in runs) + " s")
         said += [note] * bool(note) + ["ended at its limit"] * any(run.cut for run in runs)

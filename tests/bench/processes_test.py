@@ -136,6 +136,26 @@ class Repeats(unittest.TestCase):
         self.assertEqual(b.rate("elapsed"), 0)
 
 
+class Rows(unittest.TestCase):
+    def text(self, *runs):
+        measured = side_by_side.Measured("name", "things", lambda limit: runs[0])
+        measured.runs += runs
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            side_by_side.Table(None, "elapsed").row("part", measured)
+        return printed.getvalue()
+
+    def test_what_they_say(self):
+        took = side_by_side.Took
+        self.assertEqual(self.text(took(3000, 2, 0.25)), "| name | 3,000 | 2.00 | 0.250 | 1,500 things/s |\n")
+        self.assertEqual(
+            self.text(took(3, 2, 1, 0.5), took(4, 2, 1, 0.5, cut=True)),
+            "| name | 3, 4 | 2.00, 2.00 | 1.00, 1.00 |"
+            " 1.75 things/s; engine 0.500, 0.500 s; ended at its limit |\n",
+        )
+        nothing = self.text(took(0, 2, 1, cut=True))
+        self.assertEqual(nothing, "| name | 0 | 2.00 | 1.00 | ended at its limit |\n")
+
+
 class Records(unittest.TestCase):
     def test_they_are_whole_and_different(self):
         # One and a fifth of the chunks that are written at once.
