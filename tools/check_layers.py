@@ -28,6 +28,10 @@ LAYERS = {
     "src/isa": ["src/core", "src/isa", f"{HEADERS}/isa.h"],
     "src/kernel": ["src/core", "src/kernel"],
     "src/translate": ["src/core", "src/isa", "src/translate", f"{HEADERS}/version.h"],
+    "src/translate/cache": [
+        "src/core/portable.h", "src/translate/cache", "src/translate/region_store.h",
+        *(f"{HEADERS}/{name}.h" for name in ("error", "translation_cache", "version")),
+    ],
     "src/backends": [*BASE, *BACKENDS, *DATA_TYPES],
     "src/backends/common": ["src/core", "src/isa", "src/backends/common"],
     "src/backends/cpu": [

@@ -99,6 +99,9 @@ struct FleetOptions {
   Engine engine = Engine::interpreter;  ///< for runs that do not name one
   /// Engine::translate: the most threads that translate beside those that run lanes; 0: half of the CPU's, at most 4.
   unsigned compile_threads = 0;
+  /// Engine::translate: keeps translated code on disk, and takes it from there when another run needs the same:
+  /// translation_cache.h.
+  bool translation_cache = true;
   /// For programs that have Program::process. Their memory must be private_copy or transactional.
   ProcessOptions processes;
 };
@@ -144,7 +147,7 @@ class Fleet {
   const Device& device() const;
   /// device().team_lanes: team i, which runs in step, is the lanes from i * team_lanes() on.
   uint64_t team_lanes() const;
-  /// FleetOptions::engine.
+  /// FleetOptions::engine, or what Engine::automatic stands for here.
   Engine engine() const;
   /// What Engine::translate has done so far.
   TranslationReport translation() const;

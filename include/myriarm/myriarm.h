@@ -14,4 +14,5 @@
 #include "myriarm/shared_queue.h"
 #include "myriarm/snapshot.h"
 #include "myriarm/stop.h"
+#include "myriarm/translation_cache.h"
 #include "myriarm/version.h"

@@ -37,8 +37,10 @@ enum class Engine : uint8_t {
   /// The interpreter, and code that lanes run often is translated into machine code of the host while they run. On the
   /// CPU only. Where the host cannot translate, the interpreter runs everything: Fleet::translation() says why.
   translate,
+  /// `translate` on the CPU if translation is installed there, else `interpreter`.
+  automatic,
 };
-/// "interpreter", "stepper", "translate".
+/// "interpreter", "stepper", "translate", "auto".
 const char* name(Engine engine);
 
 /// What happened in one batch, or in a whole run.
@@ -121,6 +123,7 @@ struct TranslationReport {
     std::string why;  ///< part of a sentence
   };
   uint64_t regions = 0;       ///< pieces of guest code that were translated
+  uint64_t cached = 0;        ///< of them: whose machine code came from the cache on disk
   uint64_t instructions = 0;  ///< guest instructions in them
   double seconds = 0;         ///< of processor time that translating took
   /// Instructions that lanes have retired in runs with Engine::translate: by interpretation, and in translated code.
@@ -129,6 +132,8 @@ struct TranslationReport {
   std::vector<Refusal> refusals;  ///< the first 100 of them
   /// Why nothing is translated, as part of a sentence. Empty if it is, or if no code was hot yet.
   std::string unavailable;
+  /// What of the cache on disk was ignored, and why: one sentence. Empty: nothing was.
+  std::string cache_warning;
 };
 
 /// How far a run in progress is, or how the last one ended.

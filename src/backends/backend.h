@@ -135,6 +135,8 @@ class Backend {
 
 /// The host's processor, as a device.
 Device cpu_device();
+/// Whether Engine::translate can translate there, as far as can be seen without loading the translator.
+bool cpu_has_translation();
 /// A backend with the lanes of the image. Throws DeviceError.
 std::unique_ptr<Backend> make_cpu_backend(const Image& image, const FleetOptions& options);
 #if MYRIARM_CUDA

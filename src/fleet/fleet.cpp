@@ -186,6 +186,7 @@ void Fleet::Impl::make(Fleet* fleet, std::span<const PlacedProgram> programs, co
   window_pages = image.window_pages;
   device = find_device(options.device);
   check_engine(options.engine, device);
+  options.engine = chosen_engine(options.engine, device);
   check_teams(programs, device);
   core->backend = make_backend(image, options, device);
   write_states(*core->backend, programs);

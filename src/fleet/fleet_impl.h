@@ -207,6 +207,8 @@ struct Snapshot::Impl {
 /// Throws ArgumentError for options that do not go together.
 void check_options(const RunOptions& options, const Device& device);
 void check_engine(Engine engine, const Device& device);
+/// The engine that Engine::automatic stands for on this device; every other one for itself.
+Engine chosen_engine(Engine engine, const Device& device);
 /// The most urgent of these stops.
 Signal signal_of(const std::array<uint64_t, kStopReasons>& stops);
 /// The backend of a device that find_device() gave.

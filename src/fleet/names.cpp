@@ -55,6 +55,7 @@ const char* name(Engine engine) {
     case Engine::interpreter: return "interpreter";
     case Engine::stepper: return "stepper";
     case Engine::translate: return "translate";
+    case Engine::automatic: return "auto";
   }
   return "unknown";
 }

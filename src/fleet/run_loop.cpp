@@ -25,10 +25,15 @@ bool goes_on(StopCode code) { return code == StopCode::budget || code == StopCod
 
 }  // namespace
 
+Engine chosen_engine(Engine engine, const Device& device) {
+  if (engine != Engine::automatic) return engine;
+  return device.kind == DeviceKind::cpu && cpu_has_translation() ? Engine::translate : Engine::interpreter;
+}
+
 void check_engine(Engine engine, const Device& device) {
-  if (engine > Engine::translate) {
+  if (engine > Engine::automatic) {
     throw ArgumentError("there is no engine " + std::to_string(static_cast<unsigned>(engine)) +
-                        "; use interpreter, stepper or translate");
+                        "; use interpreter, stepper, translate or auto");
   }
   if (engine == Engine::translate && device.kind != DeviceKind::cpu) {
     throw ArgumentError("translation for CUDA is not there yet; use interpreter");
@@ -155,7 +160,7 @@ class Fleet::Impl::Run {
     RunOrder order;
     order.go_on = options_.go_on;
     order.budget = options_.instructions;
-    order.engine = options_.engine.value_or(impl_.options.engine);
+    order.engine = chosen_engine(options_.engine.value_or(impl_.options.engine), impl_.device);
     order.lanes = lanes_;
     order.stops_at_calls = static_cast<bool>(options_.on_syscall);
     order.serves_stopped = !order.stops_at_calls;

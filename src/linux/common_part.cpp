@@ -76,6 +76,7 @@ class CommonLane {
     options.threads = 1;
     options.engine = given.engine;
     options.compile_threads = given.compile_threads;
+    options.translation_cache = given.translation_cache;
     options.processes = {processes_, process.seed, true};
     return options;
   }

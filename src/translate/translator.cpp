@@ -34,13 +34,21 @@ std::string own_folder() {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
-MakeTranslator* load_module(std::string& why) {
+/// The files that may be the module.
+std::vector<std::string> module_files() {
   const std::string folder = own_folder();
   // Beside an executable in bin/, beside a library in lib/, in a Python package, and where it was installed.
-  std::string tried;
+  std::vector<std::string> files;
   for (const std::string& path : {folder + "/../lib/myriarm/" + kModuleName, folder + "/myriarm/" + kModuleName,
                                   folder + "/" + kModuleName, std::string(MYRIARM_MODULE_FOLDER "/") + kModuleName}) {
-    if (access(path.c_str(), R_OK) != 0) continue;
+    if (access(path.c_str(), R_OK) == 0) files.push_back(path);
+  }
+  return files;
+}
+
+MakeTranslator* load_module(std::string& why) {
+  std::string tried;
+  for (const std::string& path : module_files()) {
     void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (module == nullptr) {
       const char* message = dlerror();
@@ -57,22 +65,27 @@ MakeTranslator* load_module(std::string& why) {
 
 }  // namespace
 
-std::unique_ptr<Translator> make_translator(const SlowPaths& slow, std::string& why) {
+std::unique_ptr<Translator> make_translator(const SlowPaths& slow, std::shared_ptr<RegionStore> store,
+                                            std::string& why) {
   static std::string why_not;
   static MakeTranslator* const make = load_module(why_not);
   if (make == nullptr) {
     why = why_not;
     return nullptr;
   }
-  return std::unique_ptr<Translator>(make({MYRIARM_VERSION, sizeof(LaneState)}, slow, why));
+  return std::unique_ptr<Translator>(make({MYRIARM_VERSION, sizeof(LaneState)}, slow, std::move(store), why));
 }
+
+bool translator_is_installed() { return !module_files().empty(); }
 
 #else
 
-std::unique_ptr<Translator> make_translator(const SlowPaths&, std::string& why) {
+std::unique_ptr<Translator> make_translator(const SlowPaths&, std::shared_ptr<RegionStore>, std::string& why) {
   why = "this build has no LLVM";
   return nullptr;
 }
+
+bool translator_is_installed() { return false; }
 
 #endif
 

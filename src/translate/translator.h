@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "translate/lane_state.h"
+#include "translate/region_store.h"
 
 namespace myriarm::translate {
 
@@ -34,6 +35,7 @@ struct Region {
   u64 longest_run = 0;       // most instructions that retire between two checks of the limit
   u32 instructions = 0;      // guest instructions translated
   double seconds = 0;        // of processor time spent to make it
+  bool is_from_store = false;
   RegionFunction run = nullptr;
   std::shared_ptr<void> code;  // owns the machine code
 };
@@ -57,7 +59,10 @@ class Translator {
                                             std::string& why) = 0;
 };
 
-/// Null: `why` says why there is none, as part of a sentence.
-std::unique_ptr<Translator> make_translator(const SlowPaths& slow, std::string& why);
+/// `store`: where regions are looked for and kept; null: nowhere. Null: `why` says why there is none, as part of a sentence.
+std::unique_ptr<Translator> make_translator(const SlowPaths& slow, std::shared_ptr<RegionStore> store,
+                                            std::string& why);
+/// Whether the files that make_translator() needs are there, as far as can be seen without loading them.
+bool translator_is_installed();
 
 }  // namespace myriarm::translate

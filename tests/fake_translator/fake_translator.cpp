@@ -169,11 +169,11 @@ class FakeTranslation::Fake : public translate::Translator {
 
 FakeTranslation::FakeTranslation(FakeRegions regions, u64 interval, u32 hot, bool at_once)
     : before_(cpu::translation_setup()) {
-  auto make = [this, regions](const SlowPaths& slow, std::string&) {
+  auto make = [this, regions](const SlowPaths& slow, const auto&, std::string&) {
     made_++;
     return std::make_unique<Fake>(regions, slow, this);
   };
-  cpu::translation_setup() = {make, interval, hot, at_once, {}};
+  cpu::translation_setup() = {make, false, interval, hot, at_once, {}};
 }
 
 FakeTranslation::~FakeTranslation() { cpu::translation_setup() = before_; }

@@ -14,6 +14,7 @@ std::unique_ptr<myriarm::test::FakeTranslation> make() {
   if (name == nullptr) return nullptr;
   if (name == std::string_view("fake")) return std::make_unique<myriarm::test::FakeTranslation>();
   myriarm::cpu::TranslationSetup& setup = myriarm::cpu::translation_setup();
+  setup.may_cache = false;
   setup.interval = 16;
   setup.hot = 1;
   setup.at_once = true;

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random code in regions that the translator makes, against the same code step by step: registers, flags, memory, pc,
-// counts and stops are the same to the bit, wherever a limit ends the run.
+// counts and stops are the same to the bit, wherever a limit ends the run; also in regions from the cache on disk.
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "core/fp/context.h"
 #include "core/system/registers.h"
 #include "generate/generate.h"
 #include "myriarm/isa.h"
+#include "translate/cache/region_cache.h"
 #include "translate/machine.h"
 
 namespace myriarm::translate {
@@ -19,24 +26,30 @@ namespace {
 
 constexpr u64 kPages = 24, kDataPage = 8;  // code before, data from there on; two pages of it have holes
 
-Translator& translator() {
-  static std::string why;
-  static const std::unique_ptr<Translator> made = make_translator(FlatMachine::slow_paths(), why);
+std::unique_ptr<Translator> translator_with(std::shared_ptr<RegionStore> store) {
+  std::string why;
+  std::unique_ptr<Translator> made = make_translator(FlatMachine::slow_paths(), std::move(store), why);
   if (made == nullptr) throw std::runtime_error(why);
+  return made;
+}
+Translator& translator() {
+  static const std::unique_ptr<Translator> made = translator_with(nullptr);
   return *made;
 }
 
 /// Runs a machine in regions where it has them, and steps it where not.
 class RegionRunner {
  public:
+  explicit RegionRunner(Translator& by) : translator_(by) {}
   /// Translates the region at an address, and makes its entries known.
   void add(FlatMachine& machine, u64 entry, const RegionLimits& limits) {
     std::string why;
-    std::unique_ptr<Region> region = translator().translate(
+    std::unique_ptr<Region> region = translator_.translate(
         entry, [&](u64 pc, u32& word) { return machine.fetch(pc, word); }, limits, why);
     ASSERT_NE(region, nullptr) << why;
     ASSERT_EQ(region->entries.at(0), entry);
     for (u64 i = 0; i < region->entries.size(); i++) entries_.emplace(region->entries[i], Entry{region.get(), i});
+    from_store += region->is_from_store;
     regions_.push_back(std::move(region));
   }
   void run(FlatMachine& machine, u64 limit) {
@@ -55,13 +68,14 @@ class RegionRunner {
       if (!machine.step()) return;
     }
   }
-  u64 in_regions = 0;
+  u64 in_regions = 0, from_store = 0;
 
  private:
   struct Entry {
     Region* region;
     u64 number;
   };
+  Translator& translator_;
   std::map<u64, Entry> entries_;
   std::vector<std::unique_ptr<Region>> regions_;
 };
@@ -143,15 +157,20 @@ std::string describe(const FlatMachine& stepped, const FlatMachine& run) {
   return text.empty() ? "\n  memory" : text;
 }
 
-void compare(u64 seed, const BlockGenerator& generator, u32 blocks, const BlockOptions& options, u64& in_regions,
-             u64& retired) {
+/// What several comparisons have run.
+struct Tally {
+  u64 in_regions = 0, retired = 0, from_store = 0;
+};
+
+void compare(u64 seed, const BlockGenerator& generator, u32 blocks, const BlockOptions& options, Tally& tally,
+             Translator& by = translator()) {
   Random random(seed);
   const std::vector<u32> code = random_program(random, generator, blocks, options);
   FlatMachine start = random_machine(random, code, options.roles);
   // The regions between them have all sizes; of small ones, several.
   RegionLimits limits;
   if (random.one_in(2)) limits.instructions = static_cast<u32>(1 + random.below(30));
-  RegionRunner runner;
+  RegionRunner runner(by);
   ASSERT_NO_FATAL_FAILURE(runner.add(start, 0, limits)) << "seed " << seed;
   for (int i = 0; i < 12; i++) {
     const u64 limit = i < 4 ? random.below(40) : random.below(4000);
@@ -161,9 +180,10 @@ void compare(u64 seed, const BlockGenerator& generator, u32 blocks, const BlockO
     ASSERT_NO_FATAL_FAILURE(runner.run(run, limit)) << "seed " << seed;
     ASSERT_TRUE(run.same_as(stepped)) << "seed " << seed << ", limit " << limit << ": " << describe(stepped, run)
                                       << listing(code);
-    retired += stepped.retired;
+    tally.retired += stepped.retired;
   }
-  in_regions += runner.in_regions;
+  tally.in_regions += runner.in_regions;
+  tally.from_store += runner.from_store;
 }
 
 TEST(Translators, AreMadeByThreadsAtTheSameTime) {
@@ -172,7 +192,7 @@ TEST(Translators, AreMadeByThreadsAtTheSameTime) {
   for (int i = 0; i < 8; i++) {
     threads.emplace_back([&] {
       std::string why;
-      if (make_translator(FlatMachine::slow_paths(), why) != nullptr) made++;
+      if (make_translator(FlatMachine::slow_paths(), nullptr, why) != nullptr) made++;
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -196,28 +216,187 @@ TEST(Region, OfNothingIsRefusedWithAReason) {
 TEST(Region, OfRandomBlocksIsAsTheStepper) {
   const std::vector<u16> rows = generatable_rows();
   const BlockGenerator generator(rows);
-  u64 in_regions = 0, retired = 0;
+  Tally tally;
   for (u64 seed = 1; seed <= 60; seed++) {
     BlockOptions options;
     options.length = 4 + seed % 24;
     options.memory_in_100 = seed % 3 * 15;
-    compare(seed, generator, 1 + seed % 5, options, in_regions, retired);
+    compare(seed, generator, 1 + seed % 5, options, tally);
     if (HasFatalFailure()) return;
   }
-  EXPECT_GT(in_regions * 4, retired) << "the regions run too little of the code for the test to say much";
+  EXPECT_GT(tally.in_regions * 4, tally.retired) << "the regions run too little of the code for the test to say much";
 }
 
 TEST(Region, OfEveryRowIsAsTheStepper) {
   const std::vector<u16> rows = generatable_rows();
   const BlockGenerator generator(rows);
-  u64 in_regions = 0, retired = 0;
+  Tally tally;
   for (u64 seed = 1001; seed <= 1040; seed++) {
     BlockOptions options;
     options.length = 40;
     options.even = true;
-    compare(seed, generator, 2, options, in_regions, retired);
+    compare(seed, generator, 2, options, tally);
     if (HasFatalFailure()) return;
   }
+}
+
+/// A store in memory.
+struct MemoryStore final : RegionStore {
+  std::vector<u8> find(const RegionKey& key) noexcept override {
+    last_key = key;
+    const auto found = kept.find(key);
+    return found == kept.end() ? std::vector<u8>() : found->second;
+  }
+  void keep(const RegionKey& key, const RegionNote& note, std::span<const u8> object) noexcept override {
+    kept[key].assign(object.begin(), object.end());
+    last_note = note;
+  }
+  void reject(const RegionKey&, const char* why) noexcept override { rejected.push_back(why); }
+
+  std::map<RegionKey, std::vector<u8>> kept;
+  RegionKey last_key = {};
+  RegionNote last_note;
+  std::vector<std::string> rejected;
+};
+
+/// Regions of random programs, some of which are in the store.
+void compare_with_store(const std::shared_ptr<RegionStore>& store, u64 first_seed, u64 seeds, Tally& tally) {
+  const std::vector<u16> rows = generatable_rows();
+  const BlockGenerator generator(rows);
+  const std::unique_ptr<Translator> by = translator_with(store);
+  for (u64 seed = first_seed; seed < first_seed + seeds; seed++) {
+    BlockOptions options;
+    options.length = 4 + seed % 16;
+    options.memory_in_100 = 15;
+    ASSERT_NO_FATAL_FAILURE(compare(seed, generator, 1 + seed % 3, options, tally, *by));
+  }
+}
+
+TEST(KeptRegion, IsAsTheStepper) {
+  const auto store = std::make_shared<MemoryStore>();
+  Tally cold, warm;
+  ASSERT_NO_FATAL_FAILURE(compare_with_store(store, 1, 12, cold));
+  EXPECT_EQ(cold.from_store, 0u);
+  EXPECT_EQ(store->kept.size(), 12u);
+  ASSERT_NO_FATAL_FAILURE(compare_with_store(store, 1, 12, warm));
+  EXPECT_EQ(warm.from_store, 12u);
+  EXPECT_EQ(store->kept.size(), 12u);
+  EXPECT_EQ(warm.in_regions, cold.in_regions);
+  EXPECT_TRUE(store->rejected.empty());
+}
+
+TEST(KeptRegion, HasAKeyOfAllThatItsCodeDependsOn) {
+  const auto store = std::make_shared<MemoryStore>();
+  const std::unique_ptr<Translator> by = translator_with(store);
+  // 0: ADD X0, X0, #1; 4: CBNZ X0, 0; 8: BL 0x10; 0xC: B 0xC; 0x10: SUB X1, X1, #2; 0x14: RET
+  const std::vector<u32> code = {0x91000400, 0xB5FFFFE0, 0x94000002, 0x14000000, 0xD1000821, 0xD65F03C0};
+  auto key_of = [&](std::vector<u32> words, u64 entry, RegionLimits limits, Translator& translator) {
+    std::string why;
+    const auto region = translator.translate(
+        entry,
+        [&](u64 pc, u32& word) {
+          if (pc / 4 >= words.size()) return false;
+          word = words[pc / 4];
+          return true;
+        },
+        limits, why);
+    EXPECT_NE(region, nullptr) << why;
+    return store->last_key;
+  };
+  const RegionKey key = key_of(code, 0, {}, *by);
+  EXPECT_EQ(key_of(code, 0, {}, *by), key);
+  EXPECT_EQ(key_of(code, 0, {}, *translator_with(store)), key) << "another translator makes the same code";
+  EXPECT_EQ(store->kept.size(), 1u);
+  EXPECT_EQ(store->last_note.pc, 0u);
+  EXPECT_EQ(store->last_note.instructions, 6u);
+  std::set<RegionKey> keys = {key};
+  for (size_t i = 0; i < code.size(); i++) {
+    std::vector<u32> other = code;
+    other[i] = 0xD503201F;  // NOP
+    EXPECT_TRUE(keys.insert(key_of(other, 0, {}, *by)).second) << "another word at " << 4 * i;
+  }
+  EXPECT_TRUE(keys.insert(key_of(code, 4, {}, *by)).second) << "another entry";
+  EXPECT_TRUE(keys.insert(key_of(code, 0, {4, 24}, *by)).second) << "fewer instructions";
+  EXPECT_TRUE(keys.insert(key_of(code, 0, {256, 1}, *by)).second) << "fewer entries";
+  std::vector<u32> moved(4, 0xD4200000);  // BRK
+  moved.insert(moved.end(), code.begin(), code.end());
+  EXPECT_TRUE(keys.insert(key_of(moved, 16, {}, *by)).second) << "another address";
+  // 0: ADD X0, X0, #1; 4: CBNZ X1, 0xC; 8: ADD X0, X0, #1; 0xC: CBNZ X0, 0; 0x10: B 0x10. The same blocks from 0 and from 8.
+  const std::vector<u32> loop = {0x91000400, 0xB5000041, 0x91000400, 0xB5FFFFA0, 0x14000000};
+  EXPECT_TRUE(keys.insert(key_of(loop, 0, {256, 1}, *by)).second);
+  EXPECT_TRUE(keys.insert(key_of(loop, 8, {256, 1}, *by)).second) << "the same blocks, entered elsewhere";
+  EXPECT_EQ(store->kept.size(), keys.size());
+}
+
+TEST(KeptRegion, ThatCannotBeLoadedIsCompiledAgain) {
+  const auto store = std::make_shared<MemoryStore>();
+  Tally cold;
+  ASSERT_NO_FATAL_FAILURE(compare_with_store(store, 1, 1, cold));
+  const std::vector<u8> whole = store->kept.begin()->second;
+  std::vector<u8> cut(whole.begin(), whole.begin() + 70), no_elf(1000, 0x55), renamed = whole;
+  const std::string name = "region";
+  for (auto at = renamed.begin();; ++at) {
+    at = std::search(at, renamed.end(), name.begin(), name.end());
+    if (at == renamed.end()) break;
+    *at = 'l';
+  }
+  ASSERT_NE(renamed, whole);
+  size_t times = 0;
+  for (const std::vector<u8>& bad : {cut, no_elf, renamed}) {
+    store->kept.begin()->second = bad;
+    Tally tally;
+    ASSERT_NO_FATAL_FAILURE(compare_with_store(store, 1, 1, tally));
+    EXPECT_EQ(tally.from_store, 0u);
+    EXPECT_GT(tally.in_regions, 0u);
+    EXPECT_EQ(store->rejected.size(), ++times);
+    EXPECT_EQ(store->kept.begin()->second, whole) << "the code that was compiled again takes its place";
+  }
+}
+
+TEST(KeptRegion, IsSharedByProcessesThatAreKilled) {
+  constexpr u64 kProcesses = 10, kPrograms = 12;
+  std::string folder = testing::TempDir() + "myriarm-regions-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  auto seed_of = [](u64 process, u64 program) { return 1 + (3 * process + program) % kPrograms; };
+  std::vector<std::pair<pid_t, int>> children;
+  for (u64 process = 0; process < kProcesses; process++) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      // Translates all programs again and again, until it is killed. A byte for each: '.' if it ran as the stepper.
+      const auto store = std::make_shared<RegionCache>(folder, u64{1} << 20);
+      for (u64 program = 0;; program++) {
+        Tally tally;
+        compare_with_store(store, seed_of(process, program), 1, tally);
+        const char told = testing::Test::HasFailure() || !store->warning().empty() ? 'X' : '.';
+        if (::write(ends[1], &told, 1) != 1) _exit(1);
+      }
+    }
+    close(ends[1]);
+    children.emplace_back(child, ends[0]);
+  }
+  Random random(7);
+  for (const auto& [child, progress] : children) {
+    std::string told;
+    char step = 0;
+    for (u64 steps = random.below(kPrograms); steps > 0 && ::read(progress, &step, 1) == 1; steps--) told += step;
+    kill(child, SIGKILL);
+    ASSERT_EQ(waitpid(child, nullptr, 0), child);
+    while (::read(progress, &step, 1) == 1) told += step;
+    close(progress);
+    EXPECT_EQ(told, std::string(told.size(), '.'));
+  }
+  const auto store = std::make_shared<RegionCache>(folder, u64{1} << 20);
+  Tally left, warm;
+  ASSERT_NO_FATAL_FAILURE(compare_with_store(store, 1, kPrograms, left));
+  EXPECT_GT(left.from_store, 0u);
+  ASSERT_NO_FATAL_FAILURE(compare_with_store(store, 1, kPrograms, warm));
+  EXPECT_EQ(warm.from_store, kPrograms);
+  EXPECT_EQ(store->warning(), "");
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -417,7 +417,7 @@ TEST(Translated, ATranslatorThatFailsLosesNothing) {
 
 TEST(Translated, WithoutATranslatorEverythingIsInterpreted) {
   FakeTranslation fakes({}, 10);
-  myriarm::cpu::translation_setup().make = [](const auto&, std::string& why) {
+  myriarm::cpu::translation_setup().make = [](const auto&, const auto&, std::string& why) {
     why = "nobody is there";
     return nullptr;
   };

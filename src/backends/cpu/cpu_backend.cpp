@@ -62,7 +62,8 @@ CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
       process_host_(options.processes.host),
       keep_memory_(options.processes.keep_memory),
       workers_(options.threads != 0 ? options.threads : host_threads()),
-      compile_threads_(options.compile_threads) {
+      compile_threads_(options.compile_threads),
+      caches_translation_(options.translation_cache) {
   std::vector<u32> numbers;
   programs_ = make_programs(image, pool_, static_cast<bool>(flat_), numbers);
   u64 lane = 0;

@@ -160,6 +160,7 @@ class CpuBackend final : public Backend {
   bool keep_memory_;                           // of processes that have exited
   WorkerPool workers_;
   unsigned compile_threads_;
+  bool caches_translation_;
   std::unique_ptr<Translation> translation_;  // the last: its threads use the code. Null: no run has asked for it
 };
 

@@ -7,6 +7,7 @@
 
 #include "backends/backend.h"
 #include "backends/cpu/worker_pool.h"
+#include "translate/translator.h"
 
 namespace myriarm {
 namespace {
@@ -27,5 +28,7 @@ Device cpu_device() {
   const u64 page = static_cast<u64>(sysconf(_SC_PAGESIZE));
   return {"cpu", name, static_cast<u64>(sysconf(_SC_AVPHYS_PAGES)) * page, cpu::host_threads(), DeviceKind::cpu, 0, 1};
 }
+
+bool cpu_has_translation() { return translate::translator_is_installed(); }
 
 }  // namespace myriarm

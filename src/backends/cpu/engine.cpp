@@ -13,6 +13,7 @@ const EngineEntry& engine_entry(Engine engine) {
     case Engine::interpreter: return kInterpreter;
     case Engine::stepper: return kStepper;
     case Engine::translate: return kTranslated;
+    case Engine::automatic: break;  // the fleet has chosen
   }
   return kInterpreter;
 }

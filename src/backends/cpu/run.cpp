@@ -175,7 +175,7 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, const Batch& batc
 RunReport CpuBackend::run(const RunOrder& order) {
   const bool translates = order.engine == Engine::translate;
   if (translates && translation_ == nullptr) {
-    translation_ = std::make_unique<Translation>(compile_threads_, kQuantum);
+    translation_ = std::make_unique<Translation>(compile_threads_, caches_translation_, kQuantum);
   }
   Batch batch = {engine_entry(order.engine), !order.stops_at_calls, order.serves_stopped, true,
                  translates ? translation_.get() : nullptr};

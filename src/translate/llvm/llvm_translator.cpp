@@ -8,7 +8,6 @@
 #include <llvm/Linker/Linker.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/MemoryBuffer.h>
-#include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
@@ -16,10 +15,12 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 
 #include "translate/llvm/build_region.h"
 #include "translate/llvm/module.h"
+#include "translate/llvm/region_key.h"
 
 namespace myriarm::translate {
 namespace {
@@ -53,18 +54,26 @@ double thread_seconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
+/// The function of a region in its object code. Every region is linked by itself, so that its object code is the same in
+/// all processes.
+constexpr const char* kRegionName = "region";
+
 /// Machine code in the JIT; removed with the last region that uses it.
 struct Code {
   std::shared_ptr<llvm::orc::LLJIT> jit;
-  llvm::orc::ResourceTrackerSP tracker;
-  Code(std::shared_ptr<llvm::orc::LLJIT> jit, llvm::orc::ResourceTrackerSP tracker)
-      : jit(std::move(jit)), tracker(std::move(tracker)) {}
-  ~Code() { llvm::consumeError(tracker->remove()); }
+  llvm::orc::JITDylib& library;
+  Code(std::shared_ptr<llvm::orc::LLJIT> of_jit, const std::string& name)
+      : jit(std::move(of_jit)), library(jit->getExecutionSession().createBareJITDylib(name)) {
+    llvm::orc::JITDylibSearchOrder order;
+    jit->getMainJITDylib().withLinkOrderDo([&](const llvm::orc::JITDylibSearchOrder& main) { order = main; });
+    library.setLinkOrder(std::move(order));
+  }
+  ~Code() { llvm::consumeError(jit->getExecutionSession().removeJITDylib(library)); }
 };
 
 class LlvmTranslator final : public Translator {
  public:
-  explicit LlvmTranslator(const SlowPaths& slow) {
+  LlvmTranslator(const SlowPaths& slow, std::shared_ptr<RegionStore> store) : store_(std::move(store)) {
     initialise_llvm();
     auto target = value_of(llvm::orc::JITTargetMachineBuilder::detectHost());
     target.setCodeGenOptLevel(kCodeGeneration);
@@ -73,7 +82,10 @@ class LlvmTranslator final : public Translator {
     target.setCodeModel(llvm::CodeModel::Small);
     target.setRelocationModel(llvm::Reloc::PIC_);
     target_ = target;
+    if (store_ != nullptr) keys_.emplace(target_, kPasses);
     jit_ = value_of(llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(target).create());
+    // What fails is thrown where it was asked for; LLVM would print it as well.
+    jit_->getExecutionSession().setErrorReporter([](llvm::Error error) { llvm::consumeError(std::move(error)); });
     auto address = [](auto* function) {
       return llvm::orc::ExecutorSymbolDef(llvm::orc::ExecutorAddr::fromPtr(function), llvm::JITSymbolFlags::Exported);
     };
@@ -95,7 +107,12 @@ class LlvmTranslator final : public Translator {
       region->instructions = shape.instructions;
       // Between two checks addresses only rise, so no instruction runs twice.
       region->longest_run = shape.instructions;
-      compile(shape, *region);
+      const RegionKey key = keys_ ? keys_->key_of(shape) : RegionKey{};
+      if (!load_kept(key, *region)) {
+        const llvm::SmallVector<char, 0> object = compile(shape);
+        load(object, *region);
+        keep(key, shape, thread_seconds() - begin, object);
+      }
       region->seconds = thread_seconds() - begin;
       return region;
     } catch (const std::exception& error) {
@@ -114,7 +131,32 @@ class LlvmTranslator final : public Translator {
       llvm::InitializeNativeTargetAsmParser();
     });
   }
-  void compile(const Shape& shape, Region& region) {
+  bool load_kept(const RegionKey& key, Region& region) {
+    if (store_ == nullptr) return false;
+    const std::vector<u8> object = store_->find(key);
+    if (object.empty()) return false;
+    try {
+      load({reinterpret_cast<const char*>(object.data()), object.size()}, region);
+      region.is_from_store = true;
+    } catch (const std::exception& error) {
+      store_->reject(key, error.what());
+    }
+    return region.is_from_store;
+  }
+  void keep(const RegionKey& key, const Shape& shape, double seconds, llvm::ArrayRef<char> object) {
+    if (store_ == nullptr) return;
+    const RegionNote note = {shape.entries.front(), shape.instructions, seconds};
+    store_->keep(key, note, {reinterpret_cast<const u8*>(object.data()), object.size()});
+  }
+  void load(llvm::ArrayRef<char> object, Region& region) {
+    const std::string name = "region_" + std::to_string(next_name_.fetch_add(1));
+    auto code = std::make_shared<Code>(jit_, name);
+    check(
+        jit_->addObjectFile(code->library, llvm::MemoryBuffer::getMemBufferCopy({object.data(), object.size()}, name)));
+    region.run = value_of(jit_->lookup(code->library, kRegionName)).toPtr<RegionFunction>();
+    region.code = std::move(code);
+  }
+  llvm::SmallVector<char, 0> compile(const Shape& shape) {
     llvm::LLVMContext context;
     auto machine = value_of(target_.createTargetMachine());
     auto rows = value_of(llvm::getLazyBitcodeModule(
@@ -127,12 +169,11 @@ class LlvmTranslator final : public Translator {
     module.setDataLayout(machine->createDataLayout());
     rows->setDataLayout(module.getDataLayout());
     check(rows->materializeMetadata());
-    const std::string name = "region_" + std::to_string(next_name_.fetch_add(1));
-    build_region(module, *rows, cpu_size(*rows), shape, name);
+    build_region(module, *rows, cpu_size(*rows), shape, kRegionName);
     if (llvm::Linker::linkModules(module, std::move(rows), llvm::Linker::LinkOnlyNeeded)) {
       throw std::runtime_error("LLVM cannot link the rows");
     }
-    finish(module, *machine, name);
+    finish(module, *machine);
     optimise(module, *machine);
 
     llvm::SmallVector<char, 0> object;
@@ -147,11 +188,7 @@ class LlvmTranslator final : public Translator {
       throw std::runtime_error("LLVM makes no object code for this host");
     }
     passes.run(module);
-    llvm::orc::ResourceTrackerSP tracker = jit_->getMainJITDylib().createResourceTracker();
-    check(jit_->addObjectFile(tracker, std::make_unique<llvm::SmallVectorMemoryBuffer>(
-                                           std::move(object), name, /*RequiresNullTerminator=*/false)));
-    region.code = std::make_shared<Code>(jit_, tracker);
-    region.run = value_of(jit_->lookup(name)).toPtr<RegionFunction>();
+    return object;
   }
   static u64 cpu_size(llvm::Module& rows) {
     llvm::GlobalVariable* size = rows.getNamedGlobal("myriarm_cpu_size");
@@ -167,7 +204,7 @@ class LlvmTranslator final : public Translator {
     global->setVisibility(llvm::GlobalValue::DefaultVisibility);
     global->setLinkage(llvm::GlobalValue::InternalLinkage);
   }
-  void finish(llvm::Module& module, const llvm::TargetMachine& machine, const std::string& name) const {
+  void finish(llvm::Module& module, const llvm::TargetMachine& machine) const {
     set_constant(module, "_ZN7myriarm14kMachineHasFmaE", machine.getTargetFeatureString().contains("+fma,") ? 1 : 0);
     for (const char* unwanted : {"llvm.global_ctors", "llvm.used", "llvm.compiler.used"}) {
       if (llvm::GlobalVariable* global = module.getNamedGlobal(unwanted)) global->eraseFromParent();
@@ -181,7 +218,7 @@ class LlvmTranslator final : public Translator {
       if (function.isDeclaration()) continue;
       function.addFnAttr("target-cpu", machine.getTargetCPU());
       function.addFnAttr("target-features", machine.getTargetFeatureString());
-      if (function.getName() != name) {
+      if (function.getName() != kRegionName) {
         function.setVisibility(llvm::GlobalValue::DefaultVisibility);
         function.setLinkage(llvm::GlobalValue::InternalLinkage);
       }
@@ -206,7 +243,9 @@ class LlvmTranslator final : public Translator {
     passes.run(module, modules);
   }
 
+  const std::shared_ptr<RegionStore> store_;  // null: none
   llvm::orc::JITTargetMachineBuilder target_{llvm::Triple()};
+  std::optional<RegionKeys> keys_;  // if there is a store
   std::shared_ptr<llvm::orc::LLJIT> jit_;
   std::atomic<u64> next_name_{0};
 };
@@ -215,14 +254,15 @@ class LlvmTranslator final : public Translator {
 }  // namespace myriarm::translate
 
 extern "C" __attribute__((visibility("default"))) myriarm::translate::Translator* myriarm_make_translator(
-    const myriarm::translate::ModuleCaller& caller, const myriarm::translate::SlowPaths& slow, std::string& why) {
+    const myriarm::translate::ModuleCaller& caller, const myriarm::translate::SlowPaths& slow,
+    std::shared_ptr<myriarm::translate::RegionStore> store, std::string& why) {
   using namespace myriarm::translate;
   if (caller.version != std::string(MYRIARM_VERSION) || caller.lane_state_size != sizeof(LaneState)) {
     why = "its module belongs to another build of myriarm";
     return nullptr;
   }
   try {
-    return new LlvmTranslator(slow);
+    return new LlvmTranslator(slow, std::move(store));
   } catch (const std::exception& error) {
     why = error.what();
     return nullptr;

@@ -19,7 +19,8 @@ struct ModuleCaller {
 };
 
 /// As make_translator(); the caller owns the result.
-using MakeTranslator = Translator*(const ModuleCaller& caller, const SlowPaths& slow, std::string& why);
+using MakeTranslator = Translator*(const ModuleCaller& caller, const SlowPaths& slow,
+                                   std::shared_ptr<RegionStore> store, std::string& why);
 
 }  // namespace myriarm::translate
 

@@ -13,8 +13,11 @@ namespace myriarm::cpu {
 
 struct TranslationSetup {
   /// Makes the translator of a fleet, when the fleet first needs it.
-  std::function<std::unique_ptr<translate::Translator>(const translate::SlowPaths&, std::string& why)> make =
-      translate::make_translator;
+  std::function<std::unique_ptr<translate::Translator>(const translate::SlowPaths&,
+                                                       std::shared_ptr<translate::RegionStore>, std::string& why)>
+      make = translate::make_translator;
+  /// Whether fleets whose options say so use the cache on disk.
+  bool may_cache = true;
   /// Instructions that a thread runs, on average, between two looks at where its lane is. A look takes some 100 ns.
   u64 interval = u64{1} << 14;
   /// How often lanes must have been at an address before it is translated.

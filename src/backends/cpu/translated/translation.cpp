@@ -41,8 +41,11 @@ TranslationSetup& translation_setup() {
   return setup;
 }
 
-Translation::Translation(unsigned threads, u64 longest)
-    : setup_(translation_setup()), most_threads_(threads != 0 ? threads : default_threads()), longest_(longest) {}
+Translation::Translation(unsigned threads, bool caches, u64 longest)
+    : setup_(translation_setup()),
+      most_threads_(threads != 0 ? threads : default_threads()),
+      longest_(longest),
+      cache_(caches && setup_.may_cache ? std::make_shared<translate::RegionCache>() : nullptr) {}
 
 Translation::~Translation() {
   {
@@ -125,7 +128,7 @@ translate::Translator* Translation::translator() {
   std::call_once(made_, [this] {
     std::string why = "it could not be made";
     try {
-      translator_ = setup_.make(kSlowPaths, why);
+      translator_ = setup_.make(kSlowPaths, cache_, why);
     } catch (const std::exception& error) {
       why = error.what();
     }
@@ -165,6 +168,7 @@ void Translation::translate(const Request& request) noexcept {
 void Translation::install(const CodeSpace& code, u64 pc, std::unique_ptr<translate::Region> region) {
   const u64 instructions = region->instructions;
   const double seconds = region->seconds;
+  const bool is_cached = region->is_from_store;
   kept_->regions++;
   kept_->instructions += instructions;
   const std::shared_ptr<const translate::Region> counted(
@@ -179,6 +183,7 @@ void Translation::install(const CodeSpace& code, u64 pc, std::unique_ptr<transla
   report_.seconds += seconds;
   if (taken) return;
   report_.regions++;
+  report_.cached += is_cached;
   report_.instructions += instructions;
 }
 
@@ -193,7 +198,9 @@ void Translation::refuse(u64 pc, const char* why) noexcept {
 
 TranslationReport Translation::report() const {
   std::lock_guard lock(mutex_);
-  return report_;
+  TranslationReport report = report_;
+  if (cache_ != nullptr) report.cache_warning = cache_->warning();
+  return report;
 }
 
 }  // namespace myriarm::cpu

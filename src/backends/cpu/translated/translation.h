@@ -15,13 +15,15 @@
 #include "backends/cpu/interpreter/code_space.h"
 #include "backends/cpu/translated/profile.h"
 #include "backends/cpu/translated/setup.h"
+#include "translate/cache/region_cache.h"
 
 namespace myriarm::cpu {
 
 class Translation {
  public:
-  /// `threads`: the most that translate, 0: as many as suit the host. `longest`: of a Sampler.
-  Translation(unsigned threads, u64 longest);
+  /// `threads`: the most that translate, 0: as many as suit the host. `caches`: whether regions are looked for and kept in
+  /// the cache on disk. `longest`: of a Sampler.
+  Translation(unsigned threads, bool caches, u64 longest);
   /// Waits for what is being translated: a region for each thread.
   ~Translation();
   Translation(const Translation&) = delete;
@@ -66,6 +68,7 @@ class Translation {
   const TranslationSetup setup_;
   const unsigned most_threads_;
   const u64 longest_;
+  const std::shared_ptr<translate::RegionCache> cache_;  // null: none
   Profile profile_;
   const std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
   std::once_flag made_;
