@@ -17,6 +17,7 @@ constexpr int kReaderGoneStatus = 128 + SIGPIPE;
 void add_info(CLI::App& app, int& status);
 void add_isa(CLI::App& app, int& status);
 void add_disasm(CLI::App& app, int& status);
+void add_cache(CLI::App& app, int& status);
 
 /// `after_separator` is what followed the first "--" on the command line.
 void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_separator, bool separated);

@@ -34,6 +34,7 @@ int run_command_line(std::vector<std::string> arguments, const std::vector<std::
   myriarm::cli::add_info(app, status);
   myriarm::cli::add_isa(app, status);
   myriarm::cli::add_disasm(app, status);
+  myriarm::cli::add_cache(app, status);
   myriarm::cli::add_bench(app, status, after_separator, separated);
   std::reverse(arguments.begin(), arguments.end());  // CLI11 expects the last argument first
   try {

@@ -92,10 +92,10 @@ void show_progress(const LinuxProgress& progress, uint64_t lanes) {
 
 /// The engine of this name. Throws ArgumentError.
 Engine parse_engine(const std::string& text) {
-  for (Engine engine : {Engine::interpreter, Engine::stepper, Engine::translate}) {
+  for (Engine engine : {Engine::interpreter, Engine::stepper, Engine::translate, Engine::automatic}) {
     if (text == name(engine)) return engine;
   }
-  throw ArgumentError("--engine: there is no engine '" + text + "'; use interpreter, stepper or translate");
+  throw ArgumentError("--engine: there is no engine '" + text + "'; use interpreter, stepper, translate or auto");
 }
 
 unsigned parse_threads(const std::string& text, const char* option) {
@@ -396,7 +396,9 @@ void RunCommand::write_results(const Run& run, const Interrupt& interrupt, std::
     if (!quiet) print_summary(run, err);
     if (!quiet && registers && run.fleet.lanes() == 1 && json.empty()) print_registers(run, err);
     const TranslationReport translation = run.fleet.translation();
-    warn_of_no_translation(translation, err);
+    // With --engine auto the interpreter is as good an answer.
+    if (fleet.engine != Engine::automatic) warn_of_no_translation(translation, err);
+    warn_of_cache(translation, err);
     if (explain) print_translation(translation, run.fleet.engine(), err);
     err.flush();
   });
@@ -414,8 +416,8 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
                   "auto, cpu, cuda or cuda:N; for a queue also some that share it, as in cpu,cuda:0, or all")
       ->type_name("DEVICE");
   run->add_option("--engine", command->engine,
-                  "interpreter; translate: it, and hot code becomes machine code (CPU); stepper: one\n"
-                  "instruction at a time, the reference")
+                  "interpreter; translate: it, and hot code becomes machine code (CPU); auto: translate where that\n"
+                  "is possible; stepper: one instruction at a time, the reference")
       ->type_name("ENGINE");
   run->add_option("--lanes", command->lanes,
                   "Copies of the program; each finds its number in MYRIARM_LANE. With --inputs: how many run at once")
@@ -424,6 +426,9 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
   run->add_option("--compile-threads", command->compile_threads,
                   "Threads that translate, with --engine translate (default: half of the CPU's, at most 4)")
       ->type_name("N");
+  run->add_flag_function(
+      "--no-cache", [command](int64_t) { command->fleet.translation_cache = false; },
+      "Translated code is neither taken from the cache on disk nor kept there");
   run->add_option("--max-instructions,--timeout-instructions", command->maximum,
                   "Ends a lane after this many instructions, as in 1000000 or 1M")
       ->type_name("N");

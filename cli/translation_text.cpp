@@ -10,10 +10,16 @@ namespace myriarm::cli {
 nlohmann::ordered_json translation_json(const TranslationReport& report) {
   nlohmann::ordered_json refusals = nlohmann::ordered_json::array();
   for (const auto& [pc, why] : report.refusals) refusals.push_back({{"pc", hex(pc)}, {"why", why}});
-  return {{"regions", report.regions},         {"region_instructions", report.instructions},
-          {"compile_seconds", report.seconds}, {"interpreted", report.interpreted},
-          {"translated", report.translated},   {"refused", report.refused},
-          {"refusals", std::move(refusals)},   {"unavailable", report.unavailable}};
+  return {{"regions", report.regions},
+          {"cached_regions", report.cached},
+          {"region_instructions", report.instructions},
+          {"compile_seconds", report.seconds},
+          {"interpreted", report.interpreted},
+          {"translated", report.translated},
+          {"refused", report.refused},
+          {"refusals", std::move(refusals)},
+          {"unavailable", report.unavailable},
+          {"cache_warning", report.cache_warning}};
 }
 
 void print_translation(const TranslationReport& report, Engine engine, Output& to) {
@@ -30,6 +36,7 @@ void print_translation(const TranslationReport& report, Engine engine, Output& t
   line("interpreted", share(report.interpreted));
   line("translated", share(report.translated));
   line("regions", fmt::format("{} of {} instructions", grouped(report.regions), grouped(report.instructions)));
+  line("from the cache", fmt::format("{} of the regions", grouped(report.cached)));
   line("compile seconds", fmt::format("{:.6f}", report.seconds));
   line("refused regions", grouped(report.refused));
   for (const auto& [pc, why] : report.refusals) line("  " + hex(pc), why);
@@ -39,6 +46,10 @@ void print_translation(const TranslationReport& report, Engine engine, Output& t
 void warn_of_no_translation(const TranslationReport& report, Output& to) {
   if (report.unavailable.empty()) return;
   to.print("myriarm: nothing was translated, since {}; the interpreter ran everything\n", report.unavailable);
+}
+
+void warn_of_cache(const TranslationReport& report, Output& to) {
+  if (!report.cache_warning.empty()) to.print("myriarm: {}\n", report.cache_warning);
 }
 
 }  // namespace myriarm::cli

@@ -13,5 +13,7 @@ nlohmann::ordered_json translation_json(const TranslationReport& report);
 void print_translation(const TranslationReport& report, Engine engine, Output& to);
 /// If nothing could be translated, although the user asked for it.
 void warn_of_no_translation(const TranslationReport& report, Output& to);
+/// If files of the cache on disk were ignored.
+void warn_of_cache(const TranslationReport& report, Output& to);
 
 }  // namespace myriarm::cli

@@ -28,6 +28,8 @@ class CliTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
+        # Translated code of this test alone.
+        self.cache = self.folder / "translation-cache"
 
     def file(self, name, contents):
         path = self.folder / name
@@ -38,7 +40,10 @@ class CliTest(unittest.TestCase):
         return self.file("guest", guest.elf(code))
 
     def myriarm(self, *arguments, **options):
-        return subprocess.run([MYRIARM, *map(str, arguments)], capture_output=True, timeout=120, **options)
+        environment = {"MYRIARM_CACHE_DIR": str(self.cache), **options.pop("env", os.environ)}
+        return subprocess.run(
+            [MYRIARM, *map(str, arguments)], capture_output=True, timeout=120, env=environment, **options
+        )
 
     def run_guest(self, *arguments, **options):
         return self.myriarm("run", "--device", DEVICE, *arguments, **options)
