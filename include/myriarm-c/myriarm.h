@@ -98,7 +98,8 @@ enum {
   MYRIARM_ENGINE_DEFAULT = 0,     /* of a fleet: the interpreter; of a run: the fleet's engine */
   MYRIARM_ENGINE_INTERPRETER = 1, /* the fast one */
   MYRIARM_ENGINE_STEPPER = 2,     /* one instruction at a time: the reference, and for debugging */
-  MYRIARM_ENGINE_TRANSLATE = 3    /* the interpreter, and hot code is translated into machine code; on the CPU only */
+  MYRIARM_ENGINE_TRANSLATE = 3,   /* the interpreter, and hot code is translated into machine code; on the CPU only */
+  MYRIARM_ENGINE_AUTO = 4         /* TRANSLATE on the CPU if translation is installed there, else INTERPRETER */
 };
 
 typedef struct myriarm_fleet_options {
@@ -111,6 +112,9 @@ typedef struct myriarm_fleet_options {
   uint32_t memory_policy; /* MYRIARM_MEMORY_... */
   uint32_t engine;        /* MYRIARM_ENGINE_... of runs whose options do not name one */
   uint32_t reserved;      /* must be 0 */
+  uint32_t
+      compile_threads; /* the most that translate, with MYRIARM_ENGINE_TRANSLATE; 0: half of the CPU's, at most 4 */
+  uint32_t no_translation_cache; /* not 0: translated code is neither taken from the cache on disk nor kept there */
 } myriarm_fleet_options;
 
 typedef struct myriarm_fleet_info {
@@ -131,6 +135,22 @@ MYRIARM_API myriarm_status myriarm_fleet_create(const myriarm_program* program, 
 MYRIARM_API myriarm_status myriarm_fleet_free(myriarm_fleet* fleet);
 MYRIARM_API myriarm_status myriarm_fleet_get_info(myriarm_fleet* fleet, myriarm_fleet_info* info);
 MYRIARM_API myriarm_status myriarm_fleet_get_device(myriarm_fleet* fleet, myriarm_device* device);
+
+/* What MYRIARM_ENGINE_TRANSLATE has done for a fleet since it was made. */
+typedef struct myriarm_translation {
+  uint64_t struct_size;
+  uint64_t regions;             /* pieces of guest code that were translated */
+  uint64_t cached;              /* of them: whose machine code came from the cache on disk */
+  uint64_t region_instructions; /* guest instructions in them */
+  double seconds;               /* of processor time that translating took */
+  uint64_t interpreted;         /* instructions that lanes retired by interpretation, in runs with this engine */
+  uint64_t translated;          /* instructions that lanes retired in translated code */
+  uint64_t refused;             /* regions that could not be translated */
+  char unavailable[256]; /* why nothing is translated, as part of a sentence; "" if it is, or if no code was hot yet */
+  char cache_warning[512]; /* what of the cache on disk was ignored, and why, as one sentence; "": nothing was */
+} myriarm_translation;
+
+MYRIARM_API myriarm_status myriarm_fleet_get_translation(myriarm_fleet* fleet, myriarm_translation* translation);
 
 /* ---- runs ---- */
 

@@ -42,6 +42,7 @@ std::optional<Engine> engine_of(uint32_t number, uint32_t reserved) {
     case MYRIARM_ENGINE_INTERPRETER: return Engine::interpreter;
     case MYRIARM_ENGINE_STEPPER: return Engine::stepper;
     case MYRIARM_ENGINE_TRANSLATE: return Engine::translate;
+    case MYRIARM_ENGINE_AUTO: return Engine::automatic;
     default: throw ArgumentError("there is no engine " + std::to_string(number) + "; use one of MYRIARM_ENGINE_...");
   }
 }
@@ -53,6 +54,7 @@ uint32_t engine_number(Engine engine) {
     case Engine::interpreter: return MYRIARM_ENGINE_INTERPRETER;
     case Engine::stepper: return MYRIARM_ENGINE_STEPPER;
     case Engine::translate: return MYRIARM_ENGINE_TRANSLATE;
+    case Engine::automatic: return MYRIARM_ENGINE_AUTO;
   }
   return MYRIARM_ENGINE_DEFAULT;
 }
@@ -71,6 +73,8 @@ FleetOptions fleet_options(const myriarm_fleet_options* given, const ProgramObje
   }
   options.memory_policy = static_cast<MemoryPolicy>(known.memory_policy);
   if (const auto engine = engine_of(known.engine, known.reserved)) options.engine = *engine;
+  options.compile_threads = known.compile_threads;
+  options.translation_cache = known.no_translation_cache == 0;
   return options;
 }
 
@@ -101,6 +105,20 @@ myriarm_run_result result_of(const RunResult& result) {
   made.signal = static_cast<uint32_t>(result.signal);
   made.timed_out = result.timed_out;
   made.lanes_run = result.lanes_run;
+  return made;
+}
+
+myriarm_translation translation_of(const TranslationReport& report) {
+  myriarm_translation made = {};
+  made.regions = report.regions;
+  made.cached = report.cached;
+  made.region_instructions = report.instructions;
+  made.seconds = report.seconds;
+  made.interpreted = report.interpreted;
+  made.translated = report.translated;
+  made.refused = report.refused;
+  copy_text(made.unavailable, report.unavailable);
+  copy_text(made.cache_warning, report.cache_warning);
   return made;
 }
 

@@ -13,6 +13,7 @@ namespace myriarm::c_api {
 FleetOptions fleet_options(const myriarm_fleet_options* given, const ProgramObject& program);
 RunOptions run_options(const myriarm_run_options* given);
 myriarm_run_result result_of(const RunResult& result);
+myriarm_translation translation_of(const TranslationReport& report);
 myriarm_poll poll_of(const Poll& poll);
 myriarm_device device_of(const Device& device);
 myriarm_stop stop_of(const Stop& stop);

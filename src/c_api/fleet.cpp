@@ -116,6 +116,14 @@ myriarm_status myriarm_fleet_get_device(myriarm_fleet* fleet, myriarm_device* de
   });
 }
 
+myriarm_status myriarm_fleet_get_translation(myriarm_fleet* fleet, myriarm_translation* translation) {
+  return guarded([&] {
+    const auto object = fleets().find(fleet);
+    check_output(translation, "translation");
+    write_struct(translation, translation_of(object->fleet().translation()));
+  });
+}
+
 myriarm_status myriarm_fleet_run(myriarm_fleet* fleet, const myriarm_run_options* options, myriarm_run_result* result) {
   return guarded([&] {
     const auto object = fleets().find(fleet);

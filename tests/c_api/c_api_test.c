@@ -161,8 +161,8 @@ static void test_engines(void) {
       OK(myriarm_fleet_run(fleet, &run, NULL));
     }
     run.instructions = 0;
-    run.engine = MYRIARM_ENGINE_TRANSLATE + 1;
-    REFUSED(myriarm_fleet_run(fleet, &run, NULL), MYRIARM_ARGUMENT_ERROR, "engine 4");
+    run.engine = MYRIARM_ENGINE_AUTO + 1;
+    REFUSED(myriarm_fleet_run(fleet, &run, NULL), MYRIARM_ARGUMENT_ERROR, "engine 5");
     run.engine = MYRIARM_ENGINE_DEFAULT;
     run.reserved = 1;
     REFUSED(myriarm_fleet_start(fleet, &run), MYRIARM_ARGUMENT_ERROR, "reserved");
@@ -178,8 +178,8 @@ static void test_engines(void) {
     OK(myriarm_fleet_free(fleet));
   }
   myriarm_fleet* made = NULL;
-  options.engine = MYRIARM_ENGINE_TRANSLATE + 1;
-  REFUSED(myriarm_fleet_create(program, &options, &made), MYRIARM_ARGUMENT_ERROR, "engine 4");
+  options.engine = MYRIARM_ENGINE_AUTO + 1;
+  REFUSED(myriarm_fleet_create(program, &options, &made), MYRIARM_ARGUMENT_ERROR, "engine 5");
   options.engine = MYRIARM_ENGINE_STEPPER;
   options.reserved = 1;
   REFUSED(myriarm_fleet_create(program, &options, &made), MYRIARM_ARGUMENT_ERROR, "reserved");
@@ -193,6 +193,36 @@ static void test_engines(void) {
   OK(myriarm_fleet_get_info(made, &info));
   CHECK(info.engine == 77);
   OK(myriarm_fleet_free(made));
+  OK(myriarm_program_free(program));
+}
+
+/* x1 = 200 << 16, counted down to 0: long enough for a look at where the lane is. */
+static const uint32_t kCountDown[] = {0xD2A01901, 0xD1000421, 0xB5FFFFE1, 0xD4400000};
+
+/* Translation: the engine that is chosen where it is there, and the report. What is translated, and when, depends on the
+ * host; what is counted does not. */
+static void test_translation(void) {
+  myriarm_program* program = raw(kCountDown, sizeof kCountDown);
+  myriarm_fleet_options options = {.struct_size = sizeof options, .device = "cpu", .engine = MYRIARM_ENGINE_AUTO};
+  options.compile_threads = 1;
+  options.no_translation_cache = 1;
+  myriarm_fleet* fleet = NULL;
+  OK(myriarm_fleet_create(program, &options, &fleet));
+  myriarm_fleet_info info = {.struct_size = sizeof info};
+  OK(myriarm_fleet_get_info(fleet, &info));
+  CHECK(info.engine == MYRIARM_ENGINE_TRANSLATE || info.engine == MYRIARM_ENGINE_INTERPRETER);
+  myriarm_run_options run = {.struct_size = sizeof run, .engine = MYRIARM_ENGINE_TRANSLATE};
+  myriarm_run_result result = {.struct_size = sizeof result};
+  OK(myriarm_fleet_run(fleet, &run, &result));
+  myriarm_translation report = {.struct_size = sizeof report, .regions = 77};
+  OK(myriarm_fleet_get_translation(fleet, &report));
+  CHECK(report.regions < 77 && report.cached == 0);
+  CHECK(report.interpreted + report.translated == result.instructions);
+  CHECK(result.instructions == 1 + 2 * (200 << 16));
+  CHECK(report.cache_warning[0] == 0);
+  CHECK(memchr(report.unavailable, 0, sizeof report.unavailable) != NULL);
+  REFUSED(myriarm_fleet_get_translation(fleet, NULL), MYRIARM_ARGUMENT_ERROR, "translation");
+  OK(myriarm_fleet_free(fleet));
   OK(myriarm_program_free(program));
 }
 
@@ -508,6 +538,7 @@ int main(int argc, char** argv) {
   test_devices();
   test_runs();
   test_engines();
+  test_translation();
   test_background();
   test_memory();
   test_linux(argv[1]);

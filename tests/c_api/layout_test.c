@@ -20,7 +20,7 @@ AT(myriarm_device, team_lanes, 28);
 AT(myriarm_device, id, 32);
 AT(myriarm_device, name, 64);
 
-SIZE(myriarm_fleet_options, 56);
+SIZE(myriarm_fleet_options, 64);
 AT(myriarm_fleet_options, device, 8);
 AT(myriarm_fleet_options, lanes, 16);
 AT(myriarm_fleet_options, memory, 24);
@@ -29,6 +29,8 @@ AT(myriarm_fleet_options, threads, 40);
 AT(myriarm_fleet_options, memory_policy, 44);
 AT(myriarm_fleet_options, engine, 48);
 AT(myriarm_fleet_options, reserved, 52);
+AT(myriarm_fleet_options, compile_threads, 56);
+AT(myriarm_fleet_options, no_translation_cache, 60);
 
 SIZE(myriarm_fleet_info, 48);
 AT(myriarm_fleet_info, lanes, 8);
@@ -38,6 +40,17 @@ AT(myriarm_fleet_info, memory_policy, 32);
 AT(myriarm_fleet_info, team_lanes, 36);
 AT(myriarm_fleet_info, engine, 40);
 AT(myriarm_fleet_info, reserved, 44);
+
+SIZE(myriarm_translation, 832);
+AT(myriarm_translation, regions, 8);
+AT(myriarm_translation, cached, 16);
+AT(myriarm_translation, region_instructions, 24);
+AT(myriarm_translation, seconds, 32);
+AT(myriarm_translation, interpreted, 40);
+AT(myriarm_translation, translated, 48);
+AT(myriarm_translation, refused, 56);
+AT(myriarm_translation, unavailable, 64);
+AT(myriarm_translation, cache_warning, 320);
 
 SIZE(myriarm_run_options, 56);
 AT(myriarm_run_options, instructions, 8);
@@ -112,6 +125,7 @@ IS(MYRIARM_ENGINE_DEFAULT, 0);
 IS(MYRIARM_ENGINE_INTERPRETER, 1);
 IS(MYRIARM_ENGINE_STEPPER, 2);
 IS(MYRIARM_ENGINE_TRANSLATE, 3);
+IS(MYRIARM_ENGINE_AUTO, 4);
 IS(MYRIARM_MODE_RUN, 0);
 IS(MYRIARM_MODE_SELF_DISPATCH, 3);
 IS(MYRIARM_SIGNAL_RUNNING, 0);
