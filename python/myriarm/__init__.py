@@ -19,7 +19,17 @@ from .machine import Machine
 from .multi_device import MultiDeviceQueue
 from .program import Program
 from .queue import Queue, QueueProgress, QueueResult
-from .results import STOP_DTYPE, BatchReport, Outcome, Poll, RunResult, Stop, UnimplementedCall
+from .results import (
+    STOP_DTYPE,
+    BatchReport,
+    Outcome,
+    Poll,
+    Refusal,
+    RunResult,
+    Stop,
+    TranslationReport,
+    UnimplementedCall,
+)
 from .runs import SyscallBatch
 from .slices import SliceResults, work_off
 
@@ -60,6 +70,7 @@ __all__ = [
     "Queue",
     "QueueProgress",
     "QueueResult",
+    "Refusal",
     "RunResult",
     "Signal",
     "SliceResults",
@@ -69,6 +80,7 @@ __all__ = [
     "StopReason",
     "SyscallAction",
     "SyscallBatch",
+    "TranslationReport",
     "UnimplementedCall",
     "__version__",
     "devices",

@@ -23,7 +23,7 @@ ENDLESS: int = _core.ENDLESS
 MAX_U64: int = 2**64 - 1
 
 
-ENGINES = ("interpreter", "stepper", "translate")
+ENGINES = ("interpreter", "stepper", "translate", "auto")
 """What executes the instructions, by the number in the C++ API."""
 
 

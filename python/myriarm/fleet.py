@@ -101,12 +101,22 @@ class Snapshot:
 
 
 def fleet_options(
-    lanes: int, device: Any, memory: int, pool: Any, threads: Any, memory_policy: Any, engine: Any
+    lanes: int,
+    device: Any,
+    memory: int,
+    pool: Any,
+    threads: Any,
+    memory_policy: Any,
+    engine: Any,
+    compile_threads: Any,
+    translation_cache: Any,
 ) -> Dict[str, Any]:
     """The FleetOptions of the C++ API, as the dict that the C++ module takes."""
     policy = memory_policy.replace("_", "-") if isinstance(memory_policy, str) else memory_policy
     if policy not in MEMORY_POLICIES:
         raise ArgumentError(f"memory_policy is {memory_policy!r}; use one of {', '.join(MEMORY_POLICIES)}")
+    if not isinstance(translation_cache, (bool, np.bool_)):
+        raise ArgumentError(f"translation_cache must be True or False, not {kind(translation_cache)}")
     return {
         "device": _device_name(device),
         "lanes": lanes,
@@ -115,6 +125,8 @@ def fleet_options(
         "threads": integer(threads, "threads", 0, 2**31 - 1),
         "memory_policy": MEMORY_POLICIES.index(policy),
         "engine": engine_number(engine),
+        "compile_threads": integer(compile_threads, "compile_threads", 0, 2**31 - 1),
+        "translation_cache": bool(translation_cache),
     }
 
 
@@ -168,7 +180,9 @@ class Fleet(Runner):
     memory_policy: "private" (lanes copy a page when they first write to it), "read-only" (every store of a
     guest is a fault), "transactional" (commit() and rollback()), "shared" (flat memory that guest and host
     both use, see `memory`), or "device-shared" (the same in the device's own memory, for PyTorch or CuPy).
-    engine: see `engine`.
+    engine: see `engine`. compile_threads: the most threads that translate for the engine "translate"; 0: half
+    of the CPU's, at most 4. translation_cache: whether translated code is kept on disk for later runs, and
+    taken from there (docs/modes.md).
 
     A fleet is used from one thread; poll(), poll_lanes(), is_running() and cancel() may be called from any.
     Everything that runs or copies lets other Python threads go on. Arguments `lanes` are None (all), a
@@ -205,11 +219,23 @@ class Fleet(Runner):
         threads: int = 0,
         memory_policy: str = "private",
         engine: str = "interpreter",
+        compile_threads: int = 0,
+        translation_cache: bool = True,
     ) -> None:
         number = integer(lanes, "lanes", 1)
         wanted = None if memory is None else integer(memory, "memory", 1)
         placements, size = placements_of(program, number, wanted)
-        options = fleet_options(number, device, size, pool, threads, memory_policy, engine)
+        options = fleet_options(
+            number,
+            device,
+            size,
+            pool,
+            threads,
+            memory_policy,
+            engine,
+            compile_threads,
+            translation_cache,
+        )
         self._adopt(_core.fleet([(p._core, n) for p, n in placements], options))
 
     def _adopt(self, core: _core.Fleet) -> None:

@@ -77,6 +77,8 @@ class LinuxFleet:
         threads: int = 0,
         memory_policy: str = "private",
         engine: str = "interpreter",
+        compile_threads: int = 0,
+        translation_cache: bool = True,
         keep_memory: bool = False,
         on_call: Optional[OnCall] = None,
         traced_lanes: Any = None,
@@ -100,7 +102,17 @@ class LinuxFleet:
                 ("environment", variables.lanes),
             ),
         )
-        options = fleet_options(total, device, size, pool, threads, memory_policy, engine)
+        options = fleet_options(
+            total,
+            device,
+            size,
+            pool,
+            threads,
+            memory_policy,
+            engine,
+            compile_threads,
+            translation_cache,
+        )
         process = process_options(
             placed[0].argv0,
             words,

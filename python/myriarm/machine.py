@@ -117,9 +117,18 @@ class Machine(Runner):
         pool: int = 0,
         memory_policy: str = "private",
         engine: str = "interpreter",
+        compile_threads: int = 0,
+        translation_cache: bool = True,
     ) -> None:
         self._fleet = Fleet(
-            program, device=device, memory=memory, pool=pool, memory_policy=memory_policy, engine=engine
+            program,
+            device=device,
+            memory=memory,
+            pool=pool,
+            memory_policy=memory_policy,
+            engine=engine,
+            compile_threads=compile_threads,
+            translation_cache=translation_cache,
         )
         self._core = self._fleet._core
         self._engine = None

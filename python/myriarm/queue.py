@@ -79,7 +79,8 @@ class Queue:
     """Runs a static AArch64 Linux executable over any number of inputs. `lanes` of them run at a time; a lane
     whose process has ended is put back to the beginning and takes the next one.
 
-    program, memory, pool, threads, seed, engine, fork_after, on_call, traced_lanes: as for LinuxFleet.
+    program, memory, pool, threads, seed, engine, compile_threads, translation_cache, fork_after, on_call,
+    traced_lanes: as for LinuxFleet.
     arguments, environment: what inputs have that bring none of their own. lanes: by default 1,024 on the CPU
     and 16,384 on a GPU. What on_call raises ends the run, and the iterator of results raises it.
 
@@ -103,6 +104,8 @@ class Queue:
         pool: int = 0,
         threads: int = 0,
         engine: str = "interpreter",
+        compile_threads: int = 0,
+        translation_cache: bool = True,
         on_call: Optional[OnCall] = None,
         traced_lanes: Any = None,
         fork_after: Union[str, int] = "start",
@@ -110,7 +113,17 @@ class Queue:
         if lanes is None:
             lanes = CPU_LANES if find_device(device).kind == "cpu" else GPU_LANES
         size = integer(memory, "memory", 1)
-        options = fleet_options(integer(lanes, "lanes", 1), device, size, pool, threads, "private", engine)
+        options = fleet_options(
+            integer(lanes, "lanes", 1),
+            device,
+            size,
+            pool,
+            threads,
+            "private",
+            engine,
+            compile_threads,
+            translation_cache,
+        )
         words, variables = arguments_of(arguments), environment_of(environment)
         if words.each or variables.each:
             raise ArgumentError("a queue takes one list of arguments; give each input its own in the inputs")

@@ -118,6 +118,41 @@ class Poll:
     """RunResult.signal when the run has ended"""
 
 
+class Refusal(NamedTuple):
+    """Code that stays interpreted."""
+
+    pc: int
+    """address of the instruction at which a region would have begun"""
+    why: str
+    """part of a sentence"""
+
+
+@dataclass(frozen=True)
+class TranslationReport:
+    """What the engine "translate" has done for a fleet since it was made."""
+
+    regions: int
+    """pieces of guest code that were translated"""
+    cached: int
+    """of them: whose machine code came from the cache on disk"""
+    region_instructions: int
+    """guest instructions in them"""
+    seconds: float
+    """of processor time that translating took"""
+    interpreted: int
+    """instructions that lanes retired by interpretation, in runs with this engine"""
+    translated: int
+    """instructions that lanes retired in translated code"""
+    refused: int
+    """regions that could not be translated"""
+    refusals: Tuple[Refusal, ...]
+    """the first 100 of them"""
+    unavailable: str
+    """why nothing is translated, as part of a sentence; empty if it is, or if no code was hot yet"""
+    cache_warning: str
+    """what of the cache on disk was ignored, and why, as one sentence; empty: nothing was"""
+
+
 class UnimplementedCall(NamedTuple):
     """A system call that returned ENOSYS because the library lacks it."""
 
@@ -154,6 +189,14 @@ def run_result(values: Tuple[Any, ...], no_lane_ran: str = NO_LANE_RAN) -> RunRe
     reasons = stops_by_name(stops)
     return RunResult(
         instructions, batches, seconds, stopped, left, ran, timed_out, reasons, Signal(signal), note
+    )
+
+
+def translation_report(values: Tuple[Any, ...]) -> TranslationReport:
+    regions, cached, instructions, seconds, interpreted, translated, refused, refusals, why, warning = values
+    reasons = tuple(Refusal(pc, reason) for pc, reason in refusals)
+    return TranslationReport(
+        regions, cached, instructions, seconds, interpreted, translated, refused, reasons, why, warning
     )
 
 

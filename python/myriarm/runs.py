@@ -27,7 +27,16 @@ from .enums import Mode, Signal, SyscallAction
 from .errors import ArgumentError, StateError
 from .handlers import guarded
 from .progress import make_tick
-from .results import BatchReport, Poll, RunResult, batch_report, poll_of, run_result
+from .results import (
+    BatchReport,
+    Poll,
+    RunResult,
+    TranslationReport,
+    batch_report,
+    poll_of,
+    run_result,
+    translation_report,
+)
 
 BATCH = 10_000_000
 
@@ -145,14 +154,19 @@ class Runner:
     def engine(self) -> str:
         """What executes the instructions of runs that begin from now on: "interpreter", "translate" (the
         interpreter, and hot code becomes machine code of the host; on the CPU only, and where the package can
-        translate), or "stepper" (one instruction at a time, the reference for other engines, and for
-        debugging). Registers, memory, counts and stops are the same to the bit. Assign to it to choose;
-        ArgumentError for another name."""
+        translate), "auto" (translate where that is possible, else interpreter), or "stepper" (one
+        instruction at a time, the reference for other engines, and for debugging). Registers, memory, counts
+        and stops are the same to the bit. Assign to it to choose; ArgumentError for another name."""
         return ENGINES[self._engine_of(None)]
 
     @engine.setter
     def engine(self, engine: str) -> None:
         self._engine = engine_number(engine)
+
+    @property
+    def translation(self) -> TranslationReport:
+        """What the engine "translate" has done so far. StateError while it runs."""
+        return translation_report(self._core.translation())
 
     def _engine_of(self, engine: Optional[str]) -> int:
         """The number of the engine with this name; None: of that which runs have that name none."""

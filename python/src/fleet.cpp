@@ -240,6 +240,14 @@ nb::object output(FleetHandle& handle, uint32_t lane, bool error) {
   return nb::bytes(bytes.data(), bytes.size());
 }
 
+nb::object translation(FleetHandle& handle) {
+  const TranslationReport report = handle->translation();
+  nb::list refusals;
+  for (const auto& [pc, why] : report.refusals) refusals.append(nb::make_tuple(pc, why));
+  return nb::make_tuple(report.regions, report.cached, report.instructions, report.seconds, report.interpreted,
+                        report.translated, report.refused, refusals, report.unavailable, report.cache_warning);
+}
+
 nb::object unimplemented(FleetHandle& handle) { return dict_of(handle.process().unimplemented()); }
 
 }  // namespace
@@ -264,6 +272,7 @@ void bind_fleet(nb::module_& module) {
       .def_prop_ro("device", device_of)
       .def_prop_ro("team_lanes", constant<&Fleet::team_lanes>)
       .def_prop_ro("engine", [](FleetHandle& h) { return static_cast<int>(constant<&Fleet::engine>(h)); })
+      .def("translation", translation)
       .def_prop_ro("memory_begin", constant<&Fleet::memory_begin>)
       .def_prop_ro("memory_end", constant<&Fleet::memory_end>)
       .def_prop_ro("memory_policy", [](FleetHandle& h) { return static_cast<int>(constant<&Fleet::memory_policy>(h)); })

@@ -44,6 +44,8 @@ FleetOptions fleet_options_of(const nb::dict& given) {
   options.threads = nb::cast<unsigned>(given["threads"]);
   options.memory_policy = static_cast<MemoryPolicy>(nb::cast<int>(given["memory_policy"]));
   options.engine = static_cast<Engine>(nb::cast<int>(given["engine"]));
+  options.compile_threads = nb::cast<unsigned>(given["compile_threads"]);
+  options.translation_cache = nb::cast<bool>(given["translation_cache"]);
   return options;
 }
 

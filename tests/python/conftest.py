@@ -43,3 +43,11 @@ def make_fleet(device):
     yield make
     for fleet in made:
         fleet.close()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_translation_cache(tmp_path_factory):
+    """The tests neither use nor fill the cache of the user who runs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MYRIARM_CACHE_DIR", str(tmp_path_factory.mktemp("cache") / "translations"))
+        yield

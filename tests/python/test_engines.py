@@ -25,7 +25,7 @@ def test_lanes_pass_from_engine_to_engine(device):
         assert whole.engine == "interpreter"
         expected = sums(whole, [])
         assert whole.x[:, 1].tolist() == [n * (n + 1) // 2 for n in range(1, 41)]
-    for pieces in ([("stepper", 1)], [("stepper", 10), ("interpreter", 13), ("stepper", 7)]):
+    for pieces in ([("stepper", 1)], [("stepper", 10), ("interpreter", 13), ("stepper", 7)], [("auto", 9)]):
         with myriarm.Fleet(SUM, lanes=40, device=device) as fleet:
             assert sums(fleet, pieces) == expected
 
@@ -50,3 +50,61 @@ def test_other_engines_are_refused(device, wrong):
         with pytest.raises(myriarm.ArgumentError, match="use one of interpreter, stepper"):
             fleet.engine = wrong
         assert fleet.engine == "interpreter"
+
+
+COUNT_DOWN = code(0xD2A00001 | 2000 << 5, 0xD1000421, 0xB5FFFFE1, 0xD4400000)  # x1 = 2000 << 16, to 0
+
+
+def test_the_report_counts_what_ran_in_which_tier():
+    with myriarm.Fleet(COUNT_DOWN, device="cpu", engine="translate", compile_threads=1) as fleet:
+        assert fleet.translation == myriarm.TranslationReport(0, 0, 0, 0.0, 0, 0, 0, (), "", "")
+        retired = fleet.run().instructions
+        report = fleet.translation
+        assert report.interpreted + report.translated == retired == 1 + 2 * (2000 << 16)
+        assert report.interpreted > 0
+        assert (report.regions == 0) == (report.region_instructions == 0)
+        assert report.cache_warning == ""
+        if report.unavailable:
+            assert (report.regions, report.translated) == (0, 0)
+
+
+def test_the_cache_gives_later_fleets_what_earlier_ones_translated(tmp_path, monkeypatch):
+    monkeypatch.setenv("MYRIARM_CACHE_DIR", str(tmp_path / "cache"))
+
+    def run(**options):
+        with myriarm.Machine(COUNT_DOWN, device="cpu", engine="translate", **options) as machine:
+            machine.run()
+            return machine.translation
+
+    report = run(translation_cache=False)
+    assert not (tmp_path / "cache").exists()
+    if report.unavailable:
+        pytest.skip(report.unavailable)
+    # A slow host may end a run before the thread that translates has done anything.
+    while (report := run()).cached == 0:
+        assert report.cache_warning == ""
+    assert report.cached == report.regions
+    for file in (tmp_path / "cache").iterdir():
+        file.write_bytes(file.read_bytes()[:-1])
+    while (report := run()).cache_warning == "":
+        pass
+    assert "it is cut off" in report.cache_warning
+    assert report.cached == 0
+
+
+def test_auto_is_an_engine_that_the_device_has(device, on_cuda):
+    with myriarm.Fleet(SUM, lanes=3, device=device, engine="auto") as fleet:
+        assert fleet.engine == "interpreter" if on_cuda else fleet.engine in ("interpreter", "translate")
+    with myriarm.Machine(SUM, device=device) as machine:
+        machine.engine = "auto"
+        machine.x[0] = 10
+        machine.run()
+        assert machine.x[1] == 55
+
+
+@pytest.mark.parametrize(
+    "options", [{"compile_threads": -1}, {"compile_threads": 1.5}, {"translation_cache": "no"}]
+)
+def test_options_of_translation_are_checked(device, options):
+    with pytest.raises(myriarm.ArgumentError, match=next(iter(options))):
+        myriarm.Fleet(SUM, device=device, **options)
