@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The translation cache as users see it: a second run starts translated, `myriarm cache`, what is said of damage, and
-`--engine auto`. The cache's files are made here too, from the description of their format, so that `myriarm cache` is
-tested where myriarm was built without LLVM."""
+"""The translation cache as users see it: a second run starts translated, `myriarm cache`, what is said of
+damage, and `--engine auto`. The cache's files are made here too, from the description of their format, so
+that `myriarm cache` is tested where myriarm was built without LLVM."""
 import json
 import struct
-import unittest
 
 import case
 import guest
@@ -22,7 +21,9 @@ def crc64(octets):
     return total ^ 2**64 - 1
 
 
-def region_file(key, pc=0x400BFC, instructions=48, microseconds=16100, version=b"0.1.0", code=b"machine code"):
+def region_file(
+    key, pc=0x400BFC, instructions=48, microseconds=16100, version=b"0.1.0", code=b"machine code"
+):
     header = b"MYRIREG\n" + struct.pack("<II", 1, len(version)) + key
     octets = header + struct.pack("<QQQQ", pc, instructions, microseconds, len(code)) + version + code
     return octets + struct.pack("<Q", crc64(octets))
@@ -50,8 +51,8 @@ class CacheTest(case.CliTest):
         return result["translation"], done.stderr.decode()
 
     def runs_until(self, is_enough, *options):
-        """Runs again until a report is as wanted: a run translates in a thread of its own, and a slow host may end the
-        run before that thread has done anything."""
+        """Runs again until a report is as wanted: a run translates in a thread of its own, and a slow host
+        may end the run before that thread has done anything."""
         while True:
             report, said = self.translated_run(*options)
             if report["unavailable"]:
@@ -78,7 +79,8 @@ class CacheTest(case.CliTest):
         self.assertRegex(said, r"(?m)^from the cache +[1-9]\d* of the regions$")
         listed = self.cache_json("verify")
         self.assertEqual(listed["damaged"], 0)
-        self.assertEqual(sorted(region["file"] for region in listed["regions"]), [path.name for path in files])
+        names = sorted(region["file"] for region in listed["regions"])
+        self.assertEqual(names, [path.name for path in files])
 
     def test_without_the_cache_nothing_is_kept(self):
         self.runs_until(lambda report: report["regions"] > 0, "--no-cache")
@@ -164,11 +166,12 @@ class CacheTest(case.CliTest):
 
     def test_engine_auto_says_nothing(self):
         program = self.elf(guest.EXIT_7)
-        done = self.myriarm("run", "--device", "cpu", "--quiet", "--engine", "auto", "--json", "-", program, "a")
+        quiet = ["--device", "cpu", "--quiet", "--json", "-"]
+        done = self.myriarm("run", *quiet, "--engine", "auto", program, "a")
         result = json.loads(done.stdout)
         self.assertIn(result["engine"], ("translate", "interpreter"))
         self.assertEqual(done.stderr, b"")
-        done = self.myriarm("run", "--device", "cpu", "--quiet", "--json", "-", program, "a")
+        done = self.myriarm("run", *quiet, program, "a")
         want = json.loads(done.stdout)
         self.assertEqual(result["lane_results"], want["lane_results"])
 

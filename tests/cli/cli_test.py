@@ -224,7 +224,8 @@ class Json(CliTest):
         self.assertEqual(tiers["regions"], 0)
         self.assertNotIn("translation", self.run_json("--engine", "translate", program)[0])
         self.assert_refused("run", "--compile-threads", "0", program, says="--compile-threads")
-        self.assert_refused("run", "--engine", "jit", program, says="use interpreter, stepper, translate or auto")
+        engines = "use interpreter, stepper, translate or auto"
+        self.assert_refused("run", "--engine", "jit", program, says=engines)
 
     def test_into_a_file_the_output_still_passes(self):
         path = self.folder / "result.json"
