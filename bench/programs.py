@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small programs in one lane: the interpreter and translated code beside qemu-aarch64.
+
+    python3 bench/programs.py --myriarm build/bin/myriarm --busybox PATH [--repeats N] [--only NAME[,NAME...]]
+        [--engine ENGINE[,ENGINE...]] [--results FILE]
+
+docs/design/translation.md names the programs. PATH is a static busybox for AArch64. Each program takes some 1
+to 2 seconds in QEMU. The engines take turns, --repeats times. A figure is the median of user and system
+seconds of processor time of the whole command. Prints a table in Markdown, with QEMU's time over that of each
+engine, and the geometric mean of these ratios; for translated code also without the seconds that it took to
+compile, which tell more of a program that runs for long. With --results the figures also go to FILE, as a
+line of JSON for each program. Another output or exit status than QEMU's ends it."""
+
+import argparse
+import bz2
+import json
+import lzma
+import math
+import pathlib
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from processes import machine
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+REPEATED = "tests/programs/src/{}.c"  # run by guests/repeat.c
+AWK = "{n[$1] += $NF} END {for (word in n) sum += n[word] * length(word); print sum}"
+
+# Arguments of the programs that are built from C: seed and how often.
+BUILT = {
+    "mixed": (["mixed_linux.c", "mixed.c"], [], [7, 4000]),
+    "nbody": (["nbody_linux.c", "nbody.c"], ["--fp"], [7, 500]),
+    "jpeg": (["jpeg.c"], [], [7, 300]),
+}
+TIMES = {"aes": 12000, "control": 100000, "coremix": 4000, "lz": 3000, "matrix": 5000, "regex": 3000,
+         "sort": 2500, "words": 250}
+# Arguments of busybox, and its standard input.
+APPLETS = {
+    "sha256sum": (["sha256sum"], "zeros"),
+    "gzip": (["gzip", "-c"], "text"),
+    "bunzip2": (["bunzip2", "-c"], "bz2"),
+    "unxz": (["unxz", "-c"], "xz"),
+    "busybox sort": (["sort"], "lines"),
+    "grep": (["grep", "-E", "(ab|cd)+[a-m]*e[0-9]? "], "lines"),
+    "awk": (["awk", AWK], "lines"),
+}
+
+
+def text(size):
+    """Lines of words, each with a number at its end."""
+    generator = random.Random(1)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = ["".join(generator.choices(letters, k=generator.randrange(2, 11))) for _ in range(3000)]
+    lines, total = [], 0
+    while total < size:
+        words_of_line = generator.choices(words, k=generator.randrange(3, 14))
+        lines.append(" ".join(words_of_line) + f" {generator.randrange(1_000_000)}\n")
+        total += len(lines[-1])
+    return "".join(lines).encode()
+
+
+def records(count):
+    generator = random.Random(2)
+    return json.dumps([{"number": i, "name": f"entry {generator.randrange(10**9)}", "good": i % 3 == 0,
+                        "tree": {"a": [generator.randrange(10**6) for _ in range(4)], "b": {"c": "x\ny"}}}
+                       for i in range(count)]).encode()
+
+
+class Programs:
+    """The command line and the standard input of each program, in a folder of its own."""
+
+    def __init__(self, folder, busybox, wanted):
+        self.folder = folder
+        self.commands = {}
+        self.nothing = self.input("nothing", b"")
+        for name, (sources, flags, arguments) in BUILT.items():
+            if name in wanted:
+                self.build(name, flags, [f"bench/guests/{source}" for source in sources], arguments)
+        for name, times in TIMES.items():
+            if name in wanted:
+                source = f'-DPROGRAM="{ROOT / REPEATED.format(name)}"'
+                self.build(name, [source], ["bench/guests/repeat.c"], [7, times])
+        if "json" in wanted:
+            self.build("json", [], [REPEATED.format("json")], [])
+            self.commands["json"] = (self.commands["json"][0], self.input("records", records(100000)))
+        if any(name in wanted for name in APPLETS):
+            words = text(16 << 20)
+            inputs = {"zeros": bytes(100 << 20), "text": words, "lines": words[:12 << 20],
+                      "bz2": bz2.compress(words), "xz": lzma.compress(words, preset=1)}
+            paths = {name: self.input(name, contents) for name, contents in inputs.items()}
+            for name, (arguments, contents) in APPLETS.items():
+                if name in wanted:
+                    self.commands[name] = ([str(busybox), *arguments], paths[contents])
+
+    def input(self, name, contents):
+        path = self.folder / f"input-{name}"
+        path.write_bytes(contents)
+        return path
+
+    def build(self, name, flags, sources, arguments):
+        path = self.folder / name
+        subprocess.run([ROOT / "tools/build_guest.sh", path, *flags, *sources], check=True)
+        self.commands[name] = ([str(path), *map(str, arguments)], self.nothing)
+
+
+def measure(words, stdin):
+    """Processor seconds of a command, and its output with its exit status."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with open(stdin, "rb") as opened:
+        done = subprocess.run(words, stdin=opened, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, (done.stdout, done.returncode)
+
+
+def columns_of(engine):
+    return [engine, "without compiling"] if engine == "translate" else [engine]
+
+
+def take_turns(options, engines, words, stdin, report):
+    """The seconds of each turn, by column. `report`: a path for the report of a run."""
+    seconds = {"qemu": []}
+    for _ in range(options.repeats):
+        used, expected = measure([options.qemu, *words], stdin)
+        seconds["qemu"].append(used)
+        for engine in engines:
+            own = [options.myriarm, "run", "--quiet", "--ignore-unimplemented", "--explain", "--no-cache",
+                   "--memory", "512M", "--device", "cpu", "--engine", engine,
+                   "--json", str(report), "--stdin", str(stdin)]
+            used, result = measure([*own, *words], stdin)
+            if result != expected:
+                sys.exit(f"{words[0]} gives something else with the engine {engine} than with {options.qemu}")
+            seconds.setdefault(engine, []).append(used)
+            if engine == "translate":
+                compiling = json.loads(report.read_text())["translation"]["compile_seconds"]
+                seconds.setdefault("without compiling", []).append(used - compiling)
+    return seconds
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Small programs in one lane beside qemu-aarch64.")
+    parser.add_argument("--myriarm", required=True, help="path of the command")
+    parser.add_argument("--qemu", default="qemu-aarch64")
+    parser.add_argument("--busybox", required=True, help="path of a static busybox for AArch64")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--only", help="names of programs, with commas between them")
+    parser.add_argument("--engine", default="interpreter,translate", help="engines, with commas between them")
+    parser.add_argument("--results", help="a file for the figures as JSON")
+    options = parser.parse_args()
+    everything = [*BUILT, *TIMES, "json", *APPLETS]
+    wanted = options.only.split(",") if options.only else everything
+    if unknown := set(wanted) - set(everything):
+        sys.exit(f"There is no program {', '.join(sorted(unknown))}; there are {', '.join(everything)}.")
+    engines = options.engine.split(",")
+    columns = [column for engine in engines for column in columns_of(engine)]
+    print(f"Machine: {machine('cpu')}. `{' '.join(sys.argv)}`\n")
+    print("| program | qemu-aarch64 |" + "".join(f" {column} | QEMU's time over it |" for column in columns))
+    print("|---|---|" + "---|---|" * len(columns))
+    ratios = {column: [] for column in columns}
+    with tempfile.TemporaryDirectory() as folder:
+        programs = Programs(pathlib.Path(folder), options.busybox, wanted)
+        for name in wanted:
+            seconds = take_turns(options, engines, *programs.commands[name], pathlib.Path(folder) / "report")
+            qemu = statistics.median(seconds["qemu"])
+            row = f"| {name} | {qemu:.2f} s |"
+            for column in columns:
+                median = statistics.median(seconds[column])
+                ratios[column].append(qemu / median)
+                row += f" {median:.2f} s | {qemu / median:.2f} |"
+            print(row, flush=True)
+            if options.results:
+                with open(options.results, "a") as results:
+                    results.write(json.dumps({"program": name, "seconds": seconds}) + "\n")
+    means = [math.exp(statistics.fmean(map(math.log, ratios[column]))) for column in columns]
+    print(f"| geometric mean of {len(wanted)} | |" + "".join(f" | {mean:.2f} |" for mean in means))
+
+
+if __name__ == "__main__":
+    main()
