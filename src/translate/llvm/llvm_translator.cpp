@@ -19,6 +19,7 @@
 #include <stdexcept>
 
 #include "translate/llvm/build_region.h"
+#include "translate/llvm/guard.h"
 #include "translate/llvm/module.h"
 #include "translate/llvm/region_key.h"
 
@@ -157,6 +158,12 @@ class LlvmTranslator final : public Translator {
     region.code = std::move(code);
   }
   llvm::SmallVector<char, 0> compile(const Shape& shape) {
+    llvm::SmallVector<char, 0> object;
+    run_guarded([&] { object = object_of(shape); });
+    return object;
+  }
+  /// Shares nothing with other translations, so that one may fail inside LLVM.
+  llvm::SmallVector<char, 0> object_of(const Shape& shape) {
     llvm::LLVMContext context;
     auto machine = value_of(target_.createTargetMachine());
     auto rows = value_of(llvm::getLazyBitcodeModule(

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// A guard around calls of LLVM: a failure inside LLVM ends one translation, not the process.
+#pragma once
+
+#include <llvm/ADT/STLFunctionalExtras.h>
+
+namespace myriarm::translate {
+
+/// Runs `work` in this thread. If LLVM reports a fatal error, aborts, or gets a signal such as SIGSEGV in it, throws
+/// std::runtime_error with the reason; what `work` has made until then is lost, and no destructor of it runs. So `work` must own all
+/// that it gives to LLVM, and hold no lock of the caller. What `work` throws is thrown again.
+void run_guarded(llvm::function_ref<void()> work);
+
+}  // namespace myriarm::translate
