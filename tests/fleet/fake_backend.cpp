@@ -172,6 +172,7 @@ void FakeBackend::restore(u64 number, std::span<const u32> from, std::span<const
 
 // The functions by which src/fleet makes backends and lists devices, in place of the CPU's.
 myriarm::Device myriarm::cpu_device() { return {"cpu", "fake", 0, 1, DeviceKind::cpu, 0, 4}; }
+bool myriarm::cpu_has_translation() { return false; }
 std::unique_ptr<myriarm::Backend> myriarm::make_cpu_backend(const Image& image, const FleetOptions& options) {
   return std::make_unique<fleet_test::FakeBackend>(image, options);
 }

@@ -2,6 +2,7 @@
 #include "translate/cache/region_file.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace myriarm::translate {
 namespace {
@@ -80,7 +81,8 @@ std::vector<u8> encode(const RegionFile& file) {
   to.bytes(file.key);
   to.number(file.note.pc, 8);
   to.number(file.note.instructions, 8);
-  to.number(std::min(static_cast<u64>(std::clamp(file.note.seconds, 0.0, 1e9) * 1e6 + 0.5), kMostMicroseconds), 8);
+  const auto microseconds = static_cast<u64>(std::llround(std::clamp(file.note.seconds, 0.0, 1e9) * 1e6));
+  to.number(std::min(microseconds, kMostMicroseconds), 8);
   to.number(file.object.size(), 8);
   to.bytes({reinterpret_cast<const u8*>(file.version.data()), file.version.size()});
   to.bytes(file.object);
