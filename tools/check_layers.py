@@ -12,13 +12,16 @@ import sys
 # listed.
 HEADERS = "include/myriarm"
 C_HEADERS = "include/myriarm-c"
-DATA_TYPES = [f"{HEADERS}/{name}.h" for name in ("error", "fleet", "process", "program", "stop")]
+DATA_TYPES = [
+    f"{HEADERS}/{name}.h" for name in ("error", "fleet", "inputs", "process", "program", "stop")
+]
 # What each backend may include of src/backends, besides its own folder.
 BACKEND_HEADERS = ("backend.h", "hosted_machine.h", "machine_call.h", "run_batches.h")
 BACKENDS = ["src/backends/common", *(f"src/backends/{name}" for name in BACKEND_HEADERS)]
 # What the layers above a fleet may know of src/kernel: names, numbers and streams, and no call.
 KERNEL_FACTS = [
-    f"src/kernel/{name}" for name in ("errno.h", "process.h", "random_stream.h", "syscalls.inc")
+    f"src/kernel/{name}"
+    for name in ("errno.h", "process.h", "random_stream.h", "start_bytes.h", "syscalls.inc")
 ]
 # What every layer from the backends on may include of those below.
 BASE = ["src/core", "src/isa", "src/kernel"]

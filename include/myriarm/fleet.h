@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "myriarm/error.h"
+#include "myriarm/inputs.h"
 #include "myriarm/process.h"
 #include "myriarm/program.h"
 #include "myriarm/run.h"
@@ -240,6 +241,13 @@ class Fleet {
   void release_memory(std::span<const uint32_t> lanes);
   /// To be called when ProcessHost::input() gives something else for these lanes than before.
   void process_inputs_changed(std::span<const uint32_t> lanes);
+  /// Whether work_off() can be called: lanes of processes on a GPU, whose memory is private_copy.
+  bool takes_inputs() const;
+  /// All lanes work inputs off: each process begins as the lane was in `beginning`, a snapshot of all lanes, and a lane whose
+  /// process has ended takes another input by itself. Returns when there is no further input, or `run` has ended it, or
+  /// cancel() was called; inputs whose processes have not ended then have no digest. The functions of `run` may not call
+  /// the fleet, except cancel(). The interpreter runs the lanes. Throws StateError unless takes_inputs().
+  void work_off(const Snapshot& beginning, const InputRun& run);
   /// Bytes of the pool that pages of lanes occupy.
   uint64_t pool_used() const;
   /// Bytes that they may occupy. With FleetOptions::pool 0, on the CPU three quarters of the host's memory, at most 100

@@ -14,6 +14,7 @@
 
 #include "myriarm/byte_strings.h"
 #include "myriarm/fleet.h"
+#include "myriarm/inputs.h"
 #include "myriarm/program.h"
 
 namespace myriarm {
@@ -129,6 +130,8 @@ struct LaneOutcome {
   /// that the process sent itself; 0 for none.
   int signal = 0;
 };
+/// The outcome of a lane with this stop.
+LaneOutcome lane_outcome(const Stop& stop);
 /// The signal with which Linux would end a process that stopped in this way; 0 for none.
 int linux_signal(const Stop& stop);
 
@@ -198,6 +201,11 @@ class LinuxFleet {
   /// ArgumentError for a lane that is twice in the list, or arguments that are too large; StateError without
   /// LinuxOptions::restartable.
   void restart(std::span<const uint32_t> lanes, std::span<const uint64_t> numbers, std::span<ProcessInput> inputs);
+  /// Whether work_off() can be called for such inputs: they need nothing but their bytes, and no call is watched.
+  bool takes_inputs(bool as_file) const;
+  /// Fleet::work_off() for these processes, each of which may retire that many instructions. Of `run` only the functions are
+  /// used. Throws StateError unless takes_inputs().
+  void work_off(InputRun run, uint64_t instructions);
   /// Ends a run in another thread, of this object or of fleet(); if there is none, the next run ends at once. Lanes that had
   /// not ended stop with StopReason::cancelled.
   void cancel();

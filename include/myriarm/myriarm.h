@@ -5,6 +5,7 @@
 #include "myriarm/byte_strings.h"
 #include "myriarm/error.h"
 #include "myriarm/fleet.h"
+#include "myriarm/inputs.h"
 #include "myriarm/isa.h"
 #include "myriarm/linux.h"
 #include "myriarm/program.h"

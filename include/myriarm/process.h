@@ -37,6 +37,7 @@ class HostedCall {
  public:
   uint32_t lane = 0;
   uint32_t number = 0;         ///< w8
+  uint64_t input = 0;          ///< GivenInput::number
   uint64_t arguments[6] = {};  ///< x0 to x5
   uint64_t pc = 0;             ///< address of the SVC
 
@@ -70,6 +71,14 @@ class ProcessHost {
   virtual PutOut put_out(uint32_t lane, unsigned stream, uint64_t position, std::span<const uint8_t> bytes) = 0;
   /// A call, or a form of one, that the library lacks; it returns ENOSYS.
   virtual void unimplemented(HostedCall& call) = 0;
+  /// Whether unimplemented() must be told of each such call. If not, one whose number it was told of for the same input, or
+  /// one with a lower number, may only be counted, which is faster on a GPU.
+  virtual bool wants_each_unimplemented() const { return true; }
+  /// So many further calls of that number.
+  virtual void unimplemented_again(uint32_t number, uint64_t count) {
+    (void)number;
+    (void)count;
+  }
   /// A call of a traced lane, before and after it is served. `result`: x0; none if the process has ended.
   virtual void before(HostedCall& call) = 0;
   virtual void after(HostedCall& call, const int64_t* result) = 0;

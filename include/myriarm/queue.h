@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "myriarm/inputs.h"
 #include "myriarm/linux.h"
 
 namespace myriarm {
@@ -32,7 +33,8 @@ struct QueueProgress {
   double seconds = 0;
   bool stopped_early = false;  ///< cancel() was called, or the sink has returned false
   /// What the lanes could have retired if none had waited for others: of each round as many instructions as the lane that
-  /// ran longest, for every lane of the fleet. See idle_share().
+  /// ran longest, for every lane of the fleet; where lanes take inputs by themselves, as many as the longest process of a team
+  /// for each of its lanes. See idle_share().
   uint64_t lane_instructions = 0;
   /// Of the inputs that have a result, at the end of run(): the one whose process retired most instructions (the first of
   /// several), and the median, which is exact up to 128 and within 1 % above.
@@ -59,18 +61,14 @@ struct QueueOptions {
   std::function<void(const QueueProgress&)> progress = {};
 };
 
-/// What a source has.
-enum class Supply : uint8_t {
-  input,  ///< it has given one
-  later,  ///< none now; it is asked again
-  ended,  ///< no further one
-};
 /// Gives the next input. `number` is one more than that of the input before, and the source may raise it, to leave inputs
 /// out; without QueueOptions::ordered it may also be lower. `idle`: no process runs, so the source may wait; otherwise they
 /// wait for it.
 using QueueSource = std::function<Supply(ProcessInput& input, uint64_t& number, bool idle)>;
 /// Takes a result; returns false to end the run. May move its outputs.
 using QueueSink = std::function<bool(QueueResult& result)>;
+/// Takes digests, at least one; returns false to end the run.
+using DigestSink = std::function<bool(std::span<const InputDigest> digests)>;
 
 /// What works inputs off: a Queue on one device, a SharedQueue (myriarm/shared_queue.h) on several.
 class InputQueue {
@@ -82,7 +80,10 @@ class InputQueue {
   /// and is rethrown. A queue can run again. Throws ArgumentError for an input that does not fit in the process, after the
   /// results of those before it.
   virtual QueueProgress run(const QueueSource& source, const QueueSink& sink, const QueueOptions& options) = 0;
-  /// Ends a run() in another thread; if there is none, the next one ends at once.
+  /// As run(), for inputs that come many at a time and whose outputs are not needed. A batch whose numbers are not as a
+  /// QueueSource may give them, or whose offsets do not rise, ends the run with ArgumentError.
+  virtual QueueProgress digest(const BatchSource& source, const DigestSink& sink, const QueueOptions& options);
+  /// Ends a run() or digest() in another thread; if there is none, the next one ends at once.
   virtual void cancel() = 0;
   /// As LinuxFleet::unimplemented(), of all inputs so far.
   virtual std::map<std::string, UnimplementedCall> unimplemented() const = 0;
@@ -97,6 +98,9 @@ class Queue final : public InputQueue {
   Fleet& fleet();
   /// The source and the sink are called between two rounds of the lanes.
   QueueProgress run(const QueueSource& source, const QueueSink& sink, const QueueOptions& options = {}) override;
+  /// On a GPU the lanes take inputs by themselves, 32 lanes when the processes of all have ended: an input that takes long
+  /// holds up 31 others, so give a limit. With Engine::stepper, if calls are watched, and on the CPU it is as run().
+  QueueProgress digest(const BatchSource& source, const DigestSink& sink, const QueueOptions& options = {}) override;
   void cancel() override;
   std::map<std::string, UnimplementedCall> unimplemented() const override;
 

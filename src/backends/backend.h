@@ -14,6 +14,7 @@
 #include "core/stop.h"
 #include "kernel/process.h"
 #include "myriarm/fleet.h"
+#include "myriarm/inputs.h"
 
 namespace myriarm {
 
@@ -105,6 +106,14 @@ class Backend {
   virtual bool has_memory(u32 lane) const = 0;
   /// ProcessHost::input() gives something else for these lanes from now on; empty: for all.
   virtual void process_inputs_changed(std::span<const u32> lanes) = 0;
+  /// Whether work_off() can be called.
+  virtual bool takes_inputs() const { return false; }
+  /// All lanes take inputs from a queue by themselves, until there are no more, or `run` ends it. `snapshot` is the
+  /// beginning of each process, and holds all lanes.
+  virtual void work_off(u64 snapshot, const InputRun& run) {
+    (void)snapshot;
+    (void)run;
+  }
   /// `page` is an index within the window. An empty `lanes` means all. A page mapped with permissions 0 counts as
   /// mapped.
   virtual void map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) = 0;

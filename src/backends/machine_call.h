@@ -20,6 +20,7 @@ class MachineCall final : public HostedCall {
   MachineCall(const M& machine, u32 of_lane, u64 at) : machine_(machine) {
     lane = of_lane;
     number = machine.number();
+    input = machine.input().number;
     for (u32 i = 0; i < 6; i++) arguments[i] = machine.argument(i);
     pc = at;
   }

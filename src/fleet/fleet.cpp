@@ -396,6 +396,28 @@ void Fleet::release_memory(std::span<const uint32_t> lanes) {
   if (!rising.empty()) use.backend().release_memory(rising);
 }
 
+bool Fleet::takes_inputs() const { return Impl::Use(impl_.get()).backend().takes_inputs(); }
+
+void Fleet::work_off(const Snapshot& beginning, const InputRun& run) {
+  Impl::Use use(impl_.get());
+  if (!use.backend().takes_inputs()) {
+    throw StateError("the lanes of this fleet cannot take inputs by themselves; restart() them");
+  }
+  const Snapshot::Impl& kept = use->own(beginning);
+  if (kept.lanes.size() != use->options.lanes) {
+    throw ArgumentError("work_off: the snapshot has " + std::to_string(kept.lanes.size()) + " of the fleet's " +
+                        std::to_string(use->options.lanes) + " lanes; give one of all");
+  }
+  use->forget_stops();
+  try {
+    use.backend().work_off(*kept.number, run);
+  } catch (const DeviceError& error) {
+    std::lock_guard lock(use->mutex);
+    use->device_failure = error.what();
+    throw;
+  }
+}
+
 void Fleet::process_inputs_changed(std::span<const uint32_t> lanes) {
   Impl::Use use(impl_.get());
   use->check_lanes(lanes, "process_inputs_changed");

@@ -72,7 +72,8 @@ Program Fleet::freeze(uint32_t lane) const {
     if (field == Field::sp) made.stack_pointer = value;
     if (is_part_of_state(field)) state->fields[i] = value;
   }
-  if (use->has_processes && source->process) {
+  // Of a process that has exited, a kernel knows nothing any more.
+  if (use->has_processes && source->process && use->current_stops()[lane].reason != StopReason::exited) {
     const u64 window_end = use->window_begin + (use->window_pages << kPageBits);
     state->kernel_words.resize(kernel::kKernelPages << kPageBits);
     const Transfer words = {lane, static_cast<u32>(state->kernel_words.size()), window_end, 0};

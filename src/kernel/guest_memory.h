@@ -151,7 +151,16 @@ MYR_FN void copy_in(M& m, u64 address, const u8* from, u64 size) {
     if constexpr (M::kContiguous) {
       __builtin_memcpy(m.locate(entry, offset), from + done, part);
     } else {
-      for (u64 i = 0; i < part; i++) write_once<u8>(m.locate(entry, offset + (u32)i), from[done + i]);
+      for (u64 i = 0; i < part;) {
+        const u32 to = offset + (u32)i;
+        if (to % 8 != 0 || part - i < 8) {
+          write_once<u8>(m.locate(entry, to), from[done + i++]);
+          continue;
+        }
+        u64 granule = 0;
+        for (u32 byte = 0; byte < 8; byte++) granule |= (u64)from[done + i++] << byte * 8;
+        write_once<u64>(m.locate(entry, to), granule);
+      }
     }
     m.page_written(page);
     done += part;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernel/random_stream.h"
 #include "myriarm/isa.h"
 #include "support/text.h"
 
@@ -58,13 +57,7 @@ bool is_lane_variable(const std::string& text) { return text.rfind(kLaneVariable
 
 LaneBytes lane_bytes(uint64_t seed, uint64_t number) {
   LaneBytes bytes = {};
-  std::string digits = std::to_string(number);
-  std::copy(digits.begin(), digits.end(), bytes.begin());
-  const uint64_t start = kernel::random_start(seed, number);
-  for (uint64_t i = 0; i < kRandomBytes / 8; i++) {
-    const uint64_t word = kernel::random_word(start, i);
-    std::memcpy(&bytes[kLaneDigitBytes + i * 8], &word, sizeof word);
-  }
+  kernel::start_bytes(seed, number, bytes.data());
   return bytes;
 }
 

@@ -9,16 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "kernel/process.h"
+#include "kernel/start_bytes.h"
 #include "myriarm/linux.h"
 
 namespace myriarm::linux_process {
 
-/// The bytes in which the stacks of lanes with equal arguments differ, next to each other: the digits of MYRIARM_LANE,
-/// padded with zeros, and the 16 bytes of AT_RANDOM.
-constexpr uint64_t kLaneDigitBytes = 11;
+/// The bytes in which the stacks of lanes with equal arguments differ: kernel/start_bytes.h.
+constexpr uint64_t kLaneDigitBytes = kernel::kLaneDigitBytes;
 constexpr uint64_t kRandomBytes = kernel::kStartRandomBytes;
-using LaneBytes = std::array<uint8_t, kLaneDigitBytes + kRandomBytes>;
+using LaneBytes = std::array<uint8_t, kernel::kStartBytes>;
 
 /// `number`: of the lane, or of the input that it works on; at most ten digits.
 LaneBytes lane_bytes(uint64_t seed, uint64_t number);

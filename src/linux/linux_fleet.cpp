@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -96,17 +95,6 @@ void name_input_file(std::vector<std::string>& arguments) {
 }
 
 }  // namespace
-
-int linux_signal(const Stop& stop) {
-  switch (stop.reason) {
-    case StopReason::fault: return stop.fault == FaultKind::alignment ? SIGBUS : SIGSEGV;
-    case StopReason::undefined:
-    case StopReason::halt: return SIGILL;  // without a debugger HLT is an undefined instruction
-    case StopReason::breakpoint: return SIGTRAP;
-    case StopReason::exited: return stop.detail & kKilledStatus ? static_cast<int>(stop.detail & 0xff) : 0;
-    default: return 0;
-  }
-}
 
 struct LinuxFleet::Impl {
   /// What lanes that run the same program have in common.
@@ -240,6 +228,24 @@ struct LinuxFleet::Impl {
     for (size_t i = 0; i < lanes.size(); i++) processes->restart(lanes[i], numbers[i], inputs[i]);
     fleet.process_inputs_changed(lanes);
     write_stacks(lanes, numbers, [&](size_t i) { return std::move(stacks[i]); });
+  }
+
+  bool takes_inputs(bool as_file) const {
+    if (!beginning || placed.size() != 1 || !fleet.takes_inputs() || fleet.engine() != Engine::interpreter)
+      return false;
+    if (!processes->inputs_are_bytes(as_file)) return false;
+    // Without a common part, a process that has a file has other arguments.
+    return forked || (placed[0].lane_bytes != 0 && (!as_file || placed[0].arguments == placed[0].arguments_with_file));
+  }
+  void work_off(InputRun run, uint64_t instructions) {
+    run.instructions = instructions;
+    processes->describe(run);
+    run.start_bytes_at = forked ? lane_digits : placed[0].lane_bytes;
+    run.start_bytes = forked ? kernel::kLaneDigitBytes : kernel::kStartBytes;
+    run.cancelled = [this, asked = std::move(run.cancelled)] { return cancelled.load() || (asked && asked()); };
+    note_waiting_cancel();
+    if (!take_cancel()) fleet.work_off(*beginning, run);
+    take_cancel();
   }
 
   class Run;
@@ -558,18 +564,15 @@ void LinuxFleet::restart(std::span<const uint32_t> lanes, std::span<const uint64
   impl_->restart(lanes, numbers, inputs);
 }
 
+bool LinuxFleet::takes_inputs(bool as_file) const { return impl_->takes_inputs(as_file); }
+void LinuxFleet::work_off(InputRun run, uint64_t instructions) { impl_->work_off(std::move(run), instructions); }
+
 void LinuxFleet::cancel() { impl_->cancel(); }
 bool LinuxFleet::is_cancelled() const { return impl_->cancelled; }
 
 LaneOutcome LinuxFleet::outcome(uint32_t lane) const {
   impl_->check_lane(lane);
-  LaneOutcome outcome;
-  outcome.stop = impl_->fleet.stops()[lane];
-  outcome.signal = linux_signal(outcome.stop);
-  if (outcome.stop.reason == StopReason::exited && !outcome.signal) {
-    outcome.exit_status = static_cast<int>(outcome.stop.detail);
-  }
-  return outcome;
+  return lane_outcome(impl_->fleet.stops()[lane]);
 }
 
 std::span<const uint8_t> LinuxFleet::standard_output(uint32_t lane) const {

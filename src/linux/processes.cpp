@@ -109,6 +109,14 @@ void Processes::restart(uint32_t lane, uint64_t number, ProcessInput& input) {
   process.input = std::make_shared<const OwnInput>(OwnInput{std::move(input.standard_input), std::move(input.file)});
 }
 
+void Processes::describe(InputRun& run) const {
+  run.output_limit = output_share_;
+  for (size_t stream = 0; stream < first_output_.size(); stream++) {
+    run.first_bytes[stream] = first_output_[stream].size();
+    run.first_hash[stream] = output_hash(first_output_[stream]);
+  }
+}
+
 GivenInput Processes::input(uint32_t lane) const {
   const Lane& process = lanes_[lane];
   const OwnInput* own = process.input.get();
@@ -167,7 +175,7 @@ void Processes::unimplemented(HostedCall& call) {
   // A guest may try every number; this bounds the report.
   constexpr size_t kMostNames = 1000;
   std::string name = name_of(call.number);
-  const uint64_t number = lanes_[call.lane].number;
+  const uint64_t number = call.input;
   std::lock_guard lock(mutex_);
   if (unimplemented_.size() >= kMostNames && !unimplemented_.count(name)) name = "other";
   UnimplementedCall& known = unimplemented_[name];
@@ -176,6 +184,12 @@ void Processes::unimplemented(HostedCall& call) {
   known.lane = static_cast<uint32_t>(number);
   known.pc = call.pc;
   known.text = text_of(call).returned(-int64_t{kernel::kENOSYS}, memory_of(call));
+}
+
+void Processes::unimplemented_again(uint32_t number, uint64_t count) {
+  std::lock_guard lock(mutex_);
+  const auto known = unimplemented_.find(name_of(number));
+  (known != unimplemented_.end() ? known->second : unimplemented_["other"]).count += count;
 }
 
 std::map<std::string, UnimplementedCall> Processes::unimplemented_calls() const {

@@ -41,6 +41,14 @@ class Processes final : public ProcessHost {
   /// Makes the process of a lane one that has not begun. Takes standard input and file out of `input`.
   void restart(uint32_t lane, uint64_t number, ProcessInput& input);
 
+  /// Whether all that lanes may have of their own is standard input or a file, and nobody watches their calls or gets their
+  /// output at once.
+  bool inputs_are_bytes(bool as_file) const {
+    return !on_call_ && !pass_output_ && inputs_.empty() && files_.empty() && !(as_file && !input_.empty());
+  }
+  /// Fills in what processes may write, and what they have written when they begin.
+  void describe(InputRun& run) const;
+
   std::span<const uint8_t> output(uint32_t lane, unsigned stream) const {
     const Lane& process = lanes_[lane];
     if (passes_output(lane)) return {};
@@ -51,6 +59,8 @@ class Processes final : public ProcessHost {
   GivenInput input(uint32_t lane) const override;
   PutOut put_out(uint32_t lane, unsigned stream, uint64_t position, std::span<const uint8_t> bytes) override;
   void unimplemented(HostedCall& call) override;
+  bool wants_each_unimplemented() const override { return false; }
+  void unimplemented_again(uint32_t number, uint64_t count) override;
   void before(HostedCall& call) override;
   void after(HostedCall& call, const int64_t* result) override;
   void saved(uint64_t snapshot, std::span<const uint32_t> lanes) override;

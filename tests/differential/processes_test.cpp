@@ -150,6 +150,7 @@ struct LaneEnd {
 
 /// The words of a process that mean something: its lists have room behind them.
 std::vector<u8> meaning(const std::vector<u8>& words) {
+  if (words.empty()) return {};  // it has exited
   const auto count = [&](u64 offset) {
     u64 value = 0;
     std::memcpy(&value, &words[offset], sizeof value);
@@ -180,8 +181,18 @@ std::string difference(const LaneEnd& have, const LaneEnd& want) {
   for (unsigned stream : {0, 1}) {
     if (have.kept.output[stream] != want.kept.output[stream]) return "output " + std::to_string(stream + 1);
   }
-  if (meaning(have.program.state->kernel_words) != meaning(want.program.state->kernel_words)) {
-    return "what the process is";
+  const std::vector<u8> have_words = meaning(have.program.state->kernel_words);
+  const std::vector<u8> want_words = meaning(want.program.state->kernel_words);
+  for (size_t at = 0; at < std::max(have_words.size(), want_words.size()); at += 8) {
+    const auto text = [&](const std::vector<u8>& words) {
+      u64 value = 0;
+      if (at < words.size()) std::memcpy(&value, &words[at], sizeof value);
+      return at < words.size() ? std::to_string(value) : std::string("missing");
+    };
+    if (text(have_words) != text(want_words)) {
+      return "the word of the process at " + std::to_string(at) + " is " + text(have_words) + ", not " +
+             text(want_words);
+    }
   }
   const auto &a = have.program.segments, &b = want.program.segments;
   for (size_t i = 0; i < std::max(a.size(), b.size()); i++) {

@@ -38,6 +38,8 @@ class CudaBackend final : public Backend {
   void write_later(std::span<const Transfer> transfers, std::span<const u8> buffer) override;
   void release_memory(std::span<const u32> lanes) override;
   void process_inputs_changed(std::span<const u32> lanes) override;
+  bool takes_inputs() const override;
+  void work_off(u64 snapshot, const InputRun& run) override;
   bool has_memory(u32 lane) const override { return !(without_memory_[team_of(lane)] >> place_of(lane) & 1); }
   void map(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) override;
   void unmap(std::span<const u32> lanes, u64 page, u64 count) override;
@@ -73,7 +75,10 @@ class CudaBackend final : public Backend {
   bool give_way_to_frames();
   /// Makes room for frames; false: there is no more.
   bool make_room();
-  Report dispatch(const Control& control, Engine engine);
+  /// One batch, or a chain of batches, without waiting for it. The report is that of the launch that began last.
+  void begin_dispatch(const Control& control, Engine engine);
+  Report end_dispatch();
+  class InputLoop;  // cuda_inputs.cpp
   Chain& chain(Engine engine);
   void mirror_progress();
   void save_flat_memory(SavedLanes& saved);
@@ -168,6 +173,7 @@ class CudaBackend final : public Backend {
   PinnedArray<Report> host_report_;
   PinnedArray<u8> pinned_memory_;
   std::optional<Processes> processes_;
+  ProcessHost* queue_host_ = nullptr;  // during work_off(), in place of that of the processes
   DeviceArray<u32> team_frames_;
   std::unique_ptr<Chain> chain_;
   std::vector<u8> chain_view_;  // bytes of the View that the chain was made with

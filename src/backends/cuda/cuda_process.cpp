@@ -12,7 +12,8 @@ void CudaBackend::process_inputs_changed(std::span<const u32> lanes) {
 
 CudaBackend::ServedOnHost CudaBackend::attend_to_processes(const Report& report, DispatchReport& done) {
   launch_free_given_up(view_, stream_);
-  const std::vector<u32> refused = processes_->take_output(report.output_bytes, stream_);
+  std::vector<u32> refused;
+  if (queue_host_ == nullptr) refused = processes_->take_output(report.output_bytes, stream_);
   ServedOnHost served;
   if (report.host_calls != 0) served = serve_on_host(processes_->waiting(report.host_calls, stream_), done);
   if (!refused.empty()) {
@@ -26,6 +27,7 @@ CudaBackend::ServedOnHost CudaBackend::attend_to_processes(const Report& report,
     done.stops[static_cast<u32>(StopCode::out_of_memory)] += refused.size();
     launch_refuse_output(view_, upload_lanes(refused), refused.size(), stream_);
   }
+  if (report.missing_calls != 0) processes_->report_missing(stream_);
   stops_are_current_ = false;
   return served;
 }
@@ -42,21 +44,21 @@ CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes,
   for (u32 n = 0; n < 6; n++) arguments[n] = fetch(x(n));
   std::vector<u64> numbers = fetch(x(8)), pcs = fetch(Field::pc), retired = fetch(Field::instructions);
 
+  ProcessHost& host = queue_host_ ? *queue_host_ : processes_->host();
   std::vector<StopRecord> records;
   std::vector<u32> answered, abandoned;
   std::vector<u64> results, old_pcs, old_retired;
   u64 starved = 0;
   for (u64 i = 0; i < count; i++) {
     const u32 lane = lanes[i];
-    const GivenInput& given = processes_->given(lane);
+    const GivenInput given = queue_host_ ? queue_host_->input(lane) : processes_->given(lane);
     HostedRegisters registers{{}, static_cast<u32>(numbers[i]), pcs[i] - 4, retired[i] - (retired[i] != 0)};
     for (u32 n = 0; n < 6; n++) registers.x[n] = arguments[n][i];
     HostedMachine machine(*this, {view_.window_begin, view_.guest_pages, view_.page_count - view_.guest_pages},
-                          processes_->facts(program_of_team_[team_of(lane)]), processes_->host(), given, lane,
-                          registers);
+                          processes_->facts(program_of_team_[team_of(lane)]), host, given, lane, registers);
     // Once the run is cancelled, the lanes go back before their calls.
-    const kernel::Result result =
-        is_cancelled() ? kernel::again() : serve_hosted(machine, processes_->host(), given.traced);
+    const kernel::Result result = is_cancelled() ? kernel::again() : serve_hosted(machine, host, given.traced);
+    if (result.served == kernel::Served::missing) processes_->knows_missing(registers.w8, given.number, stream_);
     if (result.served == kernel::Served::again) {
       abandoned.push_back(lane);
       old_pcs.push_back(registers.pc);

@@ -28,8 +28,7 @@ void launch_run(const View& view, u32 multiprocessors, Engine engine, cudaStream
   cudaLaunchKernel(launch.kernel, launch.blocks, launch.threads, arguments, launch.shared_bytes, stream);
 }
 
-/// Runs one batch, or a chain of batches.
-Report CudaBackend::dispatch(const Control& control, Engine engine) {
+void CudaBackend::begin_dispatch(const Control& control, Engine engine) {
   *host_control_.data() = control;
   check(cudaMemcpyAsync(control_.data(), host_control_.data(), sizeof(Control), cudaMemcpyHostToDevice, stream_),
         "starting the engine");
@@ -47,10 +46,13 @@ Report CudaBackend::dispatch(const Control& control, Engine engine) {
   check(cudaGetLastError(), "starting the engine");
   check(cudaMemcpyAsync(host_report_.data(), report_.data(), sizeof(Report), cudaMemcpyDeviceToHost, stream_),
         "fetching the run's report");
+}
+
+Report CudaBackend::end_dispatch() {
   synchronize("running the guest");
   Report report = *host_report_.data();
   code_wanted_ |= report.wants_code != 0;
-  if (control.batches <= 1) report.batches = 1;
+  if (host_control_.data()->batches <= 1) report.batches = 1;
   return report;
 }
 
@@ -111,7 +113,8 @@ RunReport CudaBackend::run(const RunOrder& order) {
       if (predecodes) predecode_if_due();
       control.pool_may_grow = pool_grows || !code_blocks_.empty();
       control.yield_ticks = code_delay_.ticks_left(std::chrono::steady_clock::now());
-      const Report report = dispatch(control, order.engine);
+      begin_dispatch(control, order.engine);
+      const Report report = end_dispatch();
       control.serves_stopped = 0;
       starved = report.stops[static_cast<u32>(StopCode::out_of_memory)];
       progress = report.retired;

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/portable.h"
@@ -24,8 +25,13 @@ class DeviceArray {
   DeviceArray() = default;
   explicit DeviceArray(u64 count, const char* what) { resize(count, what); }
   ~DeviceArray() { cudaFree(data_); }
-  DeviceArray(const DeviceArray&) = delete;
-  DeviceArray& operator=(const DeviceArray&) = delete;
+  DeviceArray(DeviceArray&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
+  DeviceArray& operator=(DeviceArray&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(count_, other.count_);
+    return *this;
+  }
 
   /// Makes room for `count` elements; if the array has to grow, its content is lost.
   void resize(u64 count, const char* what) {

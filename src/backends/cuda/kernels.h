@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "backends/cuda/launch.h"
+#include "backends/cuda/saved_teams.h"
 #include "backends/cuda/view.h"
 #include "kernel/machine.h"
 #include "myriarm/fleet.h"
@@ -72,18 +73,6 @@ void launch_fill_tables(const View& view, const u8* image, cudaStream_t stream);
 /// Clears the stop of lanes that ran out of memory in the last batch.
 void launch_resume_starved(const View& view, cudaStream_t stream);
 
-/// The teams of a snapshot, with the touched slices of their page tables.
-struct SavedTeams {
-  const u32* index;     // for each team of the fleet: its index in the arrays below, or kNotSaved
-  const u32* teams;     // the `count` saved teams
-  const u32* programs;  // the program of each at that time
-  u32 count;
-  const u64* touched;  // which slices of each are in `entries`
-  const u32* first;    // where the slices of each begin in `entries`
-  u32* entries;
-  u8* permissions;  // with flat memory: permissions by lane, page_count * kTeam bytes for each team; else null
-};
-constexpr u32 kNotSaved = 0xFFFFFFFFu;
 /// Copies the touched slices of the page tables to `entries`, and counts the snapshot as a holder of their frames.
 void launch_save_pages(const View& view, const SavedTeams& saved, cudaStream_t stream);
 

@@ -4,29 +4,15 @@
 // written.
 #include "backends/backend.h"
 #include "backends/cuda/kernels.h"
-#include "backends/cuda/team_memory.cuh"
+#include "backends/cuda/saved_pages.cuh"
 
 namespace myriarm::cuda {
 namespace {
 
 constexpr u32 kBlock = 128;
 constexpr u32 kAll = 0xFFFFFFFFu;
-constexpr u32 kNoPage = 0xFFFFFFFFu;
 
 __device__ u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
-
-/// The entry that a saved team had for a page.
-__device__ u32 saved_entry(const View& view, const SavedTeams& saved, u32 index, u64 page) {
-  const u64 touched = saved.touched[index];
-  const u32 slice = (u32)(page >> view.slice_shift);
-  if (!(touched >> slice & 1)) {
-    const u32 base = program_entry(view, saved.programs[index], page);
-    return first_entry(view, saved.teams[index], page, base);
-  }
-  const u32 before = (u32)__popcll(touched & (((u64)1 << slice) - 1));
-  return saved
-      .entries[saved.first[index] + ((u64)before << view.slice_shift) + (page & (((u64)1 << view.slice_shift) - 1))];
-}
 
 /// One block for each saved team.
 __global__ void save_pages_kernel(const __grid_constant__ View view, const SavedTeams saved) {
@@ -213,19 +199,7 @@ __global__ void restore_pages_kernel(const __grid_constant__ View view, const Sa
   __syncthreads();
   if (threadIdx.x != 0) return;
   view.touched[target.team] = left;
-  // The team runs its program's words, up to the first page that is not the program's, until the host looks at it.
-  CodeSpan code = view.program_code[view.team_program[target.team]];
-  if (is_flat(view)) {
-    code.bytes = 0;
-  } else if (first_code != kNoPage) {
-    const u64 at = ((u64)first_code << kPageBits) - code.begin;
-    if (at < code.bytes) code.bytes = (u32)at;
-  }
-  view.team_code[target.team] = code;
-  if (is_flat(view) || first_code != kNoPage || (view.code_state[target.team] & kCodeSlotsUsed)) {
-    atomicOr(&view.code_state[target.team], kCodeChanged);
-    counts->code_changed = 1;
-  }
+  if (code_is_restored(view, target.team, first_code)) counts->code_changed = 1;
 }
 
 __global__ void release_list_kernel(const __grid_constant__ View view, const u32* released,

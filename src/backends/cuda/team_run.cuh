@@ -83,6 +83,8 @@ static __device__ __noinline__ u32 current_orders(const View& view) {
     if (before == 0) *yields_from = tick + view.control->yield_ticks;
     if (*(volatile u32*)&report->wants_code != 0 && before != 0 && tick >= *yields_from) orders |= kYieldOrder;
     if constexpr (kProcesses) {
+      const u64 begin = *yields_from - view.control->yield_ticks, most = view.control->launch_ticks;
+      if (most != 0 && tick >= begin + most) orders |= kHostOrder;
       if (*(volatile u32*)&report->host_calls != 0) {
         volatile u64* waits_from = &report->host_waits_from;
         if (*waits_from == 0) *waits_from = tick;

@@ -47,6 +47,7 @@ struct Control {
   u16 pool_may_grow;  // a chain ends when a lane is out of memory, so that the host can grow the pool
   u64 yield_ticks;    // how long the launch, or the chain, runs before it may end for code to be predecoded
   u64 host_ticks;     // how long it goes on while a lane waits for the host to serve its call
+  u64 launch_ticks;   // how long the launch of a queue of inputs goes on; 0: without limit
   u32 stops_at_calls;
   u32 serves_stopped;  // in the first batch of a chain alone
 };
@@ -62,6 +63,7 @@ struct Report {
   u32 orders;             // Order bits
   u32 wants_code;         // not 0: a team runs from pages that have no predecoded words, or has changed such pages
   u32 host_calls;         // lanes in ProcessView::host_calls
+  u32 missing_calls;      // 1: MissingCall::count has risen
   u64 host_waits_from;    // the tick at which a warp first saw that there are some; 0: none has
   u64 output_bytes;       // of ProcessView::output that are in use, or more if it is full
 };
@@ -96,17 +98,29 @@ enum CodeState : u32 {
 enum Order : u32 {
   kCancelOrder = 1,  // the host has cancelled the run
   kYieldOrder = 2,   // leave the launch without a stop, so that the host can have code predecoded
-  kHostOrder = 4,    // the same, so that the host can serve calls of processes, or take their output
+  kHostOrder = 4,    // the same, so that the host can serve calls of processes, take their output, or send inputs
 };
+
+struct InputQueueView;  // process/input_queue.h
+
+/// A system call that the library lacks, once the host has been told of it.
+struct MissingCall {
+  u64 lowest;  // number of an input whose process has made it; the host has its text. All ones: none
+  u64 count;   // how often it was answered since the host last took the count
+};
+/// Calls with numbers from here on always go to the host.
+constexpr u32 kMissingCalls = 512;
 
 /// Lanes that are processes: see kernel/machine.h and process/machine.cuh.
 struct ProcessView {
-  const kernel::ProcessFacts* facts;   // of each program, all zeros if its lanes are no processes; null: no lane is one
-  const kernel::ProcessInput* inputs;  // of each lane, with addresses of the device
-  u8* output;                          // what lanes have put out: see process/output_log.h
+  const kernel::ProcessFacts* facts;  // of each program, all zeros if its lanes are no processes; null: no lane is one
+  kernel::ProcessInput* inputs;       // of each lane, with addresses of the device
+  u8* output;                         // what lanes have put out: see process/output_log.h
   u64 output_size;
-  u32* host_calls;  // lanes whose calls the host serves: `lanes` at most
-  u32 keep_memory;  // 0: nobody sees the memory of a lane that has exited
+  u32* host_calls;        // lanes whose calls the host serves: `lanes` at most
+  InputQueueView* queue;  // null: the host gives lanes their inputs
+  MissingCall* missing;   // kMissingCalls, by number; null: the host sees each of these calls
+  u32 keep_memory;        // 0: nobody sees the memory of a lane that has exited
 };
 
 /// Entries of a page table have these flags beside the permissions:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/cuda/interpreter/turns.cuh"
+#include "backends/cuda/process/next_inputs.cuh"
 #include "backends/cuda/process/serve.cuh"
 
 namespace myriarm::cuda {
@@ -45,6 +46,45 @@ __device__ __noinline__ void attend(const View& view, volatile Kept& kept) {
   }
 }
 
+/// If the processes of all lanes have ended and there is a queue, the warp takes the next inputs; without lanes that have
+/// ended it only finishes what a lane's beginning lacks. Returns whether it goes on. All members call it. Out of line, as
+/// attend() is.
+template <bool kSeveral>
+__device__ __noinline__ bool goes_on_with_inputs(const View& view, volatile Kept& kept) {
+  if (view.processes.queue == nullptr || kept.leaves) return false;
+  extern __shared__ u64 shared[];
+  const u32 warp = threadIdx.x / kTeam, place = threadIdx.x % kTeam, team = blockIdx.x * kWarps + warp;
+  const u32 lane = (u32)lane_at(team, place), members = kept.members;
+  if (__any_sync(members, kept.alive || kept.pending == Pending::call)) {
+    place_start_bytes(view, members, lane);
+    if (view.stops[lane].code == StopCode::out_of_memory) kept.alive = false;
+    return true;
+  }
+  u64 retired = kept.retired;
+  if (!__all_sync(members, has_ended(view, lane, retired))) return false;
+  u64 pc = kept.at != kOutside ? view.window_begin + kept.at : view.state[kPlanePc * view.lanes + lane];
+  if (view.stops[lane].reserved == kBeforeCall) {  // its call was abandoned, and it does not go on
+    pc -= 4;
+    retired -= retired != 0;
+  }
+  const bool runs = take_inputs(view, members, lane, retired, pc);
+  const bool has_input = view.processes.queue->lanes[lane].state != QueuedState::idle;
+  if (!__any_sync(members, has_input)) return false;
+  const u32 column = (u32)__cvta_generic_to_shared(shared) + (warp * kSharedSlots * kTeam + place) * 8;
+  Interpreter<true> cpu{view, column, table_of(view, team, place), lane, (u32)(place * view.lane_step)};
+  load_registers(cpu);
+  kept.nzcv = loaded_nzcv(view, lane);
+  kept.at = loaded_place(view, lane);
+  kept.retired = view.state[kPlaneInstructions * view.lanes + lane];
+  kept.pending = Pending::none;
+  kept.alive = runs;
+  kept.was_alive = has_input;
+  kept.waits = true;
+  // The team may have to leave the launch for its code, before its first instruction.
+  if (*(volatile u32*)&view.report->orders != 0) kept.reported = (u32)clock() - kReportCycles;
+  return true;
+}
+
 /// The number of the thread within its block. The compiler does not know that it stays the same.
 __device__ inline u32 thread_number() {
   u32 thread;
@@ -68,7 +108,8 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_process_kernel(con
       const u32 members = __ballot_sync(0xFFFFFFFFu, lane < view.lanes);
       if (lane >= view.lanes) return;
       const LaneBounds bounds = begin_lane<true>(view, lane);
-      if (__ballot_sync(members, bounds.alive) == 0) return;
+      const bool any = __ballot_sync(members, bounds.alive) != 0;
+      if (!any && view.processes.queue == nullptr) return;
       load_registers(cpu);
       kept.nzcv = loaded_nzcv(view, lane);
       kept.at = loaded_place(view, lane);
@@ -80,6 +121,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_process_kernel(con
       kept.was_alive = bounds.alive;
       kept.waits = true;  // at a call or return, for the others
       kept.leaves = false;
+      if (!goes_on_with_inputs<kSeveral>(view, kept) && !any) return;
       attend<kSeveral>(view, kept);
     }
     // A ballot of the whole warp, which passes over threads that have left: so the compiler knows that all have one mask,
@@ -141,6 +183,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_process_kernel(con
       attend<kSeveral>(view, kept);
       continue;
     }
+    if (goes_on_with_inputs<kSeveral>(view, kept)) continue;
     const u32 back = end_lane<true>(view, members, lane, kept.was_alive, cpu.retired());
     if (kept.was_alive) store_registers(cpu, back);
     return;

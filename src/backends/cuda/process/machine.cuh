@@ -3,9 +3,11 @@
 // abandoned: serve.cuh then does it, and makes the call again.
 #pragma once
 
+#include "backends/cuda/process/input_queue.h"
 #include "backends/cuda/process/output_log.h"
 #include "backends/cuda/team_run.cuh"
 #include "kernel/guest_memory.h"
+#include "myriarm/inputs.h"
 
 namespace myriarm::cuda {
 
@@ -87,6 +89,10 @@ class LaneMachine {
     return read_once<u64>(locate(entry(page_of(address)), kernel::offset_in_page(address) & ~7u));
   }
 
+  template <class Take>
+  MYR_FN void read_words(u64 address, u64 size, Take take) const;
+  MYR_FN void sum_up(OutputSummary& output, u64 position, u64 address, u64 size) const;
+
   const View& view_;
   u32 lane_;
   Registers registers_;
@@ -95,8 +101,42 @@ class LaneMachine {
   u64 logged_ = 0;             // bytes of the log that this attempt has taken
 };
 
+/// Gives `take` the bytes from `address` on in words of 8, the last one with zeros behind them.
+template <class Take>
+MYR_FN void LaneMachine::read_words(u64 address, u64 size, Take take) const {
+  const u32 shift = ((u32)address & 7) * 8;
+  u64 low = granule(address);
+  for (u64 done = 0; done < size; done += 8) {
+    const u64 rest = address + done - ((u32)address & 7) + 8;  // the next granule
+    u64 word = low >> shift;
+    if (rest < address + size) {
+      low = granule(rest);
+      if (shift != 0) word |= low << (64 - shift);
+    }
+    take(word, (u32)kernel::lesser(size - done, 8));
+  }
+}
+
+/// A call that was abandoned puts the same bytes out again at the same position.
+MYR_FN void LaneMachine::sum_up(OutputSummary& output, u64 position, u64 address, u64 size) const {
+  const u64 known = kernel::lesser(output.bytes - position, size);
+  u64 hash = output.hash;
+  read_words(address + known, size - known, [&](u64 word, u32 bytes) {
+    for (u32 i = 0; i < bytes; i++) {
+      const u8 byte = (u8)(word >> i * 8);
+      hash = output_hash({&byte, 1}, hash);
+    }
+  });
+  output.hash = hash;
+  output.bytes = position + size;
+}
+
 MYR_FN kernel::Put LaneMachine::put_out(u32 stream, u64 position, u64 address, u64 size) {
   using kernel::PutKind;
+  if (view_.processes.queue != nullptr) {
+    sum_up(view_.processes.queue->lanes[lane_].output[stream - 1], position, address, size);
+    return {PutKind::taken, size};
+  }
   const u64 bytes = record_bytes(size), room = view_.processes.output_size;
   logged_ += bytes;
   if (logged_ > room / 2) {  // even an empty log might not hold what this call writes
@@ -112,17 +152,7 @@ MYR_FN kernel::Put LaneMachine::put_out(u32 stream, u64 position, u64 address, u
   }
   *(OutputRecord*)to = OutputRecord::of(lane_, stream, position, size);
   to += sizeof(OutputRecord) / 8;
-  const u32 shift = ((u32)address & 7) * 8;
-  u64 low = granule(address);
-  for (u64 done = 0; done < size; done += 8) {
-    const u64 rest = address + done - ((u32)address & 7) + 8;  // the next granule
-    u64 word = low >> shift;
-    if (rest < address + size) {
-      low = granule(rest);
-      if (shift != 0) word |= low << (64 - shift);
-    }
-    *to++ = word;
-  }
+  read_words(address, size, [&](u64 word, u32) { *to++ = word; });
   return {PutKind::taken, size};
 }
 static_assert(kernel::Machine<LaneMachine>);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <set>
 #include <thread>
 
@@ -23,15 +22,10 @@ constexpr size_t kMostThreads = 16;
 Processes::Processes(const Image& image, const ProcessOptions& options, u64 lanes, cudaStream_t stream)
     : host_(options.host), given_(lanes) {
   for (const ImageProgram& program : image.programs) facts_.push_back(program.process.value_or(kernel::ProcessFacts{}));
-  u64 first = 0;
   for (const ImageProgram& program : image.programs) {
-    if (program.process) {
-      const size_t before = changed_.size();
-      changed_.resize(before + program.lanes);
-      std::iota(changed_.begin() + static_cast<ptrdiff_t>(before), changed_.end(), static_cast<u32>(first));
-    }
-    first += program.lanes;
+    lanes_end_.push_back((lanes_end_.empty() ? 0 : lanes_end_.back()) + program.lanes);
   }
+  resend_inputs();
   device_facts_.resize(facts_.size(), "allocating the processes' state");
   device_facts_.upload(facts_, stream);
   inputs_.resize(lanes, "allocating the processes' state");
@@ -45,7 +39,24 @@ Processes::Processes(const Image& image, const ProcessOptions& options, u64 lane
   view_.output = output_.data();
   view_.output_size = log;
   view_.host_calls = host_calls_.data();
+  if (!host_->wants_each_unimplemented()) {
+    lowest_.assign(kMissingCalls, ~u64{0});
+    missing_.resize(kMissingCalls, "allocating the processes' state");
+    missing_.upload(std::vector<MissingCall>(kMissingCalls, MissingCall{~u64{0}, 0}), stream);
+    check(cudaStreamSynchronize(stream), "allocating the processes' state");
+    view_.missing = missing_.data();
+  }
   view_.keep_memory = options.keep_memory;
+}
+
+void Processes::resend_inputs() {
+  u64 first = 0;
+  for (u32 program = 0; program < facts_.size(); program++) {
+    for (u64 lane = first; is_process(program) && lane < lanes_end_[program]; lane++) {
+      changed_.push_back(static_cast<u32>(lane));
+    }
+    first = lanes_end_[program];
+  }
 }
 
 void Processes::send_inputs(cudaStream_t stream) {
@@ -127,6 +138,26 @@ std::vector<u32> Processes::take_output(u64 bytes, cudaStream_t stream) {
   std::vector<u32> all;
   for (const std::set<u32>& lanes : refused) all.insert(all.end(), lanes.begin(), lanes.end());
   return all;
+}
+
+void Processes::knows_missing(u32 number, u64 input, cudaStream_t stream) {
+  if (view_.missing == nullptr || number >= kMissingCalls || input >= lowest_[number]) return;
+  lowest_[number] = input;
+  check(cudaMemcpyAsync(&missing_.data()[number].lowest, &lowest_[number], sizeof(u64), cudaMemcpyHostToDevice, stream),
+        "serving a call");
+}
+
+void Processes::report_missing(cudaStream_t stream) {
+  std::vector<MissingCall> calls(kMissingCalls);
+  check(cudaMemcpyAsync(calls.data(), missing_.data(), missing_.bytes(), cudaMemcpyDeviceToHost, stream),
+        "counting calls");
+  check(cudaStreamSynchronize(stream), "counting calls");
+  for (u32 number = 0; number < kMissingCalls; number++) {
+    if (calls[number].count != 0) host_->unimplemented_again(number, calls[number].count);
+    calls[number].count = 0;
+  }
+  missing_.upload(calls, stream);
+  check(cudaStreamSynchronize(stream), "counting calls");
 }
 
 std::vector<u32> Processes::waiting(u32 count, cudaStream_t stream) {

@@ -25,23 +25,34 @@ class Processes {
   const GivenInput& given(u32 lane) const { return given_[lane]; }
 
   void inputs_changed(std::span<const u32> lanes) { changed_.insert(changed_.end(), lanes.begin(), lanes.end()); }
+  /// What lanes are given, on the device.
+  kernel::ProcessInput* device_inputs() const { return inputs_.data(); }
+  /// To be called when that is no longer what the host has given: it is sent again.
+  void resend_inputs();
   /// Sends what has changed to the device. To be called before a launch.
   void send_inputs(cudaStream_t stream);
   /// Passes what lanes have put out in a launch to the host: `bytes` is Report::output_bytes. Returns the lanes whose
   /// output the host has refused.
   std::vector<u32> take_output(u64 bytes, cudaStream_t stream);
+  /// The host was told of a call that the library lacks, of the process of this input.
+  void knows_missing(u32 number, u64 input, cudaStream_t stream);
+  /// Tells the host how often lanes have made calls that it knows.
+  void report_missing(cudaStream_t stream);
   /// The first `count` lanes of ProcessView::host_calls, in rising order.
   std::vector<u32> waiting(u32 count, cudaStream_t stream);
 
  private:
   std::shared_ptr<ProcessHost> host_;
   std::vector<kernel::ProcessFacts> facts_;  // by program
+  std::vector<u64> lanes_end_;               // by program: the number behind that of its last lane
   std::vector<GivenInput> given_;            // by lane
   std::vector<u32> changed_;                 // lanes whose input must be sent
   InputStore store_;
   DeviceArray<kernel::ProcessFacts> device_facts_;
   DeviceArray<kernel::ProcessInput> inputs_, input_values_;
   DeviceArray<u32> input_lanes_, host_calls_;
+  DeviceArray<MissingCall> missing_;
+  std::vector<u64> lowest_;  // MissingCall::lowest, as it was sent last
   DeviceArray<u8> output_;
   PinnedArray<u8> host_output_;
   ProcessView view_ = {};
