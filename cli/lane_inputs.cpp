@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,7 +21,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kBlockBytes = size_t{1} << 18;
+constexpr size_t kReadBytes = size_t{1} << 18;
+// Of an InputBlock.
+constexpr uint64_t kMostBlockInputs = uint64_t{1} << 20, kMostBlockBytes = uint64_t{64} << 20;
+// How long a source waits for inputs before it says that there are none for now.
+constexpr int kPatienceMilliseconds = 50;
 
 /// The bytes of a file, or of standard input.
 class Reader {
@@ -36,13 +41,18 @@ class Reader {
   /// Appends a block to `bytes`; false at the end.
   bool append(std::vector<uint8_t>& bytes) {
     const size_t size = bytes.size();
-    bytes.resize(size + kBlockBytes);
+    bytes.resize(size + kReadBytes);
     ssize_t n;
-    do n = ::read(file_, bytes.data() + size, kBlockBytes);
+    do n = ::read(file_, bytes.data() + size, kReadBytes);
     while (n < 0 && errno == EINTR);
     if (n < 0) fail();
     bytes.resize(size + static_cast<size_t>(n));
     return n != 0;
+  }
+  /// Whether append() returns at once; waits for that if it is not so yet.
+  bool is_ready(int milliseconds) const {
+    pollfd ready = {file_, POLLIN, 0};
+    return ::poll(&ready, 1, milliseconds) > 0;
   }
   [[noreturn]] void refuse(const std::string& why) const { throw ArgumentError(fmt::format("{}: {}", option_, why)); }
   const std::string& path() const { return path_; }
@@ -72,31 +82,40 @@ class FileSource final : public InputSource {
 
   bool next(std::vector<uint8_t>& bytes, std::string& name) override {
     name.clear();
-    size_t searched = 0;  // from at_ on
     while (true) {
-      const size_t have = buffer_.size() - at_;
-      const size_t size = record_bytes_ != 0 ? (have >= record_bytes_ ? record_bytes_ : 0) : line_size(searched);
-      if (size != 0) return take(size, bytes);
-      searched = have;
-      if (have > kMostInputBytes)
-        reader_.refuse(reader_.path() + " holds an input of more than 4 GiB; give smaller ones");
-      buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<ptrdiff_t>(at_));
-      at_ = 0;
-      if (reader_.append(buffer_)) continue;
-      if (buffer_.empty()) {
-        has_ended_ = true;
-        return false;
+      if (const size_t size = whole_input(); size != 0) {
+        const auto begin = buffer_.begin() + static_cast<ptrdiff_t>(at_);
+        bytes.assign(begin, begin + static_cast<ptrdiff_t>(size));
+        take(size);
+        return true;
       }
-      if (record_bytes_ != 0) {
-        reader_.refuse(fmt::format("the last record of {} has {} of {} bytes; give whole records", reader_.path(),
-                                   buffer_.size(), record_bytes_));
-      }
-      return take(buffer_.size(), bytes);
+      drop_taken();
+      if (!read_more() && buffer_.empty()) return false;
     }
   }
 
+  Supply next_block(InputBlock& block, bool wait) override {
+    drop_taken();
+    block.offsets.assign(1, 0);
+    while (true) {
+      while (block.offsets.size() <= kMostBlockInputs && at_ < kMostBlockBytes) {
+        const size_t size = whole_input();
+        if (size == 0) break;
+        take(size);
+        block.offsets.push_back(at_);
+      }
+      const bool has_some = at_ != 0;
+      const bool is_full = block.offsets.size() > kMostBlockInputs || at_ >= kMostBlockBytes;
+      if (is_full || (has_some && (has_read_all_ || !reader_.is_ready(0)))) break;
+      if (!has_read_all_ && !reader_.is_ready(wait ? kPatienceMilliseconds : 0)) return Supply::later;
+      if (!read_more() && !has_some && buffer_.empty()) return Supply::ended;
+    }
+    block.bytes = buffer_;
+    return Supply::input;
+  }
+
   std::optional<uint64_t> expected() const override {
-    if (has_ended_) return given_;
+    if (has_read_all_ && at_ == buffer_.size()) return given_;
     if (!size_) return std::nullopt;
     if (record_bytes_ != 0) return *size_ / record_bytes_;
     if (given_bytes_ == 0) return std::nullopt;
@@ -105,20 +124,39 @@ class FileSource final : public InputSource {
   }
 
  private:
-  /// The size of the line that begins at at_, with its newline; 0 if its end was not read yet.
-  size_t line_size(size_t searched) const {
-    const uint8_t* begin = buffer_.data() + at_;
+  /// The size of the input that begins at at_, a line with its newline; 0 if its end was not read yet. Throws if it is
+  /// too large, or the last record and not whole.
+  size_t whole_input() {
     const size_t have = buffer_.size() - at_;
-    const void* end = have == searched ? nullptr : std::memchr(begin + searched, '\n', have - searched);
-    return end == nullptr ? 0 : static_cast<size_t>(static_cast<const uint8_t*>(end) - begin) + 1;
+    if (record_bytes_ != 0 && have >= record_bytes_) return record_bytes_;
+    if (record_bytes_ == 0 && have != searched_) {
+      const uint8_t* begin = buffer_.data() + at_;
+      const void* end = std::memchr(begin + searched_, '\n', have - searched_);
+      if (end != nullptr) return static_cast<size_t>(static_cast<const uint8_t*>(end) - begin) + 1;
+      searched_ = have;
+    }
+    if (have > kMostInputBytes) {
+      reader_.refuse(reader_.path() + " holds an input of more than 4 GiB; give smaller ones");
+    }
+    if (!has_read_all_ || have == 0 || record_bytes_ == 0) return has_read_all_ ? have : 0;
+    if (at_ != 0) return 0;  // the inputs before it are given first
+    reader_.refuse(fmt::format("the last record of {} has {} of {} bytes; give whole records", reader_.path(), have,
+                               record_bytes_));
   }
-  bool take(size_t size, std::vector<uint8_t>& bytes) {
-    const auto begin = buffer_.begin() + static_cast<ptrdiff_t>(at_);
-    bytes.assign(begin, begin + static_cast<ptrdiff_t>(size));
+  void take(size_t size) {
     at_ += size;
+    searched_ = 0;
     given_++;
     given_bytes_ += size;
-    return true;
+  }
+  void drop_taken() {
+    buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<ptrdiff_t>(at_));
+    at_ = 0;
+  }
+  /// False: there was no more.
+  bool read_more() {
+    if (!has_read_all_) has_read_all_ = !reader_.append(buffer_);
+    return !has_read_all_;
   }
 
   Reader reader_;
@@ -126,8 +164,9 @@ class FileSource final : public InputSource {
   const std::optional<uint64_t> size_;  // of the file
   std::vector<uint8_t> buffer_;
   size_t at_ = 0;                         // where the next input begins
+  size_t searched_ = 0;                   // bytes from there that hold no newline
   uint64_t given_ = 0, given_bytes_ = 0;  // inputs
-  bool has_ended_ = false;
+  bool has_read_all_ = false;
 };
 
 class FolderSource final : public InputSource {
@@ -156,6 +195,19 @@ class FolderSource final : public InputSource {
     return true;
   }
 
+  Supply next_block(InputBlock& block, bool) override {
+    bytes_.clear();
+    block.offsets.assign(1, 0);
+    std::string name;
+    for (std::vector<uint8_t> file; bytes_.size() < kMostBlockBytes && next(file, name);) {
+      bytes_.insert(bytes_.end(), file.begin(), file.end());
+      block.offsets.push_back(bytes_.size());
+      if (block.offsets.size() > kMostBlockInputs) break;
+    }
+    block.bytes = bytes_;
+    return block.offsets.size() == 1 ? Supply::ended : Supply::input;
+  }
+
   std::optional<uint64_t> expected() const override { return names_.size(); }
 
  private:
@@ -163,6 +215,7 @@ class FolderSource final : public InputSource {
   std::string path_;
   std::vector<std::string> names_;
   size_t at_ = 0;
+  std::vector<uint8_t> bytes_;  // of a block
 };
 
 }  // namespace
@@ -205,21 +258,26 @@ bool InputFeeder::next(ProcessInput& item, std::string& name) {
     const std::vector<std::string> words = split_words(line, where);
     item.arguments->insert(item.arguments->end(), words.begin(), words.end());
   }
-  if (has_input) place(std::move(input), item);
+  if (!has_input) return true;
+  if (count_ == 1) choose_place(item.arguments ? *item.arguments : options_.arguments);
+  (as_file_ ? item.file : item.standard_input) = std::move(input);
   return true;
 }
 
-void InputFeeder::place(std::vector<uint8_t> bytes, ProcessInput& item) {
-  if (count_ == 1) {
-    const std::vector<std::string>& words = item.arguments ? *item.arguments : options_.arguments;
-    as_file_ = std::any_of(words.begin(), words.end(),
-                           [](const std::string& word) { return word.find(kInputFileMark) != word.npos; });
-    if (!as_file_ && options_.standard_input_is_given) {
-      throw ArgumentError(
-          "--inputs: the lanes read --stdin already; leave it out, or name the input in an argument: @@");
-    }
-  }
-  (as_file_ ? item.file : item.standard_input) = std::move(bytes);
+Supply InputFeeder::next_batch(InputBatch& batch, bool wait) {
+  const Supply supply = inputs_->next_block(block_, wait);
+  if (supply != Supply::input) return supply;
+  if (count_ == 0) choose_place(options_.arguments);
+  batch = {count_, block_.bytes, block_.offsets, as_file_};
+  count_ += batch.size();
+  return supply;
+}
+
+void InputFeeder::choose_place(const std::vector<std::string>& words) {
+  as_file_ = std::any_of(words.begin(), words.end(),
+                         [](const std::string& word) { return word.find(kInputFileMark) != word.npos; });
+  if (as_file_ || !options_.standard_input_is_given) return;
+  throw ArgumentError("--inputs: the lanes read --stdin already; leave it out, or name the input in an argument: @@");
 }
 
 std::vector<std::string> split_words(std::span<const uint8_t> bytes, const std::string& where) {

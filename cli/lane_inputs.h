@@ -17,7 +17,13 @@ namespace myriarm::cli {
 /// No input may be larger, nor all inputs that are kept in memory together.
 constexpr uint64_t kMostInputBytes = uint64_t{1} << 32;
 
-/// One input after the other.
+/// Inputs that follow each other: input i has the bytes from offsets[i] to offsets[i + 1].
+struct InputBlock {
+  std::span<const uint8_t> bytes;  ///< of the source that gave it, until it is called again
+  std::vector<uint64_t> offsets;
+};
+
+/// One input after the other, or block after block.
 class InputSource {
  public:
   InputSource() = default;
@@ -27,6 +33,9 @@ class InputSource {
   /// empty. Throws ArgumentError for what cannot be read, an input of more than kMostInputBytes, or a last record that is
   /// not whole.
   virtual bool next(std::vector<uint8_t>& bytes, std::string& name) = 0;
+  /// As next(), for many inputs: those that are there, of a pipe at least one, and up to 2^20 or, by the last of them,
+  /// 64 MiB. `wait`: it may wait some 50 ms for the first. Copies no input by itself.
+  virtual Supply next_block(InputBlock& block, bool wait) = 0;
   /// How many inputs there are in all: of lines an estimate from those that were read. Nothing if that is not known, as of a
   /// pipe.
   virtual std::optional<uint64_t> expected() const = 0;
@@ -50,16 +59,21 @@ class InputFeeder {
   /// Reads what the next lane gets; `name` as in InputSource. An input is a file if an argument of the first lane names it
   /// (kInputFileMark), else standard input. Throws ArgumentError.
   bool next(ProcessInput& item, std::string& name);
+  /// As next(), for many inputs, which have no arguments of their own. `wait`, and how long the bytes stay: see
+  /// InputSource::next_block().
+  Supply next_batch(InputBatch& batch, bool wait);
   /// See InputSource.
   std::optional<uint64_t> expected() const { return (inputs_ ? inputs_ : lines_)->expected(); }
 
  private:
-  void place(std::vector<uint8_t> bytes, ProcessInput& item);
+  /// `words`: the arguments of the first lane.
+  void choose_place(const std::vector<std::string>& words);
 
   const Options options_;
   std::unique_ptr<InputSource> inputs_, lines_;
   uint64_t count_ = 0;
   bool as_file_ = false;
+  InputBlock block_;
 };
 
 /// Splits a line into words at blanks. '...', "..." and a backslash quote, as for xargs; a quoted part ends in its line.

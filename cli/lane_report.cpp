@@ -54,6 +54,8 @@ int exit_status(const LaneOutcome& outcome) {
   }
 }
 
+int exit_status(const Stop& stop) { return exit_status(lane_outcome(stop)); }
+
 std::string verdict(const LaneOutcome& outcome) {
   std::string text = name(outcome.stop.reason);
   if (outcome.stop.reason == StopReason::exited) {

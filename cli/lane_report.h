@@ -14,6 +14,7 @@ namespace myriarm::cli {
 
 /// What the help of `run` says.
 int exit_status(const LaneOutcome& outcome);
+int exit_status(const Stop& stop);
 /// The status after Ctrl-C.
 extern const int kCancelledStatus;
 

@@ -18,6 +18,7 @@
 #include "lane_report.h"
 #include "myriarm/shared_queue.h"
 #include "output.h"
+#include "run_digests.h"
 #include "run_queue.h"
 #include "run_report.h"
 #include "standard_input.h"
@@ -272,6 +273,14 @@ int RunCommand::execute_queue(const ElfImage& image) {
   if (registers) {
     throw ArgumentError("--registers is for lanes that run once; take --results, or leave out --lanes");
   }
+  const bool digests = wants_digests(queue);
+  if (digests && !queue.output_dir.empty()) {
+    throw ArgumentError("--output-dir: digests have no output of the inputs; leave it out, or give no --results");
+  }
+  if (digests && !args_file.empty()) {
+    throw ArgumentError(
+        "--args-file: digests are of inputs alone; give them with --inputs, or give --results a name without .npy");
+  }
   if (!queue.results.empty() && !queue.output_dir.empty()) {
     throw ArgumentError("--results: the results go to --output-dir already; leave one of them out");
   }
@@ -285,7 +294,7 @@ int RunCommand::execute_queue(const ElfImage& image) {
   if (!maximum.empty()) queue.instructions = parse_count(maximum, "--max-instructions");
   InputFeeder feeder = make_feeder();
   const std::vector<FleetOptions> fleets = queue_fleets();
-  return run_queue(image, fleets, std::move(process), feeder, queue);
+  return (digests ? run_digests : run_queue)(image, fleets, std::move(process), feeder, queue);
 }
 
 int RunCommand::execute_linux() {
@@ -449,7 +458,8 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
   run->add_option("--record-size", command->record_size, "The inputs are records of this size, not lines")
       ->type_name("SIZE");
   run->add_option("--results", command->queue.results,
-                  "Works the inputs off as a queue and writes a line of JSON for each; - is standard output")
+                  "Works the inputs off as a queue and writes a line of JSON for each; - is standard output.\n"
+                  "FILE.npy: a digest of 72 bytes for each instead, as an array of NumPy")
       ->type_name("FILE");
   run->add_option("--output-dir", command->queue.output_dir, "As --results, and the outputs of each input as files")
       ->type_name("DIR");

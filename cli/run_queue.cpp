@@ -11,17 +11,13 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_set>
+#include <utility>
 
 #include "file.h"
-#include "interrupt.h"
 #include "lane_report.h"
-#include "myriarm/shared_queue.h"
-#include "queue_report.h"
-#include "run_report.h"
 
 namespace myriarm::cli {
 namespace {
@@ -54,50 +50,23 @@ Finished read_finished(const std::string& path) {
   return finished;
 }
 
-class QueueRun {
+class JsonResults final : public QueueResults {
  public:
-  QueueRun(InputFeeder& feeder, const QueueCommand& command) : feeder_(feeder), command_(command) {
-    open();
-    if (command.json.empty() || command.json == "-") return;
-    json_ = File(command.json);
-    if (!json_) {
-      throw ArgumentError(fmt::format("--json: {} cannot be written ({}); give a path in a writable folder",
-                                      command.json, std::strerror(errno)));
-    }
-  }
+  JsonResults(InputFeeder& feeder, const QueueCommand& command) : feeder_(feeder), command_(command) { open(); }
 
-  int go(const ElfImage& image, std::span<const FleetOptions> fleets, LinuxOptions process) {
-    const std::unique_ptr<InputQueue> queue = make_queue(image, fleets, std::move(process));
-    Interrupt interrupt([&] { queue->cancel(); });
-    QueueOptions options;
-    options.ordered = !command_.unordered;
-    options.instructions = command_.instructions;
-    const bool bar = !command_.quiet && isatty(STDERR_FILENO);
-    if (bar) options.progress = [this](const QueueProgress& now) { line_.show(now, inputs_left(now)); };
-    const Output::Requests requests = [&] { return interrupt.count(); };
-    out_.emplace(descriptor(), label(), Output::Failure::is_thrown, requests);
-    QueueEnd end;
-    try {
-      end.progress = queue->run([this](ProcessInput& input, uint64_t& number,
-                                       bool) { return next(input, number) ? Supply::input : Supply::ended; },
-                                [this](QueueResult& result) { return write(result); }, options);
-      interrupt.run_has_ended();
-      out_->flush();
-      if (bar) line_.clear();
-      if (file_ && !file_.close()) throw Error(label() + " could not be written completely; free some space there");
-      end.fleets = fleets;
-      end.earlier = finished_.numbers.size();
-      end.failures = failures_;
-      end.unimplemented = queue->unimplemented();
-      write_json(end, requests);
-    } catch (const WriteEnded&) {
-      return kCancelledStatus;
-    }
-    Output err(STDERR_FILENO, "standard error", Output::Failure::is_ignored);
-    if (!command_.ignore_unimplemented) print_unimplemented(end.unimplemented, err);
-    if (!command_.quiet) print_queue_summary(end, err);
-    return interrupt.count() != 0 ? kCancelledStatus : highest_;
+  QueueProgress work_off(InputQueue& queue, const QueueOptions& options, const Output::Requests& requests) override {
+    out_.emplace(file_ ? file_.descriptor() : STDOUT_FILENO, label(), Output::Failure::is_thrown, requests);
+    return queue.run([this](ProcessInput& input, uint64_t& number,
+                            bool) { return next(input, number) ? Supply::input : Supply::ended; },
+                     [this](QueueResult& result) { return write(result); }, options);
   }
+  void finish() override {
+    out_->flush();
+    close_results(label(), file_);
+  }
+  std::optional<uint64_t> expected() const override { return feeder_.expected(); }
+  uint64_t earlier() const override { return finished_.numbers.size(); }
+  int highest_status() const override { return highest_; }
 
  private:
   std::string path() const {
@@ -107,7 +76,6 @@ class QueueRun {
     return path() == "-" ? "standard output"
                          : (command_.output_dir.empty() ? "--results: " : "--output-dir: ") + path();
   }
-  int descriptor() const { return file_ ? file_.descriptor() : STDOUT_FILENO; }
 
   void open() {
     if (path() == "-") {
@@ -127,28 +95,15 @@ class QueueRun {
     }
     if (command_.resume && fs::exists(path())) finished_ = read_finished(path());
     highest_ = finished_.highest_status;
-    file_ = File(path(), command_.resume ? O_CREAT : O_CREAT | O_TRUNC);
+    file_ = open_results(label(), path(), command_.resume ? O_CREAT : O_CREAT | O_TRUNC);
     const auto cut = [&] {  // what is behind the last complete line
       return ::ftruncate(file_.descriptor(), static_cast<off_t>(finished_.bytes)) == 0 &&
              ::lseek(file_.descriptor(), 0, SEEK_END) >= 0;
     };
-    if (!file_ || (command_.resume && !cut())) {
+    if (command_.resume && !cut()) {
       throw ArgumentError(
           fmt::format("{} cannot be written ({}); give a path in a writable folder", label(), std::strerror(errno)));
     }
-  }
-
-  std::unique_ptr<InputQueue> make_queue(const ElfImage& image, std::span<const FleetOptions> fleets,
-                                         LinuxOptions process) {
-    if (fleets.size() == 1) return std::make_unique<Queue>(image, fleets[0], std::move(process));
-    auto queue = std::make_unique<SharedQueue>(image, fleets, process);
-    queue->on_failure([this](const DeviceFailure& failure) {
-      failures_.push_back(failure);
-      const char* clear = isatty(STDERR_FILENO) ? "\r\x1b[K" : "";  // the progress
-      print_error("{}myriarm: {} takes no further part: {}; other devices get its inputs\n", clear, failure.name,
-                  failure.reason);
-    });
-    return queue;
   }
 
   bool next(ProcessInput& input, uint64_t& number) {
@@ -197,28 +152,10 @@ class QueueRun {
         fmt::format("--output-dir: {} cannot be written ({}); free some space there", file, std::strerror(errno)));
   }
 
-  /// Inputs that have no result yet, as far as is known.
-  std::optional<uint64_t> inputs_left(const QueueProgress& now) const {
-    const std::optional<uint64_t> all = feeder_.expected();
-    if (!all) return std::nullopt;
-    return *all - std::min(*all, now.done + finished_.numbers.size());
-  }
-
-  void write_json(const QueueEnd& end, const Output::Requests& requests) {
-    if (command_.json.empty()) return;
-    const std::string name = command_.json == "-" ? "standard output" : "--json: " + command_.json;
-    Output to(json_ ? json_.descriptor() : STDOUT_FILENO, name, Output::Failure::is_thrown, requests);
-    write_queue_json(end, to);
-    to.flush();
-    if (json_ && !json_.close()) throw Error(name + " could not be written completely; free some space there");
-  }
-
   InputFeeder& feeder_;
   const QueueCommand& command_;
-  File file_, json_;
+  File file_;
   std::optional<Output> out_;
-  QueueLine line_;
-  std::vector<DeviceFailure> failures_;
   Finished finished_;
   uint64_t read_ = 0;  // inputs that were read
   bool inputs_ended_ = false;
@@ -230,7 +167,8 @@ class QueueRun {
 
 int run_queue(const ElfImage& image, std::span<const FleetOptions> fleets, LinuxOptions process, InputFeeder& feeder,
               const QueueCommand& command) {
-  return QueueRun(feeder, command).go(image, fleets, std::move(process));
+  JsonResults results(feeder, command);
+  return run_session(image, fleets, std::move(process), results, command);
 }
 
 }  // namespace myriarm::cli

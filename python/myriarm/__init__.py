@@ -11,6 +11,7 @@ from __future__ import annotations
 from . import _core
 from .arguments import integer as _integer
 from .arrays import LaneArray, MemoryArray
+from .digests import DIGEST, output_hash
 from .enums import FaultKind, Mode, Permission, Signal, StopReason, SyscallAction
 from .errors import ArgumentError, DeviceError, Error, LaneIndexError, StateError
 from .fleet import Device, Fleet, Snapshot, devices, find_device, why_unusable
@@ -48,6 +49,7 @@ def disassemble(word: int, pc: int = 0) -> str:
 
 
 __all__ = [
+    "DIGEST",
     "STOP_DTYPE",
     "ArgumentError",
     "BatchReport",
@@ -86,6 +88,7 @@ __all__ = [
     "devices",
     "disassemble",
     "find_device",
+    "output_hash",
     "why_unusable",
     "work_off",
 ]

@@ -18,11 +18,13 @@ from typing import (
     Sequence,
     Sized,
     Tuple,
+    TypeVar,
     Union,
 )
 
 from . import _core
 from .arguments import count, integer, kind, octets, printable
+from .digests import Batch, Digests, work
 from .errors import ArgumentError, StateError
 from .fleet import Device, find_device, fleet_options
 from .inputs import Octets, OnCall, arguments_of, environment_of, process_options, trace_of
@@ -31,6 +33,7 @@ from .progress import make_queue_tick
 from .results import Stop, UnimplementedCall, stop_of
 
 Input = Union[Octets, Mapping[str, Any], None]
+_Given = TypeVar("_Given")
 
 GPU_LANES = 16384
 CPU_LANES = 1024
@@ -166,16 +169,79 @@ class Queue:
         terminal or a notebook, and tqdm is installed. The iterator of results can be left early; processes
         that run then have no result. Raises ArgumentError, StateError."""
         counted = itertools.count() if numbers is None else numbers
-        with contextlib.closing(
-            self._work(inputs, counted, ordered, held_bytes, instructions)
-        ) as work, make_queue_tick(progress, len_of(inputs)) as tick:
-            for result in work:
+        work = self._work(inputs, counted, ordered, held_bytes, instructions)
+        yield from self._with_bar(work, progress, len_of(inputs))
+
+    def digests(
+        self,
+        inputs: Iterable[Batch],
+        *,
+        as_file: bool = False,
+        first_number: int = 0,
+        ordered: bool = True,
+        held_bytes: int = 2**28,
+        instructions: Optional[int] = None,
+        progress: bool = False,
+    ) -> Iterator[Digests]:
+        """Works off inputs that come many at a time, and gives digests in place of results: structured arrays
+        of DIGEST, of any length above 0 and read-only, with 72 bytes for each input. On a GPU the lanes take
+        inputs by themselves, 32 lanes together when the longest of their processes has ended.
+
+        inputs: batches, each of which is a uint8 array of shape (inputs, bytes), a row for each input; a
+        pair of a uint8 array of shape (bytes,) and a uint64 array of shape (inputs + 1,), where input i is
+        from offsets[i] to offsets[i + 1]; or a list of bytes. Arrays are not copied if they are contiguous,
+        and must not change until their digests have come. None: there is no batch now, and the iterator is
+        asked again, so that inputs can be made from digests. as_file: processes read an input as the file
+        that `@@` names in an argument, not as standard input. first_number: that of the first input; the
+        others follow. ordered, held_bytes, instructions, progress: as for run(). What the iterable raises
+        ends the run and is raised; the iterator of digests can be left early. Raises ArgumentError,
+        StateError."""
+        runs = self._digests(inputs, as_file, first_number, ordered, held_bytes, instructions)
+        yield from self._with_bar(runs, progress, None)
+
+    def _with_bar(
+        self, work: Generator[Optional[_Given], None, None], progress: bool, inputs: Optional[int]
+    ) -> Iterator[_Given]:
+        """What `work` gives, without None, while a bar is drawn."""
+        with contextlib.closing(work), make_queue_tick(progress, inputs) as tick:
+            for given in work:
                 if tick:
                     tick(lambda: self.progress)
-                if result is not None:
-                    yield result
+                if given is not None:
+                    yield given
             if tick:
                 tick(lambda: self.progress, last=True)
+
+    @contextlib.contextmanager
+    def _at_work(self, inputs: Optional[int]) -> Iterator[_core.Queue]:
+        """Holds the queue for one run, and ends that."""
+        core = self._open()
+        if self._running:
+            raise StateError("this queue is at work; take all results of its run, or make another queue")
+        self._running = True
+        self._inputs = inputs
+        try:
+            yield core
+        finally:
+            self._running = False
+            if self._core is not None:
+                core.abandon()
+
+    def _digests(
+        self,
+        inputs: Iterable[Batch],
+        as_file: bool,
+        first_number: int,
+        ordered: bool,
+        held_bytes: int,
+        instructions: Optional[int],
+    ) -> Generator[Optional[Digests], None, None]:
+        """digests(), which gives None some times a second while there are none."""
+        first = integer(first_number, "first_number")
+        held, limit = integer(held_bytes, "held_bytes"), count(instructions, "instructions")
+        with self._at_work(None) as core:
+            core.start_digests(bool(ordered), held, limit)
+            yield from work(core, inputs, first, bool(as_file))
 
     def _work(
         self,
@@ -186,13 +252,8 @@ class Queue:
         instructions: Optional[int],
     ) -> Generator[Optional[QueueResult], None, None]:
         """run(), which gives None some times a second while there is no result."""
-        core = self._open()
-        if self._running:
-            raise StateError("this queue is at work; take all results of its run, or make another queue")
         held, limit = integer(held_bytes, "held_bytes"), count(instructions, "instructions")
-        self._running = True
-        self._inputs = len_of(inputs)
-        try:
+        with self._at_work(len_of(inputs)) as core:
             core.start(bool(ordered), held, limit)
             source, counter = iter(inputs), iter(numbers)
             more = True
@@ -219,10 +280,6 @@ class Queue:
                     continue
                 number, stop, *rest = result
                 yield QueueResult(number, stop_of(*stop), *rest)
-        finally:
-            self._running = False
-            if self._core is not None:
-                core.abandon()
 
     def _input(self, item: Any, what: str) -> Tuple[Any, ...]:
         """(arguments, environment, standard input, file), each of them None if it is not given."""

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 
+#include "digests.h"
 #include "process.h"
 
 namespace myriarm::python {
@@ -258,6 +259,7 @@ NB_MODULE(_core, module) {
 
   bind_fleet(module);
   bind_queue(module);
+  bind_digests(module);
   module.def("fleet", make_fleet, nb::arg("programs"), nb::arg("options"));
   nb::class_<ByteStrings>(module, "ByteStrings")
       .def(nb::init<>())

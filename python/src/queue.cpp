@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C++ side of myriarm.Queue. A thread runs the queue; all Python code, the iterator of inputs among it, runs in the
-// thread that asks for results, so that Ctrl-C and exceptions need no detour.
+// The C++ side of myriarm.Queue.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -8,167 +7,96 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <thread>
 #include <utility>
 
-#include "myriarm/queue_rate.h"
+#include "digests.h"
 #include "process.h"
+#include "queue_worker.h"
 
 namespace myriarm::python {
 namespace {
 
-/// A bounded list of inputs and one of results, between the thread of the queue and that of Python.
+/// A queue of Python, with the bounded lists of Queue.run(): one of inputs and one of results.
 class QueueHandle {
  public:
   QueueHandle(const ElfImage& image, const FleetOptions& fleet, LinuxOptions process,
               std::shared_ptr<Handlers> handlers)
-      : handlers_(std::move(handlers)), queue_(image, fleet, with_tracer(std::move(process))), most_(2 * fleet.lanes) {
-    made_ = true;
-  }
-  ~QueueHandle() {
-    if (queue_.fleet().inherited()) {
-      (void)std::make_unique<std::thread>(std::move(thread_)).release();  // it is the parent's
-      return;
-    }
-    nb::gil_scoped_release free;
-    end();
-  }
+      : most_(2 * fleet.lanes), worker_(image, fleet, std::move(process), std::move(handlers)) {}
   QueueHandle(const QueueHandle&) = delete;
 
-  Fleet& fleet() { return queue_.fleet(); }
+  QueueWorker& worker() { return worker_; }
+  DigestLists& digests() { return digests_; }
 
   void start(bool ordered, uint64_t held_bytes, uint64_t instructions) {
-    (void)queue_.fleet().lanes();  // throws if the fleet is inherited
-    refuse_in_handler();
-    handlers_->raised.reset();
-    nb::gil_scoped_release free;
-    end();
-    inputs_.clear();
-    results_.clear();
-    progress_ = {};
-    rate_ = QueueRate();
-    error_ = nullptr;
-    ended_ = supply_ended_ = abandoned_ = false;
-    QueueOptions options;
-    options.ordered = ordered;
-    options.held_bytes = held_bytes;
-    options.instructions = instructions;
-    options.progress = [this](const QueueProgress& now) {
-      std::lock_guard lock(mutex_);
-      progress_ = now;
-      rate_.add(now.seconds, now.done, now.instructions);
+    const auto clear = [this] {
+      inputs_.clear();
+      results_.clear();
     };
-    thread_ = std::thread([this, options] { run(options); });
+    worker_.start(ordered, held_bytes, instructions, clear, [this](const QueueOptions& options) {
+      return worker_.queue().run(
+          [this](ProcessInput& input, uint64_t& number, bool idle) { return next(input, number, idle); },
+          [this](QueueResult& result) { return take(result); }, options);
+    });
   }
 
   /// How many more inputs it takes now; 0 after the end.
   uint64_t room() {
-    std::lock_guard lock(mutex_);
-    return ended_ || supply_ended_ ? 0 : most_ - std::min(most_, inputs_.size());
+    worker_.refuse_if_inherited();
+    std::lock_guard lock(worker_.mutex);
+    return worker_.has_all_inputs() ? 0 : most_ - std::min(most_, inputs_.size());
   }
   void push(uint64_t number, ProcessInput input) {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(worker_.mutex);
     inputs_.emplace_back(number, std::move(input));
-    changed_.notify_all();
-  }
-  void no_more_inputs() {
-    std::lock_guard lock(mutex_);
-    supply_ended_ = true;
-    changed_.notify_all();
+    worker_.changed.notify_all();
   }
 
   /// The next result as a tuple; None if there is none within some time; False after the end. Raises what ended the run.
   nb::object pop(bool wait) {
+    worker_.refuse_if_inherited();
     std::optional<QueueResult> result;
     bool ended = false;
     {
       nb::gil_scoped_release free;
-      std::unique_lock lock(mutex_);
-      const auto there = [&] { return !results_.empty() || ended_; };
-      if (wait) changed_.wait_for(lock, kPatience, there);
+      std::unique_lock lock(worker_.mutex);
+      const auto there = [&] { return !results_.empty() || worker_.has_ended(); };
+      if (wait) worker_.changed.wait_for(lock, QueueWorker::kPatience, there);
       if (!results_.empty()) {
         result = std::move(results_.front());
         results_.pop_front();
-        changed_.notify_all();
+        worker_.changed.notify_all();
       }
-      ended = ended_;
+      ended = worker_.has_ended();
     }
     if (result) return tuple_of(*result);
-    if (!ended) return nb::none();
-    if (handlers_->raised.is_valid()) handlers_->raise();
-    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
-    return nb::bool_(false);
+    return ended ? worker_.raise_or_false() : nb::none();
   }
 
-  void cancel() { queue_.cancel(); }
   /// Ends a run that nobody wants the results of.
   void abandon() {
-    refuse_in_handler();
-    nb::gil_scoped_release free;
-    end();
+    worker_.abandon();
+    digests_.clear();
   }
-  /// `inputs`: how many there are in all, or None.
-  nb::object progress(std::optional<uint64_t> inputs) {
-    std::lock_guard lock(mutex_);
-    const QueueProgress& now = progress_;
-    std::optional<double> left;
-    if (inputs) left = rate_.seconds_for(*inputs - std::min(*inputs, now.done));
-    return nb::make_tuple(now.done, now.failed, now.running, now.instructions, now.seconds, rate_.inputs_per_second(),
-                          rate_.instructions_per_second(), left, now.idle_share(), now.longest_number,
-                          now.longest_instructions, now.median_instructions);
-  }
-  nb::object unimplemented() const { return dict_of(queue_.unimplemented()); }
 
   /// For Python's garbage collector: on_call may refer to the queue.
   static int visit(PyObject* self, visitproc visit, void* arg) noexcept {
     Py_VISIT(Py_TYPE(self));
-    return nb::inst_ready(self) ? nb::inst_ptr<QueueHandle>(self)->handlers_->visit(visit, arg) : 0;
+    return nb::inst_ready(self) ? nb::inst_ptr<QueueHandle>(self)->worker_.handlers().visit(visit, arg) : 0;
   }
   static int clear(PyObject* self) noexcept {
-    if (nb::inst_ready(self)) nb::inst_ptr<QueueHandle>(self)->handlers_->clear();
+    if (nb::inst_ready(self)) nb::inst_ptr<QueueHandle>(self)->worker_.handlers().clear();
     return 0;
   }
 
  private:
-  // Between two looks of Python at its signals.
-  static constexpr std::chrono::milliseconds kPatience{50};
-
-  LinuxOptions with_tracer(LinuxOptions options) {
-    if (!handlers_->on_call.is_valid()) return options;
-    options.on_call = tracer(handlers_, [this] {
-      if (made_) queue_.cancel();
-    });
-    return options;
-  }
-
-  void refuse_in_handler() const {
-    if (!handlers_->are_here()) return;
-    throw StateError("on_call cannot end the run of the queue that it was called from; let it return first");
-  }
-
-  void run(const QueueOptions& options) {
-    QueueProgress end;
-    std::exception_ptr error;
-    try {
-      end = queue_.run([this](ProcessInput& input, uint64_t& number, bool idle) { return next(input, number, idle); },
-                       [this](QueueResult& result) { return take(result); }, options);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    std::lock_guard lock(mutex_);
-    progress_ = end;
-    error_ = error;
-    ended_ = true;
-    changed_.notify_all();
-  }
-
   Supply next(ProcessInput& input, uint64_t& number, bool idle) {
-    std::unique_lock lock(mutex_);
-    if (idle) changed_.wait_for(lock, kPatience, [&] { return !inputs_.empty() || supply_ended_ || abandoned_; });
-    if (inputs_.empty()) return supply_ended_ || abandoned_ ? Supply::ended : Supply::later;
+    std::unique_lock lock(worker_.mutex);
+    if (idle)
+      worker_.changed.wait_for(lock, QueueWorker::kPatience,
+                               [&] { return !inputs_.empty() || worker_.has_all_inputs(); });
+    if (inputs_.empty()) return worker_.has_all_inputs() ? Supply::ended : Supply::later;
     number = inputs_.front().first;
     input = std::move(inputs_.front().second);
     inputs_.pop_front();
@@ -177,23 +105,12 @@ class QueueHandle {
 
   /// Waits until Python has taken results, so that they do not pile up.
   bool take(QueueResult& result) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return results_.size() < most_ || abandoned_; });
-    if (abandoned_) return false;
+    std::unique_lock lock(worker_.mutex);
+    worker_.changed.wait(lock, [&] { return results_.size() < most_ || worker_.is_abandoned(); });
+    if (worker_.is_abandoned()) return false;
     results_.push_back(std::move(result));
-    changed_.notify_all();
+    worker_.changed.notify_all();
     return true;
-  }
-
-  void end() {
-    if (!thread_.joinable()) return;
-    {
-      std::lock_guard lock(mutex_);
-      abandoned_ = true;
-      changed_.notify_all();
-      if (!ended_) queue_.cancel();
-    }
-    thread_.join();
   }
 
   static nb::object tuple_of(const QueueResult& result) {
@@ -206,19 +123,11 @@ class QueueHandle {
         bytes(result.standard_output), bytes(result.standard_error));
   }
 
-  const std::shared_ptr<Handlers> handlers_;
-  bool made_ = false;  // queue_ exists; while it is made it may trace the common part of all lanes
-  Queue queue_;
-  const size_t most_;  // inputs, and results, that wait
-  std::thread thread_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  const size_t most_;                                     // inputs, and results, that wait
   std::deque<std::pair<uint64_t, ProcessInput>> inputs_;  // with their numbers
   std::deque<QueueResult> results_;
-  QueueProgress progress_;
-  QueueRate rate_;
-  std::exception_ptr error_;
-  bool ended_ = true, supply_ended_ = false, abandoned_ = false;
+  DigestLists digests_{worker_};
+  QueueWorker worker_;  // the last: its thread, which uses the lists, has ended before they go
 };
 
 std::optional<std::vector<uint8_t>> bytes_or_none(nb::handle object) {
@@ -237,8 +146,9 @@ void bind_queue(nb::module_& module) {
                                 {Py_tp_clear, reinterpret_cast<void*>(&QueueHandle::clear)},
                                 {0, nullptr}};
   nb::class_<QueueHandle>(module, "Queue", nb::type_slots(slots))
-      .def_prop_ro("lanes", [](QueueHandle& queue) { return queue.fleet().lanes(); })
-      .def_prop_ro("device", [](QueueHandle& queue) { return myriarm::python::tuple_of(queue.fleet().device()); })
+      .def_prop_ro("lanes", [](QueueHandle& queue) { return queue.worker().fleet().lanes(); })
+      .def_prop_ro("device",
+                   [](QueueHandle& queue) { return myriarm::python::tuple_of(queue.worker().fleet().device()); })
       .def("start", &QueueHandle::start, nb::arg("ordered"), nb::arg("held_bytes"), nb::arg("instructions"))
       .def("room", &QueueHandle::room)
       .def(
@@ -250,12 +160,30 @@ void bind_queue(nb::module_& module) {
           },
           nb::arg("number"), nb::arg("arguments").none(), nb::arg("environment").none(),
           nb::arg("standard_input").none(), nb::arg("file").none())
-      .def("no_more_inputs", &QueueHandle::no_more_inputs)
+      .def("no_more_inputs", [](QueueHandle& queue) { queue.worker().no_more_inputs(); })
       .def("pop", &QueueHandle::pop, nb::arg("wait"))
-      .def("cancel", &QueueHandle::cancel)
+      .def(
+          "start_digests",
+          [](QueueHandle& queue, bool ordered, uint64_t held_bytes, uint64_t instructions) {
+            queue.digests().start(ordered, held_bytes, instructions);
+          },
+          nb::arg("ordered"), nb::arg("held_bytes"), nb::arg("instructions"))
+      .def("has_room", [](QueueHandle& queue) { return queue.digests().has_room(); })
+      .def(
+          "push_batch",
+          [](QueueHandle& queue, uint64_t first_number, Bytes bytes, DigestLists::Offsets offsets, bool as_file) {
+            queue.digests().push(first_number, std::move(bytes), std::move(offsets), as_file);
+          },
+          nb::arg("first_number"), nb::arg("bytes"), nb::arg("offsets"), nb::arg("as_file"))
+      .def(
+          "pop_digests", [](QueueHandle& queue, bool wait) { return queue.digests().pop(wait); }, nb::arg("wait"))
+      .def("cancel", [](QueueHandle& queue) { queue.worker().cancel(); })
       .def("abandon", &QueueHandle::abandon)
-      .def("progress", &QueueHandle::progress, nb::arg("inputs").none())
-      .def("unimplemented", &QueueHandle::unimplemented);
+      .def(
+          "progress",
+          [](QueueHandle& queue, std::optional<uint64_t> inputs) { return queue.worker().progress(inputs); },
+          nb::arg("inputs").none())
+      .def("unimplemented", [](QueueHandle& queue) { return dict_of(queue.worker().queue().unimplemented()); });
   nb::class_<QueueRate>(module, "QueueRate")
       .def(nb::init<>())
       .def("add", &QueueRate::add, nb::arg("seconds"), nb::arg("done"), nb::arg("instructions"))

@@ -74,6 +74,11 @@ Python's parser agrees on 100,000 of 100,000
 ){4}
 it opens: one of 95\*\*24 lines of this length
 """,
+    "coverage": r"""   inputs   new outputs   in all
+( +[\d,]+ +\d+ +\d+
+){6}
+([4-9]|\d\d) values, depth \d: [\[{].*
+""",
     "kvrm": r"""MetalCPU: MAX_CYCLES, 300000 cycles, 100000 in memory
 MLXKernelCPUv2: MAX_CYCLES, 300000 cycles, 100000 in memory
 MLXKernelCPU: FAULT, 1 cycles, 0 in memory

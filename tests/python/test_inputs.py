@@ -85,12 +85,16 @@ def test_a_sweep_by_arguments(device):
         assert [int(fleet.stdout(lane).split()[2]) for lane in range(4)] == [2, 10, 4, 40]
 
 
-def test_a_file_for_each_lane(device):
-    """The guest opens the file that its last argument names, and copies it to standard output."""
+def program_of_files():
+    """It opens the file that its last argument names, and copies it to standard output."""
     source = (SOURCE / "tests" / "cli" / "guest.py").read_text()
     guest = {"struct": struct}
     exec(source, guest)
-    program = guest["elf"](guest["CAT"])
+    return guest["elf"](guest["CAT"])
+
+
+def test_a_file_for_each_lane(device):
+    program = program_of_files()
     with LinuxFleet(program, arguments=["-v", "@@"], file=TEXTS, device=device) as fleet:
         assert fleet.run().stops == {"exited": 4}
         assert [fleet.stdout(lane) for lane in range(4)] == TEXTS

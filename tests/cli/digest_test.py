@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`myriarm run --results FILE.npy`: digest_test.py MYRIARM [unittest options]"""
+import ast
+import functools
+import json
+import os
+import pathlib
+import random
+import signal
+import struct
+import subprocess
+import threading
+
+import case
+import guest
+from case import DEVICE, CliTest, main
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "prebuilt"
+SHA256 = EXAMPLES / "sha256"
+FIELDS = ("number", "instructions", "pc", "stdout_bytes", "stderr_bytes", "stdout_hash", "stderr_hash",
+          "stop_address", "stop_detail", "stop", "fault")
+DIGEST = struct.Struct("<8QIBBxx")
+HEADER_BYTES = 512
+STOPS = {"exited": 9, "fault": 5, "budget": 4}
+
+
+def fnv1a(text):
+    return functools.reduce(lambda state, byte: (state ^ byte) * 0x100000001B3 % 2**64, text,
+                            0xCBF29CE484222325)
+
+
+def expected_of(entry):
+    """The digest of a line of JSON; what both programs of the tests write is ASCII."""
+    stdout, stderr = entry["stdout"].encode(), entry["stderr"].encode()
+    fault = entry["fault"] or {"kind": "none", "address": "0x0"}
+    return {
+        "number": entry["number"], "instructions": entry["instructions"], "pc": int(entry["pc"], 16),
+        "stdout_bytes": len(stdout), "stderr_bytes": len(stderr),
+        "stdout_hash": fnv1a(stdout), "stderr_hash": fnv1a(stderr),
+        "stop_address": int(fault["address"], 16), "stop_detail": entry["exit_status"] or 0,
+        "stop": STOPS[entry["stop"]],
+    }
+
+
+def read_digests(path):
+    """The digests of a file, as dictionaries. Checks its header, with NumPy if it is there."""
+    data = pathlib.Path(path).read_bytes()
+    assert data[:8] == b"\x93NUMPY\x01\x00" and struct.unpack("<H", data[8:10])[0] == HEADER_BYTES - 10
+    assert data[HEADER_BYTES - 1:HEADER_BYTES] == b"\n"
+    header = ast.literal_eval(data[10:HEADER_BYTES].decode())
+    assert set(header) == {"descr", "fortran_order", "shape"}
+    (count,) = header["shape"]
+    assert len(data) - HEADER_BYTES >= count * DIGEST.size
+    rows = [DIGEST.unpack_from(data, HEADER_BYTES + i * DIGEST.size) for i in range(count)]
+    if numpy is not None:
+        array = numpy.load(path)
+        assert array.dtype.names == FIELDS and array.dtype.itemsize == DIGEST.size
+        assert array.tolist() == rows
+    return [dict(zip(FIELDS, row)) for row in rows]
+
+
+class Digests(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.npy, self.log = self.folder / "digests.npy", self.folder / "log"
+
+    def lines(self, count, size=40, seed=1):
+        generator = random.Random(seed)
+        lines = (b"%d %s\n" % (i, b"x" * generator.randrange(size)) for i in range(count))
+        return self.file("lines", b"".join(lines))
+
+    def write_digests(self, *arguments, status=0, device=DEVICE):
+        done = self.myriarm("run", "--device", device, "--quiet", "--results", self.npy, *arguments)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (status, b"", b""))
+
+    def digests(self, *arguments, **options):
+        self.write_digests(*arguments, **options)
+        return read_digests(self.npy)
+
+    def expect_those_of_the_results(self, *arguments, status=0):
+        """The digests, which must agree with the lines of JSON that the same queue gives."""
+        done = self.run_guest("--quiet", "--results", self.log, *arguments)
+        self.assertEqual(done.returncode, status, done.stderr)
+        expected = [expected_of(json.loads(line)) for line in self.log.read_text().splitlines()]
+        found = self.digests(*arguments, status=status)
+        self.assertEqual([{name: digest[name] for name in expected[0]} for digest in found], expected)
+        return found
+
+    def test_digests_are_those_of_the_results(self):
+        path = self.lines(5000)
+        found = self.expect_those_of_the_results("--inputs", path, "--lanes", 33, SHA256)
+        self.assertEqual(len(found), 5000)
+        self.assertEqual(found[0]["stop"], STOPS["exited"])
+
+    def test_records_and_a_common_part(self):
+        path = self.file("records", random.Random(2).randbytes(300 * 64))
+        options = ("--record-size", 64, "--fork-after", "read", "--inputs", path)
+        self.assertEqual(len(self.expect_those_of_the_results(*options, SHA256)), 300)
+
+    def test_files_of_a_folder_by_name(self):
+        folder = self.folder / "in"
+        folder.mkdir()
+        for name, contents in (("b", b"22"), ("a", b""), ("c", b"1")):
+            (folder / name).write_bytes(contents)
+        found = self.expect_those_of_the_results("--inputs", folder, self.elf(guest.CAT), "@@")
+        self.assertEqual([digest["stdout_bytes"] for digest in found], [0, 2, 1])
+
+    def test_faults_limits_and_the_highest_status(self):
+        path = self.lines(40)
+        options = ("--inputs", path, "--lanes", 4)
+        endless = self.elf(guest.LOOP)
+        found = self.expect_those_of_the_results(*options, "--max-instructions", 1000, endless, status=124)
+        stops = {(digest["stop"], digest["instructions"]) for digest in found}
+        self.assertEqual(stops, {(STOPS["budget"], 1000)})
+        status = 128 + signal.SIGSEGV
+        found = self.expect_those_of_the_results(*options, EXAMPLES / "fault", "some", status=status)
+        self.assertEqual([digest["number"] for digest in found if digest["fault"]], [7, 15, 23, 31, 39])
+        self.expect_those_of_the_results(*options, self.elf(guest.EXIT_LANE), status=9)
+
+    def test_a_process_that_ends_itself_by_a_signal(self):
+        done = self.digests("--inputs", self.lines(3), self.elf(guest.ABORT), status=128 + signal.SIGABRT)
+        self.assertEqual([digest["stop_detail"] for digest in done], [256 + signal.SIGABRT] * 3)
+
+    def test_several_devices_and_no_order(self):
+        path = self.lines(400)
+        one = self.digests("--inputs", path, "--lanes", 16, SHA256)
+        self.assertEqual([digest["number"] for digest in one], list(range(400)))
+        self.assertEqual(self.digests("--inputs", path, "--lanes", 5, SHA256, device=f"{DEVICE},cpu"), one)
+        mixed = self.digests("--inputs", path, "--lanes", 5, "--unordered", SHA256, device="cpu,cpu")
+        self.assertEqual(sorted(mixed, key=lambda digest: digest["number"]), one)
+
+    def test_more_inputs_than_a_block_holds(self):
+        """Blocks end within a read, and the last line has no newline."""
+        count = 2**20 + 5000
+        path = self.file("lines", b"a\n" * (count - 1) + b"b")
+        options = ("--inputs", path, "--lanes", 1024, "--max-instructions", 1)
+        self.write_digests(*options, self.elf(guest.LOOP), status=124)
+        numbers = [number for (number,) in struct.iter_unpack("<Q64x", self.npy.read_bytes()[HEADER_BYTES:])]
+        self.assertEqual(numbers, list(range(count)))
+
+    def test_a_block_ends_after_64_mib(self):
+        size = 2**20 + 1
+        path = self.file("records", bytes(size) * 66)
+        options = ("--inputs", path, "--record-size", size, "--lanes", 2, "--max-instructions", 100)
+        self.assertEqual(len(self.digests(*options, self.elf(guest.LOOP), status=124)), 66)
+
+    def test_a_file_without_inputs(self):
+        self.assertEqual(self.digests("--inputs", self.file("none", b""), SHA256), [])
+
+    def started(self, *arguments, **options):
+        command = [case.MYRIARM, "run", "--device", DEVICE, "--quiet", *map(str, arguments)]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+    def until_there_are(self, process, digests):
+        while process.poll() is None and (not self.npy.exists()
+                                          or self.npy.stat().st_size < HEADER_BYTES + digests * DIGEST.size):
+            pass
+        self.assertIsNone(process.poll())
+
+    def test_inputs_of_a_pipe_begin_when_they_are_there(self):
+        process = self.started("--inputs", "-", "--lanes", 4, "--results", self.npy, SHA256)
+        for number in range(5):
+            process.stdin.write(b"%d\npart of the " % number)
+            process.stdin.flush()
+            self.until_there_are(process, number + 1)
+            process.stdin.write(b"next: ")
+        process.stdin.write(b"\nlast")
+        self.assertEqual(process.communicate(timeout=60), (None, b""))
+        self.assertEqual((process.returncode, len(read_digests(self.npy))), (0, 7))
+
+    def test_what_was_written_before_a_kill_is_there(self):
+        for how, status in ((signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)):
+            process = self.started("--inputs", "-", "--lanes", 1, "--results", self.npy, SHA256)
+            process.stdin.write(b"1\n2\n3\n")
+            process.stdin.flush()
+            self.until_there_are(process, 3)
+            process.send_signal(how)
+            self.assertEqual(process.wait(timeout=60), status)
+            process.communicate()
+            data = self.npy.read_bytes()
+            numbers = [DIGEST.unpack_from(data, HEADER_BYTES + i * DIGEST.size)[0] for i in range(3)]
+            self.assertEqual(numbers, [0, 1, 2])
+            if how == signal.SIGINT:
+                self.assertEqual(len(read_digests(self.npy)), 3)
+            self.npy.unlink()
+
+    def test_a_last_record_that_is_cut_off(self):
+        path = self.file("records", bytes(65))
+        done = self.run_guest("--quiet", "--inputs", path, "--record-size", 10, "--results", self.npy, SHA256)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"the last record", done.stderr)
+        self.assertIn(b"has 5 of 10 bytes", done.stderr)
+
+    def test_the_summary_and_the_json(self):
+        path = self.lines(20)
+        done = self.run_guest("--inputs", path, "--json", "-", "--results", self.npy, SHA256)
+        self.assertIn(b"20 done, 0 failed", done.stderr)
+        described = json.loads(done.stdout)
+        found = read_digests(self.npy)
+        self.assertEqual((described["inputs"], described["failed"]), (20, 0))
+        self.assertEqual(described["instructions"], sum(digest["instructions"] for digest in found))
+
+    def test_mistakes(self):
+        path, program = self.lines(3), self.elf(guest.CAT)
+        options = ("run", "--results", self.npy)
+        given = (*options, "--inputs", path)
+        self.assert_refused(*options, program, says="no queue")
+        self.assert_refused(*given, "--resume", program, says="--resume")
+        self.assert_refused(*given, "--output-dir", self.folder / "out", program, says="--output-dir")
+        self.assert_refused(*given, "--args-file", path, program, says="--args-file")
+        self.assert_refused(*options, "--args-file", path, program, says="--args-file")
+        self.assertFalse(self.npy.exists())
+        self.assert_refused("run", "--results", "/nowhere/x.npy", "--inputs", path, program,
+                            says="cannot be written")
+        pipe = self.folder / "pipe.npy"
+        os.mkfifo(pipe)
+        reader = threading.Thread(target=pipe.read_bytes)
+        reader.start()
+        self.assert_refused("run", "--results", pipe, "--inputs", path, program, says="is a pipe")
+        reader.join()
+        full = self.folder / "full.npy"
+        full.symlink_to("/dev/full")
+        self.assert_refused("run", "--results", full, "--inputs", path, program, says="written completely")
+
+
+if __name__ == "__main__":
+    main()
