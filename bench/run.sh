@@ -16,4 +16,5 @@ fi
 "$build/bin/modes_bench" --device auto --commit "$commit" --json "$results"
 "$build/bin/fleet_bench" --device auto --commit "$commit" --json "$results"
 "$build/bin/written_code" --device auto --commit "$commit" --json "$results"
+"$build/bin/queue_bench" examples/prebuilt/sha256 --device auto --commit "$commit" --json "$results"
 echo "run.sh: appended to $results"
