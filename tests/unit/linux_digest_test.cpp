@@ -299,7 +299,7 @@ TEST(LinuxDigest, ASourceMayHaveNoneForNow) {
   expect_same(found, expected_of(inputs, some_options()));
 }
 
-TEST(LinuxDigest, HeldDigestsAreBounded) {
+TEST(LinuxDigest, ABoundOnHeldDigestsLosesNone) {
   std::vector<std::string> texts(3000, "a");
   texts[0] = std::string(1, '\xff');  // some 4,000 instructions more than the others
   const Inputs inputs(texts);
