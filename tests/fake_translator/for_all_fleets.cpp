@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linked into a test program: if MYRIARM_TEST_TRANSLATOR is "fake", all of its fleets translate with fakes; if it is
-// "eager", they translate small regions of nearly all the code that they run, before they go on.
+// "eager", they translate small regions of nearly all the code that they run, before they go on, and soon larger ones.
 #include <cstdlib>
 #include <memory>
 #include <string_view>
@@ -19,6 +19,8 @@ std::unique_ptr<myriarm::test::FakeTranslation> make() {
   setup.hot = 1;
   setup.at_once = true;
   setup.limits.instructions = 12;
+  setup.hot_for_long = 4;
+  setup.large_limits.instructions = 30;
   return nullptr;
 }
 const std::unique_ptr<myriarm::test::FakeTranslation> for_all_fleets = make();

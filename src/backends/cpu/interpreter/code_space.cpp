@@ -103,8 +103,9 @@ bool CodeSpace::fetch(u64 pc, u32& word) const {
   return from != nullptr;
 }
 
-u32 CodeSpace::install(const std::shared_ptr<const translate::Region>& region) const {
-  return regions_.install(region, kKindRegion, [&](u64 pc) -> SpaceRegions::Place {
+u32 CodeSpace::install(const std::shared_ptr<const translate::Region>& region, Tier tier,
+                       std::vector<u64> covered) const {
+  return regions_.install(region, tier, std::move(covered), kKindRegion, [&](u64 pc) -> SpaceRegions::Place {
     const Area* area = (pc & 3) == 0 ? find_covered(pc) : nullptr;
     if (area == nullptr) return {};
     const u64 number = (pc - area->span.address) / 4;

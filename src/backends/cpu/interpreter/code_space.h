@@ -85,12 +85,15 @@ class CodeSpace : public std::enable_shared_from_this<CodeSpace> {
   /// The instruction word at a guest address of which the space has the bytes.
   bool fetch(u64 pc, u32& word) const;
   /// Makes the region part of the space: lanes that run the space enter it at those of its entries that no other region
-  /// has. Returns how many these are; if there are none, the region is not kept. Throws std::bad_alloc and DeviceError.
-  u32 install(const std::shared_ptr<const translate::Region>& region) const;
+  /// of this tier or a larger one has. Returns how many these are; if there are none, the region is not kept. `covered`: the addresses of
+  /// its instructions. Throws std::bad_alloc and DeviceError.
+  u32 install(const std::shared_ptr<const translate::Region>& region, Tier tier, std::vector<u64> covered) const;
   /// Whether a region begins at pc.
   bool has_entry(u64 pc) const;
   /// SpaceRegions::ask().
-  bool ask_region(u64 pc) const { return regions_.ask(pc); }
+  bool ask_region(u64 pc, Tier tier) const { return regions_.ask(pc, tier); }
+  bool drop_request(u64 pc) const { return regions_.drop_request(pc); }
+  Tier tier_at(u64 pc) const { return regions_.tier_at(pc); }
 
   // To make a root. Its memory is not charged to the pool, just as that of the program's pages is not.
   CodeSpace() = default;

@@ -9,12 +9,17 @@
 
 namespace myriarm::cpu {
 
-/// An entry of a region that is installed in a code space. Never changes, and exists as long as the space.
+/// How large a region is: as soon as code is hot, or when it has been for long. A region that holds all that it could is large.
+enum class Tier : u8 { none, small, large };
+
+/// An entry of a region that is installed in a code space. Never changes, and exists as long as the space. Another
+/// one may take its place.
 struct RegionEntry {
   translate::RegionFunction run;
   u64 number;       // of the entry, within its region
   u64 longest_run;  // Region::longest_run
   u16 kind;         // that the word at the entry had before, and still has for whoever interprets it
+  Tier tier;
 };
 
 /// The entries of one area of a code space, by word. Threads read it while another one adds entries.
@@ -22,7 +27,7 @@ class AreaEntries {
  public:
   /// The entry at a word. The caller must have seen, with memory_order_acquire, that the word's kind is kKindRegion.
   const RegionEntry& at(u64 word) const {
-    return *slots_.load(std::memory_order_relaxed)[word].load(std::memory_order_relaxed);
+    return *slots_.load(std::memory_order_relaxed)[word].load(std::memory_order_acquire);
   }
   /// Must be called before the word's kind becomes kKindRegion, by one thread at a time. `words`: how many the area has.
   /// Throws DeviceError if the host refuses addresses.
@@ -31,7 +36,7 @@ class AreaEntries {
       memory_ = LazyArray(words * sizeof(Slot), "entries of translated code; use the interpreter");
       slots_.store(reinterpret_cast<Slot*>(memory_.data()), std::memory_order_relaxed);
     }
-    slots_.load(std::memory_order_relaxed)[word].store(&entry, std::memory_order_relaxed);
+    slots_.load(std::memory_order_relaxed)[word].store(&entry, std::memory_order_release);
   }
 
  private:

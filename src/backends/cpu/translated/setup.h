@@ -26,7 +26,12 @@ struct TranslationSetup {
   u32 hot = 256;
   /// The thread that runs the lane translates at once, and no other thread is started.
   bool at_once = false;
-  translate::RegionLimits limits = {};
+  /// Hot code gets small regions, since it is interpreted until its region is there.
+  translate::RegionLimits limits = {.instructions = 96};
+  /// How often lanes must have been at the entry of a small region before a large one takes its place; 0: never. While lanes are in
+  /// translated code, looks are up to 2^17 instructions apart.
+  u32 hot_for_long = 4096;
+  translate::RegionLimits large_limits = {.instructions = 400, .entries = 40};
 };
 
 TranslationSetup& translation_setup();

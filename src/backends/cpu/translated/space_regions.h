@@ -3,6 +3,7 @@
 // the space owns them, and lanes run them without a lock.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,39 +23,56 @@ class SpaceRegions {
   /// The caller must have called keep() before it copied.
   void undo(u64 address, u64 count, Operands* copy) const;
   /// Makes the words at the region's entries entries of it. `find(pc)` gives the word and where its area keeps entries, or
-  /// nothing if no region can begin there. Returns how many entries are new: a word that is an entry stays one of the region that
-  /// it belongs to. If none is new, the region is not kept.
+  /// nothing if no region can begin there. Returns how many words are entries of it now: one that is an entry of a region of this tier or
+  /// a larger one stays that. If there are none, the region is not kept. `covered`: the addresses of its instructions.
   struct Place {
     Operands* word = nullptr;  // null: none
     AreaEntries* entries = nullptr;
     u64 number = 0, words = 0;  // of the word within the area, and how many the area has
   };
   template <class Find>
-  u32 install(const std::shared_ptr<const translate::Region>& region, u16 kind_of_entries, Find find) {
+  u32 install(const std::shared_ptr<const translate::Region>& region, Tier tier, std::vector<u64> covered,
+              u16 kind_of_entries, Find find) {
     std::unique_lock lock(mutex_);
     u32 made = 0;
     owned_.push_back(region);  // first: if memory runs out half-way, what is installed stays
     for (u64 number = 0; number < region->entries.size(); number++) {
       const Place place = find(region->entries[number]);
-      if (place.word == nullptr || entries_.contains(region->entries[number])) continue;
-      const RegionEntry entry = {region->run, number, region->longest_run, place.word->kind};
-      const auto at = entries_.emplace(region->entries[number], entry).first;
-      place.entries->add(place.words, place.number, at->second);
+      if (place.word == nullptr) continue;
+      const auto before = entries_.find(region->entries[number]);
+      if (before != entries_.end() && before->second->tier >= tier) continue;
+      const u16 kind = before != entries_.end() ? before->second->kind : place.word->kind;
+      const RegionEntry& entry = made_.emplace_back(region->run, number, region->longest_run, kind, tier);
+      entries_[region->entries[number]] = &entry;
+      place.entries->add(place.words, place.number, entry);
       std::atomic_ref(place.word->kind).store(kind_of_entries, std::memory_order_release);
       made++;
     }
-    if (made == 0) owned_.pop_back();
+    if (made == 0) {
+      owned_.pop_back();
+    } else {
+      cover(std::move(covered));
+    }
     return made;
   }
-  /// Whether nobody has asked for a region at pc before, and not too many were asked for.
-  bool ask(u64 pc);
+  /// Of the region that begins at pc; none: none does.
+  Tier tier_at(u64 pc) const;
+  /// Whether nobody has asked for a region of this tier at pc before, and not too many were asked for.
+  bool ask(u64 pc, Tier tier);
+  /// True: the instruction at pc is inside a region by now, and lanes may find an entry of that soon. So this request is to be
+  /// dropped, and may be made once more.
+  bool drop_request(u64 pc);
 
  private:
   static constexpr size_t kMostAsked = 1 << 14;  // so that code which branches everywhere takes little memory
   mutable std::shared_mutex mutex_;
-  std::map<u64, RegionEntry> entries_;  // by address
+  void cover(std::vector<u64> addresses);
+
+  std::map<u64, const RegionEntry*> entries_;  // by address
+  std::deque<RegionEntry> made_;               // also those whose places others have taken: lanes may be there
+  std::map<u64, u64> covered_;                 // addresses of instructions in regions: begin and end of ranges
   std::vector<std::shared_ptr<const translate::Region>> owned_;
-  std::unordered_set<u64> asked_;
+  std::unordered_set<u64> asked_, asked_for_large_, dropped_;
 };
 
 }  // namespace myriarm::cpu

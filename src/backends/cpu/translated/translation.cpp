@@ -73,23 +73,28 @@ void Translation::give_back(std::unique_ptr<Sampler> sampler, u64 interpreted, u
 
 bool Translation::look(const CodeSpace& code, u64 pc) noexcept {
   if (!code.is_published()) return false;  // it may change
-  if (code.has_entry(pc)) return true;
-  if (is_unavailable_.load(std::memory_order_relaxed) || !profile_.count(&code, pc, setup_.hot)) return false;
+  const bool has_entry = code.has_entry(pc);
+  const u32 hot = has_entry ? setup_.hot_for_long : setup_.hot;
+  // The lowest bit of an address tells the two counts apart.
+  if (hot == 0 || is_unavailable_.load(std::memory_order_relaxed) || !profile_.count(&code, pc | has_entry, hot)) {
+    return has_entry;
+  }
   try {
-    return ask(code, pc);
+    return ask(code, pc, has_entry ? Tier::large : Tier::small) || has_entry;
   } catch (const std::exception&) {  // no memory
-    return false;
+    return has_entry;
   }
 }
 
-bool Translation::ask(const CodeSpace& code, u64 pc) {
-  Request request = {&code, code.weak_from_this(), pc};
+bool Translation::ask(const CodeSpace& code, u64 pc, Tier tier) {
+  if (tier == Tier::large && code.tier_at(pc) == Tier::large) return true;
+  Request request = {&code, code.weak_from_this(), pc, tier};
   if (setup_.at_once) {
-    if (code.ask_region(pc)) translate(request);
+    if (code.ask_region(pc, tier)) translate(request);
     return code.has_entry(pc);
   }
   std::lock_guard lock(mutex_);
-  if (waiting_.size() == kMostWaiting || !code.ask_region(pc)) return false;
+  if (waiting_.size() == kMostWaiting || !code.ask_region(pc, tier)) return false;
   waiting_.push_back(std::move(request));
   if (idle_ == 0 && threads_.size() < most_threads_) start_thread();
   changed_.notify_one();
@@ -153,11 +158,20 @@ void Translation::translate(const Request& request) noexcept {
       return refuse(request.pc, "the fleet has as much translated code as it may have");
     }
     const CodeSpace& code = *request.code;
-    auto fetch = [&](u64 pc, u32& word) { return code.fetch(pc, word); };
+    // While the request waited, another region may have come that serves the lanes here too.
+    if (code.tier_at(request.pc) >= request.tier) return;
+    if (request.tier == Tier::small && code.drop_request(request.pc)) return;
+    std::vector<u64> covered;
+    auto fetch = [&](u64 pc, u32& word) {
+      const bool is_code = code.fetch(pc, word);
+      if (is_code) covered.push_back(pc);
+      return is_code;
+    };
+    const translate::RegionLimits& limits = request.tier == Tier::small ? setup_.limits : setup_.large_limits;
     std::string why = "the translator gave no reason";
-    std::unique_ptr<translate::Region> region = translator->translate(request.pc, fetch, setup_.limits, why);
+    std::unique_ptr<translate::Region> region = translator->translate(request.pc, fetch, limits, why);
     if (region == nullptr) return refuse(request.pc, why.c_str());
-    install(code, request.pc, std::move(region));
+    install(request, std::move(region), std::move(covered));
   } catch (const std::exception& error) {
     refuse(request.pc, error.what());
   } catch (...) {
@@ -165,7 +179,9 @@ void Translation::translate(const Request& request) noexcept {
   }
 }
 
-void Translation::install(const CodeSpace& code, u64 pc, std::unique_ptr<translate::Region> region) {
+void Translation::install(const Request& request, std::unique_ptr<translate::Region> region, std::vector<u64> covered) {
+  // A small region that did not reach its limit would be no other one with a higher limit.
+  const Tier tier = region->instructions < setup_.limits.instructions ? Tier::large : request.tier;
   const u64 instructions = region->instructions;
   const double seconds = region->seconds;
   const bool is_cached = region->is_from_store;
@@ -177,8 +193,8 @@ void Translation::install(const CodeSpace& code, u64 pc, std::unique_ptr<transla
         kept->instructions -= instructions;
         delete gone;
       });
-  const bool taken = code.install(counted) == 0;
-  if (taken) refuse(pc, "other regions begin wherever it could be entered");
+  const bool taken = request.code->install(counted, tier, std::move(covered)) == 0;
+  if (taken) refuse(request.pc, "other regions begin wherever it could be entered");
   std::lock_guard lock(mutex_);
   report_.seconds += seconds;
   if (taken) return;

@@ -50,17 +50,18 @@ class Translation {
     const CodeSpace* code;
     std::weak_ptr<const CodeSpace> owner;  // empty for the code of a program, which exists as long as the fleet
     u64 pc;
+    Tier tier;
   };
   /// What the regions that exist take together.
   struct Kept {
     std::atomic<u64> regions{0}, instructions{0};
   };
 
-  bool ask(const CodeSpace& code, u64 pc);
+  bool ask(const CodeSpace& code, u64 pc, Tier tier);
   void start_thread();
   void work();
   void translate(const Request& request) noexcept;
-  void install(const CodeSpace& code, u64 pc, std::unique_ptr<translate::Region> region);
+  void install(const Request& request, std::unique_ptr<translate::Region> region, std::vector<u64> covered);
   void refuse(u64 pc, const char* why) noexcept;
   /// Null: there is none.
   translate::Translator* translator();
