@@ -93,6 +93,9 @@ struct FakeRegion {
   }
 };
 
+// Limits that tell the tiers apart. Fakes heed none, and all reach that of small regions, so a large one may follow each.
+constexpr u32 kSmall = 1, kLarge = 2;
+
 // A RegionFunction is told nothing of its region. So each region takes one of these.
 constexpr size_t kPlaces = 4096;
 std::array<std::atomic<const FakeRegion*>, kPlaces> places;
@@ -114,14 +117,15 @@ class FakeTranslation::Fake : public translate::Translator {
   Fake(const FakeRegions& regions, const SlowPaths& slow, FakeTranslation* owner)
       : regions_(regions), slow_(slow), owner_(owner) {}
 
-  std::unique_ptr<Region> translate(u64 entry, const translate::FetchWord& fetch, const translate::RegionLimits&,
+  std::unique_ptr<Region> translate(u64 entry, const translate::FetchWord& fetch, const translate::RegionLimits& limits,
                                     std::string& why) override {
     {
       std::lock_guard lock(owner_->mutex_);
       owner_->asked_.insert(entry);
+      if (limits.instructions == kLarge) owner_->asked_large_++;
     }
     if (regions_.allow && !regions_.allow(entry, why)) return nullptr;
-    Random random(regions_.seed ^ entry);
+    Random random(regions_.seed ^ entry ^ u64{limits.instructions} << 48);
     auto fake = std::make_unique<FakeRegion>();
     fake->slow = slow_;
     fake->longest_run = regions_.longest_run;
@@ -173,7 +177,7 @@ FakeTranslation::FakeTranslation(FakeRegions regions, u64 interval, u32 hot, boo
     made_++;
     return std::make_unique<Fake>(regions, slow, this);
   };
-  cpu::translation_setup() = {make, false, interval, hot, at_once, {}};
+  cpu::translation_setup() = {make, false, interval, hot, at_once, {kSmall}, regions.hot_for_long, {kLarge}};
 }
 
 FakeTranslation::~FakeTranslation() { cpu::translation_setup() = before_; }

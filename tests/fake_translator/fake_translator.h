@@ -18,10 +18,11 @@ namespace myriarm::test {
 
 struct FakeRegions {
   u64 seed = 1;
-  u32 most = 40;        // words before and behind the entry, at most
-  u32 longest_run = 7;  // instructions between two checks of the limit; a fake always uses them up
-  u32 exits_in = 11;    // leaves before one in so many instructions, also before the first; 0: only where it must
-  u32 entries_in = 3;   // one in so many of its instructions is an entry too
+  u32 most = 40;         // words before and behind the entry, at most
+  u32 longest_run = 7;   // instructions between two checks of the limit; a fake always uses them up
+  u32 exits_in = 11;     // leaves before one in so many instructions, also before the first; 0: only where it must
+  u32 entries_in = 3;    // one in so many of its instructions is an entry too
+  u32 hot_for_long = 8;  // as in cpu::TranslationSetup
   /// Called for each region, in the thread that translates. False: there is none, and `why` says why. May throw.
   std::function<bool(u64 pc, std::string& why)> allow = {};
 };
@@ -35,6 +36,8 @@ class FakeTranslation {
   FakeTranslation(const FakeTranslation&) = delete;
   u64 made() const { return made_; }  // translators
   u64 runs() const { return runs_; }  // of regions
+  /// How many large regions were asked for.
+  u64 asked_large() const { return asked_large_; }
   /// Where regions were asked for.
   std::set<u64> asked() const {
     std::lock_guard lock(mutex_);
@@ -44,7 +47,7 @@ class FakeTranslation {
  private:
   class Fake;
   cpu::TranslationSetup before_;
-  std::atomic<u64> made_{0}, runs_{0};
+  std::atomic<u64> made_{0}, runs_{0}, asked_large_{0};
   mutable std::mutex mutex_;
   std::set<u64> asked_;
 };

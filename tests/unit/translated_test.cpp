@@ -375,6 +375,43 @@ TEST(Translated, ManyLanesMeetRegionsThatComeWhileTheyRun) {
   EXPECT_GT(fleet.translation().translated, 0u);
 }
 
+TEST(Translated, LargeRegionsTakeThePlacesOfThoseThatLanesRun) {
+  for (const bool at_once : {true, false}) {
+    FakeRegions regions;
+    regions.hot_for_long = 2;
+    FakeTranslation fakes(regions, 20, 1, at_once);
+    constexpr uint64_t kLanes = 100;
+    Fleet fleet = wanderers(Engine::translate, kLanes, 800, wandering(), 4);
+    Fleet reference = wanderers(Engine::stepper, kLanes, 800, wandering(), 2);
+    const Snapshot begin = fleet.snapshot();
+    reference.run();
+    uint64_t runs = 0;
+    do {
+      fleet.restore(begin);
+      fleet.run();
+      ASSERT_TRUE(same_states(fleet, reference, "while large regions come"));
+    } while (++runs < 3 || (!at_once && fakes.asked_large() == 0));  // other threads take their time
+    EXPECT_GT(fakes.asked_large(), 0u);
+    EXPECT_EQ(fleet.translation().refused, 0u) << "a large region can always take a place of a small one";
+  }
+}
+
+TEST(Translated, ARegionThatStaysHotIsAskedForOnceMore) {
+  for (const uint32_t hot_for_long : {0u, 3u}) {
+    FakeRegions regions;
+    regions.exits_in = 0;
+    regions.hot_for_long = hot_for_long;
+    FakeTranslation fakes(regions, 20);
+    // A loop of one instruction: every look is at its entry.
+    Fleet fleet(program_of({guest::b(0)}), options_for(Engine::translate, 1));
+    for (int i = 0; i < 100; i++) fleet.run(budget_of(1000));
+    EXPECT_EQ(fakes.asked().size(), 1u);
+    EXPECT_EQ(fakes.asked_large(), hot_for_long == 0 ? 0u : 1u);
+    EXPECT_EQ(fleet.translation().regions, hot_for_long == 0 ? 1u : 2u);
+    EXPECT_EQ(fleet.get(Field::instructions, 0), 100'000u);
+  }
+}
+
 TEST(Translated, TwoFleetsAtOnce) {
   FakeTranslation fakes({}, 30, 2, false);
   Fleet reference = wanderers(Engine::stepper, 20, 900);
@@ -394,6 +431,7 @@ TEST(Translated, TwoFleetsAtOnce) {
 
 TEST(Translated, ATranslatorThatFailsLosesNothing) {
   FakeRegions regions;
+  regions.hot_for_long = 0;
   std::atomic<uint64_t> calls{0};
   regions.allow = [&](uint64_t, std::string& why) {
     why = "it is Sunday";

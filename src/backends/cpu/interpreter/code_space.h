@@ -85,12 +85,12 @@ class CodeSpace : public std::enable_shared_from_this<CodeSpace> {
   /// The instruction word at a guest address of which the space has the bytes.
   bool fetch(u64 pc, u32& word) const;
   /// Makes the region part of the space: lanes that run the space enter it at those of its entries that no other region
-  /// of this tier or a larger one has. Returns how many these are; if there are none, the region is not kept. `covered`: the addresses of
-  /// its instructions. Throws std::bad_alloc and DeviceError.
+  /// of this tier or a larger one has. Returns how many these are; if there are none, the region is not kept. `covered`:
+  /// the addresses of its instructions. Throws std::bad_alloc and DeviceError.
   u32 install(const std::shared_ptr<const translate::Region>& region, Tier tier, std::vector<u64> covered) const;
   /// Whether a region begins at pc.
   bool has_entry(u64 pc) const;
-  /// SpaceRegions::ask().
+  // As SpaceRegions says.
   bool ask_region(u64 pc, Tier tier) const { return regions_.ask(pc, tier); }
   bool drop_request(u64 pc) const { return regions_.drop_request(pc); }
   Tier tier_at(u64 pc) const { return regions_.tier_at(pc); }

@@ -9,11 +9,12 @@
 
 namespace myriarm::cpu {
 
-/// How large a region is: as soon as code is hot, or when it has been for long. A region that holds all that it could is large.
+/// How large a region may be: code that has just become hot gets a small one, code that stays hot a large one. A region
+/// that a higher limit would not make larger counts as large.
 enum class Tier : u8 { none, small, large };
 
-/// An entry of a region that is installed in a code space. Never changes, and exists as long as the space. Another
-/// one may take its place.
+/// An entry of a region that is installed in a code space. Never changes, and exists as long as the space, even if an
+/// entry of a larger region has taken its place: lanes may have read it before.
 struct RegionEntry {
   translate::RegionFunction run;
   u64 number;       // of the entry, within its region
@@ -26,6 +27,7 @@ struct RegionEntry {
 class AreaEntries {
  public:
   /// The entry at a word. The caller must have seen, with memory_order_acquire, that the word's kind is kKindRegion.
+  /// Acquires too: the entry may have taken the place of an earlier one, and then the kind tells nothing of it.
   const RegionEntry& at(u64 word) const {
     return *slots_.load(std::memory_order_relaxed)[word].load(std::memory_order_acquire);
   }

@@ -28,8 +28,8 @@ struct TranslationSetup {
   bool at_once = false;
   /// Hot code gets small regions, since it is interpreted until its region is there.
   translate::RegionLimits limits = {.instructions = 96};
-  /// How often lanes must have been at the entry of a small region before a large one takes its place; 0: never. While lanes are in
-  /// translated code, looks are up to 2^17 instructions apart.
+  /// How often lanes must have been seen at the entry of a small region before a large one takes its place; 0: never.
+  /// While lanes are in translated code, looks are up to 2^17 instructions apart.
   u32 hot_for_long = 4096;
   translate::RegionLimits large_limits = {.instructions = 400, .entries = 40};
 };

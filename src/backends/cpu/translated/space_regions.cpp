@@ -26,7 +26,8 @@ bool SpaceRegions::ask(u64 pc, Tier tier) {
 bool SpaceRegions::drop_request(u64 pc) {
   std::unique_lock lock(mutex_);
   const auto after = covered_.upper_bound(pc);
-  if (after == covered_.begin() || std::prev(after)->second <= pc || !dropped_.insert(pc).second) return false;
+  const bool is_inside = after != covered_.begin() && pc < std::prev(after)->second;
+  if (!is_inside || dropped_.size() == kMostAsked || !dropped_.insert(pc).second) return false;
   asked_.erase(pc);
   return true;
 }
@@ -34,11 +35,16 @@ bool SpaceRegions::drop_request(u64 pc) {
 void SpaceRegions::cover(std::vector<u64> addresses) {
   std::sort(addresses.begin(), addresses.end());
   for (size_t i = 0; i < addresses.size();) {
-    const size_t begin = i;
-    while (++i < addresses.size() && addresses[i] == addresses[i - 1] + 4) {
+    u64 begin = addresses[i], end = begin + 4;
+    for (i++; i < addresses.size() && addresses[i] <= end; i++) end = addresses[i] + 4;
+    auto at = covered_.upper_bound(begin);
+    if (at != covered_.begin() && std::prev(at)->second >= begin) at--;
+    while (at != covered_.end() && at->first <= end) {
+      begin = std::min(begin, at->first);
+      end = std::max(end, at->second);
+      at = covered_.erase(at);
     }
-    u64& end = covered_[addresses[begin]];
-    end = std::max(end, addresses[i - 1] + 4);
+    covered_.emplace_hint(at, begin, end);
   }
 }
 

@@ -23,8 +23,9 @@ class SpaceRegions {
   /// The caller must have called keep() before it copied.
   void undo(u64 address, u64 count, Operands* copy) const;
   /// Makes the words at the region's entries entries of it. `find(pc)` gives the word and where its area keeps entries, or
-  /// nothing if no region can begin there. Returns how many words are entries of it now: one that is an entry of a region of this tier or
-  /// a larger one stays that. If there are none, the region is not kept. `covered`: the addresses of its instructions.
+  /// nothing if no region can begin there. Returns how many words are entries of it now: one that is an entry of a region of
+  /// this tier or a larger one stays that. If there are none, the region is not kept. `covered`: the addresses of its
+  /// instructions.
   struct Place {
     Operands* word = nullptr;  // null: none
     AreaEntries* entries = nullptr;
@@ -59,18 +60,19 @@ class SpaceRegions {
   Tier tier_at(u64 pc) const;
   /// Whether nobody has asked for a region of this tier at pc before, and not too many were asked for.
   bool ask(u64 pc, Tier tier);
-  /// True: the instruction at pc is inside a region by now, and lanes may find an entry of that soon. So this request is to be
-  /// dropped, and may be made once more.
+  /// To be called before a request for a small region is served. True: since it was made, a region came that has the
+  /// instruction at pc inside, so lanes may find an entry of that soon. Then this request is to be dropped. It may be
+  /// made once more, and will not be dropped again.
   bool drop_request(u64 pc);
 
  private:
   static constexpr size_t kMostAsked = 1 << 14;  // so that code which branches everywhere takes little memory
-  mutable std::shared_mutex mutex_;
   void cover(std::vector<u64> addresses);
 
+  mutable std::shared_mutex mutex_;
   std::map<u64, const RegionEntry*> entries_;  // by address
-  std::deque<RegionEntry> made_;               // also those whose places others have taken: lanes may be there
-  std::map<u64, u64> covered_;                 // addresses of instructions in regions: begin and end of ranges
+  std::deque<RegionEntry> made_;               // also those whose places others have taken
+  std::map<u64, u64> covered_;                 // instructions in regions: addresses from, to; ranges do not touch
   std::vector<std::shared_ptr<const translate::Region>> owned_;
   std::unordered_set<u64> asked_, asked_for_large_, dropped_;
 };

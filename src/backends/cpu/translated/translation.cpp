@@ -161,7 +161,7 @@ void Translation::translate(const Request& request) noexcept {
     // While the request waited, another region may have come that serves the lanes here too.
     if (code.tier_at(request.pc) >= request.tier) return;
     if (request.tier == Tier::small && code.drop_request(request.pc)) return;
-    std::vector<u64> covered;
+    std::vector<u64> covered;  // a translator reads the instructions of its region and no others
     auto fetch = [&](u64 pc, u32& word) {
       const bool is_code = code.fetch(pc, word);
       if (is_code) covered.push_back(pc);
@@ -180,7 +180,7 @@ void Translation::translate(const Request& request) noexcept {
 }
 
 void Translation::install(const Request& request, std::unique_ptr<translate::Region> region, std::vector<u64> covered) {
-  // A small region that did not reach its limit would be no other one with a higher limit.
+  // A small region that did not reach its limit would be the same with a higher one.
   const Tier tier = region->instructions < setup_.limits.instructions ? Tier::large : request.tier;
   const u64 instructions = region->instructions;
   const double seconds = region->seconds;
