@@ -9,17 +9,21 @@
 namespace myriarm::cli {
 namespace {
 
-constexpr unsigned kPressesThatKill = 3;
+constexpr unsigned kSignalsThatKill = 3;
+constexpr int kSignalStatus = 128;
 
 sem_t wake;
-std::atomic<unsigned> presses = 0;
+std::atomic<unsigned> signals = 0;
+std::atomic<int> last_signal = SIGINT;
 std::atomic<bool> running = false;
-static_assert(std::atomic<unsigned>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
+static_assert(std::atomic<unsigned>::is_always_lock_free && std::atomic<int>::is_always_lock_free &&
+                  std::atomic<bool>::is_always_lock_free,
               "a signal handler uses them");
 
 void on_signal(int number) {
   int error = errno;
-  if (++presses >= kPressesThatKill && running) {
+  last_signal = number;
+  if (++signals >= kSignalsThatKill && running) {
     std::signal(number, SIG_DFL);
     std::raise(number);  // takes effect when the handler returns
   }
@@ -30,29 +34,34 @@ void on_signal(int number) {
 }  // namespace
 
 Interrupt::Interrupt(std::function<void()> cancel) : cancel_(std::move(cancel)) {
-  presses = 0;
+  signals = 0;
   running = true;
   sem_init(&wake, 0, 0);
   watcher_ = std::thread([this] {
     while (sem_wait(&wake) != 0) {
     }
-    if (presses != 0 && !done_) cancel_();
+    if (signals != 0 && !done_) cancel_();
   });
   struct sigaction action = {};
   action.sa_handler = on_signal;
   action.sa_flags = static_cast<int>(SA_RESTART);
-  sigaction(SIGINT, &action, &before_);
+  for (size_t i = 0; i < kSignals.size(); i++) {
+    sigaction(kSignals[i], nullptr, &before_[i]);
+    if (kSignals[i] == SIGINT || before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
+  }
 }
 
 Interrupt::~Interrupt() {
-  sigaction(SIGINT, &before_, nullptr);
+  for (size_t i = 0; i < kSignals.size(); i++) sigaction(kSignals[i], &before_[i], nullptr);
   done_ = true;
   sem_post(&wake);
   watcher_.join();
   sem_destroy(&wake);
 }
 
-unsigned Interrupt::count() const { return presses; }
+unsigned Interrupt::count() const { return signals; }
+
+int Interrupt::status() const { return kSignalStatus + last_signal; }
 
 void Interrupt::run_has_ended() { running = false; }
 

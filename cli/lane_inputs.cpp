@@ -94,6 +94,15 @@ class FileSource final : public InputSource {
     }
   }
 
+  bool is_ready(bool wait) override {
+    while (!has_read_all_ && whole_input() == 0) {
+      if (!reader_.is_ready(wait ? kPatienceMilliseconds : 0)) return false;
+      drop_taken();
+      read_more();
+    }
+    return true;
+  }
+
   Supply next_block(InputBlock& block, bool wait) override {
     drop_taken();
     block.offsets.assign(1, 0);
@@ -195,6 +204,8 @@ class FolderSource final : public InputSource {
     return true;
   }
 
+  bool is_ready(bool) override { return true; }
+
   Supply next_block(InputBlock& block, bool) override {
     bytes_.clear();
     block.offsets.assign(1, 0);
@@ -262,6 +273,10 @@ bool InputFeeder::next(ProcessInput& item, std::string& name) {
   if (count_ == 1) choose_place(item.arguments ? *item.arguments : options_.arguments);
   (as_file_ ? item.file : item.standard_input) = std::move(input);
   return true;
+}
+
+bool InputFeeder::is_ready(bool wait) {
+  return (!inputs_ || inputs_->is_ready(wait)) && (!lines_ || lines_->is_ready(wait));
 }
 
 Supply InputFeeder::next_batch(InputBatch& batch, bool wait) {

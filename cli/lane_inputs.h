@@ -33,6 +33,8 @@ class InputSource {
   /// empty. Throws ArgumentError for what cannot be read, an input of more than kMostInputBytes, or a last record that is
   /// not whole.
   virtual bool next(std::vector<uint8_t>& bytes, std::string& name) = 0;
+  /// Whether next() returns at once. `wait`: it may wait some 50 ms for that.
+  virtual bool is_ready(bool wait) = 0;
   /// As next(), for many inputs: those that are there, of a pipe at least one, and up to 2^20 or, by the last of them,
   /// 64 MiB. `wait`: it may wait some 50 ms for the first. Copies no input by itself.
   virtual Supply next_block(InputBlock& block, bool wait) = 0;
@@ -59,6 +61,8 @@ class InputFeeder {
   /// Reads what the next lane gets; `name` as in InputSource. An input is a file if an argument of the first lane names it
   /// (kInputFileMark), else standard input. Throws ArgumentError.
   bool next(ProcessInput& item, std::string& name);
+  /// See InputSource.
+  bool is_ready(bool wait);
   /// As next(), for many inputs, which have no arguments of their own. `wait`, and how long the bytes stay: see
   /// InputSource::next_block().
   Supply next_batch(InputBatch& batch, bool wait);

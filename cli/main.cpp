@@ -60,7 +60,7 @@ int run_command_line(std::vector<std::string> arguments, const std::vector<std::
 
 int main(int argc, char** argv) {
   myriarm::cli::occupy_standard_streams();
-  myriarm::cli::ignore_broken_pipes();
+  myriarm::cli::make_signals_of_writes_errors();
   try {
     // CLI11 gives "--" another meaning. Here it ends the options, and what follows goes to the program unchanged.
     std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);

@@ -25,7 +25,10 @@ void occupy_standard_streams() {
   }
 }
 
-void ignore_broken_pipes() { std::signal(SIGPIPE, SIG_IGN); }
+void make_signals_of_writes_errors() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
 
 Output::Output(int descriptor, std::string name, Failure failure, Requests requests)
     : descriptor_(descriptor), name_(std::move(name)), failure_(failure), requests_(std::move(requests)) {

@@ -18,9 +18,9 @@ namespace myriarm::cli {
 /// writing to the other two, then fails as with a closed stream. To be called before anything else is opened.
 void occupy_standard_streams();
 
-/// A pipe whose reader has gone is an error of the write from here on, as any other, instead of a signal that ends this
-/// process before it has written its files.
-void ignore_broken_pipes();
+/// A pipe whose reader has gone, and a file that has the size of `ulimit -f`, are errors of the write from here on, as any
+/// other, instead of signals that end this process before it has written its files.
+void make_signals_of_writes_errors();
 
 /// What Output throws when the user has ended a write that waited for a reader.
 struct WriteEnded : Error {

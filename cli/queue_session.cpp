@@ -47,12 +47,12 @@ class Session {
       end.unimplemented = queue->unimplemented();
       write_json(end, requests);
     } catch (const WriteEnded&) {
-      return kCancelledStatus;
+      return interrupt.status();
     }
     Output err(STDERR_FILENO, "standard error", Output::Failure::is_ignored);
     if (!command_.ignore_unimplemented) print_unimplemented(end.unimplemented, err);
     if (!command_.quiet) print_queue_summary(end, err);
-    return interrupt.count() != 0 ? kCancelledStatus : results_.highest_status();
+    return interrupt.count() != 0 ? interrupt.status() : results_.highest_status();
   }
 
  private:

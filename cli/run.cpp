@@ -36,9 +36,8 @@ constexpr char kExitStatusHelp[] =
     "Options come before PROGRAM; what follows it belongs to the program.\n"
     "The exit status of a lane is that of its program; 128 + signal if a fault killed it; 0 after HLT of a bare\n"
     "program, 1 after its SVC; 124 at --max-instructions; 130 after Ctrl-C; 137 if memory for its pages ran out.\n"
-    "The exit status of many lanes is the highest of theirs. After a mistake in the arguments, or if the output cannot "
-    "be\n"
-    "written completely, it is 2.";
+    "The exit status of many lanes is the highest of theirs; 128 + signal after SIGTERM or SIGHUP. After a mistake in\n"
+    "the arguments, or if the output cannot be written completely, it is 2.";
 
 struct RunCommand {
   FleetOptions fleet;
@@ -353,9 +352,9 @@ int RunCommand::report(const Run& run, Interrupt& interrupt) {
     write_results(run, interrupt, failure);
     if (failure) std::rethrow_exception(failure);
   } catch (const WriteEnded&) {
-    return kCancelledStatus;
+    return interrupt.status();
   }
-  return interrupt.count() != 0 ? kCancelledStatus : exit_status(run);
+  return interrupt.count() != 0 ? interrupt.status() : exit_status(run);
 }
 
 /// Writes each part although an earlier one failed. `failure` is that of the first.

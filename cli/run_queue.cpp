@@ -56,8 +56,7 @@ class JsonResults final : public QueueResults {
 
   QueueProgress work_off(InputQueue& queue, const QueueOptions& options, const Output::Requests& requests) override {
     out_.emplace(file_ ? file_.descriptor() : STDOUT_FILENO, label(), Output::Failure::is_thrown, requests);
-    return queue.run([this](ProcessInput& input, uint64_t& number,
-                            bool) { return next(input, number) ? Supply::input : Supply::ended; },
+    return queue.run([this](ProcessInput& input, uint64_t& number, bool idle) { return next(input, number, idle); },
                      [this](QueueResult& result) { return write(result); }, options);
   }
   void finish() override {
@@ -106,19 +105,20 @@ class JsonResults final : public QueueResults {
     }
   }
 
-  bool next(ProcessInput& input, uint64_t& number) {
+  Supply next(ProcessInput& input, uint64_t& number, bool idle) {
     // Results that have come leave now: the next ones may take long, and so may the next input.
     out_->flush();
     std::string name;
     do {
+      if (!feeder_.is_ready(idle)) return Supply::later;
       if (!feeder_.next(input, name)) {
         inputs_ended_ = true;
-        return false;
+        return Supply::ended;
       }
       number = read_++;
     } while (finished_.numbers.contains(number));
     if (!name.empty()) names_[number] = std::move(name);
-    return true;
+    return Supply::input;
   }
 
   bool write(const QueueResult& result) {

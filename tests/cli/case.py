@@ -23,6 +23,13 @@ def main():
     unittest.main(module="__main__", verbosity=1)
 
 
+def catches(process, number):
+    """Whether a process has a handler for a signal by now."""
+    status = pathlib.Path(f"/proc/{process}/status").read_text()
+    caught = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:")), 16)
+    return bool(caught >> (number - 1) & 1)
+
+
 class CliTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

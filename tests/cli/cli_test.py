@@ -320,13 +320,6 @@ class Bare(CliTest):
                          ("budget", 77, "0x10000", 124))
 
 
-def catches(process, number):
-    """Whether a process has a handler for a signal by now."""
-    status = pathlib.Path(f"/proc/{process}/status").read_text()
-    caught = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:")), 16)
-    return bool(caught >> (number - 1) & 1)
-
-
 class Interrupt(CliTest):
     def test_ends_the_run_with_partial_results(self):
         for arguments in (["--lanes", "3"], [], ["--raw", "0x1000"]):
@@ -337,7 +330,7 @@ class Interrupt(CliTest):
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
-            while not catches(child.pid, signal.SIGINT):
+            while not case.catches(child.pid, signal.SIGINT):
                 self.assertIsNone(child.poll())
                 os.sched_yield()
             child.send_signal(signal.SIGINT)
