@@ -6,8 +6,10 @@
 
 #include <bit>
 #include <cerrno>
+#include <charconv>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include "queue_session.h"
@@ -39,12 +41,51 @@ std::string header(uint64_t count) {
   return all + text;
 }
 
+/// The number in a header; nothing if no NpyFile has written it.
+std::optional<uint64_t> count_in(const std::string& bytes) {
+  const std::string before = "'shape': (";
+  const size_t at = bytes.find(before);
+  if (at == bytes.npos) return std::nullopt;
+  uint64_t count = 0;
+  std::from_chars(bytes.data() + at + before.size(), bytes.data() + bytes.size(), count);
+  return bytes == header(count) ? std::optional(count) : std::nullopt;
+}
+
+bool is_whole(const InputDigest& digest) {
+  const auto reason = static_cast<unsigned>(digest.reason);
+  return reason != static_cast<unsigned>(StopReason::none) && reason < kStopReasons && digest.reserved == 0;
+}
+
 }  // namespace
 
-NpyFile::NpyFile(std::string label, const std::string& path)
-    : label_(std::move(label)), file_(open_results(label_, path, O_CREAT | O_TRUNC)) {
+void NpyFile::read(const std::string& label, const std::string& path,
+                   const std::function<void(const InputDigest&)>& take) {
+  std::ifstream file(path, std::ios::binary);
+  std::string head(kHeaderBytes, 0);
+  file.read(head.data(), kHeaderBytes);
+  head.resize(static_cast<size_t>(file.gcount()));
+  // A writer that was killed at its beginning leaves less than a header.
+  if (head.size() < kHeaderBytes && header(0).starts_with(head)) return;
+  const std::optional<uint64_t> count = count_in(head);
+  InputDigest digest;
+  for (uint64_t i = 0; count && file.read(reinterpret_cast<char*>(&digest), sizeof digest); i++) {
+    if (is_whole(digest)) take(digest);
+    else if (i >= *count) return;  // what a system that went down has left
+    else break;
+  }
+  if (count && file.eof()) return;
+  throw ArgumentError(label + " holds something else than digests; give the file of an earlier run to --resume");
+}
+
+NpyFile::NpyFile(std::string label, const std::string& path, uint64_t kept)
+    : label_(std::move(label)),
+      file_(open_results(label_, path, kept == 0 ? O_CREAT | O_TRUNC : O_CREAT)),
+      written_(kept),
+      written_before_(kept) {
   out_.emplace(file_.descriptor(), label_);
-  if (::lseek(file_.descriptor(), kHeaderBytes, SEEK_SET) < 0) {
+  const auto end = static_cast<off_t>(kHeaderBytes + kept * sizeof(InputDigest));
+  if (kept != 0 && ::ftruncate(file_.descriptor(), end) != 0) fail();
+  if (::lseek(file_.descriptor(), end, SEEK_SET) < 0) {
     throw ArgumentError(label_ + " is a pipe or a device, and the header of an array is written last; give a file");
   }
   if (!write_header()) fail();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,9 +20,14 @@ class NpyFile {
   /// Bytes before the first digest.
   static constexpr size_t kHeaderBytes = 512;
 
-  /// Makes the file, or empties it. `label` is for messages. Throws ArgumentError if it cannot be written, or is no file
-  /// in which the header can be written again.
-  NpyFile(std::string label, const std::string& path);
+  /// Reads the digests of such a file, also of one whose writer was killed: those behind the header that are whole, whatever
+  /// number it says. Throws ArgumentError if it is another file.
+  static void read(const std::string& label, const std::string& path,
+                   const std::function<void(const InputDigest&)>& take);
+
+  /// Makes the file, or goes on behind its first `kept` digests; what is behind these is removed. `label` is for messages.
+  /// Throws ArgumentError if it cannot be written, or is no file in which the header can be written again.
+  NpyFile(std::string label, const std::string& path, uint64_t kept = 0);
   void write(std::span<const InputDigest> digests);
   /// Throws Error if not everything could be written.
   void flush();
@@ -36,8 +42,8 @@ class NpyFile {
   const std::string label_;
   File file_;
   std::optional<Output> out_;
-  uint64_t written_ = 0;         // digests
-  uint64_t written_before_ = 0;  // of these, before the last flush()
+  uint64_t written_;         // digests
+  uint64_t written_before_;  // of these, before the last flush()
 };
 
 }  // namespace myriarm::cli

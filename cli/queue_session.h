@@ -11,6 +11,7 @@
 #include "file.h"
 #include "myriarm/queue.h"
 #include "output.h"
+#include "queue_job.h"
 
 namespace myriarm::cli {
 
@@ -23,6 +24,7 @@ struct QueueCommand {
   bool quiet = false;
   bool ignore_unimplemented = false;
   uint64_t instructions = kEndless;  ///< of each input
+  QueueJob job;
 };
 
 /// Gives a queue its inputs, and writes the results in one form.

@@ -60,6 +60,7 @@ struct RunCommand {
   InputFeeder make_feeder() const;
   bool is_queue() const;
   int execute_queue(const ElfImage& image);
+  QueueJob queue_job(const ElfImage& image) const;
   std::vector<FleetOptions> queue_fleets() const;
   void refuse_several_devices() const;
   int report(const Run& run, Interrupt& interrupt);
@@ -267,6 +268,26 @@ std::vector<FleetOptions> RunCommand::queue_fleets() const {
   return fleets;
 }
 
+/// What the results depend on: not on the devices, nor on what else decides only how fast they come.
+QueueJob RunCommand::queue_job(const ElfImage& image) const {
+  QueueJob job;
+  job.add("program", read_file(program));
+  job.add("arguments", process.arguments);
+  job.add("--env", process.environment);
+  job.add("--stdin", process.standard_input);
+  for (const auto& [path, option] : {std::pair(&inputs, "--inputs"), std::pair(&args_file, "--args-file")}) {
+    if (path->empty()) job.add(option, "none");
+    else job.add_inputs(option, *path);
+  }
+  job.add("--record-size", record_size.empty() ? 0 : parse_size(record_size, "--record-size"));
+  job.add("--seed", process.seed);
+  job.add("--memory", fleet.memory);
+  job.add("--max-instructions", queue.instructions == kEndless ? "none" : std::to_string(queue.instructions));
+  job.add("--entry", hex(image.program.entry));
+  job.add("--fork-after", fork_after.empty() ? "start" : fork_after);
+  return job;
+}
+
 int RunCommand::execute_queue(const ElfImage& image) {
   if (explain) throw ArgumentError("--explain is for lanes that run once; leave it out, or leave out --lanes");
   if (registers) {
@@ -292,6 +313,7 @@ int RunCommand::execute_queue(const ElfImage& image) {
   queue.ignore_unimplemented = ignore_unimplemented;
   if (!maximum.empty()) queue.instructions = parse_count(maximum, "--max-instructions");
   InputFeeder feeder = make_feeder();
+  queue.job = queue_job(image);
   const std::vector<FleetOptions> fleets = queue_fleets();
   return (digests ? run_digests : run_queue)(image, fleets, std::move(process), feeder, queue);
 }

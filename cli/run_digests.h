@@ -11,7 +11,7 @@ namespace myriarm::cli {
 
 /// Whether --results names a file for digests.
 bool wants_digests(const QueueCommand& command);
-/// See run_session(). Throws ArgumentError for options that need lines of JSON.
+/// See run_session().
 int run_digests(const ElfImage& image, std::span<const FleetOptions> fleets, LinuxOptions process, InputFeeder& feeder,
                 const QueueCommand& command);
 

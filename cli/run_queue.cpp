@@ -13,11 +13,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <unordered_set>
 #include <utility>
 
 #include "file.h"
 #include "lane_report.h"
+#include "number_set.h"
 
 namespace myriarm::cli {
 namespace {
@@ -27,7 +27,7 @@ using nlohmann::ordered_json;
 
 /// What an earlier run has left: complete lines, each of which names its input.
 struct Finished {
-  std::unordered_set<uint64_t> numbers;
+  NumberSet numbers;
   uint64_t bytes = 0;      ///< of the complete lines
   int highest_status = 0;  ///< of these inputs
 };
@@ -43,7 +43,7 @@ Finished read_finished(const std::string& path) {
       throw ArgumentError(
           fmt::format("--resume: {} has a line that is no result of a queue; give the file of an earlier run", path));
     }
-    finished.numbers.insert(entry["number"].get<uint64_t>());
+    finished.numbers.add(entry["number"].get<uint64_t>());
     finished.highest_status = std::max(finished.highest_status, exit_status(outcome_in(entry)));
     finished.bytes += line.size() + 1;
   }
@@ -93,6 +93,7 @@ class JsonResults final : public QueueResults {
       }
     }
     if (command_.resume && fs::exists(path())) finished_ = read_finished(path());
+    if (finished_.bytes != 0) command_.job.check(path());
     highest_ = finished_.highest_status;
     file_ = open_results(label(), path(), command_.resume ? O_CREAT : O_CREAT | O_TRUNC);
     const auto cut = [&] {  // what is behind the last complete line
@@ -103,6 +104,7 @@ class JsonResults final : public QueueResults {
       throw ArgumentError(
           fmt::format("{} cannot be written ({}); give a path in a writable folder", label(), std::strerror(errno)));
     }
+    command_.job.keep(path());
   }
 
   Supply next(ProcessInput& input, uint64_t& number, bool idle) {

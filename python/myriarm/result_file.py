@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import pathlib
 from typing import Any, Dict, Set, Union
 
 from .arguments import name_of_file
@@ -47,6 +48,8 @@ class ResultFile:
         try:
             size = self._read_finished() if resume and os.path.exists(self._path) else 0
             self._file = open(self._path, "r+b" if size else "wb")
+            if not size:  # what `myriarm run` has kept of the job of other results
+                pathlib.Path(os.path.realpath(self._path) + ".job").unlink(missing_ok=True)
             self._file.truncate(size)
             self._file.seek(size)
         except OSError as error:

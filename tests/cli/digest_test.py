@@ -190,6 +190,57 @@ class Digests(CliTest):
                 self.assertEqual(len(read_digests(self.npy)), 3)
             self.npy.unlink()
 
+    def test_a_file_that_was_cut_off_is_continued(self):
+        """What a kill leaves: a row that is not whole, a header that says less, or not even a header."""
+        options = ("--inputs", self.lines(200), "--lanes", 8, SHA256)
+        self.write_digests(*options)
+        whole = self.npy.read_bytes()
+        rows, beginning = whole[HEADER_BYTES:], self.header(0)
+        cases = [beginning[:size] for size in (0, 1, HEADER_BYTES - 1)]
+        cases += [beginning + rows[:size] for size in (0, 1, 72, 5000, len(rows))]
+        cases += [whole[:-1], whole]
+        cases += [self.header(90) + rows[:90 * DIGEST.size], self.header(150) + rows[:90 * DIGEST.size]]
+        # Some file systems fill what was not written with zeros.
+        cases += [self.header(3) + rows[:720] + bytes(200)]
+        for left in cases:
+            self.npy.write_bytes(left)
+            self.write_digests("--resume", *options)
+            self.assertEqual(self.npy.read_bytes(), whole, (len(left), left[:200]))
+
+    def header(self, count):
+        """That of a file with so many of the digests that are in self.npy."""
+        head = self.npy.read_bytes()[10:HEADER_BYTES].decode()
+        shape = ast.literal_eval(head)["shape"][0]
+        head = head.rstrip().replace(f"({shape},)", f"({count},)")
+        return self.npy.read_bytes()[:10] + head.ljust(HEADER_BYTES - 11).encode() + b"\n"
+
+    def test_digests_that_an_earlier_run_has_left(self):
+        """They count for the exit status, and any of them may be missing."""
+        options = ("--inputs", self.lines(9), "--lanes", 2, self.elf(guest.EXIT_LANE))
+        self.write_digests(*options, status=8)
+        whole = self.npy.read_bytes()
+        rows = [whole[at:at + DIGEST.size] for at in range(HEADER_BYTES, len(whole), DIGEST.size)]
+        self.npy.write_bytes(whole[:HEADER_BYTES] + rows[8] + rows[1] + rows[4] + rows[3])
+        done = self.run_guest("--resume", "--json", "-", "--results", self.npy, *options)
+        described = json.loads(done.stdout)
+        self.assertEqual((done.returncode, described["inputs"], described["earlier"]), (8, 5, 4))
+        self.assertIn(b"5 done", done.stderr)
+        self.assertEqual([digest["number"] for digest in read_digests(self.npy)], [8, 1, 4, 3, 0, 2, 5, 6, 7])
+
+    def test_a_file_of_something_else_is_not_continued(self):
+        options = ("--inputs", self.lines(9), SHA256)
+        self.write_digests(*options)
+        whole = self.npy.read_bytes()
+        first = DIGEST.unpack_from(whole, HEADER_BYTES)
+        no_reason = DIGEST.pack(*first[:9], 0, 0)
+        others = [b"no array", whole.replace(b"'number'", b"'other'."), b"\x93NUMPY\x02" + whole[7:],
+                  whole[:HEADER_BYTES] + no_reason + whole[HEADER_BYTES + DIGEST.size:],
+                  whole.replace(b"(9,)", b"(9,9)")]
+        for other in others:
+            self.npy.write_bytes(other)
+            self.assert_refused("run", "--results", self.npy, "--resume", *options, says="something else than digests")
+            self.assertEqual(self.npy.read_bytes(), other, "it was not written to")
+
     def test_a_last_record_that_is_cut_off(self):
         path = self.file("records", bytes(65))
         done = self.run_guest("--quiet", "--inputs", path, "--record-size", 10, "--results", self.npy, SHA256)
@@ -211,7 +262,6 @@ class Digests(CliTest):
         options = ("run", "--results", self.npy)
         given = (*options, "--inputs", path)
         self.assert_refused(*options, program, says="no queue")
-        self.assert_refused(*given, "--resume", program, says="--resume")
         self.assert_refused(*given, "--output-dir", self.folder / "out", program, says="--output-dir")
         self.assert_refused(*given, "--args-file", path, program, says="--args-file")
         self.assert_refused(*options, "--args-file", path, program, says="--args-file")
@@ -227,6 +277,59 @@ class Digests(CliTest):
         full = self.folder / "full.npy"
         full.symlink_to("/dev/full")
         self.assert_refused("run", "--results", full, "--inputs", path, program, says="written completely")
+
+
+class KilledDigests(CliTest):
+    """Queues that are killed when their files have grown by some size, and resumed: what they leave must be what a
+    run leaves that nothing disturbs."""
+    KILLS = int(os.environ.get("MYRIARM_TEST_KILLS", "12"))  # in all
+    RECORD, INPUTS = 16, 60_000
+
+    def setUp(self):
+        super().setUp()
+        self.npy = self.folder / "digests.npy"
+
+    def command(self, results, options):
+        words = ("--device", DEVICE, "--quiet", "--inputs", self.inputs, "--record-size", self.RECORD, *options)
+        return list(map(str, (case.MYRIARM, "run", *words, "--resume", "--results", results, self.program, "@@")))
+
+    def kill_once(self, command, generator):
+        """Returns whether it had not ended before."""
+        size = self.npy.stat().st_size if self.npy.exists() else 0
+        target = size + generator.choice((0, generator.randrange(2000), generator.randrange(2_000_000)))
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None and (self.npy.stat().st_size if self.npy.exists() else 0) < target:
+            pass
+        process.kill()
+        return process.wait() == -signal.SIGKILL
+
+    def rows(self, path):
+        read_digests(path)  # checks the header
+        data = path.read_bytes()[HEADER_BYTES:]
+        return sorted(data[at:at + DIGEST.size] for at in range(0, len(data), DIGEST.size))
+
+    def test_digests_are_those_of_an_undisturbed_run(self):
+        generator = random.Random(5)
+        self.inputs = self.file("records", generator.randbytes(self.RECORD * self.INPUTS))
+        self.program = self.elf(guest.CAT)
+        whole = self.folder / "whole.npy"
+        subprocess.run(self.command(whole, ("--lanes", 500)), check=True, timeout=300)
+        self.assertEqual(len(read_digests(whole)), self.INPUTS)
+        for part, options in enumerate((("--lanes", 500), ("--lanes", 300, "--unordered"))):
+            with self.subTest(options=options):
+                kills = self.KILLS * (part + 1) // 2 - self.KILLS * part // 2
+                while kills:
+                    if self.kill_once(self.command(self.npy, options), generator):
+                        kills -= 1
+                    else:  # it has ended: from the beginning
+                        self.assertEqual(self.rows(self.npy), self.rows(whole))
+                        self.npy.unlink()
+                done = subprocess.run(self.command(self.npy, options), capture_output=True, timeout=300)
+                self.assertEqual((done.returncode, done.stderr), (0, b""))
+                self.assertEqual(self.rows(self.npy), self.rows(whole))
+                if "--unordered" not in options:
+                    self.assertEqual(self.npy.read_bytes(), whole.read_bytes())
+                self.npy.unlink()
 
 
 if __name__ == "__main__":
