@@ -283,7 +283,7 @@ class KilledDigests(CliTest):
     """Queues that are killed when their files have grown by some size, and resumed: what they leave must be what a
     run leaves that nothing disturbs."""
     KILLS = int(os.environ.get("MYRIARM_TEST_KILLS", "12"))  # in all
-    RECORD, INPUTS = 16, 60_000
+    RECORD, INPUTS = 16, 30_000
 
     def setUp(self):
         super().setUp()
@@ -296,7 +296,7 @@ class KilledDigests(CliTest):
     def kill_once(self, command, generator):
         """Returns whether it had not ended before."""
         size = self.npy.stat().st_size if self.npy.exists() else 0
-        target = size + generator.choice((0, generator.randrange(2000), generator.randrange(2_000_000)))
+        target = size + generator.choice((0, generator.randrange(2000), generator.randrange(1_000_000)))
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while process.poll() is None and (self.npy.stat().st_size if self.npy.exists() else 0) < target:
             pass
