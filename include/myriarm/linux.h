@@ -168,6 +168,14 @@ struct LinuxRunOptions {
   /// since, if any. It may read these lanes, and restart() them and others that have ended; the lanes that it returns take
   /// part from then on. The run ends when no lane is left.
   std::function<std::vector<uint32_t>(std::span<const uint32_t> lanes)> on_ended = {};
+  /// The result of each process is to be the one that it has alone: StopReason::out_of_memory only if the pool is too small
+  /// for it alone, whatever other lanes need. When processes starve together, some of them, at most half, go on, and the
+  /// others give their memory up and begin again later. What a process has passed on, and on_call was told of it, is not
+  /// repeated; RunResult::instructions counts what was retired, so it then counts some twice. A lane that has ended,
+  /// however that was, gives its memory back unless keep_memory is set, and cannot go on in a later run. Needs
+  /// LinuxOptions::restartable; lanes must be as the constructor or restart() made them, apart from Field::limit, or have
+  /// gone on from there.
+  bool as_if_alone = false;
 };
 
 /// A program of a LinuxFleet that has several, and how many lanes run it.
@@ -193,7 +201,9 @@ class LinuxFleet {
   /// Runs and serves system calls until every lane has ended, is at its limit, or cancel() was called. Lanes that
   /// an earlier run() left at their limit, cancelled or out of memory go on. `progress` is called some times a
   /// second from this thread. On the CPU processes begin one after the other, as others exit and give their memory back;
-  /// one that finds no memory waits for that. It stops with StopReason::out_of_memory if none that runs is left to exit.
+  /// one that finds no memory waits for that. If none that runs is left to exit, all that wait stop with
+  /// StopReason::out_of_memory: lanes keep their state, so their memory is needed at the same time, and they can go on in
+  /// a larger pool. LinuxRunOptions::as_if_alone lets them take turns.
   RunResult run(const std::function<void(const LinuxProgress&)>& progress = {});
   RunResult run(const LinuxRunOptions& options);
   /// Puts these lanes back to their beginning, with an input each. Lane lanes[i] then is as lane numbers[i] of a new fleet

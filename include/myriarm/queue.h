@@ -16,7 +16,8 @@
 namespace myriarm {
 
 /// What became of one input. It depends on the input, its number and the options alone: not on the lane, the device, or
-/// the other inputs. MYRIARM_LANE is the number, and the guest's random bytes depend on it; it has at most ten digits.
+/// the other inputs. It is StopReason::out_of_memory if the pool is too small for the process alone. Processes that do not
+/// fit in the pool together take turns: LinuxRunOptions::as_if_alone. MYRIARM_LANE is the number, and the guest's random bytes depend on it; it has at most ten digits.
 struct QueueResult {
   uint64_t number = 0;  ///< of the input
   LaneOutcome outcome;
@@ -29,6 +30,7 @@ struct QueueProgress {
   uint64_t done = 0;     ///< inputs whose process has ended
   uint64_t failed = 0;   ///< of these: those that did not exit with 0
   uint64_t running = 0;  ///< inputs in lanes
+  /// That lanes have retired, also for processes that had to begin again.
   uint64_t instructions = 0;
   double seconds = 0;
   bool stopped_early = false;  ///< cancel() was called, or the sink has returned false

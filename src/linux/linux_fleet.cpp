@@ -61,6 +61,9 @@ void check_placements(std::span<const LinuxPlacement> programs, const LinuxOptio
   }
 }
 
+using Words = std::vector<std::string>;
+const Words* pointer_to(const std::optional<Words>& words) { return words ? &*words : nullptr; }
+
 /// Puts the path of the input file in the place of its mark in all arguments.
 void name_input_file(std::vector<std::string>& arguments) {
   constexpr std::string_view kMark = kInputFileMark, kPath = kInputFile;
@@ -92,6 +95,13 @@ LinuxFleet::Impl::Impl(std::vector<LaidOut>& programs, const FleetOptions& fleet
     return whole_stack(placed_at(static_cast<uint32_t>(lane)), own_arguments.empty() ? nullptr : &own_arguments[lane],
                        own_environments.empty() ? nullptr : &own_environments[lane]);
   });
+  if (!options.restartable || (own_arguments.empty() && own_environments.empty())) return;
+  for (uint32_t lane : lanes) {  // for begin_again()
+    ProcessInput words;
+    if (!own_arguments.empty()) words.arguments = std::move(options.lane_arguments[lane]);
+    if (!own_environments.empty()) words.environment = std::move(options.lane_environments[lane]);
+    processes->restart(lane, lane, words);
+  }
 }
 
 std::shared_ptr<Processes> LinuxFleet::Impl::make_processes(const std::vector<LaidOut>& programs, LinuxOptions& options,
@@ -125,6 +135,15 @@ std::optional<InitialStack> LinuxFleet::Impl::whole_stack(const PlacedProcess& p
   if (forked || (!own_arguments && !own_environment && process.lane_bytes != 0)) return std::nullopt;
   return linux_process::initial_stack(process.stack, own_arguments ? *own_arguments : process.arguments,
                                       own_environment ? *own_environment : environment);
+}
+
+std::optional<InitialStack> LinuxFleet::Impl::stack_of(uint32_t lane, const std::vector<std::string>* own_arguments,
+                                                       const std::vector<std::string>* own_environment,
+                                                       bool has_file) const {
+  const PlacedProcess& process = placed_at(lane);
+  const bool named = has_file && process.arguments_with_file != process.arguments;
+  return whole_stack(process, own_arguments == nullptr && named ? &process.arguments_with_file : own_arguments,
+                     own_environment);
 }
 
 template <class StackOf>
@@ -178,16 +197,28 @@ void LinuxFleet::Impl::restart(std::span<const uint32_t> lanes, std::span<const 
     check_lane(lanes[i]);
     if (forked && (input.arguments || input.environment)) refuse_own_words();
     if (input.file && input.arguments) name_input_file(*input.arguments);
-    const PlacedProcess& process = placed_at(lanes[i]);
-    const bool named = input.file && process.arguments_with_file != process.arguments;
-    stacks[i] = whole_stack(process,
-                            input.arguments ? &*input.arguments
-                            : named         ? &process.arguments_with_file
-                                            : nullptr,
-                            input.environment ? &*input.environment : nullptr);
+    stacks[i] = stack_of(lanes[i], pointer_to(input.arguments), pointer_to(input.environment), input.file.has_value());
   }
   fleet.restore(*beginning, lanes);
   for (size_t i = 0; i < lanes.size(); i++) processes->restart(lanes[i], numbers[i], inputs[i]);
+  fleet.process_inputs_changed(lanes);
+  write_stacks(lanes, numbers, [&](size_t i) { return std::move(stacks[i]); });
+}
+
+void LinuxFleet::Impl::begin_again(std::span<const uint32_t> lanes) {
+  std::vector<Processes::Given> given;
+  std::vector<uint64_t> numbers, limits(lanes.size());
+  std::vector<std::optional<InitialStack>> stacks;
+  for (uint32_t lane : lanes) {
+    given.push_back(processes->given(lane));
+    numbers.push_back(given.back().number);
+    const Processes::OwnInput none, &own = given.back().input ? *given.back().input : none;
+    stacks.push_back(stack_of(lane, pointer_to(own.arguments), pointer_to(own.environment), own.file.has_value()));
+  }
+  fleet.get(Field::limit, lanes, limits);
+  fleet.restore(*beginning, lanes);
+  fleet.set(Field::limit, lanes, limits);
+  for (size_t i = 0; i < lanes.size(); i++) processes->begin_again(lanes[i], given[i]);
   fleet.process_inputs_changed(lanes);
   write_stacks(lanes, numbers, [&](size_t i) { return std::move(stacks[i]); });
 }

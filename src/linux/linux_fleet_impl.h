@@ -47,12 +47,18 @@ struct LinuxFleet::Impl {
   std::optional<linux_process::InitialStack> whole_stack(const PlacedProcess& process,
                                                          const std::vector<std::string>* own_arguments,
                                                          const std::vector<std::string>* own_environment) const;
+  /// whole_stack() of a process with these words of its own, or null, and with an input file or not.
+  std::optional<linux_process::InitialStack> stack_of(uint32_t lane, const std::vector<std::string>* own_arguments,
+                                                      const std::vector<std::string>* own_environment,
+                                                      bool has_file) const;
   /// Writes what the stack of each lane has of its own: all of it, or LaneBytes, or after a common part their digits alone.
   /// `numbers`: see restart(); empty: those of the lanes. `stack_of(i)` gives the whole_stack() of lanes[i].
   template <class StackOf>
   void write_stacks(std::span<const uint32_t> lanes, std::span<const uint64_t> numbers, StackOf stack_of);
 
   void restart(std::span<const uint32_t> lanes, std::span<const uint64_t> numbers, std::span<ProcessInput> inputs);
+  /// Puts these lanes back to their beginning with what restart(), or the constructor, has given them, and their limit.
+  void begin_again(std::span<const uint32_t> lanes);
 
   bool takes_inputs(bool as_file) const;
   void work_off(InputRun run, uint64_t instructions);

@@ -3,9 +3,11 @@
 // fleet serves their calls.
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "linux/admission.h"
+#include "linux/lanes_at_once.h"
 #include "linux/linux_fleet_impl.h"
 #include "linux/slice.h"
 
@@ -41,6 +43,10 @@ class LinuxFleet::Impl::Run {
         keep_memory_(impl.keep_memory) {
     options_.go_on = false;  // a lane that has reached its limit is done
     options_.engine = run.engine;
+    if (run.as_if_alone && !impl.beginning) {
+      throw StateError(
+          "as_if_alone: the processes of this fleet cannot begin again; make it with LinuxOptions::restartable");
+    }
   }
 
   RunResult go() {
@@ -56,6 +62,8 @@ class LinuxFleet::Impl::Run {
       if (active_.empty()) break;
       if (impl_.take_cancel()) {
         active_.insert(active_.end(), lanes_.begin() + static_cast<ptrdiff_t>(begun_), lanes_.end());
+        begin_again(given_up_.size());
+        active_.insert(active_.end(), starved_.begin(), starved_.end());
         cancel_active();
         break;
       }
@@ -72,7 +80,7 @@ class LinuxFleet::Impl::Run {
   /// `more`: instructions of the round in progress. `running`: of active_, the lanes that have no stop yet.
   void tell_progress(uint64_t more, uint64_t running) const {
     if (!run_.progress) return;
-    const uint64_t left = running + starved_.size() + waiting();
+    const uint64_t left = running + starved_.size() + given_up_.size() + waiting();
     run_.progress({fleet_.lanes() - left, total_.instructions + more, seconds()});
   }
   /// Gives lanes that wait at an SVC, or to begin, the stop that cancel() means.
@@ -85,6 +93,7 @@ class LinuxFleet::Impl::Run {
     fleet_.set_stops(active_, stops);
   }
   uint64_t waiting() const { return lanes_.size() - begun_; }
+  bool any_wait() const { return waiting() != 0 || !given_up_.empty(); }
 
   void find_lanes() {
     const std::span<const Stop> stops = fleet_.stops();
@@ -93,18 +102,66 @@ class LinuxFleet::Impl::Run {
     }
   }
 
-  /// Lets lanes that found no memory try again, once other lanes have given theirs back. If none is left to do so, they
-  /// keep their stop.
+  /// Lets lanes that found no memory try again, once other lanes have given theirs back. If none is left to do so, some of
+  /// them do, or else they keep their stop.
   void retry_starved() {
     if (starved_.empty()) return;
-    if (std::exchange(memory_was_freed_, false)) {
-      fleet_.resume(starved_);
-      active_.insert(active_.end(), starved_.begin(), starved_.end());
-      starved_.clear();
+    if (active_.empty() && !memory_was_freed_) {
+      if (run_.as_if_alone && starved_.size() > 1) give_some_up();
+      else end(std::exchange(starved_, {}));
     }
-    if (!active_.empty()) return;
-    ended_.insert(ended_.end(), starved_.begin(), starved_.end());
+    if (!std::exchange(memory_was_freed_, false) || starved_.empty()) return;
+    fleet_.resume(starved_);
+    active_.insert(active_.end(), starved_.begin(), starved_.end());
     starved_.clear();
+  }
+
+  /// Of lanes that starve together, those that have retired most keep their memory, at most half of them. The others give
+  /// theirs up, and begin again later. On a GPU a team's memory is free only when all of its lanes have given it up.
+  void give_some_up() {
+    const uint64_t most = starved_.size() / 2, team_lanes = fleet_.team_lanes();
+    at_once_.starved(starved_.size());
+    std::vector<uint64_t> counts(starved_.size());
+    fleet_.get(Field::instructions, starved_, counts);
+    std::map<uint64_t, uint64_t> longest;  // by team
+    for (size_t i = 0; i < starved_.size(); i++) {
+      uint64_t& team = longest[starved_[i] / team_lanes];
+      team = std::max(team, counts[i]);
+    }
+    const auto place = [&](uint32_t lane) { return std::pair(~longest.at(lane / team_lanes), lane / team_lanes); };
+    std::stable_sort(starved_.begin(), starved_.end(), [&](uint32_t a, uint32_t b) { return place(a) < place(b); });
+    uint64_t kept = most;
+    while (kept != 0 && place(starved_[kept]) == place(starved_[kept - 1])) kept--;
+    const std::span<const uint32_t> lanes = std::span(starved_).subspan(kept);
+    fleet_.release_memory(lanes);
+    // No run may take them up.
+    fleet_.set_stops(lanes, std::vector<Stop>(lanes.size(), {StopReason::exited, FaultKind::none, 0, 0}));
+    memory_is_free(lanes.size());
+    given_up_.insert(given_up_.end(), lanes.begin(), lanes.end());
+    starved_.resize(kept);
+  }
+
+  /// Lets the first of the lanes that were given up begin again.
+  void begin_again(size_t count) {
+    const auto end = given_up_.begin() + static_cast<ptrdiff_t>(count);
+    const std::vector<uint32_t> lanes(given_up_.begin(), end);
+    given_up_.erase(given_up_.begin(), end);
+    if (lanes.empty()) return;
+    impl_.begin_again(lanes);
+    active_.insert(active_.end(), lanes.begin(), lanes.end());
+  }
+
+  /// These lanes have ended, and have their memory yet.
+  void end(std::span<const uint32_t> lanes) {
+    ended_.insert(ended_.end(), lanes.begin(), lanes.end());
+    if (!run_.as_if_alone || keep_memory_ || lanes.empty()) return;
+    fleet_.release_memory(lanes);
+    memory_is_free(lanes.size());
+  }
+  /// So many lanes have given their memory back.
+  void memory_is_free(uint64_t lanes) {
+    admission_.exited(lanes);
+    memory_was_freed_ = true;
   }
 
   /// Tells which lanes have ended, and takes up those that the user has restarted.
@@ -118,7 +175,11 @@ class LinuxFleet::Impl::Run {
 
   void begin_more() {
     if (!starved_.empty()) return;
-    const uint64_t more = std::min(admission_.more(active_.size() - slow_), waiting());
+    const uint64_t room = at_once_.most() - std::min<uint64_t>(at_once_.most(), active_.size());
+    const uint64_t most = std::min(admission_.more(active_.size() - slow_), room);
+    const uint64_t again = std::min<uint64_t>(most, given_up_.size());
+    begin_again(again);
+    const uint64_t more = std::min(most - again, waiting());
     const std::span<const uint32_t> next = std::span(lanes_).subspan(begun_, more);
     std::vector<Stop> stops(more);
     fleet_.get_stops(next, stops);
@@ -130,11 +191,11 @@ class LinuxFleet::Impl::Run {
     if (!paused.empty()) fleet_.resume(paused);
     active_.insert(active_.end(), next.begin(), next.end());
     begun_ += more;
-    admission_.begun(more);
+    admission_.begun(again + more);
   }
 
   /// Of lanes that have stopped with `budget`: those at the end of a slice are paused, those at their limit have ended.
-  void sort_by_limit(std::span<const uint32_t> lanes, std::vector<uint32_t>& paused) {
+  void sort_by_limit(std::span<const uint32_t> lanes, std::vector<uint32_t>& paused, std::vector<uint32_t>& ended) {
     slow_ = 0;
     if (lanes.empty()) return;
     std::vector<uint64_t> counts(lanes.size()), limits(lanes.size());
@@ -142,14 +203,15 @@ class LinuxFleet::Impl::Run {
     fleet_.get(Field::limit, lanes, limits);
     for (size_t i = 0; i < lanes.size(); i++) {
       const bool at_limit = counts[i] >= limits[i];
-      (at_limit ? ended_ : paused).push_back(lanes[i]);
+      (at_limit ? ended : paused).push_back(lanes[i]);
       slow_ += !at_limit;
     }
   }
 
   void execute() {
-    // Elsewhere no lane waits, and all others have a stop.
-    if (fleet_.device().kind == DeviceKind::cpu) options_.lanes = active_;
+    // Elsewhere lanes seldom wait, and all others have a stop.
+    if (fleet_.device().kind == DeviceKind::cpu || any_wait()) options_.lanes = active_;
+    else options_.lanes.reset();
     options_.instructions = next_slice();
     const RunResult result = run_round();
     total_.instructions += result.instructions;
@@ -158,6 +220,8 @@ class LinuxFleet::Impl::Run {
     fleet_.get_stops(active_, stops);
     std::vector<uint32_t> paused;  // by cancel(), or at the end of its slice
     std::vector<uint32_t> at_budget;
+    std::vector<uint32_t> ended;  // otherwise than by exiting
+    const size_t ended_before = ended_.size();
     size_t exited = 0;
     for (size_t i = 0; i < stops.size(); i++) {
       switch (stops[i].reason) {
@@ -165,22 +229,24 @@ class LinuxFleet::Impl::Run {
         case StopReason::cancelled: paused.push_back(active_[i]); break;
         case StopReason::budget: at_budget.push_back(active_[i]); break;
         case StopReason::out_of_memory: starved_.push_back(active_[i]); break;
-        default: ended_.push_back(active_[i]); break;
+        case StopReason::exited:
+          ended_.push_back(active_[i]);
+          exited++;
+          break;
+        default: ended.push_back(active_[i]); break;
       }
-      exited += stops[i].reason == StopReason::exited;
     }
-    if (!keep_memory_ && exited != 0) {
-      admission_.exited(exited);
-      memory_was_freed_ = true;
-    }
-    sort_by_limit(at_budget, paused);
+    if (!keep_memory_ && exited != 0) memory_is_free(exited);
+    sort_by_limit(at_budget, paused, ended);
+    end(ended);
+    at_once_.round_ended(ended_.size() - ended_before, starved_.empty());
     resume_paused(paused);
     active_ = std::move(paused);
   }
 
   uint64_t next_slice() {
     const Device& device = fleet_.device();
-    const bool others_wait = run_.on_ended || waiting() != 0;
+    const bool others_wait = run_.on_ended || any_wait();
     if (!others_wait && (device.kind != DeviceKind::cpu || active_.size() <= device.units)) return kEndless;
     slice_ = others_wait ? linux_process::kSlice : std::min(2 * slice_, kLongSlice);
     return slice_;
@@ -216,6 +282,7 @@ class LinuxFleet::Impl::Run {
   linux_process::Processes& processes_;
   Fleet& fleet_;
   linux_process::Admission admission_;
+  linux_process::LanesAtOnce at_once_;
   const bool keep_memory_;
   RunOptions options_;
   RunResult total_;
@@ -224,6 +291,7 @@ class LinuxFleet::Impl::Run {
   size_t begun_ = 0;
   std::vector<uint32_t> active_;            // they run next
   std::vector<uint32_t> starved_;           // they have stopped with out_of_memory
+  std::vector<uint32_t> given_up_;          // they have starved together with others, and begin again
   std::vector<uint32_t> ended_;             // since on_ended was called
   uint64_t slice_ = linux_process::kSlice;  // instructions of a lane in the last round
   size_t slow_ = 0;                         // of active_: those that spent a whole slice

@@ -68,7 +68,8 @@ Processes::Processes(uint64_t lanes, LinuxOptions& options, const std::atomic<bo
       on_call_(std::move(options.on_call)),
       traced_lanes_(sorted(std::move(options.traced_lanes))),
       cancelled_(cancelled),
-      lanes_(lanes) {
+      lanes_(lanes),
+      seen_(options.restartable ? lanes : 0) {
   for (uint32_t lane = 0; lane < lanes; lane++) lanes_[lane].number = lanes_[lane].source = lane;
 }
 
@@ -105,8 +106,28 @@ void Processes::restart(uint32_t lane, uint64_t number, ProcessInput& input) {
   process.wrote = {};
   note_first_output(lane);
   for (OutputBuffer& output : process.output) output.clear();
-  if (!input.standard_input && !input.file) return;
-  process.input = std::make_shared<const OwnInput>(OwnInput{std::move(input.standard_input), std::move(input.file)});
+  if (!seen_.empty()) seen_[lane] = {};
+  if (!input.standard_input && !input.file && !input.arguments && !input.environment) return;
+  process.input = std::make_shared<const OwnInput>(OwnInput{std::move(input.standard_input), std::move(input.file),
+                                                            std::move(input.arguments), std::move(input.environment)});
+}
+
+Processes::Given Processes::given(uint32_t lane) const {
+  const Lane& process = lanes_[lane];
+  return {process.number, process.source, process.input, seen_[lane]};
+}
+
+void Processes::begin_again(uint32_t lane, const Given& given) {
+  Lane& process = lanes_[lane];
+  process.number = given.number;
+  process.source = given.source;
+  process.input = given.input;
+  process.wrote = {};
+  for (OutputBuffer& output : process.output) output.clear();
+  Seen& seen = seen_[lane] = given.seen;
+  seen.calls.begin_again();
+  seen.missing_calls.begin_again();
+  seen.passed_before = seen.passed;
 }
 
 void Processes::describe(InputRun& run) const {
@@ -138,7 +159,7 @@ bool Processes::is_traced(uint32_t lane) const {
 }
 
 PutOut Processes::put_out(uint32_t lane, unsigned stream, uint64_t position, std::span<const uint8_t> bytes) {
-  if (passes_output(lane)) return pass_on(static_cast<int>(stream), bytes);
+  if (passes_output(lane)) return pass_new(lane, stream, position, bytes);
   Lane& process = lanes_[lane];
   OutputBuffer& output = process.output[stream - 1];
   bool& wrote = process.wrote[stream - 1];
@@ -146,6 +167,17 @@ PutOut Processes::put_out(uint32_t lane, unsigned stream, uint64_t position, std
   wrote = true;
   if (!output.put(position, bytes)) return {PutOut::Kind::refused, 0};
   return {PutOut::Kind::taken, bytes.size()};
+}
+
+PutOut Processes::pass_new(uint32_t lane, unsigned stream, uint64_t position, std::span<const uint8_t> bytes) {
+  if (seen_.empty()) return pass_on(static_cast<int>(stream), bytes);
+  Seen& seen = seen_[lane];
+  const uint64_t before = seen.passed_before[stream - 1];
+  const uint64_t known = std::min<uint64_t>(before - std::min(before, position), bytes.size());
+  PutOut put = pass_on(static_cast<int>(stream), bytes.subspan(known));
+  put.size += known;
+  seen.passed[stream - 1] = std::max(seen.passed[stream - 1], position + put.size);
+  return put;
 }
 
 PutOut Processes::pass_on(int stream, std::span<const uint8_t> bytes) const {
@@ -174,6 +206,7 @@ PutOut Processes::pass_on(int stream, std::span<const uint8_t> bytes) const {
 void Processes::unimplemented(HostedCall& call) {
   // A guest may try every number; this bounds the report.
   constexpr size_t kMostNames = 1000;
+  if (!seen_.empty() && seen_[call.lane].missing_calls.is_known()) return;
   std::string name = name_of(call.number);
   const uint64_t number = call.input;
   std::lock_guard lock(mutex_);
@@ -209,7 +242,7 @@ void Processes::after(HostedCall& call, const int64_t* result) {
     std::lock_guard lock(mutex_);
     text = under_way_.extract(call.lane);
   }
-  if (text.empty()) return;
+  if (text.empty() || (!seen_.empty() && seen_[call.lane].calls.is_known())) return;
   const std::string line = result ? text.mapped().returned(*result, memory_of(call)) : text.mapped().ended();
   std::lock_guard lock(telling_);
   on_call_(call.lane, line);
@@ -244,6 +277,7 @@ void Processes::restored(uint64_t snapshot, std::span<const uint32_t> from, std:
     process.source = found == saved.kept.end() ? source : found->second.source;
     process.input = found == saved.kept.end() ? nullptr : found->second.input;
     process.wrote = found == saved.kept.end() ? std::array<bool, 2>{} : found->second.wrote;
+    if (!seen_.empty()) seen_[target] = {};
     for (size_t stream = 0; stream < process.output.size(); stream++) {
       process.output[stream].clear();
       if (found != saved.kept.end()) (void)process.output[stream].put(0, found->second.output[stream]);

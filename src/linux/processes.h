@@ -3,6 +3,7 @@
 // prints their calls, and notes the calls that the library lacks. Runs call it from the threads of their lanes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "linux/output_buffer.h"
@@ -27,6 +29,31 @@ using Outputs = std::array<std::vector<uint8_t>, 2>;
 
 class Processes final : public ProcessHost {
  public:
+  /// What a process was given by restart().
+  struct OwnInput {
+    std::optional<std::vector<uint8_t>> standard_input, file;
+    std::optional<std::vector<std::string>> arguments, environment;
+  };
+  /// How many of its events were told, and of those how many before the process began again: it has the same ones again,
+  /// since what it does depends on what it was given alone.
+  struct Told {
+    uint64_t now = 0, before = 0;
+    /// Of the next event: whether it was told before.
+    bool is_known() { return now++ < before; }
+    void begin_again() { before = std::max(before, std::exchange(now, 0)); }
+  };
+  struct Seen {
+    Told calls, missing_calls;                          // after(), unimplemented()
+    std::array<uint64_t, 2> passed{}, passed_before{};  // bytes of each stream, where output is passed on
+  };
+  /// What is kept of a process that begins again.
+  struct Given {
+    uint64_t number = 0;
+    uint32_t source = 0;
+    std::shared_ptr<const OwnInput> input;
+    Seen seen;
+  };
+
   /// Takes the inputs out of `options`. `cancelled` says whether a write to a stream of the host that cannot take more is
   /// to be given up.
   Processes(uint64_t lanes, LinuxOptions& options, const std::atomic<bool>& cancelled);
@@ -38,8 +65,13 @@ class Processes final : public ProcessHost {
   /// Passes on what lane 0 had written when it began, if its output is passed on and this was not done yet.
   void pass_first_output();
 
-  /// Makes the process of a lane one that has not begun. Takes standard input and file out of `input`.
+  /// Makes the process of a lane one that has not begun. Takes everything out of `input`.
   void restart(uint32_t lane, uint64_t number, ProcessInput& input);
+  /// For begin_again(). `input` may be null.
+  Given given(uint32_t lane) const;
+  /// Makes the process of a lane one that has not begun, with what it was given before the fleet has restored the lane.
+  /// What it has passed on, and what was told of its calls, is not passed on or told again.
+  void begin_again(uint32_t lane, const Given& given);
 
   /// Whether all that lanes may have of their own is standard input or a file, and nobody watches their calls or gets their
   /// output at once.
@@ -68,10 +100,6 @@ class Processes final : public ProcessHost {
   void dropped(uint64_t snapshot) override;
 
  private:
-  /// What a process was given by restart().
-  struct OwnInput {
-    std::optional<std::vector<uint8_t>> standard_input, file;
-  };
   struct Lane {
     uint64_t number = 0;                    // of the lane, or of the input that it works on
     uint32_t source = 0;                    // the lane whose elements of LinuxOptions it has
@@ -99,6 +127,8 @@ class Processes final : public ProcessHost {
   void note_first_output(uint32_t lane);
   /// Writes until all is written, the host refuses, or the run is cancelled.
   PutOut pass_on(int stream, std::span<const uint8_t> bytes) const;
+  /// pass_on() of what a lane has written, from `position` on.
+  PutOut pass_new(uint32_t lane, unsigned stream, uint64_t position, std::span<const uint8_t> bytes);
 
   const std::vector<uint8_t> input_;
   const ByteStrings inputs_, files_;  // of each lane, or empty
@@ -110,6 +140,7 @@ class Processes final : public ProcessHost {
   Outputs first_output_;                       // what each lane has written when it begins
   std::array<size_t, 2> first_output_left_{};  // bytes of it that are to be passed on
   std::vector<Lane> lanes_;
+  std::vector<Seen> seen_;                // of each lane; empty if no process can begin again
   std::map<uint64_t, SavedLanes> saved_;  // by snapshot
 
   std::mutex telling_;                      // held while on_call_ is called

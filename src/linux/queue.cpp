@@ -39,6 +39,7 @@ class Queue::Run {
     // No lane has an input yet, whatever an earlier run has left.
     processes_.fleet().set_stops(free_, std::vector<Stop>(free_.size(), {StopReason::exited, FaultKind::none, 0, 0}));
     LinuxRunOptions run;
+    run.as_if_alone = true;
     run.on_ended = [this](std::span<const uint32_t> lanes) { return ended(lanes); };
     if (options_.progress) {
       run.progress = [&](const LinuxProgress& now) {
@@ -126,6 +127,18 @@ class Queue::Run {
     return true;
   }
 
+  /// Asks the source. If it throws, it has no more, and the exception waits until the inputs before have their results.
+  Supply ask(ProcessInput& input, uint64_t& number, bool idle) {
+    try {
+      const Supply supply = source_(input, number, idle);
+      if (supply == Supply::input) check_number(number, options_.ordered ? next_ : 0);
+      return supply;
+    } catch (...) {
+      mistake_ = std::current_exception();
+      return Supply::ended;
+    }
+  }
+
   std::vector<uint32_t> begin_more() {
     std::vector<uint32_t> lanes;
     std::vector<uint64_t> numbers;
@@ -134,11 +147,10 @@ class Queue::Run {
       ProcessInput input;
       uint64_t number = next_;
       const bool idle = progress_.running == 0 && lanes.empty();
-      const Supply supply = source_(input, number, idle);
+      const Supply supply = ask(input, number, idle);
       if (supply == Supply::later && idle && !processes_.is_cancelled()) continue;
       more_ = supply != Supply::ended;
       if (supply != Supply::input) break;
-      check_number(number, options_.ordered ? next_ : 0);
       next_ = number + 1;
       lanes.push_back(free_.back());
       free_.pop_back();
@@ -192,7 +204,7 @@ class Queue::Run {
   uint64_t count_at_begin_ = 0;             // instructions of the common part of all processes
   uint64_t next_ = 0;                       // the least number of the next input
   bool more_ = true;                        // the source may have more
-  std::exception_ptr mistake_;              // why an input cannot run; it was taken after all others
+  std::exception_ptr mistake_;              // why an input cannot run, or there is none; it comes after all others
   std::vector<uint32_t> free_;              // lanes without an input
   std::vector<uint64_t> numbers_, places_;  // of each lane's input: its number, and how many began before it
   uint64_t begun_ = 0, passed_ = 0;         // inputs; with `ordered`
@@ -204,6 +216,7 @@ class Queue::Run {
 
 Queue::Queue(const ElfImage& image, const FleetOptions& fleet, LinuxOptions process) {
   process.restartable = true;
+  process.keep_memory = false;  // nobody can ask for that of an input
   processes_ = std::make_unique<LinuxFleet>(image, fleet, std::move(process));
 }
 Queue::~Queue() = default;

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that do not fit in the pool together: each has the result that it has alone, whatever the number of lanes and
+// of devices, and nobody sees anything of it twice.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "linux/lanes_at_once.h"
+#include "linux_caller.h"
+#include "myriarm/queue.h"
+#include "myriarm/shared_queue.h"
+
+namespace myriarm {
+namespace {
+
+using namespace test;
+using linux_process::LanesAtOnce;
+
+/// Reads three bytes: the pages that it needs, how it ends, and how long it takes, in units of 2,048 instructions. Writes
+/// the first byte, makes a call that is not implemented, and grows its heap. It takes half of the pages, computes, takes
+/// the rest, and computes again. Then an 'e' goes on for ever, and an 'f' faults; others write their second byte, and
+/// exit with the number of pages.
+const std::vector<uint32_t> kGuest = {
+    0xd10103ff,  //        sub  sp, sp, #64
+    0xd2800000,  //        mov  x0, #0
+    0x910003e1,  //        mov  x1, sp
+    0xd2800202,  //        mov  x2, #16
+    0xd28007e8,  //        mov  x8, #63       read
+    0xd4000001,  //        svc  #0
+    0xd2800020,  //        mov  x0, #1
+    0xd2800022,  //        mov  x2, #1
+    0xd2800808,  //        mov  x8, #64       write
+    0xd4000001,  //        svc  #0
+    0xd2802468,  //        mov  x8, #291      statx: not implemented
+    0xd4000001,  //        svc  #0
+    0x394003f3,  //        ldrb w19, [sp]
+    0x394007f4,  //        ldrb w20, [sp, #1]
+    0x39400bf7,  //        ldrb w23, [sp, #2]
+    0xd2800000,  //        mov  x0, #0
+    0xd2801ac8,  //        mov  x8, #214      brk
+    0xd4000001,  //        svc  #0
+    0xaa0003f5,  //        mov  x21, x0
+    0x8b1332a0,  //        add  x0, x21, x19, lsl #12
+    0xd4000001,  //        svc  #0
+    0xd341fe78,  //        lsr  x24, x19, #1
+    0xd2800016,  //        mov  x22, #0
+    0xeb1802df,  // touch: cmp  x22, x24
+    0x540000a2,  //        b.hs done
+    0x8b1632a9,  //        add  x9, x21, x22, lsl #12
+    0xf9000136,  //        str  x22, [x9]
+    0x910006d6,  //        add  x22, x22, #1
+    0x17fffffb,  //        b    touch
+    0xd376d6e9,  // done:  lsl  x9, x23, #10
+    0xf1000529,  // count: subs x9, x9, #1
+    0x54ffffec,  //        b.gt count
+    0xeb13031f,  //        cmp  x24, x19
+    0xaa1303f8,  //        mov  x24, x19
+    0x54fffea1,  //        b.ne touch
+    0x7101969f,  //        cmp  w20, #'e'
+    0x54000000,  //        b.eq .
+    0x71019a9f,  //        cmp  w20, #'f'
+    0x54000041,  //        b.ne write
+    0xf9000520,  //        str  x0, [x9, #8]
+    0xd2800020,  // write: mov  x0, #1
+    0x910007e1,  //        add  x1, sp, #1
+    0xd2800022,  //        mov  x2, #1
+    0xd2800808,  //        mov  x8, #64       write
+    0xd4000001,  //        svc  #0
+    0xaa1303e0,  //        mov  x0, x19
+    0xd2800ba8,  //        mov  x8, #93       exit
+    0xd4000001,  //        svc  #0
+};
+
+constexpr uint64_t kPoolPages = 64;
+constexpr uint64_t kLimit = 2'000'000;  // instructions
+
+/// An input of kGuest.
+std::string needs(unsigned pages, char end = 'x', unsigned time = 60) {
+  return {static_cast<char>(pages), end, static_cast<char>(time)};
+}
+
+/// Processes that fit four times, twice, once and not at all, and end in every way.
+std::vector<std::string> mixed_inputs() {
+  std::vector<std::string> inputs;
+  for (unsigned i = 0; i < 48; i++) {
+    const unsigned pages[] = {10, 25, 10, 50, 10, 45, 10, 90};
+    inputs.push_back(needs(pages[i % 8], "xxfxxexx"[i * 5 % 8], 20 + i * 7 % 50));
+  }
+  return inputs;
+}
+
+FleetOptions small_pool(uint64_t lanes) {
+  FleetOptions options = fleet_of(lanes, uint64_t{2} << 20);
+  options.pool = kPoolPages * kPageBytes;
+  options.threads = 1;
+  return options;
+}
+
+using Line = std::tuple<uint64_t, StopReason, int, uint64_t, uint64_t, std::string>;
+
+std::vector<Line> work_off(InputQueue& queue, const std::vector<std::string>& inputs) {
+  std::vector<Line> lines;
+  QueueOptions options;
+  options.instructions = kLimit;
+  size_t at = 0;
+  queue.run(
+      [&](ProcessInput& input, uint64_t&, bool) {
+        if (at == inputs.size()) return Supply::ended;
+        input.standard_input = bytes_of(inputs[at++]);
+        return Supply::input;
+      },
+      [&](QueueResult& result) {
+        lines.emplace_back(result.number, result.outcome.stop.reason, result.outcome.exit_status, result.instructions,
+                           result.pc, text(result.standard_output));
+        return true;
+      },
+      options);
+  return lines;
+}
+
+std::vector<StopReason> reasons_of(const std::vector<Line>& lines) {
+  std::vector<StopReason> reasons;
+  for (const Line& line : lines) reasons.push_back(std::get<StopReason>(line));
+  return reasons;
+}
+
+bool pool_is_of_lanes() { return test_device() == "cpu"; }
+#define SKIP_ON_A_GPU() \
+  if (!pool_is_of_lanes()) GTEST_SKIP() << "the pool is counted here in pages of one lane"
+
+TEST(LinuxStarving, AQueueGivesEachInputWhatItHasAloneForAnyNumberOfLanes) {
+  SKIP_ON_A_GPU();
+  const std::vector<std::string> inputs = mixed_inputs();
+  Queue one(image_of(kGuest), small_pool(1), {});
+  const std::vector<Line> expected = work_off(one, inputs);
+  ASSERT_EQ(expected.size(), inputs.size());
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const StopReason reason = inputs[i][0] > 64     ? StopReason::out_of_memory
+                              : inputs[i][1] == 'f' ? StopReason::fault
+                              : inputs[i][1] == 'e' ? StopReason::budget
+                                                    : StopReason::exited;
+    EXPECT_EQ(std::get<StopReason>(expected[i]), reason) << i;
+  }
+  for (uint64_t lanes : {2, 4, 8, 48}) {
+    Queue queue(image_of(kGuest), small_pool(lanes), {});
+    EXPECT_EQ(work_off(queue, inputs), expected) << lanes;
+    EXPECT_EQ(queue.unimplemented().at("statx").count, inputs.size()) << "each call is counted once";
+    EXPECT_EQ(work_off(queue, inputs), expected) << "the second run of " << lanes;
+    EXPECT_EQ(queue.fleet().pool_used(), 0u);
+  }
+}
+
+TEST(LinuxStarving, SeveralDevicesGiveTheSameResults) {
+  SKIP_ON_A_GPU();
+  const std::vector<std::string> inputs = mixed_inputs();
+  Queue one(image_of(kGuest), small_pool(1), {});
+  const std::vector<Line> expected = work_off(one, inputs);
+  for (uint64_t lanes : {1, 2, 8}) {
+    const std::vector<FleetOptions> fleets(2, small_pool(lanes));
+    SharedQueue queue(image_of(kGuest), fleets, {});
+    EXPECT_EQ(work_off(queue, inputs), expected) << lanes;
+  }
+}
+
+TEST(LinuxStarving, ProcessesOfWhichOnlyOneFitsTakeTurns) {
+  SKIP_ON_A_GPU();
+  const std::vector<std::string> inputs(40, needs(50));
+  Queue queue(image_of(kGuest), small_pool(8), {});
+  size_t at = 0, exited = 0;
+  const QueueProgress end = queue.run(
+      [&](ProcessInput& input, uint64_t&, bool) {
+        if (at == inputs.size()) return Supply::ended;
+        input.standard_input = bytes_of(inputs[at++]);
+        return Supply::input;
+      },
+      [&](QueueResult& result) {
+        exited += result.outcome.stop.reason == StopReason::exited;
+        return true;
+      });
+  EXPECT_EQ(exited, inputs.size());
+  EXPECT_LT(end.instructions, 3 * inputs.size() * end.longest_instructions / 2) << "few of them ran twice";
+}
+
+TEST(LinuxStarving, AnInputThatEndsGivesItsMemoryToOneThatWaits) {
+  SKIP_ON_A_GPU();
+  // The first one ends after the second has found the pool spent.
+  for (char end : {'x', 'f', 'e'}) {
+    Queue queue(image_of(kGuest), small_pool(2), {});
+    const std::vector<Line> lines = work_off(queue, {needs(40, end, 200), needs(40, 'x', 20)});
+    ASSERT_EQ(lines.size(), 2u);
+    EXPECT_EQ(std::get<StopReason>(lines[1]), StopReason::exited) << end;
+  }
+}
+
+TEST(LinuxStarving, CallsAreToldOnce) {
+  SKIP_ON_A_GPU();
+  const std::vector<std::string> inputs = mixed_inputs();
+  std::vector<std::vector<std::string>> told;
+  for (uint64_t lanes : {1, 8}) {
+    std::vector<std::string> calls;
+    LinuxOptions options;
+    options.on_call = [&](uint32_t, std::string_view call) { calls.emplace_back(call); };
+    Queue queue(image_of(kGuest), small_pool(lanes), options);
+    work_off(queue, inputs);
+    std::sort(calls.begin(), calls.end());
+    told.push_back(calls);
+  }
+  EXPECT_EQ(told[0], told[1]);
+  EXPECT_GE(told[0].size(), 5 * inputs.size());
+}
+
+/// Runs a process with each of these inputs in a lane of its own.
+struct Lanes {
+  Lanes(const std::vector<std::string>& inputs, LinuxOptions options)
+      : machine(image_of(kGuest), small_pool(inputs.size()), with(inputs, std::move(options))) {
+    machine.fleet().fill(Field::limit, kLimit);
+  }
+  static LinuxOptions with(const std::vector<std::string>& inputs, LinuxOptions options) {
+    options.restartable = true;
+    for (const std::string& input : inputs) options.standard_inputs.add(bytes_of(input));
+    return options;
+  }
+  RunResult run() {
+    LinuxRunOptions options;
+    options.as_if_alone = true;
+    return machine.run(options);
+  }
+  Line line(uint32_t lane) {
+    return {lane,
+            machine.outcome(lane).stop.reason,
+            machine.outcome(lane).exit_status,
+            machine.fleet().get(Field::instructions, lane),
+            machine.fleet().get(Field::pc, lane),
+            text(machine.standard_output(lane))};
+  }
+  LinuxFleet machine;
+};
+
+TEST(LinuxStarving, ARunOfAFleetGivesEachLaneWhatItHasAlone) {
+  SKIP_ON_A_GPU();
+  const std::vector<std::string> inputs = mixed_inputs();
+  Queue one(image_of(kGuest), small_pool(1), {});
+  const std::vector<Line> expected = work_off(one, inputs);
+  Lanes lanes(inputs, {});
+  const RunResult result = lanes.run();
+  EXPECT_EQ(result.lanes_run, inputs.size());
+  EXPECT_EQ(result.stops[static_cast<unsigned>(StopReason::out_of_memory)], 6u);
+  for (uint32_t lane = 0; lane < inputs.size(); lane++) EXPECT_EQ(lanes.line(lane), expected[lane]);
+  EXPECT_EQ(lanes.machine.fleet().pool_used(), 0u);
+}
+
+TEST(LinuxStarving, ALaneBeginsAgainWithItsOwnWordsAndNumber) {
+  SKIP_ON_A_GPU();
+  // The stack holds the words, so what the calls print of it depends on them.
+  std::vector<std::vector<std::string>> told(2);
+  for (const bool alone : {false, true}) {
+    std::mutex mutex;
+    LinuxOptions options;
+    for (int i = 0; i < 4; i++) {
+      options.lane_arguments.push_back({"guest", std::string(static_cast<size_t>(i) * 100, 'a')});
+    }
+    options.on_call = [&](uint32_t lane, std::string_view call) {
+      told[alone].push_back(std::to_string(lane) + " " + std::string(call));
+    };
+    Lanes lanes(std::vector<std::string>(4, needs(alone ? 50 : 50)), options);
+    if (!alone) lanes.machine.fleet().grow_pool(2 * kPoolPages * kPageBytes);
+    lanes.run();
+    for (uint32_t lane = 0; lane < 4; lane++) {
+      EXPECT_EQ(lanes.machine.outcome(lane).stop.reason, StopReason::exited) << lane;
+    }
+    std::sort(told[alone].begin(), told[alone].end());
+  }
+  EXPECT_EQ(told[0], told[1]);
+}
+
+TEST(LinuxStarving, PassedOutputIsPassedOnce) {
+  SKIP_ON_A_GPU();
+  // Lane 0 has retired less than lane 1 when both starve, so it is the one that begins again.
+  LinuxOptions options;
+  options.pass_output = true;
+  Lanes lanes({needs(42, 'a', 60), needs(42, 'b', 80)}, options);
+  testing::internal::CaptureStdout();
+  const RunResult result = lanes.run();
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "*a");
+  EXPECT_EQ(lanes.machine.outcome(0).exit_status, 42);
+  EXPECT_EQ(lanes.machine.outcome(1).exit_status, 42);
+  const uint64_t once =
+      lanes.machine.fleet().get(Field::instructions, 0) + lanes.machine.fleet().get(Field::instructions, 1);
+  EXPECT_GT(result.instructions, once) << "one has begun again";
+}
+
+TEST(LinuxStarving, WithoutTurnsAllStopAndGoOnInALargerPool) {
+  SKIP_ON_A_GPU();
+  Lanes lanes(std::vector<std::string>(3, needs(50)), {});
+  EXPECT_EQ(lanes.machine.run().stops[static_cast<unsigned>(StopReason::out_of_memory)], 3u);
+  lanes.machine.fleet().grow_pool(2 * kPoolPages * kPageBytes);
+  EXPECT_EQ(lanes.machine.run().stops[static_cast<unsigned>(StopReason::out_of_memory)], 1u)
+      << "two have room, and the third has waited for both";
+}
+
+TEST(LinuxStarving, ACancelledRunCanGoOn) {
+  SKIP_ON_A_GPU();
+  std::vector<std::string> inputs(12, needs(50, 'x', 100));
+  Lanes lanes(inputs, {});
+  LinuxRunOptions options;
+  options.as_if_alone = true;
+  options.progress = [&](const LinuxProgress& progress) {
+    if (progress.lanes_done == 3) lanes.machine.cancel();
+  };
+  const RunResult cancelled = lanes.machine.run(options);
+  EXPECT_EQ(cancelled.stops[static_cast<unsigned>(StopReason::out_of_memory)], 0u);
+  EXPECT_GT(cancelled.stops[static_cast<unsigned>(StopReason::cancelled)], 0u);
+  lanes.run();
+  for (uint32_t lane = 0; lane < inputs.size(); lane++) EXPECT_EQ(text(lanes.machine.standard_output(lane)), "2x");
+}
+
+TEST(LinuxStarving, OnlyProcessesThatCanBeginAgainTakeTurns) {
+  LinuxFleet machine(image_of(kGuest), small_pool(1), {});
+  LinuxRunOptions options;
+  options.as_if_alone = true;
+  EXPECT_THROW(machine.run(options), StateError);
+}
+
+TEST(LanesAtOnce, AreHalvedAndDoubleWhenSomeHaveEnded) {
+  LanesAtOnce lanes;
+  EXPECT_GT(lanes.most(), uint64_t{1} << 60);
+  lanes.round_ended(1000, true);
+  EXPECT_GT(lanes.most(), uint64_t{1} << 60);
+  lanes.starved(9);
+  EXPECT_EQ(lanes.most(), 4u);
+  lanes.starved(4);
+  lanes.starved(2);
+  EXPECT_EQ(lanes.most(), 1u);
+  for (uint64_t most = 1; most < 1024; most *= 2) {
+    lanes.round_ended(4 * most - 1, false);
+    EXPECT_EQ(lanes.most(), most);
+    lanes.round_ended(1, false);
+    EXPECT_EQ(lanes.most(), 2 * most);
+  }
+}
+
+TEST(LanesAtOnce, WaitLongerEachTimeForProcessesThatDoNotEnd) {
+  LanesAtOnce lanes;
+  for (uint64_t patience = 64; patience < 10'000; patience *= 2) {
+    lanes.starved(2);
+    for (uint64_t round = 1; round < patience; round++) lanes.round_ended(0, true);
+    lanes.round_ended(0, false);
+    EXPECT_EQ(lanes.most(), 1u) << patience;
+    lanes.round_ended(0, true);
+    EXPECT_EQ(lanes.most(), 2u) << patience;
+  }
+  // Once processes have ended, the patience is what it was.
+  lanes.starved(2);
+  lanes.round_ended(4, true);
+  lanes.starved(2);
+  for (uint64_t round = 1; round < 64; round++) lanes.round_ended(0, true);
+  EXPECT_EQ(lanes.most(), 1u);
+  lanes.round_ended(0, true);
+  EXPECT_EQ(lanes.most(), 2u);
+}
+
+}  // namespace
+}  // namespace myriarm
