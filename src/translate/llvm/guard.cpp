@@ -75,9 +75,9 @@ void run_guarded(llvm::function_ref<void()> work) {
     }
   });
   if (!returned && guard.RetCode > 128) {
-    throw std::runtime_error(std::string("LLVM failed: ") + strsignal(guard.RetCode - 128));
+    throw LlvmFailed(std::string("LLVM failed: ") + strsignal(guard.RetCode - 128));
   }
-  if (!returned) throw std::runtime_error(std::string("LLVM failed: ") + fatal_reason);
+  if (!returned) throw LlvmFailed(std::string("LLVM failed: ") + fatal_reason);
   if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The translator with LLVM: rows' bitcode and IR in, machine code of this host out. A module of its own that
 // translator.cpp loads when a program becomes hot, so that starting myriarm does not load LLVM.
-#include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
-#include <llvm/IR/LegacyPassManager.h>
-#include <llvm/IR/Verifier.h>
-#include <llvm/Linker/Linker.h>
-#include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
-#include <llvm/Target/TargetMachine.h>
-#include <llvm/TargetParser/Host.h>
 #include <time.h>
 
 #include <atomic>
@@ -18,7 +11,8 @@
 #include <optional>
 #include <stdexcept>
 
-#include "translate/llvm/build_region.h"
+#include "translate/llvm/compiler.h"
+#include "translate/llvm/errors.h"
 #include "translate/llvm/guard.h"
 #include "translate/llvm/module.h"
 #include "translate/llvm/region_key.h"
@@ -26,28 +20,14 @@
 namespace myriarm::translate {
 namespace {
 
-// The optimiser's work: every row is inlined, and what remains is straight code over machine registers. More passes than
-// these cost more time than they gain (docs/design/translation.md).
 #if LLVM_VERSION_MAJOR >= 18
-constexpr const char* kPasses =
-    "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,jump-threading,gvn,"
-    "instcombine<no-verify-fixpoint>,adce,simplifycfg)";
 constexpr auto kCodeGeneration = llvm::CodeGenOptLevel::Less;
 #else
-constexpr const char* kPasses =
-    "always-inline,function(sroa,early-cse<memssa>,instcombine,simplifycfg,jump-threading,gvn,instcombine,adce,"
-    "simplifycfg)";
 constexpr auto kCodeGeneration = llvm::CodeGenOpt::Less;
 #endif
 
-template <class T>
-T value_of(llvm::Expected<T> expected) {
-  if (expected) return std::move(*expected);
-  throw std::runtime_error(llvm::toString(expected.takeError()));
-}
-void check(llvm::Error error) {
-  if (error) throw std::runtime_error(llvm::toString(std::move(error)));
-}
+/// A compiler keeps something of each region, so it is made anew now and then.
+constexpr unsigned kMostOfOneCompiler = 64;
 
 double thread_seconds() {
   timespec time;
@@ -55,11 +35,8 @@ double thread_seconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-/// The function of a region in its object code. Every region is linked by itself, so that its object code is the same in
-/// all processes.
-constexpr const char* kRegionName = "region";
-
-/// Machine code in the JIT; removed with the last region that uses it.
+/// Machine code in the JIT; removed with the last region that uses it. Every region is linked by itself, so that its object
+/// code is the same in all processes.
 struct Code {
   std::shared_ptr<llvm::orc::LLJIT> jit;
   llvm::orc::JITDylib& library;
@@ -83,7 +60,7 @@ class LlvmTranslator final : public Translator {
     target.setCodeModel(llvm::CodeModel::Small);
     target.setRelocationModel(llvm::Reloc::PIC_);
     target_ = target;
-    if (store_ != nullptr) keys_.emplace(target_, kPasses);
+    if (store_ != nullptr) keys_.emplace(target_, kCompilerOptions);
     jit_ = value_of(llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(target).create());
     // What fails is thrown where it was asked for; LLVM would print it as well.
     jit_->getExecutionSession().setErrorReporter([](llvm::Error error) { llvm::consumeError(std::move(error)); });
@@ -159,95 +136,27 @@ class LlvmTranslator final : public Translator {
   }
   llvm::SmallVector<char, 0> compile(const Shape& shape) {
     llvm::SmallVector<char, 0> object;
-    run_guarded([&] { object = object_of(shape); });
+    std::unique_ptr<RegionCompiler> compiler = take_compiler();
+    try {
+      run_guarded([&] {
+        if (compiler == nullptr) compiler = std::make_unique<RegionCompiler>(target_);
+        object = compiler->object_of(shape);
+      });
+    } catch (const LlvmFailed&) {
+      (void)compiler.release();  // nobody knows its state: to destroy it could fail again
+      throw;
+    }
+    std::lock_guard lock(mutex_);
+    if (compiler->compiled() < kMostOfOneCompiler) compilers_.push_back(std::move(compiler));
     return object;
   }
-  /// Shares nothing with other translations, so that one may fail inside LLVM.
-  llvm::SmallVector<char, 0> object_of(const Shape& shape) {
-    llvm::LLVMContext context;
-    auto machine = value_of(target_.createTargetMachine());
-    auto rows = value_of(llvm::getLazyBitcodeModule(
-        llvm::MemoryBufferRef(llvm::StringRef(reinterpret_cast<const char*>(kMyriarmRowsBegin),
-                                              static_cast<size_t>(kMyriarmRowsEnd - kMyriarmRowsBegin)),
-                              "rows"),
-        context));
-    llvm::Module module("region", context);
-    module.setTargetTriple(rows->getTargetTriple());
-    module.setDataLayout(machine->createDataLayout());
-    rows->setDataLayout(module.getDataLayout());
-    check(rows->materializeMetadata());
-    build_region(module, *rows, cpu_size(*rows), shape, kRegionName);
-    if (llvm::Linker::linkModules(module, std::move(rows), llvm::Linker::LinkOnlyNeeded)) {
-      throw std::runtime_error("LLVM cannot link the rows");
-    }
-    finish(module, *machine);
-    optimise(module, *machine);
-
-    llvm::SmallVector<char, 0> object;
-    llvm::raw_svector_ostream stream(object);
-    llvm::legacy::PassManager passes;
-#if LLVM_VERSION_MAJOR >= 18
-    constexpr auto kObject = llvm::CodeGenFileType::ObjectFile;
-#else
-    constexpr auto kObject = llvm::CGFT_ObjectFile;
-#endif
-    if (machine->addPassesToEmitFile(passes, stream, nullptr, kObject)) {
-      throw std::runtime_error("LLVM makes no object code for this host");
-    }
-    passes.run(module);
-    return object;
-  }
-  static u64 cpu_size(llvm::Module& rows) {
-    llvm::GlobalVariable* size = rows.getNamedGlobal("myriarm_cpu_size");
-    if (size != nullptr) check(size->materialize());
-    if (size == nullptr || !size->hasInitializer()) throw std::runtime_error("the bitcode does not say its sizes");
-    return llvm::cast<llvm::ConstantInt>(size->getInitializer())->getZExtValue();
-  }
-  void set_constant(llvm::Module& module, const char* name, u64 value) const {
-    llvm::GlobalVariable* global = module.getNamedGlobal(name);
-    if (global == nullptr) return;
-    global->setInitializer(llvm::ConstantInt::get(global->getValueType(), value));
-    global->setConstant(true);
-    global->setVisibility(llvm::GlobalValue::DefaultVisibility);
-    global->setLinkage(llvm::GlobalValue::InternalLinkage);
-  }
-  void finish(llvm::Module& module, const llvm::TargetMachine& machine) const {
-    set_constant(module, "_ZN7myriarm14kMachineHasFmaE", machine.getTargetFeatureString().contains("+fma,") ? 1 : 0);
-    for (const char* unwanted : {"llvm.global_ctors", "llvm.used", "llvm.compiler.used"}) {
-      if (llvm::GlobalVariable* global = module.getNamedGlobal(unwanted)) global->eraseFromParent();
-    }
-    for (llvm::GlobalVariable& global : module.globals()) {
-      if (!global.isDeclaration()) global.setLinkage(llvm::GlobalValue::InternalLinkage);
-    }
-    for (llvm::Function& function : module) {
-      // One processor for all functions, else they cannot be inlined into each other.
-      function.removeFnAttr("tune-cpu");
-      if (function.isDeclaration()) continue;
-      function.addFnAttr("target-cpu", machine.getTargetCPU());
-      function.addFnAttr("target-features", machine.getTargetFeatureString());
-      if (function.getName() != kRegionName) {
-        function.setVisibility(llvm::GlobalValue::DefaultVisibility);
-        function.setLinkage(llvm::GlobalValue::InternalLinkage);
-      }
-    }
-    std::string mistakes;
-    llvm::raw_string_ostream out(mistakes);
-    if (llvm::verifyModule(module, &out)) throw std::runtime_error("LLVM refuses the region: " + mistakes);
-  }
-  static void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
-    llvm::LoopAnalysisManager loops;
-    llvm::FunctionAnalysisManager functions;
-    llvm::CGSCCAnalysisManager components;
-    llvm::ModuleAnalysisManager modules;
-    llvm::PassBuilder builder(&machine);
-    builder.registerModuleAnalyses(modules);
-    builder.registerCGSCCAnalyses(components);
-    builder.registerFunctionAnalyses(functions);
-    builder.registerLoopAnalyses(loops);
-    builder.crossRegisterProxies(loops, functions, components, modules);
-    llvm::ModulePassManager passes;
-    check(builder.parsePassPipeline(passes, kPasses));
-    passes.run(module, modules);
+  /// Null: there is none.
+  std::unique_ptr<RegionCompiler> take_compiler() {
+    std::lock_guard lock(mutex_);
+    if (compilers_.empty()) return nullptr;
+    std::unique_ptr<RegionCompiler> compiler = std::move(compilers_.back());
+    compilers_.pop_back();
+    return compiler;
   }
 
   const std::shared_ptr<RegionStore> store_;  // null: none
@@ -255,6 +164,8 @@ class LlvmTranslator final : public Translator {
   std::optional<RegionKeys> keys_;  // if there is a store
   std::shared_ptr<llvm::orc::LLJIT> jit_;
   std::atomic<u64> next_name_{0};
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<RegionCompiler>> compilers_;  // that no thread uses now
 };
 
 }  // namespace
