@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Cpu policy of translated code for the host. A region has one object of it, whose members LLVM turns into machine
-// registers: it is built, used and thrown away inside one function. Compiled by clang to bitcode.
+// registers: it is built, used and thrown away inside one function. What is written to a register of the guest goes to the
+// LaneState too, at once: so an exit has nothing to store, and a value that no instruction reads again takes no register of
+// the host until then. Compiled by clang to bitcode.
 #pragma once
 
 #include "core/semantics.h"
@@ -47,11 +49,13 @@ struct HostCpu {
   MYR_FN bool give_up() { return false; }
 
   MYR_FN u64 r(u32 slot) const { return slot == kSlotZero ? 0 : x[slot]; }
-  MYR_FN void set_r(u32 slot, u64 value) { x[slot] = value; }
+  MYR_FN void set_r(u32 slot, u64 value) {
+    if (slot != kSlotDiscard) lane->r[slot] = x[slot] = value;
+  }
   MYR_FN u64 v(u32 n, u32 half) const { return vectors[2 * n + half]; }
-  MYR_FN void set_v(u32 n, u32 half, u64 value) { vectors[2 * n + half] = value; }
+  MYR_FN void set_v(u32 n, u32 half, u64 value) { lane->v[2 * n + half] = vectors[2 * n + half] = value; }
   MYR_FN u64 system(SystemField field) const { return fields[(int)field]; }
-  MYR_FN void set_system(SystemField field, u64 value) { fields[(int)field] = value; }
+  MYR_FN void set_system(SystemField field, u64 value) { lane->system[(int)field] = fields[(int)field] = value; }
   MYR_FN u64 pc() const { return at; }
   /// Volatile, so that the limit takes no register while the region runs.
   MYR_FN u64 retired() const { return count + *(const volatile u64*)&lane->region_limit; }

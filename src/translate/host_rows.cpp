@@ -52,9 +52,6 @@ MYR_ROW void myriarm_begin(HostCpu* cpu, LaneState* lane, u64 limit) {
 MYR_ROW void myriarm_load_r(HostCpu* cpu, u32 slot) { cpu->x[slot] = cpu->lane->r[slot]; }
 MYR_ROW void myriarm_load_v(HostCpu* cpu, u32 half) { cpu->vectors[half] = cpu->lane->v[half]; }
 MYR_ROW void myriarm_load_system(HostCpu* cpu, u32 field) { cpu->fields[field] = cpu->lane->system[field]; }
-MYR_ROW void myriarm_store_r(HostCpu* cpu, u32 slot) { cpu->lane->r[slot] = cpu->x[slot]; }
-MYR_ROW void myriarm_store_v(HostCpu* cpu, u32 half) { cpu->lane->v[half] = cpu->vectors[half]; }
-MYR_ROW void myriarm_store_system(HostCpu* cpu, u32 field) { cpu->lane->system[field] = cpu->fields[field]; }
 MYR_ROW void myriarm_store_flags(HostCpu* cpu) { cpu->lane->set_flags(cpu->flags()); }
 MYR_ROW void myriarm_end(HostCpu* cpu, u64 pc) {
   cpu->lane->pc = pc;

@@ -165,14 +165,17 @@ class Builder {
   void build_exit(BasicBlock* block, RegionEnd end) {
     ir_.SetInsertPoint(block);
     const Effects& e = shape_.effects;
-    for (u32 slot = 0; slot <= kSlotSP; slot++) {
-      if (e.writes_r >> slot & 1) call("myriarm_store_r", {ir_.getInt32(slot)});
-    }
-    for (u32 half = 0; half < 64; half++) {
-      if (e.writes_v >> half & 1) call("myriarm_store_v", {ir_.getInt32(half)});
-    }
-    for (u32 i = 0; i < static_cast<u32>(SystemField::count); i++) {
-      if (e.writes_system >> i & 1) call("myriarm_store_system", {ir_.getInt32(i)});
+    // Rows that write registers through, as those of a HostCpu, have no functions that store them.
+    if (rows_.getFunction("myriarm_store_r") != nullptr) {
+      for (u32 slot = 0; slot <= kSlotSP; slot++) {
+        if (e.writes_r >> slot & 1) call("myriarm_store_r", {ir_.getInt32(slot)});
+      }
+      for (u32 half = 0; half < 64; half++) {
+        if (e.writes_v >> half & 1) call("myriarm_store_v", {ir_.getInt32(half)});
+      }
+      for (u32 i = 0; i < static_cast<u32>(SystemField::count); i++) {
+        if (e.writes_system >> i & 1) call("myriarm_store_system", {ir_.getInt32(i)});
+      }
     }
     if (e.writes_flags) call("myriarm_store_flags");
     call("myriarm_end", {ir_.CreateLoad(ir_.getInt64Ty(), exit_pc_)});
