@@ -2,20 +2,22 @@
 """Small programs in one lane: the interpreter and translated code beside qemu-aarch64.
 
     python3 bench/programs.py --myriarm build/bin/myriarm --busybox PATH [--repeats N] [--only NAME[,NAME...]]
-        [--engine ENGINE[,ENGINE...]] [--results FILE]
+        [--engine ENGINE[,ENGINE...]] [--cached] [--results FILE]
 
 docs/design/translation.md names the programs. PATH is a static busybox for AArch64. Each program takes some 1
 to 2 seconds in QEMU. The engines take turns, --repeats times. A figure is the median of user and system
 seconds of processor time of the whole command. Prints a table in Markdown, with QEMU's time over that of each
 engine, and the geometric mean of these ratios; for translated code also without the seconds that it took to
-compile, which tell more of a program that runs for long. With --results the figures also go to FILE, as a
-line of JSON for each program. Another output or exit status than QEMU's ends it."""
+compile, which tell more of a program that runs for long. The cache of translated code is not used; with
+--cached each program has one of its own, and runs once before it is measured. With --results the figures also
+go to FILE, as a line of JSON for each program. Another output or exit status than QEMU's ends it."""
 
 import argparse
 import bz2
 import json
 import lzma
 import math
+import os
 import pathlib
 import random
 import resource
@@ -107,11 +109,11 @@ class Programs:
         self.commands[name] = ([str(path), *map(str, arguments)], self.nothing)
 
 
-def measure(words, stdin):
-    """Processor seconds of a command, and its output with its exit status."""
+def measure(words, stdin, **variables):
+    """Processor seconds of a command in an environment with `variables`, and its output with its exit status."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with open(stdin, "rb") as opened:
-        done = subprocess.run(words, stdin=opened, capture_output=True)
+        done = subprocess.run(words, stdin=opened, capture_output=True, env={**os.environ, **variables})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, (done.stdout, done.returncode)
 
@@ -123,14 +125,17 @@ def columns_of(engine):
 def take_turns(options, engines, words, stdin, report):
     """The seconds of each turn, by column. `report`: a path for the report of a run."""
     seconds = {"qemu": []}
+    cache = {"MYRIARM_CACHE_DIR": tempfile.mkdtemp(dir=report.parent)}
     for _ in range(options.repeats):
         used, expected = measure([options.qemu, *words], stdin)
         seconds["qemu"].append(used)
         for engine in engines:
-            own = [options.myriarm, "run", "--quiet", "--ignore-unimplemented", "--explain", "--no-cache",
-                   "--memory", "512M", "--device", "cpu", "--engine", engine,
-                   "--json", str(report), "--stdin", str(stdin)]
-            used, result = measure([*own, *words], stdin)
+            own = [options.myriarm, "run", "--quiet", "--ignore-unimplemented", "--explain",
+                   *([] if options.cached else ["--no-cache"]), "--memory", "512M", "--device", "cpu",
+                   "--engine", engine, "--json", str(report), "--stdin", str(stdin)]
+            if options.cached and len(seconds["qemu"]) == 1:
+                measure([*own, *words], stdin, **cache)
+            used, result = measure([*own, *words], stdin, **cache)
             if result != expected:
                 sys.exit(f"{words[0]} gives something else with the engine {engine} than with {options.qemu}")
             seconds.setdefault(engine, []).append(used)
@@ -148,6 +153,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", help="names of programs, with commas between them")
     parser.add_argument("--engine", default="interpreter,translate", help="engines, with commas between them")
+    parser.add_argument("--cached", action="store_true", help="measure runs that find code of a former one")
     parser.add_argument("--results", help="a file for the figures as JSON")
     options = parser.parse_args()
     everything = [*BUILT, *TIMES, "json", *APPLETS]
