@@ -56,7 +56,7 @@ struct RunCommand {
   int execute_linux();
   int execute_bare();
   void read_inputs();
-  void trace_calls();
+  void trace_calls(bool as_queue);
   InputFeeder make_feeder() const;
   bool is_queue() const;
   int execute_queue(const ElfImage& image);
@@ -198,6 +198,7 @@ std::string cannot_write(const char* option, const std::string& path) {
 
 /// Lanes from "all", or numbers and ranges as in 0,5-7. Empty: all.
 std::vector<uint32_t> parse_lanes(const std::string& text, uint64_t lanes) {
+  constexpr uint64_t kMost = 1'000'000;
   std::vector<uint32_t> result;
   if (text == "all") return result;
   for (size_t at = 0; at <= text.size();) {
@@ -210,15 +211,21 @@ std::vector<uint32_t> parse_lanes(const std::string& text, uint64_t lanes) {
       throw ArgumentError(
           fmt::format("--strace: there are no lanes {}; give all, or some of 0 to {}", part, lanes - 1));
     }
+    if (last - first >= kMost - result.size()) {
+      throw ArgumentError("--strace: " + text + " names more than a million; give all, or fewer");
+    }
     for (uint64_t lane = first; lane <= last; lane++) result.push_back(static_cast<uint32_t>(lane));
     at = end + 1;
   }
   return result;
 }
 
-void RunCommand::trace_calls() {
+/// Of a queue, the calls of inputs.
+void RunCommand::trace_calls(bool as_queue) {
   if (traced.empty() && trace_file.empty()) return;
-  process.traced_lanes = parse_lanes(traced.empty() ? "all" : traced, fleet.lanes);
+  // Nobody knows how many inputs there will be.
+  const uint64_t lanes = as_queue ? uint64_t{1} << 32 : fleet.lanes;
+  process.traced_lanes = parse_lanes(traced.empty() ? "all" : traced, lanes);
   if (!trace_file.empty()) {
     trace_file_ = File(trace_file);
     if (!trace_file_) throw ArgumentError(cannot_write("--strace-file", trace_file));
@@ -226,10 +233,10 @@ void RunCommand::trace_calls() {
   // A trace that cannot be written does not end the run: write_results() tells.
   trace_.emplace(trace_file_ ? trace_file_.descriptor() : STDERR_FILENO, "--strace-file: " + trace_file,
                  Output::Failure::is_ignored);
-  const bool alone = fleet.lanes == 1;
-  process.on_call = [this, alone](uint32_t lane, std::string_view call) {
-    if (alone) trace_->print("{}\n", call);
-    else trace_->print("[lane {}] {}\n", lane, call);
+  const char* const what = as_queue ? "input" : fleet.lanes == 1 ? "" : "lane";
+  process.on_call = [this, what](uint64_t number, std::string_view call) {
+    if (*what == 0) trace_->print("{}\n", call);
+    else trace_->print("[{} {}] {}\n", what, number, call);
     if (!trace_file_) trace_->flush();  // in order with what the program prints
   };
 }
@@ -258,7 +265,7 @@ void RunCommand::refuse_several_devices() const {
 std::vector<FleetOptions> RunCommand::queue_fleets() const {
   const std::vector<Device> devices = queue_devices(fleet.device);
   if (devices.size() > 1 && process.on_call) {
-    throw ArgumentError("--strace: the lanes of several devices have the same numbers; name one device");
+    throw ArgumentError("--strace: the calls of several devices would come at a time; name one device");
   }
   std::vector<FleetOptions> fleets(devices.size(), fleet);
   for (size_t i = 0; i < devices.size(); i++) {
@@ -325,7 +332,7 @@ int RunCommand::execute_linux() {
     refuse_several_devices();
     read_inputs();
   }
-  trace_calls();
+  trace_calls(as_queue);
   if (standard_input == "-") process.standard_input = read_standard_input();
   else if (!standard_input.empty()) process.standard_input = read_file(standard_input);
   if (!entry.empty()) image.program.entry = parse_number(entry, "--entry");

@@ -101,9 +101,10 @@ struct LinuxOptions {
   /// (Fleet::release_memory()), and lanes that have not begun yet can use it.
   bool keep_memory = false;
   /// If set, called with each system call of the lanes in `traced_lanes` (empty: of all lanes) when it has been served, as
-  /// strace(1) prints it: `write(1, "hello\n", 6) = 6`. The threads of the run call it, one at a time; of the fleet it may
+  /// strace(1) prints it: `write(1, "hello\n", 6) = 6`. `number`: of the lane, or if `restartable`, as in a queue, of its
+  /// input, and then `traced_lanes` are numbers of inputs. The threads of the run call it, one at a time; of the fleet it may
   /// only call cancel() and unimplemented().
-  std::function<void(uint32_t lane, std::string_view call)> on_call = {};
+  std::function<void(uint64_t number, std::string_view call)> on_call = {};
   std::vector<uint32_t> traced_lanes = {};
   /// LinuxFleet::restart() can be called: the fleet keeps a snapshot of its beginning.
   bool restartable = false;

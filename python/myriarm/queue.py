@@ -37,6 +37,8 @@ _Given = TypeVar("_Given")
 
 GPU_LANES = 16384
 CPU_LANES = 1024
+TRACED_INPUTS = 2**20
+"""Inputs with higher numbers cannot be chosen to be traced."""
 
 
 class QueueResult(NamedTuple):
@@ -82,8 +84,8 @@ class Queue:
     """Runs a static AArch64 Linux executable over any number of inputs. `lanes` of them run at a time; a lane
     whose process has ended is put back to the beginning and takes the next one.
 
-    program, memory, pool, threads, seed, engine, compile_threads, translation_cache, fork_after, on_call,
-    traced_lanes: as for LinuxFleet.
+    program, memory, pool, threads, seed, engine, compile_threads, translation_cache, fork_after: as for
+    LinuxFleet. on_call, traced_lanes: the same with numbers of inputs, below 2**20 in traced_lanes.
     arguments, environment: what inputs have that bring none of their own. lanes: by default 1,024 on the CPU
     and 16,384 on a GPU. What on_call raises ends the run, and the iterator of results raises it.
 
@@ -141,7 +143,7 @@ class Queue:
                 words,
                 variables,
                 seed,
-                trace=trace_of(on_call, traced_lanes, options["lanes"]),
+                trace=trace_of(on_call, traced_lanes, TRACED_INPUTS),
                 fork_after=fork_after,
             ),
         )

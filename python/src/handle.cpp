@@ -115,16 +115,16 @@ void Handlers::raise() {
   throw nb::python_error();
 }
 
-std::function<void(uint32_t, std::string_view)> tracer(std::shared_ptr<Handlers> handlers,
+std::function<void(uint64_t, std::string_view)> tracer(std::shared_ptr<Handlers> handlers,
                                                        std::function<void()> cancel) {
-  return [handlers = std::move(handlers), cancel = std::move(cancel)](uint32_t lane, std::string_view text) {
+  return [handlers = std::move(handlers), cancel = std::move(cancel)](uint64_t number, std::string_view text) {
     {
       nb::gil_scoped_acquire gil;
       const nb::object function = handlers->on_call;  // the collector may clear it during the call
       if (!function.is_valid() || handlers->raised.is_valid()) return;
       try {
         AtWork at_work(*handlers);
-        function(lane, text_of(text));
+        function(number, text_of(text));
         return;
       } catch (nb::python_error& error) {
         handlers->raised = raised(error);

@@ -59,7 +59,7 @@ nb::object text_of(std::string_view text);
 
 /// LinuxOptions::on_call, which calls Handlers::on_call. If that raises, it keeps the exception and calls `cancel`, and
 /// calls no more until the run has ended.
-std::function<void(uint32_t, std::string_view)> tracer(std::shared_ptr<Handlers> handlers,
+std::function<void(uint64_t, std::string_view)> tracer(std::shared_ptr<Handlers> handlers,
                                                        std::function<void()> cancel);
 
 /// The C++ fleet. Exported arrays share its ownership, so that their memory exists as long as they do, even after

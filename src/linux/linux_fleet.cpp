@@ -40,8 +40,9 @@ void check_options(const LinuxOptions& options, uint64_t lanes) {
   check("files", options.files.size(), "", false);
   const bool own_words = !options.lane_arguments.empty() || !options.lane_environments.empty();
   if (own_words && options.fork_after.kind != ForkPoint::Kind::start) refuse_own_words();
+  // If it is restartable, they are numbers of inputs.
   for (uint32_t lane : options.traced_lanes) {
-    if (lane >= lanes) {
+    if (!options.restartable && lane >= lanes) {
       throw ArgumentError("traced_lanes names lane " + std::to_string(lane) + ", and the fleet has lanes 0 to " +
                           std::to_string(lanes - 1));
     }

@@ -66,6 +66,7 @@ Processes::Processes(uint64_t lanes, LinuxOptions& options, const std::atomic<bo
       pass_output_(options.pass_output),
       output_share_(output_share(options.output_limit, lanes)),
       on_call_(std::move(options.on_call)),
+      names_inputs_(options.restartable),
       traced_lanes_(sorted(std::move(options.traced_lanes))),
       cancelled_(cancelled),
       lanes_(lanes),
@@ -155,7 +156,8 @@ GivenInput Processes::input(uint32_t lane) const {
 }
 
 bool Processes::is_traced(uint32_t lane) const {
-  return on_call_ && (traced_lanes_.empty() || std::binary_search(traced_lanes_.begin(), traced_lanes_.end(), lane));
+  return on_call_ &&
+         (traced_lanes_.empty() || std::binary_search(traced_lanes_.begin(), traced_lanes_.end(), traced_number(lane)));
 }
 
 PutOut Processes::put_out(uint32_t lane, unsigned stream, uint64_t position, std::span<const uint8_t> bytes) {
@@ -245,7 +247,7 @@ void Processes::after(HostedCall& call, const int64_t* result) {
   if (text.empty() || (!seen_.empty() && seen_[call.lane].calls.is_known())) return;
   const std::string line = result ? text.mapped().returned(*result, memory_of(call)) : text.mapped().ended();
   std::lock_guard lock(telling_);
-  on_call_(call.lane, line);
+  on_call_(traced_number(call.lane), line);
 }
 
 void Processes::saved(uint64_t snapshot, std::span<const uint32_t> lanes) {

@@ -123,6 +123,8 @@ class Processes final : public ProcessHost {
 
   bool passes_output(uint32_t lane) const { return pass_output_ && lane == 0; }
   bool is_traced(uint32_t lane) const;
+  /// What on_call_ and traced_lanes_ name its process by.
+  uint64_t traced_number(uint32_t lane) const { return names_inputs_ ? lanes_[lane].number : lane; }
   /// The lane's process begins: what it has written before is to be passed on, if all of its output is.
   void note_first_output(uint32_t lane);
   /// Writes until all is written, the host refuses, or the run is cancelled.
@@ -134,7 +136,8 @@ class Processes final : public ProcessHost {
   const ByteStrings inputs_, files_;  // of each lane, or empty
   const bool pass_output_;
   const uint64_t output_share_;
-  const std::function<void(uint32_t, std::string_view)> on_call_;
+  const std::function<void(uint64_t, std::string_view)> on_call_;
+  const bool names_inputs_;                   // on_call_ and traced_lanes_ are about inputs
   const std::vector<uint32_t> traced_lanes_;  // in rising order; empty: all, if there is on_call_
   const std::atomic<bool>& cancelled_;
   Outputs first_output_;                       // what each lane has written when it begins

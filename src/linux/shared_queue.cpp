@@ -388,7 +388,7 @@ SharedQueue::SharedQueue(const ElfImage& image, std::span<const FleetOptions> fl
     : impl_(std::make_unique<Impl>()) {
   if (fleets.empty()) throw ArgumentError("a queue needs a device; name one or more");
   if (process.on_call) {
-    throw ArgumentError("on_call: the lanes of several devices have the same numbers; trace a queue on one device");
+    throw ArgumentError("on_call: several devices would call it at a time; trace a queue on one device");
   }
   uint64_t most_lanes = 0;
   for (const FleetOptions& fleet : fleets) most_lanes = std::max(most_lanes, fleet.lanes);

@@ -18,10 +18,11 @@ using ReadMemory = std::function<std::vector<uint8_t>(uint64_t address, uint64_t
 class CallText {
  public:
   /// A letter for each argument, and one for the result after '=' if that is no number:
-  ///   i int, u unsigned number, x flags or other bits, p address, s text that ends with NUL, w bytes whose size is the
-  ///   next argument, r the same, and they are there after the call, as many as its result says;
-  ///   D folder, O flags of open(), m the mode that follows them and counts if they create a file, A mode of access(), W where to seek from, P protection, M flags of mmap(), C clock,
-  ///   S signal
+  ///   i int, l signed number, u unsigned number, o octal number, x flags or other bits, p address, s text that ends
+  ///   with NUL, w bytes whose size is the next argument, r the same, and they are there after the call, as many as its
+  ///   result says; D folder, S signal, O flags of open(), m the mode that follows them and counts if they create a
+  ///   file, U operation of futex(), F command of fcntl(), f the argument that follows it and counts if the command has
+  ///   one; the other letters are those of kConstants
   /// Null: unknown, and six arguments are printed in hexadecimal.
   /// `read` is used for what the call may change, as it is before the call.
   CallText(std::string name, const char* signature, const std::array<uint64_t, 6>& arguments, const ReadMemory& read);

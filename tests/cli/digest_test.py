@@ -238,7 +238,8 @@ class Digests(CliTest):
                   whole.replace(b"(9,)", b"(9,9)")]
         for other in others:
             self.npy.write_bytes(other)
-            self.assert_refused("run", "--results", self.npy, "--resume", *options, says="something else than digests")
+            self.assert_refused("run", "--results", self.npy, "--resume", *options,
+                                says="something else than digests")
             self.assertEqual(self.npy.read_bytes(), other, "it was not written to")
 
     def test_a_last_record_that_is_cut_off(self):
@@ -280,8 +281,8 @@ class Digests(CliTest):
 
 
 class KilledDigests(CliTest):
-    """Queues that are killed when their files have grown by some size, and resumed: what they leave must be what a
-    run leaves that nothing disturbs."""
+    """Queues that are killed when their files have grown by some size, and resumed: what they leave must be
+    what a run leaves that nothing disturbs."""
     KILLS = int(os.environ.get("MYRIARM_TEST_KILLS", "12"))  # in all
     RECORD, INPUTS = 16, 30_000
 
@@ -290,8 +291,9 @@ class KilledDigests(CliTest):
         self.npy = self.folder / "digests.npy"
 
     def command(self, results, options):
-        words = ("--device", DEVICE, "--quiet", "--inputs", self.inputs, "--record-size", self.RECORD, *options)
-        return list(map(str, (case.MYRIARM, "run", *words, "--resume", "--results", results, self.program, "@@")))
+        words = ("--device", DEVICE, "--quiet", "--resume", "--results", results, *options)
+        words += ("--inputs", self.inputs, "--record-size", self.RECORD, self.program, "@@")
+        return list(map(str, (case.MYRIARM, "run", *words)))
 
     def kill_once(self, command, generator):
         """Returns whether it had not ended before."""

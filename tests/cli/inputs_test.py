@@ -34,6 +34,27 @@ class Trace(CliTest):
                                   self.elf(guest.CAT), "@@")
             self.assertEqual((done.stderr, len(log.read_text().splitlines())), (b"", expected))
 
+    def test_a_queue_names_inputs(self):
+        path = self.file("lines", b"".join(b"%d\n" % i for i in range(30)))
+        log = self.folder / "log"
+        queue = ("--quiet", "--inputs", path, "--results", self.folder / "results", "--strace-file", log)
+        for lanes, chosen, numbers in ((4, "all", range(30)), (1, "all", range(30)),
+                                       (4, "5,17-18", (5, 17, 18)), (2, "29,4294967295", (29,))):
+            done = self.run_guest(*queue, "--lanes", lanes, "--strace", chosen, self.elf(guest.CAT), "@@")
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            calls = {}
+            for line in log.read_text().splitlines():
+                name, call = line.split("] ", 1)
+                calls.setdefault(name, []).append(call)
+            self.assertEqual(set(calls), {f"[input {number}" for number in numbers})
+            for number in numbers:
+                text = f"{number}\\n"
+                own = calls[f"[input {number}"]
+                self.assertEqual(own[1], f'read(3, "{text}", 512) = {len(str(number)) + 1}')
+                self.assertEqual(own[-1], "exit(0) = ?")
+        for chosen in ("0-4294967296", "0-1000000", "0-999999,1000000"):
+            self.assert_refused("run", *queue, "--strace", chosen, self.elf(guest.CAT), says="--strace")
+
     def test_errors_and_missing_calls(self):
         done = self.run_guest("--quiet", "--strace", "all", self.elf(guest.CAT), "/nowhere")
         self.assertIn(b'openat(AT_FDCWD, "/nowhere", O_RDONLY) = -1 ENOSYS (Function not implemented)\n'

@@ -19,8 +19,8 @@ class Jobs(CliTest):
         self.program = self.elf(guest.SHOW)
 
     def run_queue(self, *options, inputs=None, program=None, arguments=("a",), **more):
-        return self.run_guest("--quiet", "--ignore-unimplemented", "--inputs", inputs or self.inputs, *options,
-                              program or self.program, *arguments, **more)
+        words = ("--quiet", "--ignore-unimplemented", "--inputs", inputs or self.inputs, *options)
+        return self.run_guest(*words, program or self.program, *arguments, **more)
 
     def kept_in(self, name):
         """The options for these results, and their file."""
@@ -91,9 +91,9 @@ class Jobs(CliTest):
     def test_the_sentence_says_both_values(self):
         kept, results, _ = self.begin("log", "--seed", 3)
         done = self.run_queue("--resume", *kept, "--seed", "0x10")
-        self.assertEqual(done.stderr.decode(),
-                         f"myriarm: --resume: the results in {results} are of another --seed (3, and now 16); give"
-                         " the same, or begin anew without --resume\n")
+        expected = (f"myriarm: --resume: the results in {results} are of another --seed (3, and now 16); "
+                    "give the same, or begin anew without --resume\n")
+        self.assertEqual(done.stderr.decode(), expected)
 
     def test_lines_of_arguments_and_standard_input(self):
         kept, results = self.kept_in("log")
@@ -142,7 +142,8 @@ class Jobs(CliTest):
         with open(self.inputs, "rb") as whole:
             kept, results, _ = self.begin("log2", inputs="-", stdin=whole)
         with open(self.file("longer", lines + b"20\n"), "rb") as longer:
-            self.expect_refused(results, ["--inputs"], self.run_queue("--resume", *kept, inputs="-", stdin=longer))
+            done = self.run_queue("--resume", *kept, inputs="-", stdin=longer)
+        self.expect_refused(results, ["--inputs"], done)
         with open(self.inputs, "rb") as same:
             self.assertEqual(self.run_queue("--resume", *kept, inputs="-", stdin=same).stderr, b"")
         self.assertEqual(results.read_bytes().count(b"\n"), 20)
@@ -153,7 +154,8 @@ class Jobs(CliTest):
             job.unlink()
             done = self.run_queue("--resume", *kept, "--seed", 9)
             self.assertEqual(done.returncode, 2, "argc")
-            self.assertRegex(done.stderr.decode(), r"^myriarm: --resume: there is no .*\.job that [^\n]*not checked\n$")
+            self.assertRegex(done.stderr.decode(),
+                             r"^myriarm: --resume: there is no .*\.job that [^\n]*not checked\n$")
             # Since then they do.
             self.assertEqual(json.loads(job.read_text())["--seed"], "9")
             for text in (b"", b"{", b"[]"):
@@ -187,7 +189,8 @@ class Jobs(CliTest):
         results = self.folder / "log"
         (self.folder / "log.job.new").mkdir()
         done = self.run_queue("--results", results)
-        self.assertRegex(done.stderr.decode(), r"^myriarm: .*log\.job cannot be written, so --resume [^\n]*\n$")
+        self.assertRegex(done.stderr.decode(),
+                         r"^myriarm: .*log\.job cannot be written, so --resume [^\n]*\n$")
         self.assertEqual(results.read_bytes().count(b"\n"), 20)
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`myriarm run` and the signals that end it, or that a write would send it: signals_test.py MYRIARM [unittest options]"""
+"""`myriarm run` and the signals that end it, or that a write would send it:
+signals_test.py MYRIARM [unittest options]"""
 import json
 import os
 import pathlib
@@ -48,8 +49,8 @@ class Signals(CliTest):
             for name, device in (("log", DEVICE), ("log", f"{DEVICE},cpu"), ("log.npy", DEVICE)):
                 with self.subTest(number=number, results=name, device=device):
                     log, whole = self.folder / name, self.folder / "whole"
-                    process = self.started("--inputs", "-", "--lanes", 2, "--json", whole, "--results", log, SHA256,
-                                           device=device)
+                    options = ("--inputs", "-", "--lanes", 2, "--json", whole, "--results", log)
+                    process = self.started(*options, SHA256, device=device)
                     process.stdin.write(b"1\n2\nhalf of the third")
                     process.stdin.flush()
                     while process.poll() is None and self.results_in(log) < 2:

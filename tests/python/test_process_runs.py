@@ -412,19 +412,19 @@ def test_wrong_traces(device):
         LinuxFleet(COPY, lanes=2, device=device, on_call=print, traced_lanes=[2])
 
 
-def test_a_queue_tells_the_calls_of_a_lane(device):
+def test_a_queue_tells_the_calls_of_inputs(device):
     told = []
     with Queue(
         COPY,
         lanes=2,
         device=device,
-        on_call=lambda lane, text: told.append((lane, text)),
-        traced_lanes=[0],
+        on_call=lambda number, text: told.append((number, text)),
+        traced_lanes=[0, 3],
     ) as queue:
         results = list(queue.run(INPUTS))
     assert [result.stdout for result in results] == INPUTS
-    assert {lane for lane, _ in told} == {0}
-    assert sum(text.startswith("exit(0)") for _, text in told) >= 1
+    assert {number for number, _ in told} == {0, 3}, "of inputs"
+    assert sum(text.startswith("exit(0)") for _, text in told) == 2
 
 
 def test_an_exception_of_on_call_ends_the_run_of_a_queue(device):

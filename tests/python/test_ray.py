@@ -12,21 +12,16 @@ import pytest
 from myriarm import ArgumentError, Queue
 from packaging.requirements import Requirement
 
-
-def is_in_the_extra():
-    """Whether `pip install myriarm[test]` installs Ray, for this Python on this machine."""
-    requirements = map(Requirement, importlib.metadata.requires("myriarm") or [])
-    return any(wanted.name == "ray" and wanted.marker.evaluate({"extra": "test"}) for wanted in requirements)
-
-
 try:
     import ray
+    from myriarm.ray import ClusterQueue
     from ray.cluster_utils import Cluster
 except ImportError:
-    if is_in_the_extra():
-        raise
+    # `pip install myriarm[test]` installs Ray where there is one for this Python and machine.
+    for wanted in map(Requirement, importlib.metadata.requires("myriarm") or []):
+        if wanted.name == "ray" and wanted.marker.evaluate({"extra": "test"}):
+            raise
     pytest.skip("there is no Ray for this Python and machine", allow_module_level=True)
-from myriarm.ray import ClusterQueue
 
 SOURCE = pathlib.Path(os.environ.get("MYRIARM_SOURCE", pathlib.Path(__file__).parents[2]))
 QUEENS = SOURCE / "examples" / "prebuilt" / "queens"
