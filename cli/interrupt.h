@@ -27,7 +27,8 @@ class Interrupt {
   void run_has_ended();
 
  private:
-  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+  /// In the order in which they are handled: once Ctrl-C is, all are.
+  static constexpr std::array kSignals = {SIGHUP, SIGTERM, SIGINT};
 
   std::function<void()> cancel_;
   std::atomic<bool> done_ = false;
