@@ -11,6 +11,9 @@ parser     bench/guests/parse.c: a queue that gets records of 256 bytes for --qu
            same
 calls      bench/guests/calls.c and memory_calls.c in each number of --call-lanes, with calls close together
            and apart, and under qemu-aarch64 on each core
+core       calls 1000000 in one lane and under qemu-aarch64, on the same core
+ranges     memory_calls with 4,096 ranges in --range-lanes lanes, which change the same pages or each its own,
+           and under a qemu-aarch64 for each lane
 first      the first result of a queue of --inputs records
 fork       bench/guests/parse_glibc.c: a queue of --inputs records with --fork-after, and a qemu-aarch64 for
            each of some records, for --sample-seconds
@@ -19,9 +22,9 @@ fleets     10 times 1,000 lanes of bench/guests/calls.c against 10,000 lanes
 All parts are run if none is named. The runs of a part share its SECONDS (default: 600); one that takes longer
 than its share is ended, and what it did until then counts. What is compared takes turns, --repeats times; a
 rate is the median. Queues give their results as they are ready. Rates are by elapsed time, or with --clock
-processor by processor time, which other work on the machine changes little; those of calls in lanes are by
-the time of the run alone. Prints a table in Markdown; --out FOLDER saves it, and a line of JSON for each row.
-A failure or a wrong result is a row too, and the exit status is then 1."""
+processor by processor time, which other work on the machine changes little. Without it those of calls in
+lanes are by the time of the run alone. Prints a table in Markdown; --out FOLDER saves it, and a line of JSON
+for each row. A failure or a wrong result is a row too, and the exit status is then 1."""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ from side_by_side import (
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RECORD = 256
-PARTS = ("sha256sum", "parser", "calls", "first", "fork", "fleets")
+PARTS = ("sha256sum", "parser", "calls", "core", "ranges", "first", "fork", "fleets")
 # Each byte becomes one of these.
 ALPHABET = bytes(b"abcdefghij    01234\n"[value * 20 // 256] for value in range(256))
 
@@ -298,12 +301,16 @@ class Benchmark:
         self.compare_results("parser", "parser", results)
 
     def in_fleet(self, guest: str, arguments: Words, calls: float, lanes: int, limit: float) -> Took:
-        ended = run_command(self.myriarm("--lanes", lanes, self.guest(guest), *arguments), limit)
+        words = self.myriarm("--lanes", lanes, self.guest(guest), *arguments)
+        return self.in_lanes(words, calls * lanes, limit)
+
+    def in_lanes(self, words: Words, calls: float, limit: float) -> Took:
+        ended = run_command(words, limit)
         said = dict(re.findall(r"^(seconds|instructions) +([\d.,]+)", ended.stderr, re.MULTILINE))
         if len(said) != 2:
             return ended.took(0)
         seconds, instructions = (said[word].replace(",", "") for word in ("seconds", "instructions"))
-        return ended.took(0 if ended.cut else calls * lanes, float(seconds), int(instructions))
+        return ended.took(0 if ended.cut else calls, float(seconds), int(instructions))
 
     def on_each_core(self, guest: str, arguments: Words, calls: float, limit: float) -> Took:
         jobs = [Job((self.options.qemu, self.guest(guest), *arguments))] * cores()
@@ -338,17 +345,61 @@ class Benchmark:
             run = functools.partial(self.on_each_core, guest, words, count)
             peers.append(Measured(f"{what}, qemu-aarch64 on each core", "calls" if count else "", run))
         take_turns(fleets + peers, self.options.repeats, self.deadline)
+        clock = "processor" if self.options.clock == "processor" else "engine"
         for one in fleets:
-            self.table.row("calls", one, "engine", f"{one.speed() / 1e9:.3g} G IPS" if one.runs else "")
+            self.table.row("calls", one, clock, f"{one.speed(clock) / 1e9:.3g} G IPS" if one.runs else "")
         for one in peers:
-            self.table.row("calls", one, "elapsed")
+            self.table.row("calls", one)
         for with_calls, without in apart:
             self.table.ratio(
                 "calls",
                 f"IPS of {with_calls.name}, to those without calls",
-                with_calls.speed(),
-                without.speed(),
+                with_calls.speed(clock),
+                without.speed(clock),
             )
+
+    def core(self) -> None:
+        guest, words, count = self.guest("calls"), (1_000_000, 0), 1_100_000.0
+        one_core = ("taskset", "--cpu-list", min(os.sched_getaffinity(0)))
+        ours = [*one_core, *self.myriarm("--lanes", 1, guest, *words)]
+        jobs = [Job((*one_core, self.options.qemu, guest, *words))]
+
+        def by_qemu(limit: float) -> Took:
+            took, _ = run_on_all_cores(jobs, limit, self.folder)
+            took.done *= count
+            return took
+
+        in_lane = functools.partial(self.in_lanes, ours, count)
+        measured = [
+            Measured("calls 1000000, one lane on one core", "calls", in_lane),
+            Measured("calls 1000000, qemu-aarch64 on that core", "calls", by_qemu),
+        ]
+        self.compare("core", measured, 1, "one lane")
+
+    def ranges(self) -> None:
+        # With those of the program itself as many as a process may have: 4,096.
+        guest, ranges = self.guest("memory_calls"), 4090
+
+        def by_qemu(lanes: int, words: Words, count: float, limit: float) -> Took:
+            command = (self.options.qemu, "-E")
+            jobs = [Job((*command, f"MYRIARM_LANE={lane}", guest, *words)) for lane in range(lanes)]
+            took, _ = run_on_all_cores(jobs, limit, self.folder)
+            took.done *= count
+            return took
+
+        for lanes in self.options.range_lanes:
+            rounds = min(100_000, 1_000_000 // lanes)
+            # mmap, an mprotect for every second page, and one call in each round.
+            count = 1.0 + ranges // 2 + rounds
+            for pages, shift in [("the same pages", 0), ("each its own pages", 1)][: min(lanes, 2)]:
+                words, what = (ranges, rounds, shift), f"4,096 ranges, lanes: {lanes}, {pages}"
+                by_lanes = functools.partial(self.in_fleet, "memory_calls", words, count, lanes)
+                by_peer = functools.partial(by_qemu, lanes, words, count)
+                measured = [
+                    Measured(f"memory calls, {what}", "calls", by_lanes),
+                    Measured(f"memory calls, {what}: qemu-aarch64 for each", "calls", by_peer),
+                ]
+                self.compare("ranges", measured, 1, "lanes")
 
     def first(self) -> None:
         options, guest = self.options, self.guest("parse")
@@ -440,6 +491,7 @@ def parse(arguments: typing.Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--engine", default="", help="default: that of the command")
     parser.add_argument("--lanes", type=numbers, help="of the queues, also several: N,N")
     parser.add_argument("--call-lanes", type=numbers, default=[10_000, 200_000], help="N,N")
+    parser.add_argument("--range-lanes", type=numbers, default=[1, 100], help="N,N")
     parser.add_argument("--files", type=int, default=100_000)
     parser.add_argument(
         "--records", type=int, default=1 << 18, help="in the block that the queue's are made of"

@@ -274,9 +274,9 @@ class Measured:
         rates = [run.done / (getattr(run, clock) or run.elapsed) for run in self.runs]
         return statistics.median(rates) if rates else 0
 
-    def speed(self) -> float:
-        """Guest instructions a second of the engine's time; 0 if no run said both."""
-        speeds = [run.instructions / run.engine for run in self.runs if run.engine]
+    def speed(self, clock: str) -> float:
+        """Guest instructions a second of `engine` or `processor` time; 0 if no run said how many."""
+        speeds = [run.instructions / getattr(run, clock) for run in self.runs if run.engine]
         return statistics.median(speeds) if speeds else 0
 
 

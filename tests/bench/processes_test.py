@@ -268,6 +268,20 @@ class Parts(BenchTest):
         self.assertGreater(row["runs"][0]["instructions"], 2 * 1000 * 100)
         self.assertIn("IPS of calls apart, 2 lanes, to those without calls", rows)
 
+    def test_one_core_and_many_ranges(self):
+        rows, _ = self.run_parts("core", "ranges", range_lanes=2, clock="processor")
+        done = self.done(rows)
+        pages = "memory calls, 4,096 ranges, lanes: 2, "
+        expected = {
+            "calls 1000000, one lane on one core": 1_100_000,
+            "calls 1000000, qemu-aarch64 on that core": 1_100_000,
+        }
+        for name in (pages + "the same pages", pages + "each its own pages"):
+            expected.update({name: 2 * 102_046, name + ": qemu-aarch64 for each": 2 * 102_046})
+            self.assertIn(f"lanes to {name}: qemu-aarch64 for each", rows)
+        self.assertEqual(done, expected)
+        self.assertIn("one lane to calls 1000000, qemu-aarch64 on that core", rows)
+
     def test_a_part_that_cannot_begin_is_a_failure_and_the_next_runs(self):
         with unittest.mock.patch.dict(os.environ, MYRIARM_GUEST_COMPILER="no-compiler"):
             rows, _ = self.run_parts("parser", "sha256sum", status=1, files=3, **self.stand_ins())
