@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lane_inputs.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <string_view>
 #include <utility>
 
+#include "folder_reader.h"
 #include "myriarm/error.h"
 
 namespace myriarm::cli {
@@ -21,58 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kReadBytes = size_t{1} << 18;
 // Of an InputBlock.
 constexpr uint64_t kMostBlockInputs = uint64_t{1} << 20, kMostBlockBytes = uint64_t{64} << 20;
+// Of the first block of files, so that lanes begin soon.
+constexpr uint64_t kFirstBlockBytes = uint64_t{1} << 20;
 // How long a source waits for inputs before it says that there are none for now.
 constexpr int kPatienceMilliseconds = 50;
-
-/// The bytes of a file, or of standard input.
-class Reader {
- public:
-  Reader(const char* option, std::string path) : option_(option), path_(std::move(path)) {
-    file_ = path_ == "-" ? STDIN_FILENO : ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file_ < 0) fail();
-  }
-  Reader(const Reader&) = delete;
-  ~Reader() {
-    if (file_ > STDERR_FILENO) ::close(file_);
-  }
-  /// Appends a block to `bytes`; false at the end.
-  bool append(std::vector<uint8_t>& bytes) {
-    const size_t size = bytes.size();
-    bytes.resize(size + kReadBytes);
-    ssize_t n;
-    do n = ::read(file_, bytes.data() + size, kReadBytes);
-    while (n < 0 && errno == EINTR);
-    if (n < 0) fail();
-    bytes.resize(size + static_cast<size_t>(n));
-    return n != 0;
-  }
-  /// Whether append() returns at once; waits for that if it is not so yet.
-  bool is_ready(int milliseconds) const {
-    pollfd ready = {file_, POLLIN, 0};
-    return ::poll(&ready, 1, milliseconds) > 0;
-  }
-  [[noreturn]] void refuse(const std::string& why) const { throw ArgumentError(fmt::format("{}: {}", option_, why)); }
-  const std::string& path() const { return path_; }
-  /// The bytes of a regular file from its beginning here; nothing of a pipe.
-  std::optional<uint64_t> size() const {
-    struct stat facts = {};
-    if (path_ == "-" || ::fstat(file_, &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
-    return static_cast<uint64_t>(facts.st_size);
-  }
-
- private:
-  [[noreturn]] void fail() const {
-    refuse(fmt::format("{} cannot be read ({}); give a folder, a file, or - for standard input", path_,
-                       std::strerror(errno)));
-  }
-
-  const char* option_;
-  std::string path_;
-  int file_;
-};
 
 /// The lines or the records of a file.
 class FileSource final : public InputSource {
@@ -168,7 +120,7 @@ class FileSource final : public InputSource {
     return !has_read_all_;
   }
 
-  Reader reader_;
+  InputFile reader_;
   const uint64_t record_bytes_;
   const std::optional<uint64_t> size_;  // of the file
   std::vector<uint8_t> buffer_;
@@ -178,55 +130,69 @@ class FileSource final : public InputSource {
   bool has_read_all_ = false;
 };
 
+/// The names of the files of a folder, in order. `option` is for messages.
+std::vector<std::string> files_of(const char* option, const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+    std::string name = entry->path().filename().string();
+    if (name[0] != '.' && entry->is_regular_file(error)) names.push_back(std::move(name));
+    error.clear();  // a link that leads nowhere is no file
+  }
+  if (error) {
+    throw ArgumentError(fmt::format("{}: {} cannot be listed ({}); give another", option, path, error.message()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 class FolderSource final : public InputSource {
  public:
-  FolderSource(const char* option, std::string path) : option_(option), path_(std::move(path)) {
-    std::error_code error;
-    for (fs::directory_iterator entry(path_, error), end; !error && entry != end; entry.increment(error)) {
-      std::string name = entry->path().filename().string();
-      if (name[0] != '.' && entry->is_regular_file(error)) names_.push_back(std::move(name));
-      error.clear();  // a link that leads nowhere is no file
-    }
-    if (error) {
-      throw ArgumentError(fmt::format("{}: {} cannot be listed ({}); give another", option_, path_, error.message()));
-    }
-    std::sort(names_.begin(), names_.end());
-  }
+  FolderSource(const char* option, const std::string& path) : reader_(option, path, files_of(option, path)) {}
 
   bool next(std::vector<uint8_t>& bytes, std::string& name) override {
-    if (at_ == names_.size()) return false;
-    name = names_[at_++];
-    Reader reader(option_, (fs::path(path_) / name).string());
-    bytes.clear();
-    while (reader.append(bytes)) {
-      if (bytes.size() > kMostInputBytes) reader.refuse(reader.path() + " has more than 4 GiB; give smaller files");
-    }
+    std::optional<FolderReader::File> file = reader_.take();
+    if (!file) return false;
+    bytes = std::move(file->bytes);
+    name = std::move(file->name);
     return true;
   }
 
-  bool is_ready(bool) override { return true; }
-
-  Supply next_block(InputBlock& block, bool) override {
-    bytes_.clear();
-    block.offsets.assign(1, 0);
-    std::string name;
-    for (std::vector<uint8_t> file; bytes_.size() < kMostBlockBytes && next(file, name);) {
-      bytes_.insert(bytes_.end(), file.begin(), file.end());
-      block.offsets.push_back(bytes_.size());
-      if (block.offsets.size() > kMostBlockInputs) break;
-    }
-    block.bytes = bytes_;
-    return block.offsets.size() == 1 ? Supply::ended : Supply::input;
+  bool is_ready(bool wait) override {
+    return reader_.is_ready(0, std::chrono::milliseconds(wait ? kPatienceMilliseconds : 0));
   }
 
-  std::optional<uint64_t> expected() const override { return names_.size(); }
+  Supply next_block(InputBlock& block, bool wait) override {
+    if (refused_) std::rethrow_exception(refused_);
+    if (reader_.taken() == reader_.count()) return Supply::ended;
+    const bool enough = reader_.is_ready(block_bytes_, std::chrono::milliseconds(wait ? kPatienceMilliseconds : 0));
+    uint64_t ready = reader_.ready();
+    if (ready == 0 || (!enough && !wait)) return Supply::later;
+    bytes_.clear();
+    block.offsets.assign(1, 0);
+    for (; ready != 0 && bytes_.size() < block_bytes_ && block.offsets.size() <= kMostBlockInputs; ready--) {
+      try {
+        const FolderReader::File file = *reader_.take();
+        bytes_.insert(bytes_.end(), file.bytes.begin(), file.bytes.end());
+        block.offsets.push_back(bytes_.size());
+      } catch (const ArgumentError&) {
+        if (block.offsets.size() == 1) throw;
+        refused_ = std::current_exception();  // the files before it are given first
+        break;
+      }
+    }
+    block.bytes = bytes_;
+    block_bytes_ = std::min(2 * block_bytes_, kMostBlockBytes);
+    return Supply::input;
+  }
+
+  std::optional<uint64_t> expected() const override { return reader_.count(); }
 
  private:
-  const char* option_;
-  std::string path_;
-  std::vector<std::string> names_;
-  size_t at_ = 0;
-  std::vector<uint8_t> bytes_;  // of a block
+  FolderReader reader_;
+  uint64_t block_bytes_ = kFirstBlockBytes;  // of the next block, and one file more
+  std::vector<uint8_t> bytes_;               // of a block
+  std::exception_ptr refused_;               // why the next file cannot be read
 };
 
 }  // namespace

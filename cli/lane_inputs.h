@@ -10,12 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "input_file.h"
 #include "myriarm/queue.h"
 
 namespace myriarm::cli {
-
-/// No input may be larger, nor all inputs that are kept in memory together.
-constexpr uint64_t kMostInputBytes = uint64_t{1} << 32;
 
 /// Inputs that follow each other: input i has the bytes from offsets[i] to offsets[i + 1].
 struct InputBlock {
@@ -36,14 +34,16 @@ class InputSource {
   /// Whether next() returns at once. `wait`: it may wait some 50 ms for that.
   virtual bool is_ready(bool wait) = 0;
   /// As next(), for many inputs: those that are there, of a pipe at least one, and up to 2^20 or, by the last of them,
-  /// 64 MiB. `wait`: it may wait some 50 ms for the first. Copies no input by itself.
+  /// 64 MiB. Files of a folder come 1 MiB at first, then 2, 4 and so on, and those before one that cannot be read come first.
+  /// `wait`: it may wait some 50 ms for the first. Copies no input by itself.
   virtual Supply next_block(InputBlock& block, bool wait) = 0;
   /// How many inputs there are in all: of lines an estimate from those that were read. Nothing if that is not known, as of a
   /// pipe.
   virtual std::optional<uint64_t> expected() const = 0;
 };
 
-/// The files of a folder in the order of their names, without those that begin with a dot; the lines of a file, each with
+/// The files of a folder in the order of their names, without those that begin with a dot, which threads read ahead
+/// (folder_reader.h); the lines of a file, each with
 /// the newline that ends it; or, if `record_bytes` is not 0, its records of that many bytes. "-" is standard input.
 /// `option` is for messages. Throws ArgumentError.
 std::unique_ptr<InputSource> open_inputs(const char* option, const std::string& path, uint64_t record_bytes);

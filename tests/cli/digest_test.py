@@ -111,6 +111,29 @@ class Digests(CliTest):
         found = self.expect_those_of_the_results("--inputs", folder, self.elf(guest.CAT), "@@")
         self.assertEqual([digest["stdout_bytes"] for digest in found], [0, 2, 1])
 
+    def test_many_files_of_a_folder(self):
+        """More than the blocks hold that come first, of sizes that differ."""
+        folder, generator = self.folder / "in", random.Random(3)
+        folder.mkdir()
+        sizes = [generator.randrange(60_000) for _ in range(200)]
+        for number, size in enumerate(sizes):
+            (folder / f"{number:03}").write_bytes(b"%d" % number + bytes(size))
+        found = self.expect_those_of_the_results("--inputs", folder, "--lanes", 8, self.elf(guest.CAT), "@@")
+        self.assertEqual([digest["number"] for digest in found], list(range(200)))
+        lengths = [len(str(number)) + size for number, size in enumerate(sizes)]
+        self.assertEqual([digest["stdout_bytes"] for digest in found], lengths)
+
+    def test_a_file_that_cannot_be_read_ends_it_after_those_before(self):
+        folder = self.folder / "in"
+        folder.mkdir()
+        for name in "abc":
+            (folder / name).write_bytes(name.encode())
+        os.truncate(folder / "c", 2**32 + 1)
+        done = self.run_guest("--quiet", "--inputs", folder, "--results", self.npy, self.elf(guest.CAT), "@@")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"c has more than 4 GiB", done.stderr)
+        self.assertEqual([digest["number"] for digest in read_digests(self.npy)], [0, 1])
+
     def test_faults_limits_and_the_highest_status(self):
         path = self.lines(40)
         options = ("--inputs", path, "--lanes", 4)
