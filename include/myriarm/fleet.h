@@ -246,7 +246,8 @@ class Fleet {
   /// All lanes work inputs off: each process begins as the lane was in `beginning`, a snapshot of all lanes, and a lane whose
   /// process has ended takes another input by itself. Returns when there is no further input, or `run` has ended it, or
   /// cancel() was called; inputs whose processes have not ended then have no digest. The functions of `run` may not call
-  /// the fleet, except cancel(). The interpreter runs the lanes. Throws StateError unless takes_inputs().
+  /// the fleet, except cancel(). The interpreter runs the lanes. Throws StateError unless takes_inputs(), and as check_batch()
+  /// for a batch of `run`.
   void work_off(const Snapshot& beginning, const InputRun& run);
   /// Bytes of the pool that pages of lanes occupy.
   uint64_t pool_used() const;
@@ -289,5 +290,8 @@ class Fleet {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Throws ArgumentError if the offsets or the numbers of a batch are not as InputBatch says.
+void check_batch(const InputBatch& batch);
 
 }  // namespace myriarm

@@ -408,9 +408,15 @@ void Fleet::work_off(const Snapshot& beginning, const InputRun& run) {
     throw ArgumentError("work_off: the snapshot has " + std::to_string(kept.lanes.size()) + " of the fleet's " +
                         std::to_string(use->options.lanes) + " lanes; give one of all");
   }
+  InputRun checked = run;
+  checked.next = [&run](InputBatch& batch, bool idle) {
+    const Supply supply = run.next(batch, idle);
+    if (supply == Supply::input) check_batch(batch);
+    return supply;
+  };
   use->forget_stops();
   try {
-    use.backend().work_off(*kept.number, run);
+    use.backend().work_off(*kept.number, checked);
   } catch (const DeviceError& error) {
     std::lock_guard lock(use->mutex);
     use->device_failure = error.what();

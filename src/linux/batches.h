@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes the batches of a source apart, and checks what it gives.
+// Takes the batches of a source apart, and checks their numbers. Who uses the bytes of a part checks its offsets.
 #pragma once
 
 #include <optional>
@@ -55,15 +55,6 @@ class Batches {
       check_number(batch_.first_number, ordered_ ? next_ : 0);
       check_number(batch_.first_number + batch_.size() - 1, batch_.first_number);
       next_ = batch_.first_number + batch_.size();
-    }
-    uint64_t before = 0;
-    for (uint64_t offset : batch_.offsets) {
-      if (offset < before || offset > batch_.bytes.size()) {
-        throw ArgumentError("the offsets of a batch of inputs are " + std::to_string(before) + " and " +
-                            std::to_string(offset) + ", of " + std::to_string(batch_.bytes.size()) +
-                            " bytes; they must rise, and lie within the bytes");
-      }
-      before = offset;
     }
     if (as_file_.value_or(batch_.as_file) != batch_.as_file) {
       throw ArgumentError("a batch of the queue has files, and another has standard inputs; use a queue for each");

@@ -116,11 +116,12 @@ class DigestRun {
 QueueProgress digest_results(InputQueue& queue, Batches& batches, const InputBatch& first, const DigestSink& sink,
                              const QueueOptions& options) {
   InputBatch batch = first;
+  check_batch(batch);
   uint64_t at = 0;
   std::vector<InputDigest> ready;
-  bool goes_on = true;
+  bool goes_on = true;  // false also after the sink has thrown
   const auto pass_on = [&] {
-    if (!ready.empty() && goes_on) goes_on = sink(ready);
+    if (!ready.empty() && std::exchange(goes_on, false)) goes_on = sink(ready);
     ready.clear();
     return goes_on;
   };
@@ -130,7 +131,10 @@ QueueProgress digest_results(InputQueue& queue, Batches& batches, const InputBat
       batch = {};
       at = 0;
       const Supply supply = batches.next(batch, idle);
+      // Further inputs may wait for what is ready.
+      if (supply == Supply::later && !pass_on()) return Supply::ended;
       if (supply != Supply::input) return supply;
+      check_batch(batch);
     }
     const auto begin = batch.bytes.begin() + static_cast<ptrdiff_t>(batch.offsets[at]);
     const auto end = batch.bytes.begin() + static_cast<ptrdiff_t>(batch.offsets[at + 1]);
@@ -143,7 +147,13 @@ QueueProgress digest_results(InputQueue& queue, Batches& batches, const InputBat
     ready.push_back(digest_of(result));
     return ready.size() < kTogether || pass_on();
   };
-  QueueProgress progress = queue.run(source, results, options);
+  QueueProgress progress;
+  try {
+    progress = queue.run(source, results, options);
+  } catch (...) {
+    pass_on();  // what is ready is not lost
+    throw;
+  }
   pass_on();
   progress.stopped_early |= !goes_on;
   return progress;

@@ -309,6 +309,82 @@ TEST(LinuxDigest, ABoundOnHeldDigestsLosesNone) {
   expect_same(digests_of(queue, inputs, 16, options).all, expected_of(inputs, some_options()));
 }
 
+TEST(LinuxDigest, WhatIsHeldBackIsBounded) {
+  std::vector<std::string> texts(5000, "a");
+  texts[0] = "endless";
+  const Inputs inputs(texts);
+  constexpr uint64_t kLanes = 64, kPart = 16, kHeld = 100;
+  for (const bool bounded : {true, false}) {
+    QueueOptions options;
+    options.instructions = 5'000'000;
+    if (bounded) options.held_bytes = kHeld * sizeof(InputDigest);
+    Queue queue(image_of(kGuest), fleet_of(kLanes), some_options());
+    size_t at = 0, at_first = 0;
+    queue.digest(
+        source_of(inputs, kPart, at),
+        [&](std::span<const InputDigest>) {
+          if (at_first == 0) at_first = at;
+          return true;
+        },
+        options);
+    EXPECT_EQ(at, texts.size());
+    // Those held when the last ones were taken, those in lanes, and those that a device has beside them.
+    const uint64_t most = kHeld + kLanes + (2 * kLanes + 2 * kPart) + kPart;
+    if (bounded) EXPECT_LE(at_first, most);
+    else EXPECT_GT(at_first, most) << "without a bound more are taken: the test sees the difference";
+  }
+}
+
+TEST(LinuxDigest, ManySegmentsWithProcessesThatRunLong) {
+  std::vector<std::string> texts = random_inputs(120, 14);
+  for (size_t i = 0; i < 120; i += 3) texts[i] = "endless" + texts[i];
+  const Inputs inputs(texts);
+  QueueOptions options;
+  options.instructions = 1'000'000;
+  Queue queue(image_of(kGuest), fleet_of(32 * 40), some_options());
+  expect_same(digests_of(queue, inputs, 1, options).all, expected_of(inputs, some_options(), options));
+}
+
+TEST(LinuxDigest, InputsOfVerySmallAndLargeSizes) {
+  std::mt19937_64 random(15);
+  std::vector<std::string> texts(300);
+  for (std::string& text : texts) {
+    text.assign(random() % 4 == 0 ? random() % 100'000 : random() % 5, static_cast<char>('g' + random() % 10));
+  }
+  const Inputs inputs(texts, 1000);
+  Queue queue(image_of(kGuest), fleet_of(64), some_options());
+  expect_same(digests_of(queue, inputs, 130).all, expected_of(inputs, some_options()));
+}
+
+TEST(LinuxDigest, DigestsThatAreReadyAreHandedOverBeforeAnException) {
+  std::vector<std::string> texts(100, "a");
+  texts[63] = "endless";
+  const Inputs inputs(texts);
+  QueueOptions options;
+  options.instructions = 1'000'000;
+  const std::vector<InputDigest> expected = expected_of(inputs, some_options(), options);
+  Queue queue(image_of(kGuest), fleet_of(64), some_options());
+  size_t at = 0;
+  const BatchSource from = source_of(inputs, 100, at);
+  std::vector<InputDigest> found;
+  EXPECT_THROW(queue.digest(
+                   [&](InputBatch& batch, bool idle) {
+                     if (at != 0) throw std::runtime_error("enough");
+                     return from(batch, idle);
+                   },
+                   [&](std::span<const InputDigest> digests) {
+                     found.insert(found.end(), digests.begin(), digests.end());
+                     return true;
+                   },
+                   options),
+               std::runtime_error);
+  // On the CPU the next batch is asked for when 63 of the first 64 have ended. On a GPU the launch in progress decides.
+  if (test_device() == "cpu") {
+    EXPECT_EQ(found.size(), 63u);
+  }
+  expect_same(found, std::span(expected).first(found.size()));
+}
+
 TEST(LinuxDigest, CancelEndsTheRun) {
   const std::vector<std::string> texts(100, "endless");
   const Inputs inputs(texts);
@@ -359,6 +435,7 @@ TEST(LinuxDigest, MistakesOfASourceEndTheRun) {
   refuses({0, inputs.bytes, falling}, "must rise");
   refuses({0, inputs.bytes, beyond}, "lie within the bytes");
   refuses({0, inputs.bytes, one}, "has no input");
+  refuses({0, inputs.bytes, inputs.offsets, false, one}, "2 inputs has 1 numbers");
   refuses({9'999'999'999, inputs.bytes, inputs.offsets}, "ten digits");
   refuses({0, inputs.bytes, inputs.offsets}, "must rise");  // the second time
 }
