@@ -51,6 +51,10 @@ class SharedQueue final : public InputQueue {
   /// and the others get its inputs; the next run tries it again. Throws DeviceError if every device has failed before all
   /// inputs have their results; the sink has got those that there are.
   QueueProgress run(const QueueSource& source, const QueueSink& sink, const QueueOptions& options = {}) override;
+  /// As run(). Each device works its part off as Queue::digest() does there, on a GPU with lanes that take inputs by
+  /// themselves. The bytes of inputs are copied and kept until they have their digests: those that no device has begun with
+  /// take no more than 64 MiB and a batch, or 256 MiB of a larger one. Numbers rise, also without QueueOptions::ordered.
+  QueueProgress digest(const BatchSource& source, const DigestSink& sink, const QueueOptions& options = {}) override;
   void cancel() override;
   std::map<std::string, UnimplementedCall> unimplemented() const override;
 
@@ -62,7 +66,6 @@ class SharedQueue final : public InputQueue {
 
  private:
   struct Impl;
-  class Run;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,383 +1,126 @@
 // SPDX-License-Identifier: Apache-2.0
-// A SharedQueue has a thread for each device, which runs the device's own queue. Source and sink are called by the thread
-// of run() alone; between it and the devices is an InputLedger.
 #include "myriarm/shared_queue.h"
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
-#include <exception>
-#include <mutex>
-#include <optional>
-#include <thread>
 #include <utility>
 
+#include "linux/batches.h"
+#include "linux/digest_ledger.h"
 #include "linux/input_ledger.h"
-#include "linux/input_lengths.h"
 #include "linux/input_number.h"
 #include "linux/processes.h"
+#include "linux/shared_run.h"
 
 namespace myriarm {
 namespace {
 
-using linux_process::InputLedger;
+using linux_process::Lock;
+using linux_process::SharedDevices;
+using linux_process::SharedRun;
 
-constexpr uint64_t kBytesAhead = uint64_t{64} << 20;
-/// After which a source that had nothing is asked again.
-constexpr std::chrono::milliseconds kPatience{20};
-constexpr std::chrono::milliseconds kBetweenProgress{250};
+/// A Form of linux/shared_run.h: inputs one by one, and results with their outputs.
+struct Results {
+  using Ledger = linux_process::InputLedger;
+  using Run = SharedRun<Results>;
 
-std::string reason_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& exception) {
-    return exception.what();
-  } catch (...) {
-    return "it has thrown something that is no exception of the library";
-  }
-}
-
-void add_calls(std::map<std::string, UnimplementedCall>& to, const InputQueue& queue) {
-  try {
-    for (const auto& [name, call] : queue.unimplemented()) {
-      const auto [entry, is_new] = to.emplace(name, call);
-      if (!is_new) entry->second.count += call.count;
+  bool pass_on(Lock& lock, bool& any) {
+    while (std::optional<QueueResult> result = ledger.pass_on()) {
+      any = true;
+      lock.unlock();
+      if (!sink(*result)) return false;
+      lock.lock();
     }
-  } catch (const Error&) {
-    // A device that has failed cannot tell any more.
+    return true;
   }
-}
+  Supply ask(Lock& lock, bool idle) {
+    ProcessInput input;
+    uint64_t number = next;
+    lock.unlock();
+    const Supply supply = source(input, number, idle);
+    lock.lock();
+    if (supply != Supply::input) return supply;
+    linux_process::check_number(number, next);
+    next = number + 1;
+    ledger.add(number, std::move(input));
+    return supply;
+  }
+  uint64_t share(const QueueDevice& device, uint64_t) const { return device.lanes; }
+  QueueProgress work(Run& run, size_t place, InputQueue& queue, const QueueOptions& options) {
+    const QueueSource give = [&](ProcessInput& input, uint64_t& number, bool idle) {
+      return run.give(place, idle, [&](uint64_t) { return ledger.take(place, input, number); });
+    };
+    const QueueSink take = [&](QueueResult& result) {
+      const bool failed = result.outcome.exit_status != 0;
+      const uint64_t number = result.number, instructions = result.instructions;
+      return run.take([&] {
+        if (!ledger.put(place, std::move(result))) return false;
+        run.count(place, number, instructions, failed);
+        return true;
+      });
+    };
+    return queue.run(give, take, options);
+  }
+
+  const QueueSource& source;
+  const QueueSink& sink;
+  Ledger ledger;
+  uint64_t next = 0;  // the least number of the next input
+};
+
+/// The other one: batches of inputs, and digests. Each device works them off in its own way.
+struct Digests {
+  using Ledger = linux_process::DigestLedger;
+  using Run = SharedRun<Digests>;
+
+  bool pass_on(Lock& lock, bool& any) {
+    while (true) {
+      const std::vector<InputDigest> digests = ledger.pass_on();
+      if (digests.empty()) return true;
+      any = true;
+      lock.unlock();
+      if (!sink(digests)) return false;
+      lock.lock();
+    }
+  }
+  Supply ask(Lock& lock, bool idle) {
+    InputBatch batch;
+    lock.unlock();
+    const Supply supply = batches.next(batch, idle);
+    if (supply == Supply::input) check_batch(batch);
+    lock.lock();
+    if (supply == Supply::input) ledger.add(batch);
+    return supply;
+  }
+  /// An input for each lane, and of a device that has done many a sixteenth of these: what it gets at a time grows with its
+  /// speed, and at the end no device has much when the others have nothing.
+  uint64_t share(const QueueDevice& device, uint64_t done) const {
+    return std::clamp(done / 16, device.lanes, std::max(device.lanes, linux_process::kMostInputs));
+  }
+  QueueProgress work(Run& run, size_t place, InputQueue& queue, const QueueOptions& options) {
+    const BatchSource give = [&](InputBatch& batch, bool idle) {
+      return run.give(place, idle, [&](uint64_t most) { return ledger.take(place, most, batch); });
+    };
+    const DigestSink take = [&](std::span<const InputDigest> digests) {
+      return run.take([&] {
+        for (const InputDigest& digest : digests) {
+          if (!ledger.put(place, digest)) return false;
+          run.count(place, digest.number, digest.instructions,
+                    digest.reason != StopReason::exited || digest.stop_detail != 0);
+        }
+        return true;
+      });
+    };
+    return queue.digest(give, take, options);
+  }
+
+  linux_process::Batches batches;
+  const DigestSink& sink;
+  Ledger ledger;
+};
 
 }  // namespace
 
-struct SharedQueue::Impl {
-  struct Place {
-    QueueDevice device;
-    std::unique_ptr<InputQueue> queue = {};  // null: not made yet, or it has failed
-  };
-
-  std::vector<Place> places;
-  std::vector<DeviceFailure> failures;
-  std::function<void(const DeviceFailure&)> on_failure;
-  std::map<std::string, UnimplementedCall> lost_calls;  // of queues that are no more
-
-  std::mutex mutex;
-  std::condition_variable for_devices, for_run;
-  bool changed = false;  // there is something new for the thread of run()
-  bool cancelled = false;
-
-  /// To be called with the mutex held.
-  void wake_run() {
-    changed = true;
-    for_run.notify_one();
-  }
-
-  /// Takes the queue of a device away from it, to be destroyed without the mutex: a GPU takes its time for that.
-  std::unique_ptr<InputQueue> take_away(Place& place) {
-    if (place.queue) add_calls(lost_calls, *place.queue);
-    return std::move(place.queue);
-  }
-};
-
-/// One call of run().
-class SharedQueue::Run {
- public:
-  Run(Impl& impl, const QueueSource& source, const QueueSink& sink, const QueueOptions& options)
-      : impl_(impl),
-        source_(source),
-        sink_(sink),
-        options_(options),
-        ledger_(options.ordered, options.held_bytes),
-        workers_(impl.places.size()) {}
-
-  QueueProgress go() {
-    impl_.failures.clear();
-    std::exception_ptr error;
-    try {
-      for (size_t i = 0; i < workers_.size(); i++) workers_[i].thread = std::thread([this, i] { work(i); });
-      serve();
-    } catch (...) {
-      error = std::current_exception();
-    }
-    end_devices();
-    if (error) std::rethrow_exception(error);
-    tell_failures();
-    if (!stopped_by_sink_) stopped_by_sink_ = !pass_results_on();
-    stopped_ |= stopped_by_sink_;
-    if (fatal_) std::rethrow_exception(fatal_);
-    if (mistake_is_due() && !stopped_) std::rethrow_exception(mistakes_.begin()->second);
-    const bool unfinished = more_ || !ledger_.all_have_results();
-    if (unfinished && !stopped_) throw DeviceError(all_failed());
-    QueueProgress progress = progress_now();
-    progress.longest_number = lengths_.longest_number();
-    progress.longest_instructions = lengths_.longest();
-    progress.median_instructions = lengths_.median();
-    progress.stopped_early = stopped_ && (stopped_by_sink_ || unfinished);
-    return progress;
-  }
-
- private:
-  using Lock = std::unique_lock<std::mutex>;
-
-  /// A device and its thread.
-  struct Worker {
-    std::thread thread;
-    bool takes_part = true;
-    bool is_running = false;           // its queue's run() was called and has not returned
-    bool is_cancelled = false;         // its queue's cancel() was called
-    QueueProgress progress;            // of its queue
-    uint64_t retired_for_results = 0;  // instructions; all that is known if it has failed
-  };
-
-  // The thread of run().
-
-  /// Passes results on and takes inputs from the source until all inputs have their results, or nothing can go on.
-  void serve() {
-    auto next_progress = std::chrono::steady_clock::now();
-    while (true) {
-      tell_failures();
-      if (!pass_results_on()) {
-        stopped_ = stopped_by_sink_ = true;
-        return;
-      }
-      if (options_.progress && std::chrono::steady_clock::now() >= next_progress) {
-        options_.progress(progress_now());
-        next_progress = std::chrono::steady_clock::now() + kBetweenProgress;
-      }
-      const bool later = !take_inputs();
-      Lock lock(impl_.mutex);
-      if (impl_.cancelled) stopped_ = true;
-      if (stopped_ || fatal_ || has_ended() || !any_takes_part() || mistake_is_due()) return;
-      const auto changed = [&] { return std::exchange(impl_.changed, false); };
-      if (later) impl_.for_run.wait_for(lock, kPatience, changed);
-      else if (options_.progress) impl_.for_run.wait_until(lock, next_progress, changed);
-      else impl_.for_run.wait(lock, changed);
-    }
-  }
-
-  bool pass_results_on() {
-    Lock lock(impl_.mutex);
-    bool any = false;
-    while (std::optional<QueueResult> result = ledger_.pass_on()) {
-      any = true;
-      lock.unlock();
-      if (!sink_(*result)) return false;
-      lock.lock();
-    }
-    if (any) impl_.for_devices.notify_all();  // there may be room for more
-    return true;
-  }
-
-  /// Takes inputs until each lane could have another one, or there are results. False: the source has none now.
-  bool take_inputs() {
-    Lock lock(impl_.mutex);
-    uint64_t most = 0;
-    for (size_t i = 0; i < workers_.size(); i++) {
-      if (workers_[i].takes_part) most += impl_.places[i].device.lanes;
-    }
-    while (more_ && mistakes_.empty() && !impl_.cancelled && ledger_.waiting() < most &&
-           ledger_.bytes_waiting() < kBytesAhead) {
-      ProcessInput input;
-      uint64_t number = next_;
-      const bool idle = ledger_.is_empty();
-      lock.unlock();
-      const Supply supply = source_(input, number, idle);
-      lock.lock();
-      if (supply == Supply::later) return false;
-      if (supply == Supply::ended) {
-        more_ = false;
-        impl_.for_devices.notify_all();
-        break;
-      }
-      linux_process::check_number(number, next_);
-      next_ = number + 1;
-      ledger_.add(number, std::move(input));
-      impl_.for_devices.notify_one();
-      if (impl_.changed) break;  // the source may wait for the next input, and results should not
-    }
-    return true;
-  }
-
-  bool has_ended() const { return !more_ && ledger_.is_empty(); }
-  bool any_takes_part() const {
-    return std::any_of(workers_.begin(), workers_.end(), [](const Worker& worker) { return worker.takes_part; });
-  }
-  /// Whether all inputs before one that cannot run have their results.
-  bool mistake_is_due() const { return !mistakes_.empty() && !ledger_.any_outstanding_below(mistakes_.begin()->first); }
-
-  void tell_failures() {
-    std::vector<DeviceFailure> news;
-    {
-      Lock lock(impl_.mutex);
-      news.swap(new_failures_);
-    }
-    for (DeviceFailure& failure : news) {
-      impl_.failures.push_back(failure);
-      if (impl_.on_failure) impl_.on_failure(failure);
-    }
-  }
-
-  void end_devices() {
-    {
-      Lock lock(impl_.mutex);
-      over_ = true;
-      for (size_t i = 0; i < workers_.size(); i++) {
-        if (!workers_[i].is_running || !ledger_.first_with(i)) continue;
-        workers_[i].is_cancelled = true;
-        impl_.places[i].queue->cancel();
-      }
-      impl_.for_devices.notify_all();
-    }
-    for (size_t i = 0; i < workers_.size(); i++) {
-      if (workers_[i].thread.joinable()) workers_[i].thread.join();
-      // The call may have come too late for this run; it must not end the next.
-      if (workers_[i].is_cancelled) (void)impl_.take_away(impl_.places[i]);
-    }
-    Lock lock(impl_.mutex);
-    impl_.cancelled = false;
-  }
-
-  std::string all_failed() const {
-    std::string text = "no device is left to work inputs off: ";
-    for (const DeviceFailure& failure : impl_.failures) {
-      text += (&failure == impl_.failures.data() ? "" : ", ") + failure.name + " failed (" + failure.reason + ")";
-    }
-    return text + "; the results so far are kept, so mend a device or name another, and go on with them";
-  }
-
-  QueueProgress progress_now() {
-    Lock lock(impl_.mutex);
-    QueueProgress progress;
-    progress.done = done_;
-    progress.failed = failed_;
-    progress.running = ledger_.running();
-    for (const Worker& worker : workers_) {
-      progress.instructions += std::max(worker.progress.instructions, worker.retired_for_results);
-      progress.lane_instructions += worker.progress.lane_instructions;
-    }
-    progress.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-    return progress;
-  }
-
-  // The threads of the devices.
-
-  void work(size_t place) {
-    std::exception_ptr error;
-    try {
-      std::unique_ptr<InputQueue>& queue = impl_.places[place].queue;
-      if (!queue) queue = impl_.places[place].device.make();
-      run_queue(place, *queue);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (error) take_failure(place, error);
-    Lock lock(impl_.mutex);
-    workers_[place].takes_part = false;
-    impl_.wake_run();
-  }
-
-  void run_queue(size_t place, InputQueue& queue) {
-    Worker& worker = workers_[place];
-    QueueOptions options;
-    options.ordered = false;  // the ledger puts them in order
-    options.instructions = options_.instructions;
-    if (options_.progress) {
-      options.progress = [this, &worker](const QueueProgress& now) {
-        Lock lock(impl_.mutex);
-        worker.progress = now;
-      };
-    }
-    {
-      Lock lock(impl_.mutex);
-      if (over_) return;
-      worker.is_running = true;
-    }
-    std::exception_ptr error;
-    QueueProgress end;
-    try {
-      end = queue.run(
-          [this, place](ProcessInput& input, uint64_t& number, bool idle) { return give(place, input, number, idle); },
-          [this, place](QueueResult& result) { return take(place, result); }, options);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    Lock lock(impl_.mutex);
-    worker.is_running = false;
-    if (error) std::rethrow_exception(error);
-    worker.progress = end;
-    if (over_ || (!more_ && ledger_.all_have_results())) return;
-    throw DeviceError("it has stopped before all inputs had their results");
-  }
-
-  Supply give(size_t place, ProcessInput& input, uint64_t& number, bool idle) {
-    Lock lock(impl_.mutex);
-    while (true) {
-      if (over_ || (!more_ && ledger_.all_have_results())) return Supply::ended;
-      if (ledger_.take(place, input, number)) break;
-      if (!idle) return Supply::later;
-      impl_.for_devices.wait(lock);
-    }
-    if (more_ && ledger_.waiting() <= impl_.places[place].device.lanes / 2) impl_.wake_run();
-    return Supply::input;
-  }
-
-  bool take(size_t place, QueueResult& result) {
-    const bool failed = result.outcome.exit_status != 0;
-    const uint64_t number = result.number, instructions = result.instructions;
-    Lock lock(impl_.mutex);
-    if (over_ || !ledger_.put(place, std::move(result))) return false;
-    done_++;
-    failed_ += failed;
-    lengths_.add(number, instructions);
-    workers_[place].retired_for_results += instructions;
-    impl_.wake_run();
-    if (!more_ && ledger_.all_have_results()) impl_.for_devices.notify_all();
-    return true;
-  }
-
-  /// The queue of a device has thrown.
-  void take_failure(size_t place, const std::exception_ptr& error) {
-    bool mistake = false;
-    try {
-      std::rethrow_exception(error);
-    } catch (const ArgumentError&) {
-      mistake = true;
-    } catch (...) {
-    }
-    std::unique_ptr<InputQueue> lost;
-    Lock lock(impl_.mutex);
-    const std::optional<uint64_t> first = ledger_.first_with(place);
-    ledger_.give_back(place);
-    if (mistake && first) {
-      ledger_.end_before(*first);
-      mistakes_.emplace(*first, error);
-    } else {
-      if (mistake) fatal_ = error;
-      else if (!over_) new_failures_.push_back({impl_.places[place].device.name, reason_of(error)});
-      lost = impl_.take_away(impl_.places[place]);
-    }
-    impl_.for_devices.notify_all();
-  }
-
-  Impl& impl_;
-  const QueueSource& source_;
-  const QueueSink& sink_;
-  const QueueOptions& options_;
-  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  bool stopped_ = false, stopped_by_sink_ = false;  // used by the thread of run() alone, as next_
-  uint64_t next_ = 0;                               // the least number of the next input
-
-  // What follows is guarded by Impl::mutex.
-  InputLedger ledger_;
-  std::vector<Worker> workers_;
-  bool more_ = true;   // the source may have more
-  bool over_ = false;  // devices are to end
-  uint64_t done_ = 0, failed_ = 0;
-  linux_process::InputLengths lengths_;              // of inputs that have their results
-  std::vector<DeviceFailure> new_failures_;          // that were not told yet
-  std::exception_ptr fatal_;                         // an ArgumentError that does not belong to an input
-  std::map<uint64_t, std::exception_ptr> mistakes_;  // by the number of an input, why it cannot run
-};
+struct SharedQueue::Impl : SharedDevices {};
 
 SharedQueue::SharedQueue(std::vector<QueueDevice> devices) : impl_(std::make_unique<Impl>()) {
   if (devices.empty()) throw ArgumentError("a queue needs a device; name one or more");
@@ -406,7 +149,13 @@ SharedQueue::SharedQueue(const ElfImage& image, std::span<const FleetOptions> fl
 SharedQueue::~SharedQueue() = default;
 
 QueueProgress SharedQueue::run(const QueueSource& source, const QueueSink& sink, const QueueOptions& options) {
-  return Run(*impl_, source, sink, options).go();
+  Results results{source, sink, {options.ordered, options.held_bytes}};
+  return SharedRun(*impl_, results, options).go();
+}
+
+QueueProgress SharedQueue::digest(const BatchSource& source, const DigestSink& sink, const QueueOptions& options) {
+  Digests digests{{source, true}, sink, {options.ordered, options.held_bytes}};
+  return SharedRun(*impl_, digests, options).go();
 }
 
 void SharedQueue::cancel() {
@@ -417,8 +166,8 @@ void SharedQueue::cancel() {
 
 std::map<std::string, UnimplementedCall> SharedQueue::unimplemented() const {
   std::map<std::string, UnimplementedCall> calls = impl_->lost_calls;
-  for (const Impl::Place& place : impl_->places) {
-    if (place.queue) add_calls(calls, *place.queue);
+  for (const SharedDevices::Place& place : impl_->places) {
+    if (place.queue) linux_process::add_calls(calls, *place.queue);
   }
   return calls;
 }
