@@ -3,6 +3,7 @@
 // on. docs/design/inputs-on-a-gpu.md.
 #include <algorithm>
 #include <cstring>
+#include <exception>
 
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/process/input_segments.h"
@@ -14,6 +15,8 @@ namespace {
 constexpr u64 kLaunchTicks = 50;
 /// The same while the source has no input for lanes that have none.
 constexpr u64 kIdleTicks = 1;
+/// While inputs that no lane has taken have as many bytes, no further ones are asked for.
+constexpr u64 kMostWaitingBytes = u64{256} << 20;
 
 }  // namespace
 
@@ -70,20 +73,21 @@ class CudaBackend::InputLoop final : public ProcessHost {
   void dropped(uint64_t) override {}
 
   void go() {
-    while (goes_on_) {
+    while (goes_on_ && !error_) {
       if (segments_.waiting() == 0 && segments_.running() == 0) {
         deliver();  // what waits for it may be what further inputs wait for
         if (!more_ || !goes_on_ || run_.cancelled() || backend_.is_cancelled()) break;
       }
       if (segments_.waiting() == 0) fetch();
-      if (segments_.waiting() == 0 && segments_.running() == 0) continue;
+      if (error_ || (segments_.waiting() == 0 && segments_.running() == 0)) continue;
       launch();
       // What the host does while the lanes run.
       deliver();
-      if (goes_on_ && more_ && segments_.waiting() < 2 * backend_.lanes_ + sent_) fetch();
+      if (goes_on_ && has_room()) fetch();
       finish();
     }
     deliver();
+    if (error_) std::rethrow_exception(error_);
   }
   /// Gives up inputs whose processes have not ended.
   void give_up() {
@@ -96,11 +100,20 @@ class CudaBackend::InputLoop final : public ProcessHost {
     return std::vector<StopRecord>(backend_.lanes_, stop_record(StopCode::exited));
   }
 
+  bool has_room() const {
+    return segments_.waiting() < 2 * backend_.lanes_ + sent_ && segments_.waiting_bytes() < kMostWaitingBytes;
+  }
+
   void fetch() {
     if (!more_) return;
     InputBatch batch;
     const bool idle = segments_.waiting() == 0 && segments_.running() == 0;
-    const Supply supply = run_.next(batch, idle);
+    Supply supply = Supply::ended;
+    try {
+      supply = run_.next(batch, idle);
+    } catch (...) {
+      error_ = std::current_exception();
+    }
     more_ = supply != Supply::ended;
     if (supply != Supply::input) return;
     segments_.add(batch);
@@ -169,7 +182,7 @@ class CudaBackend::InputLoop final : public ProcessHost {
             "fetching digests");
       backend_.synchronize("fetching digests");
     }
-    for (u64 ticket : ready_tickets_) segments_.ended(ticket);
+    for (u64& ticket : ready_tickets_) ticket = segments_.ended(ticket);
     DispatchReport done;
     std::copy(std::begin(report.stops), std::end(report.stops), std::begin(done.stops));
     const ServedOnHost served = backend_.attend_to_processes(report, done);
@@ -216,7 +229,8 @@ class CudaBackend::InputLoop final : public ProcessHost {
   InputRunProgress progress_;
   u64 sent_ = 0;
   bool more_ = true, goes_on_ = true;
-  bool starved_ = false;  // a lane is out of memory and has not tried again
+  bool starved_ = false;      // a lane is out of memory and has not tried again
+  std::exception_ptr error_;  // of the source: thrown when the digests that are ready were passed on
 };
 
 bool CudaBackend::takes_inputs() const { return processes_ && !is_flat(view_); }

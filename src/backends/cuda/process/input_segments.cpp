@@ -2,26 +2,41 @@
 #include "backends/cuda/process/input_segments.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
+#include <iterator>
 #include <utility>
-
-#include "myriarm/error.h"
 
 namespace myriarm::cuda {
 namespace {
 
-/// Segments whose bytes are all kept. If there are more, one is shrunk.
-constexpr u64 kMostWhole = 3;
+/// Segments whose bytes are all kept, and these bytes. If there are more, one is shrunk.
+constexpr u64 kMostWhole = 16, kMostWholeBytes = u64{768} << 20;
+constexpr u64 kStageBytes = u64{8} << 20;
 
-void check_batch(const InputBatch& batch) {
-  u64 before = 0;
-  for (u64 offset : batch.offsets) {
-    if (offset < before || offset > batch.bytes.size()) {
-      throw ArgumentError("the inputs of a batch have the offsets " + std::to_string(before) + " and " +
-                          std::to_string(offset) + " in " + std::to_string(batch.bytes.size()) +
-                          " bytes; offsets must rise, and lie within the bytes");
-    }
-    before = offset;
+/// A number that is higher for larger sizes: sizes that differ by less than a sixteenth may have the same.
+u32 size_class(u64 size) {
+  constexpr u32 kBits = 4;
+  const u32 above = std::max(static_cast<u32>(std::bit_width(size)), kBits + 1) - (kBits + 1);
+  return (above << kBits) + static_cast<u32>(size >> above);
+}
+
+/// Places in the batch, those of large inputs first and otherwise in their order. Empty: all are about as large.
+std::vector<u32> large_first(std::span<const u64> offsets) {
+  const size_t count = offsets.size() - 1;
+  const auto class_of = [&](size_t i) { return size_class(offsets[i + 1] - offsets[i]); };
+  std::vector<u32> begins;  // by class: at first how many inputs it has
+  for (size_t i = 0; i < count; i++) {
+    const u32 own = class_of(i);
+    if (own >= begins.size()) begins.resize(own + 1);
+    begins[own]++;
   }
+  if (begins[class_of(0)] == count) return {};
+  u32 before = 0;
+  for (auto begin = begins.rbegin(); begin != begins.rend(); begin++) before += std::exchange(*begin, before);
+  std::vector<u32> order(count);
+  for (size_t i = 0; i < count; i++) order[begins[class_of(i)]++] = static_cast<u32>(i);
+  return order;
 }
 
 }  // namespace
@@ -31,10 +46,16 @@ InputSegments::InputSegments(int device) {
   cudaStream_t stream;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream for inputs");
   copies_.reset(stream);
+  for (Stage& stage : stages_) {
+    stage.bytes.resize(kStageBytes, "allocating a queue's inputs");
+    cudaEvent_t event;
+    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making a stream for inputs");
+    stage.copied.reset(event);
+  }
 }
 
 void InputSegments::add(const InputBatch& batch) {
-  check_batch(batch);
+  if (batch.size() == 0) return;
   std::unique_ptr<InputSegment> segment;
   if (spare_.empty()) {
     segment = std::make_unique<InputSegment>();
@@ -49,19 +70,56 @@ void InputSegments::add(const InputBatch& batch) {
   segment->begun = segment->running = 0;
   segment->as_file = batch.as_file;
   segment->shrunk = false;
-  segment->skipped = batch.offsets.front();
-  const std::span<const u8> bytes = batch.bytes.subspan(segment->skipped, batch.offsets.back() - segment->skipped);
-  segment->bytes.resize(std::max<u64>(bytes.size(), 1), "allocating a queue's inputs");
+  segment->size = batch.offsets.back() - batch.offsets.front();
+  segment->order = large_first(batch.offsets);
+  segment->skipped = segment->order.empty() ? batch.offsets.front() : 0;
+  segment->bytes.resize(std::max<u64>(segment->size, 1), "allocating a queue's inputs");
   segment->offsets.resize(batch.offsets.size(), "allocating a queue's inputs");
-  segment->bytes.upload(bytes, copies_.get());
-  segment->offsets.upload(batch.offsets, copies_.get());
-  segment->has_numbers = !batch.numbers.empty();
-  if (segment->has_numbers) {
-    segment->numbers.resize(batch.numbers.size(), "allocating a queue's inputs");
-    segment->numbers.upload(batch.numbers, copies_.get());
+  std::vector<u64> offsets, numbers;  // in the order of the segment
+  for (u32 place : segment->order) {
+    if (offsets.empty()) offsets.push_back(0);
+    offsets.push_back(offsets.back() + batch.offsets[place + 1] - batch.offsets[place]);
+    numbers.push_back(batch.numbers.empty() ? batch.first_number + place : batch.numbers[place]);
   }
+  segment->offsets.upload(offsets.empty() ? batch.offsets : offsets, copies_.get());
+  const std::span<const u64> sent_numbers = numbers.empty() ? batch.numbers : numbers;
+  segment->has_numbers = !sent_numbers.empty();
+  if (segment->has_numbers) {
+    segment->numbers.resize(sent_numbers.size(), "allocating a queue's inputs");
+    segment->numbers.upload(sent_numbers, copies_.get());
+  }
+  send_bytes(*segment, batch);
   check(cudaStreamSynchronize(copies_.get()), "sending a queue's inputs");
   segments_.push_back(std::move(segment));
+}
+
+void InputSegments::send_bytes(const InputSegment& segment, const InputBatch& batch) {
+  u64 sent = 0, filled = 0;
+  u32 turn = 0;
+  const auto send = [&] {
+    Stage& stage = stages_[turn++ % 2];
+    check(
+        cudaMemcpyAsync(segment.bytes.data() + sent, stage.bytes.data(), filled, cudaMemcpyHostToDevice, copies_.get()),
+        "sending a queue's inputs");
+    check(cudaEventRecord(stage.copied.get(), copies_.get()), "sending a queue's inputs");
+    sent += std::exchange(filled, 0);
+  };
+  const auto add = [&](std::span<const u8> bytes) {
+    while (!bytes.empty()) {
+      const Stage& stage = stages_[turn % 2];
+      if (filled == 0) check(cudaEventSynchronize(stage.copied.get()), "sending a queue's inputs");
+      const u64 size = std::min(bytes.size(), kStageBytes - filled);
+      std::memcpy(stage.bytes.data() + filled, bytes.data(), size);
+      bytes = bytes.subspan(size);
+      filled += size;
+      if (filled == kStageBytes) send();
+    }
+  };
+  if (segment.order.empty()) add(batch.bytes.subspan(batch.offsets.front(), segment.size));
+  for (u32 place : segment.order) {
+    add(batch.bytes.subspan(batch.offsets[place], batch.offsets[place + 1] - batch.offsets[place]));
+  }
+  if (filled != 0) send();
 }
 
 InputSegment* InputSegments::current() {
@@ -76,35 +134,45 @@ u64 InputSegments::waiting() const {
   return sum;
 }
 
+u64 InputSegments::waiting_bytes() const {
+  u64 sum = 0;
+  for (const auto& segment : segments_) sum += segment->begun < segment->count ? segment->size : 0;
+  return sum;
+}
+
 u64 InputSegments::running() const {
   u64 sum = 0;
   for (const auto& segment : segments_) sum += segment->running;
   return sum;
 }
 
-void InputSegments::ended(u64 ticket) {
-  for (const auto& segment : segments_) {
-    if (ticket - segment->first_ticket < segment->count) segment->running--;
-  }
+u64 InputSegments::ended(u64 ticket) {
+  const auto after =
+      std::ranges::partition_point(segments_, [&](const auto& segment) { return segment->first_ticket <= ticket; });
+  InputSegment& segment = **std::prev(after);
+  segment.running--;
+  return segment.order.empty() ? ticket : segment.first_ticket + segment.order[ticket - segment.first_ticket];
 }
 
 void InputSegments::tidy(kernel::ProcessInput* inputs, const QueuedLane* lanes, u64 count, cudaStream_t stream) {
-  u64 whole = 0;
+  u64 whole = 0, whole_bytes = 0;
   for (std::unique_ptr<InputSegment>& segment : segments_) {
     const bool used_up = segment->begun == segment->count;
     if (used_up && segment->running == 0) {
       if (!segment->shrunk) spare_.push_back(std::move(segment));
       segment.reset();
-    } else {
-      whole += !segment->shrunk;
+    } else if (!segment->shrunk) {
+      whole++;
+      whole_bytes += segment->size;
     }
   }
   std::erase(segments_, nullptr);
   for (const auto& segment : segments_) {
-    if (whole <= kMostWhole) break;
+    if (whole <= kMostWhole && whole_bytes <= kMostWholeBytes) break;
     if (segment->shrunk || segment->begun != segment->count) continue;
     shrink(*segment, inputs, lanes, count, stream);
     whole--;
+    whole_bytes -= segment->size;
   }
 }
 
