@@ -28,9 +28,10 @@ void QueueLine::show(const QueueProgress& progress, std::optional<uint64_t> left
   if (progress.seconds < next_) return;
   next_ = progress.seconds + kBetween;
   const std::optional<double> seconds = left ? rate_.seconds_for(*left) : std::nullopt;
-  print_error("\r{} done, {} running, {} failed, {} inputs/s, {} IPS{}\x1b[K", grouped(progress.done),
-              grouped(progress.running), grouped(progress.failed), with_unit(rate_.inputs_per_second()),
-              with_unit(rate_.instructions_per_second()), seconds ? ", " + duration_text(*seconds) + " left" : "");
+  print_error("\r{} done, {} running, {} failed, {} inputs/s, {} IPS{}, lanes idle {:.0f} %\x1b[K",
+              grouped(progress.done), grouped(progress.running), grouped(progress.failed),
+              with_unit(rate_.inputs_per_second()), with_unit(rate_.instructions_per_second()),
+              seconds ? ", " + duration_text(*seconds) + " left" : "", 100 * progress.idle_share());
 }
 
 void QueueLine::clear() const { print_error("\r\x1b[K"); }

@@ -196,7 +196,8 @@ class Queue(CliTest):
              "--max-instructions", "1M", "--results", str(log), self.elf(guest.LOOP)], stderr=theirs)
         os.close(theirs)
         said = b""
-        while not re.search(rb"done, \d+ running, [\d,]+ failed, .* inputs/s, .* IPS, \d+ .* left", said):
+        line = rb"done, \d+ running, [\d,]+ failed, .* inputs/s, .* IPS, \d+ .* left, lanes idle \d+ %"
+        while not re.search(line, said):
             said += os.read(ours, 4096)
         process.send_signal(signal.SIGINT)
         while process.poll() is None:
