@@ -2,6 +2,7 @@
 #include "run_digests.h"
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -63,9 +64,15 @@ class DigestResults final : public QueueResults {
   }
 
   QueueProgress work_off(InputQueue& queue, const QueueOptions& options, const Output::Requests&) override {
-    const BatchSource source = [this](InputBatch& batch, bool idle) {
+    std::exception_ptr refused;  // why the next input cannot be read; those before it are worked off
+    const BatchSource source = [&, this](InputBatch& batch, bool idle) {
       file_.flush();  // the next digests, and the next input, may take long
-      const Supply supply = next(batch, idle);
+      Supply supply = Supply::ended;
+      try {
+        supply = next(batch, idle);
+      } catch (const ArgumentError&) {
+        refused = std::current_exception();
+      }
       inputs_ended_ = supply == Supply::ended;
       return supply;
     };
@@ -76,7 +83,9 @@ class DigestResults final : public QueueResults {
       return true;
     };
     try {
-      return queue.digest(source, sink, options);
+      const QueueProgress progress = queue.digest(source, sink, options);
+      if (refused) std::rethrow_exception(refused);
+      return progress;
     } catch (const Error&) {
       file_.flush();
       throw;
