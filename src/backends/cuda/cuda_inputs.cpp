@@ -73,13 +73,13 @@ class CudaBackend::InputLoop final : public ProcessHost {
   void dropped(uint64_t) override {}
 
   void go() {
-    while (goes_on_ && !error_) {
+    while (goes_on_) {
       if (segments_.waiting() == 0 && segments_.running() == 0) {
         deliver();  // what waits for it may be what further inputs wait for
         if (!more_ || !goes_on_ || run_.cancelled() || backend_.is_cancelled()) break;
       }
       if (segments_.waiting() == 0) fetch();
-      if (error_ || (segments_.waiting() == 0 && segments_.running() == 0)) continue;
+      if (segments_.waiting() == 0 && segments_.running() == 0) continue;
       launch();
       // What the host does while the lanes run.
       deliver();
@@ -87,7 +87,7 @@ class CudaBackend::InputLoop final : public ProcessHost {
       finish();
     }
     deliver();
-    if (error_) std::rethrow_exception(error_);
+    if (error_ && goes_on_) std::rethrow_exception(error_);
   }
   /// Gives up inputs whose processes have not ended.
   void give_up() {
@@ -230,7 +230,7 @@ class CudaBackend::InputLoop final : public ProcessHost {
   u64 sent_ = 0;
   bool more_ = true, goes_on_ = true;
   bool starved_ = false;      // a lane is out of memory and has not tried again
-  std::exception_ptr error_;  // of the source: thrown when the digests that are ready were passed on
+  std::exception_ptr error_;  // of the source: thrown when the inputs before have their digests
 };
 
 bool CudaBackend::takes_inputs() const { return processes_ && !is_flat(view_); }
