@@ -136,7 +136,12 @@ u64 InputSegments::waiting() const {
 
 u64 InputSegments::waiting_bytes() const {
   u64 sum = 0;
-  for (const auto& segment : segments_) sum += segment->begun < segment->count ? segment->size : 0;
+  bool current = true;
+  for (const auto& segment : segments_) {
+    if (segment->begun == segment->count) continue;
+    if (!current) sum += segment->size;
+    current = false;
+  }
   return sum;
 }
 

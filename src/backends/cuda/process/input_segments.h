@@ -42,7 +42,7 @@ class InputSegments {
   InputSegment* current();
   /// Inputs that no lane has taken.
   u64 waiting() const;
-  /// Bytes of the segments that have such inputs.
+  /// Bytes of the segments that have such inputs, without those of current().
   u64 waiting_bytes() const;
   /// Inputs whose processes have not ended.
   u64 running() const;
