@@ -177,7 +177,16 @@ FakeTranslation::FakeTranslation(FakeRegions regions, u64 interval, u32 hot, boo
     made_++;
     return std::make_unique<Fake>(regions, slow, this);
   };
-  cpu::translation_setup() = {make, false, interval, hot, at_once, {kSmall}, regions.hot_for_long, {kLarge}};
+  cpu::TranslationSetup& setup = cpu::translation_setup();
+  setup.make = make;
+  setup.may_cache = false;
+  setup.interval = interval;
+  setup.hot = hot;
+  setup.hot_for_long = regions.hot_for_long;
+  setup.followed = regions.followed;
+  setup.at_once = at_once;
+  setup.limits.instructions = kSmall;
+  setup.large_limits.instructions = kLarge;
 }
 
 FakeTranslation::~FakeTranslation() { cpu::translation_setup() = before_; }

@@ -18,11 +18,11 @@ namespace myriarm::test {
 
 struct FakeRegions {
   u64 seed = 1;
-  u32 most = 40;         // words before and behind the entry, at most
-  u32 longest_run = 7;   // instructions between two checks of the limit; a fake always uses them up
-  u32 exits_in = 11;     // leaves before one in so many instructions, also before the first; 0: only where it must
-  u32 entries_in = 3;    // one in so many of its instructions is an entry too
-  u32 hot_for_long = 8;  // as in cpu::TranslationSetup
+  u32 most = 40;        // words before and behind the entry, at most
+  u32 longest_run = 7;  // instructions between two checks of the limit; a fake always uses them up
+  u32 exits_in = 11;    // leaves before one in so many instructions, also before the first; 0: only where it must
+  u32 entries_in = 3;   // one in so many of its instructions is an entry too
+  u32 hot_for_long = 8, followed = 0;  // as in cpu::TranslationSetup
   /// Called for each region, in the thread that translates. False: there is none, and `why` says why. May throw.
   std::function<bool(u64 pc, std::string& why)> allow = {};
 };

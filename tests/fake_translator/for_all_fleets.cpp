@@ -20,6 +20,7 @@ std::unique_ptr<myriarm::test::FakeTranslation> make() {
   setup.at_once = true;
   setup.limits.instructions = 12;
   setup.hot_for_long = 4;
+  setup.followed = 0;
   setup.large_limits.instructions = 30;
   return nullptr;
 }

@@ -412,6 +412,58 @@ TEST(Translated, ARegionThatStaysHotIsAskedForOnceMore) {
   }
 }
 
+TEST(Translated, LanesThatAreFollowedLeaveTheStepperResult) {
+  for (const uint64_t interval : {1, 20, 90}) {
+    for (const uint32_t followed : {1u, 7u, 500u}) {
+      FakeRegions regions;
+      regions.followed = followed;
+      FakeTranslation fakes(regions, interval);
+      // Lanes change their code, fault and reach budgets while they are followed.
+      Fleet fleet = wanderers(Engine::translate, 30, 300, wandering(1, true), 2);
+      Fleet reference = wanderers(Engine::stepper, 30, 300, wandering(1, true), 2);
+      for (Fleet* each : {&fleet, &reference}) {
+        set_each(*each, x(26), [](uint64_t lane) { return lane % 3 == 0 ? kPatchedWord : kData; });
+      }
+      for (const uint64_t budget : {1, 5, 70, 333, 1000, 100'000}) {
+        for (Fleet* each : {&fleet, &reference}) each->run(budget_of(budget));
+        ASSERT_TRUE(same_states(fleet, reference, std::to_string(followed) + " instructions"));
+      }
+      EXPECT_GT(fleet.translation().regions, 0u);
+      const TranslationReport report = fleet.translation();
+      const std::vector<uint64_t> counts = values_of(reference, Field::instructions);
+      EXPECT_EQ(report.interpreted + report.translated, std::accumulate(counts.begin(), counts.end(), uint64_t{0}));
+    }
+  }
+}
+
+TEST(Translated, ARegionHasOnlyWhatTheLaneRanThatWasFollowed) {
+  // Of every 64 instructions of the loop, the lane jumps over 60.
+  Words words;
+  for (int i = 0; i < 4; i++) {
+    words.push_back(guest::add(0, 0, 1));
+    words.push_back(guest::b(62));
+    words.resize(words.size() + 61, guest::add(1, 1, 1));
+    words.push_back(guest::add(2, 2, 1));
+  }
+  words.push_back(guest::b(-256));
+  for (const uint32_t followed : {0u, 100u}) {
+    FakeRegions regions;
+    regions.followed = followed;
+    regions.most = 40;
+    FakeTranslation fakes(regions, 20);
+    Fleet fleet(program_of(words), options_for(Engine::translate, 1));
+    fleet.run(budget_of(100'000));
+    const TranslationReport report = fleet.translation();
+    ASSERT_GT(report.regions, 2u);
+    if (followed == 0) {
+      EXPECT_GT(report.instructions, 8 * report.regions);
+    } else {
+      EXPECT_LE(report.instructions, 4 * report.regions) << "two words before a branch, two behind it";
+    }
+    EXPECT_EQ(fleet.get(x(1), 0), 0u);
+  }
+}
+
 TEST(Translated, TwoFleetsAtOnce) {
   FakeTranslation fakes({}, 30, 2, false);
   Fleet reference = wanderers(Engine::stepper, 20, 900);

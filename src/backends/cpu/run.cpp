@@ -16,6 +16,15 @@ namespace {
 /// tenths of a millisecond, or some milliseconds if every instruction takes a slow path.
 constexpr u64 kQuantum = u64{1} << 17;
 
+/// Runs the lane up to `limit` and notes where it was, as long as it runs this code and goes on.
+void follow(Lane& lane, u64 limit, const CodeSpace& code, std::vector<u64>& path) {
+  const EngineEntry& stepper = engine_entry(Engine::stepper);
+  while (lane.retired < limit && !lane.restart && lane.stop.code == StopCode::none && &code_of(lane) == &code) {
+    path.push_back(lane.pc);
+    stepper.run(lane, lane.retired + 1, 1);
+  }
+}
+
 }  // namespace
 
 struct CpuBackend::Tally {
@@ -45,7 +54,10 @@ void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const Batch& batch, S
     if (sampler != nullptr && sampler->is_due(lane.retired - before)) {
       // Where a lane stops says nothing about where it spends its time.
       const bool runs = !lane.restart && lane.stop.code == StopCode::none;
-      sampler->next(runs && batch.translation->look(code_of(lane), lane.pc));
+      const CodeSpace& code = code_of(lane);
+      sampler->next(runs && batch.translation->look(code, lane.pc, [&](u64 most, std::vector<u64>& path) {
+        follow(lane, std::min(limit, lane.retired + most), code, path);
+      }));
     }
     if (lane.restart) {
       lane.restart = false;

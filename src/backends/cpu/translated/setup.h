@@ -24,6 +24,9 @@ struct TranslationSetup {
   /// The default is some milliseconds at that address alone: to translate takes tens of milliseconds, so programs that end
   /// before are left alone.
   u32 hot = 256;
+  /// When a region is asked for, the lane runs so many instructions one by one, and the region consists of some of these.
+  /// So nothing is translated that hot code never reaches. 0: a region has whatever branches lead to.
+  u64 followed = 1 << 14;
   /// The thread that runs the lane translates at once, and no other thread is started.
   bool at_once = false;
   /// Hot code gets small regions, since it is interpreted until its region is there.

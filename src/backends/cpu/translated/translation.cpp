@@ -71,7 +71,7 @@ void Translation::give_back(std::unique_ptr<Sampler> sampler, u64 interpreted, u
   samplers_.push_back(std::move(sampler));
 }
 
-bool Translation::look(const CodeSpace& code, u64 pc) noexcept {
+bool Translation::look(const CodeSpace& code, u64 pc, const Follow& follow) noexcept {
   if (!code.is_published()) return false;  // it may change
   const bool has_entry = code.has_entry(pc);
   const u32 hot = has_entry ? setup_.hot_for_long : setup_.hot;
@@ -80,21 +80,29 @@ bool Translation::look(const CodeSpace& code, u64 pc) noexcept {
     return has_entry;
   }
   try {
-    return ask(code, pc, has_entry ? Tier::large : Tier::small) || has_entry;
+    return ask(code, pc, has_entry ? Tier::large : Tier::small, follow) || has_entry;
   } catch (const std::exception&) {  // no memory
     return has_entry;
   }
 }
 
-bool Translation::ask(const CodeSpace& code, u64 pc, Tier tier) {
+bool Translation::ask(const CodeSpace& code, u64 pc, Tier tier, const Follow& follow) {
   if (tier == Tier::large && code.tier_at(pc) == Tier::large) return true;
   Request request = {&code, code.weak_from_this(), pc, tier};
+  {
+    std::lock_guard lock(mutex_);
+    if (waiting_.size() >= kMostWaiting || !code.ask_region(pc, tier)) return false;
+  }
+  if (setup_.followed != 0) {
+    follow(setup_.followed, request.path);
+    std::sort(request.path.begin(), request.path.end());
+    request.path.erase(std::unique(request.path.begin(), request.path.end()), request.path.end());
+  }
   if (setup_.at_once) {
-    if (code.ask_region(pc, tier)) translate(request);
+    translate(request);
     return code.has_entry(pc);
   }
   std::lock_guard lock(mutex_);
-  if (waiting_.size() == kMostWaiting || !code.ask_region(pc, tier)) return false;
   waiting_.push_back(std::move(request));
   if (idle_ == 0 && threads_.size() < most_threads_) start_thread();
   changed_.notify_one();
@@ -163,7 +171,8 @@ void Translation::translate(const Request& request) noexcept {
     if (request.tier == Tier::small && code.drop_request(request.pc)) return;
     std::vector<u64> covered;  // a translator reads the instructions of its region and no others
     auto fetch = [&](u64 pc, u32& word) {
-      const bool is_code = code.fetch(pc, word);
+      const std::vector<u64>& path = request.path;
+      const bool is_code = (path.empty() || std::binary_search(path.begin(), path.end(), pc)) && code.fetch(pc, word);
       if (is_code) covered.push_back(pc);
       return is_code;
     };

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -33,9 +34,11 @@ class Translation {
   void give_back(std::unique_ptr<Sampler> sampler, u64 interpreted, u64 translated);
 
   /// To be called when a sampler is due, with what a lane runs and where it is. Whether translated code is there. If
-  /// not, and if the address is hot, it will be translated. Any thread may call it. Never throws: what cannot be
-  /// translated stays interpreted.
-  bool look(const CodeSpace& code, u64 pc) noexcept;
+  /// not, and if the address is hot, it will be translated. `follow(most, path)`: runs that lane for up to `most`
+  /// instructions and appends the address of each. Any thread may call it. Never throws: what cannot be translated stays
+  /// interpreted.
+  using Follow = std::function<void(u64 most, std::vector<u64>& path)>;
+  bool look(const CodeSpace& code, u64 pc, const Follow& follow) noexcept;
 
   TranslationReport report() const;
 
@@ -51,13 +54,14 @@ class Translation {
     std::weak_ptr<const CodeSpace> owner;  // empty for the code of a program, which exists as long as the fleet
     u64 pc;
     Tier tier;
+    std::vector<u64> path;  // addresses of instructions that lanes have run; the region has no others. Empty: it may
   };
   /// What the regions that exist take together.
   struct Kept {
     std::atomic<u64> regions{0}, instructions{0};
   };
 
-  bool ask(const CodeSpace& code, u64 pc, Tier tier);
+  bool ask(const CodeSpace& code, u64 pc, Tier tier, const Follow& follow);
   void start_thread();
   void work();
   void translate(const Request& request) noexcept;
