@@ -16,8 +16,8 @@
 namespace myriarm {
 
 /// What became of one input. It depends on the input, its number and the options alone: not on the lane, the device, or
-/// the other inputs. It is StopReason::out_of_memory if the pool is too small for the process alone. Processes that do not
-/// fit in the pool together take turns: LinuxRunOptions::as_if_alone. MYRIARM_LANE is the number, and the guest's random bytes depend on it; it has at most ten digits.
+/// the other inputs. StopReason::out_of_memory: the pool is too small for the process alone (LinuxRunOptions::as_if_alone).
+/// MYRIARM_LANE is the number, and the guest's random bytes depend on it; it has at most ten digits.
 struct QueueResult {
   uint64_t number = 0;  ///< of the input
   LaneOutcome outcome;
@@ -78,9 +78,9 @@ class InputQueue {
   virtual ~InputQueue() = default;
 
   /// Works inputs off until the source has no more, the sink returns false, or cancel() was called; inputs whose processes
-  /// have not ended then have no result. Both functions are called from this thread; an exception of theirs ends the run
-  /// and is rethrown. A queue can run again. Throws ArgumentError for an input that does not fit in the process, after the
-  /// results of those before it.
+  /// have not ended then have no result. Both are called from this thread. What the sink throws ends the run; what the
+  /// source throws ends the inputs, and comes after the results of those before, unless the run ends early. A queue can run
+  /// again. Throws ArgumentError for an input that does not fit in the process, after the results of those before it.
   virtual QueueProgress run(const QueueSource& source, const QueueSink& sink, const QueueOptions& options) = 0;
   /// As run(), for inputs that come many at a time and whose outputs are not needed. A batch whose numbers are not as a
   /// QueueSource may give them, or whose offsets do not rise, ends the run with ArgumentError. Before an exception that is

@@ -2,6 +2,7 @@
 // Queues that give digests. Where the lanes take inputs by themselves, this only puts digests into order; elsewhere it makes
 // them of the results of run().
 #include <chrono>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -119,9 +120,14 @@ QueueProgress digest_results(InputQueue& queue, Batches& batches, const InputBat
   check_batch(batch);
   uint64_t at = 0;
   std::vector<InputDigest> ready;
-  bool goes_on = true;  // false also after the sink has thrown
+  bool goes_on = true;
+  std::exception_ptr sink_error;  // thrown in the source, it would only end the inputs
   const auto pass_on = [&] {
-    if (!ready.empty() && std::exchange(goes_on, false)) goes_on = sink(ready);
+    try {
+      if (!ready.empty() && std::exchange(goes_on, false)) goes_on = sink(ready);
+    } catch (...) {
+      sink_error = std::current_exception();
+    }
     ready.clear();
     return goes_on;
   };
@@ -145,16 +151,17 @@ QueueProgress digest_results(InputQueue& queue, Batches& batches, const InputBat
   };
   const QueueSink results = [&](QueueResult& result) {
     ready.push_back(digest_of(result));
-    return ready.size() < kTogether || pass_on();
+    return goes_on && (ready.size() < kTogether || pass_on());
   };
   QueueProgress progress;
   try {
     progress = queue.run(source, results, options);
   } catch (...) {
     pass_on();  // what is ready is not lost
-    throw;
+    if (!sink_error) throw;
   }
   pass_on();
+  if (sink_error) std::rethrow_exception(sink_error);
   progress.stopped_early |= !goes_on;
   return progress;
 }

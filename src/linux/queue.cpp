@@ -14,6 +14,7 @@
 #include "linux/input_lengths.h"
 #include "linux/input_number.h"
 #include "linux/slice.h"
+#include "linux/source_end.h"
 
 namespace myriarm {
 
@@ -55,7 +56,9 @@ class Queue::Run {
     progress_.longest_number = lengths_.longest_number();
     progress_.longest_instructions = lengths_.longest();
     progress_.median_instructions = lengths_.median();
-    if (mistake_ && !progress_.stopped_early) std::rethrow_exception(mistake_);
+    if (progress_.stopped_early) return progress_;
+    if (mistake_) std::rethrow_exception(mistake_);
+    source_end_.rethrow();
     return progress_;
   }
 
@@ -127,16 +130,12 @@ class Queue::Run {
     return true;
   }
 
-  /// Asks the source. If it throws, it has no more, and the exception waits until the inputs before have their results.
   Supply ask(ProcessInput& input, uint64_t& number, bool idle) {
-    try {
+    return source_end_.ask([&] {
       const Supply supply = source_(input, number, idle);
       if (supply == Supply::input) check_number(number, options_.ordered ? next_ : 0);
       return supply;
-    } catch (...) {
-      mistake_ = std::current_exception();
-      return Supply::ended;
-    }
+    });
   }
 
   std::vector<uint32_t> begin_more() {
@@ -201,10 +200,11 @@ class Queue::Run {
   const QueueOptions& options_;
   QueueProgress progress_;
   linux_process::InputLengths lengths_;
-  uint64_t count_at_begin_ = 0;             // instructions of the common part of all processes
-  uint64_t next_ = 0;                       // the least number of the next input
-  bool more_ = true;                        // the source may have more
-  std::exception_ptr mistake_;              // why an input cannot run, or there is none; it comes after all others
+  uint64_t count_at_begin_ = 0;  // instructions of the common part of all processes
+  uint64_t next_ = 0;            // the least number of the next input
+  bool more_ = true;             // the source may have more
+  std::exception_ptr mistake_;   // why an input cannot run; it was taken after all others
+  linux_process::SourceEnd source_end_;
   std::vector<uint32_t> free_;              // lanes without an input
   std::vector<uint64_t> numbers_, places_;  // of each lane's input: its number, and how many began before it
   uint64_t begun_ = 0, passed_ = 0;         // inputs; with `ordered`

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "linux/input_lengths.h"
+#include "linux/source_end.h"
 #include "myriarm/shared_queue.h"
 
 namespace myriarm::linux_process {
@@ -104,7 +105,6 @@ class SharedRun {
       error = std::current_exception();
     }
     end_devices();
-    if (asks_) (void)pass_results_on();  // the source has thrown
     if (error) std::rethrow_exception(error);
     tell_failures();
     if (!stopped_by_sink_) stopped_by_sink_ = !pass_results_on();
@@ -113,6 +113,7 @@ class SharedRun {
     if (mistake_is_due() && !stopped_) std::rethrow_exception(mistakes_.begin()->second);
     const bool unfinished = more_ || !ledger_.all_have_results();
     if (unfinished && !stopped_) throw DeviceError(all_failed());
+    if (!stopped_) source_end_.rethrow();
     QueueProgress progress = progress_now();
     progress.longest_number = lengths_.longest_number();
     progress.longest_instructions = lengths_.longest();
@@ -209,9 +210,8 @@ class SharedRun {
     }
     while (more_ && mistakes_.empty() && !impl_.cancelled && ledger_.waiting() < most &&
            ledger_.bytes_waiting() < kBytesAhead) {
-      asks_ = true;
-      const Supply supply = form_.ask(lock, ledger_.is_empty());
-      asks_ = false;
+      const Supply supply = source_end_.ask([&] { return form_.ask(lock, ledger_.is_empty()); });
+      if (!lock.owns_lock()) lock.lock();  // the source has thrown
       if (supply == Supply::later) return false;
       if (supply == Supply::ended) {
         more_ = false;
@@ -363,7 +363,7 @@ class SharedRun {
   const QueueOptions& options_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   bool stopped_ = false, stopped_by_sink_ = false;  // used by the thread of run() alone
-  bool asks_ = false;                               // the source is called; the same
+  SourceEnd source_end_;                            // the same
 
   // What follows is guarded by SharedDevices::mutex.
   typename Form::Ledger& ledger_;

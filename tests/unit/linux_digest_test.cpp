@@ -456,6 +456,31 @@ TEST(LinuxDigest, AnExceptionEndsTheRunAndTheQueueGoesOn) {
   }
 }
 
+TEST(LinuxDigest, WhatASourceGaveBeforeItHasThrownHasItsDigest) {
+  const Inputs inputs(random_inputs(100, 14));
+  const std::vector<InputDigest> expected = expected_of(inputs, some_options());
+  for (uint64_t lanes : {2, 64, 128}) {
+    const std::vector<FleetOptions> fleets(2, fleet_of(lanes));
+    Queue one(image_of(kGuest), fleets[0], some_options());
+    SharedQueue two(image_of(kGuest), fleets, some_options());
+    for (InputQueue* queue : std::initializer_list<InputQueue*>{&one, &two}) {
+      std::vector<InputDigest> found;
+      size_t at = 0;
+      const BatchSource from = source_of(inputs, 40, at);
+      const BatchSource source = [&](InputBatch& batch, bool idle) {
+        if (at == 100) throw std::runtime_error("no more");
+        return from(batch, idle);
+      };
+      const DigestSink sink = [&](std::span<const InputDigest> digests) {
+        found.insert(found.end(), digests.begin(), digests.end());
+        return true;
+      };
+      EXPECT_THROW(queue->digest(source, sink, {}), std::runtime_error);
+      expect_same(found, expected);
+    }
+  }
+}
+
 TEST(LinuxDigest, ASharedQueueGivesTheSame) {
   const Inputs inputs(random_inputs(300, 12));
   const FleetOptions fleets[] = {fleet_of(32), fleet_of(5)};

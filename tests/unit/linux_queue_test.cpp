@@ -263,6 +263,30 @@ TEST(Queue, AnInputThatDoesNotFitComesAfterTheResultsOfThoseBeforeIt) {
   EXPECT_EQ(results, 21u);
 }
 
+TEST(Queue, WhatASourceGaveBeforeItHasThrownHasItsResult) {
+  struct Mine {};
+  const std::vector<std::string> inputs = random_inputs(100, 9);
+  for (uint64_t lanes : {2, 64, 128}) {
+    for (const bool bad_number : {false, true}) {
+      Queue queue(image_of(kGuest), fleet_of(lanes), {});
+      uint64_t given = 0, results = 0;
+      const QueueSource source = [&](ProcessInput& input, uint64_t& number, bool) {
+        if (given == 100 && !bad_number) throw Mine();
+        if (given == 100) number = 0;
+        else input.standard_input = bytes_of(inputs[given++]);
+        return Supply::input;
+      };
+      const QueueSink sink = [&](QueueResult& result) {
+        EXPECT_EQ(result.number, results++);
+        return true;
+      };
+      if (bad_number) EXPECT_THROW(queue.run(source, sink), ArgumentError);
+      else EXPECT_THROW(queue.run(source, sink), Mine);
+      EXPECT_EQ(results, 100u) << lanes;
+    }
+  }
+}
+
 TEST(Queue, ResultsCanBecomeInputs) {
   // Each input is the output of the one before, so that none is there while the other runs.
   Queue queue(image_of(kGuest), fleet_of(4), {});

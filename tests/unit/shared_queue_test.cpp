@@ -416,6 +416,26 @@ TEST(SharedQueue, TheSinkTheSourceAndCancelCanEndIt) {
   EXPECT_EQ(run_numbers(queue, 50), first_numbers(50));
 }
 
+TEST(SharedQueue, WhatASourceGaveBeforeItHasThrownHasItsResult) {
+  struct Mine {};
+  for (uint64_t lanes : {1, 32, 64}) {
+    SharedQueue queue({made_up("a", {lanes}), made_up("b", {lanes})});
+    uint64_t taken = 0, results = 0;
+    const QueueSource numbers = numbers_up_to(1000, taken);
+    EXPECT_THROW(queue.run(
+                     [&](ProcessInput& input, uint64_t& number, bool idle) {
+                       if (taken == 100) throw Mine();
+                       return numbers(input, number, idle);
+                     },
+                     [&](QueueResult& result) {
+                       EXPECT_EQ(result.number, results++);
+                       return true;
+                     }),
+                 Mine);
+    EXPECT_EQ(results, 100u) << lanes;
+  }
+}
+
 TEST(SharedQueue, CancelEndsProcessesThatNeverEnd) {
   const std::vector<FleetOptions> fleets(2, fleet_of(2));
   SharedQueue queue(image_of({kLoopForEver}), fleets, {});
