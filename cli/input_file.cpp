@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "myriarm/error.h"
@@ -31,7 +32,7 @@ InputFile::~InputFile() {
 
 bool InputFile::append(std::vector<uint8_t>& bytes) {
   const size_t size = bytes.size();
-  bytes.resize(size + kReadBytes);
+  resize(bytes, size + kReadBytes);
   const size_t n = read(bytes.data() + size, kReadBytes);
   bytes.resize(size + n);
   return n != 0;
@@ -40,12 +41,13 @@ bool InputFile::append(std::vector<uint8_t>& bytes) {
 std::vector<uint8_t> InputFile::read_all() {
   const uint64_t expected = size().value_or(0);
   if (expected > kMostInputBytes) refuse_size();
-  std::vector<uint8_t> bytes(expected + 1);  // with room for the read that finds the end
+  std::vector<uint8_t> bytes;
+  resize(bytes, expected + 1);  // with room for the read that finds the end
   size_t at = 0;
   while (const size_t n = read(bytes.data() + at, bytes.size() - at)) {
     at += n;
     if (at > kMostInputBytes) refuse_size();
-    if (at == bytes.size()) bytes.resize(at + std::max(at, kReadBytes));  // it has grown, or its size is not known
+    if (at == bytes.size()) resize(bytes, at + std::max(at, kReadBytes));  // it has grown, or its size is not known
   }
   bytes.resize(at);
   return bytes;
@@ -66,6 +68,15 @@ std::optional<uint64_t> InputFile::size() const {
 
 void InputFile::fail() const {
   refuse(path_ + " cannot be read (" + std::strerror(errno) + "); give a folder, a file, or - for standard input");
+}
+
+void InputFile::resize(std::vector<uint8_t>& bytes, size_t size) const {
+  try {
+    bytes.resize(size);
+  } catch (const std::bad_alloc&) {
+    refuse(path_ + " has an input of " + std::to_string(bytes.size() >> 20) +
+           " MiB or more, for which this machine has too little memory; give smaller inputs");
+  }
 }
 
 void InputFile::refuse_size() const { refuse(path_ + " has more than 4 GiB; give smaller files"); }

@@ -33,6 +33,8 @@ class InputFile {
  private:
   [[noreturn]] void fail() const;
   [[noreturn]] void refuse_size() const;
+  /// Throws ArgumentError if there is no memory for so many.
+  void resize(std::vector<uint8_t>& bytes, size_t size) const;
   /// Reads at most so many bytes; 0 at the end.
   size_t read(uint8_t* to, size_t most);
 

@@ -19,7 +19,11 @@ namespace myriarm::cli {
 struct InputBlock {
   std::span<const uint8_t> bytes;  ///< of the source that gave it, until it is called again
   std::vector<uint64_t> offsets;
+  uint64_t first_number = 0;  ///< of the first one
 };
+
+/// A line may have so many bytes: input that has no newline would else take all memory.
+constexpr uint64_t kMostLineBytes = uint64_t{64} << 20;
 
 /// One input after the other, or block after block.
 class InputSource {
@@ -28,13 +32,14 @@ class InputSource {
   InputSource(const InputSource&) = delete;
   virtual ~InputSource() = default;
   /// Reads the next input; false: there is none. `name` is that of its file, if each input is a file of a folder, else
-  /// empty. Throws ArgumentError for what cannot be read, an input of more than kMostInputBytes, or a last record that is
-  /// not whole.
-  virtual bool next(std::vector<uint8_t>& bytes, std::string& name) = 0;
+  /// empty. `number`: how many come before it. A file of a folder that cannot be read, or has more than kMostInputBytes, is
+  /// left out and keeps its number. Throws ArgumentError if there is none and files were left out; for a file that cannot
+  /// be read, a line of more than kMostLineBytes, or a last record that is not whole.
+  virtual bool next(std::vector<uint8_t>& bytes, std::string& name, uint64_t& number) = 0;
   /// Whether next() returns at once. `wait`: it may wait some 50 ms for that.
   virtual bool is_ready(bool wait) = 0;
   /// As next(), for many inputs: those that are there, of a pipe at least one, and up to 2^20 or, by the last of them,
-  /// 64 MiB. Files of a folder come 1 MiB at first, then 2, 4 and so on, and those before one that cannot be read come first.
+  /// 64 MiB. Files of a folder come 1 MiB at first, then 2, 4 and so on, and a block ends before a file that is left out.
   /// `wait`: it may wait some 50 ms for the first. Copies no input by itself.
   virtual Supply next_block(InputBlock& block, bool wait) = 0;
   /// How many inputs there are in all: of lines an estimate from those that were read. Nothing if that is not known, as of a
@@ -58,9 +63,9 @@ class InputFeeder {
     bool standard_input_is_given = false;
   };
   explicit InputFeeder(Options options);
-  /// Reads what the next lane gets; `name` as in InputSource. An input is a file if an argument of the first lane names it
+  /// Reads what the next lane gets; `name` and `number` as in InputSource. An input is a file if an argument of the first lane names it
   /// (kInputFileMark), else standard input. Throws ArgumentError.
-  bool next(ProcessInput& item, std::string& name);
+  bool next(ProcessInput& item, std::string& name, uint64_t& number);
   /// See InputSource.
   bool is_ready(bool wait);
   /// As next(), for many inputs, which have no arguments of their own. `wait`, and how long the bytes stay: see
@@ -70,13 +75,13 @@ class InputFeeder {
   std::optional<uint64_t> expected() const { return (inputs_ ? inputs_ : lines_)->expected(); }
 
  private:
-  /// `words`: the arguments of the first lane.
+  /// To be called for each lane; `words`: its arguments, of which those of the first lane count.
   void choose_place(const std::vector<std::string>& words);
 
   const Options options_;
   std::unique_ptr<InputSource> inputs_, lines_;
-  uint64_t count_ = 0;
-  bool as_file_ = false;
+  uint64_t inputs_read_ = 0, lines_read_ = 0;
+  bool place_is_chosen_ = false, as_file_ = false;
   InputBlock block_;
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,6 +42,33 @@ class QueueResults {
   virtual uint64_t earlier() const { return 0; }
   /// The highest exit status of all inputs, also of an earlier run.
   virtual int highest_status() const = 0;
+};
+
+/// What the source of a queue writes before it reads the next input. What such a write throws ends the queue, while an
+/// exception of a source would only end the inputs.
+class SourceWrites {
+ public:
+  explicit SourceWrites(InputQueue& queue) : queue_(queue) {}
+  /// False: it has thrown.
+  template <class Write>
+  bool done(const Write& write) {
+    try {
+      write();
+      return true;
+    } catch (...) {
+      error_ = std::current_exception();
+      queue_.cancel();
+      return false;
+    }
+  }
+  /// To be called when the queue has ended.
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  InputQueue& queue_;
+  std::exception_ptr error_;
 };
 
 /// Opens the file for results, of which messages speak as `label`. Throws ArgumentError.

@@ -173,8 +173,8 @@ void RunCommand::read_inputs() {
   InputFeeder feeder = make_feeder();
   ProcessInput item;
   std::string input_name;
-  uint64_t count = 0;
-  for (; feeder.next(item, input_name); count++) {
+  uint64_t count = 0, number = 0;
+  for (; feeder.next(item, input_name, number); count++) {
     if (item.arguments) process.lane_arguments.push_back(std::move(*item.arguments));
     if (item.standard_input) process.standard_inputs.add(*item.standard_input);
     if (item.file) process.files.add(*item.file);

@@ -2,7 +2,6 @@
 #include "run_digests.h"
 
 #include <algorithm>
-#include <exception>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -64,15 +63,11 @@ class DigestResults final : public QueueResults {
   }
 
   QueueProgress work_off(InputQueue& queue, const QueueOptions& options, const Output::Requests&) override {
-    std::exception_ptr refused;  // why the next input cannot be read; those before it are worked off
+    SourceWrites writes(queue);
     const BatchSource source = [&, this](InputBatch& batch, bool idle) {
-      file_.flush();  // the next digests, and the next input, may take long
-      Supply supply = Supply::ended;
-      try {
-        supply = next(batch, idle);
-      } catch (const ArgumentError&) {
-        refused = std::current_exception();
-      }
+      // The next digests, and the next input, may take long.
+      if (!writes.done([this] { file_.flush(); })) return Supply::ended;
+      const Supply supply = next(batch, idle);
       inputs_ended_ = supply == Supply::ended;
       return supply;
     };
@@ -84,7 +79,7 @@ class DigestResults final : public QueueResults {
     };
     try {
       const QueueProgress progress = queue.digest(source, sink, options);
-      if (refused) std::rethrow_exception(refused);
+      writes.rethrow();
       return progress;
     } catch (const Error&) {
       file_.flush();

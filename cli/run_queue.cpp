@@ -56,8 +56,16 @@ class JsonResults final : public QueueResults {
 
   QueueProgress work_off(InputQueue& queue, const QueueOptions& options, const Output::Requests& requests) override {
     out_.emplace(file_ ? file_.descriptor() : STDOUT_FILENO, label(), Output::Failure::is_thrown, requests);
-    return queue.run([this](ProcessInput& input, uint64_t& number, bool idle) { return next(input, number, idle); },
-                     [this](QueueResult& result) { return write(result); }, options);
+    SourceWrites writes(queue);
+    const QueueSource source = [&, this](ProcessInput& input, uint64_t& number, bool idle) {
+      // Results that have come leave now: the next ones may take long, and so may the next input.
+      if (!writes.done([this] { out_->flush(); })) return Supply::ended;
+      return next(input, number, idle);
+    };
+    const QueueProgress progress = queue.run(
+        source, [this](QueueResult& result) { return write(result); }, options);
+    writes.rethrow();
+    return progress;
   }
   void finish() override {
     out_->flush();
@@ -108,16 +116,13 @@ class JsonResults final : public QueueResults {
   }
 
   Supply next(ProcessInput& input, uint64_t& number, bool idle) {
-    // Results that have come leave now: the next ones may take long, and so may the next input.
-    out_->flush();
     std::string name;
     do {
       if (!feeder_.is_ready(idle)) return Supply::later;
-      if (!feeder_.next(input, name)) {
+      if (!feeder_.next(input, name, number)) {
         inputs_ended_ = true;
         return Supply::ended;
       }
-      number = read_++;
     } while (finished_.numbers.contains(number));
     if (!name.empty()) names_[number] = std::move(name);
     return Supply::input;
@@ -159,7 +164,6 @@ class JsonResults final : public QueueResults {
   File file_;
   std::optional<Output> out_;
   Finished finished_;
-  uint64_t read_ = 0;  // inputs that were read
   bool inputs_ended_ = false;
   std::map<uint64_t, std::string> names_;  // of inputs that have no result yet
   int highest_ = 0;

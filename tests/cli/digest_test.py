@@ -123,16 +123,19 @@ class Digests(CliTest):
         lengths = [len(str(number)) + size for number, size in enumerate(sizes)]
         self.assertEqual([digest["stdout_bytes"] for digest in found], lengths)
 
-    def test_a_file_that_cannot_be_read_ends_it_after_those_before(self):
+    def test_a_file_that_cannot_be_read_is_left_out(self):
         folder = self.folder / "in"
         folder.mkdir()
-        for name in "abc":
+        for name in "abcd":
             (folder / name).write_bytes(name.encode())
-        os.truncate(folder / "c", 2**32 + 1)
-        done = self.run_guest("--quiet", "--inputs", folder, "--results", self.npy, self.elf(guest.CAT), "@@")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn(b"c has more than 4 GiB", done.stderr)
-        self.assertEqual([digest["number"] for digest in read_digests(self.npy)], [0, 1])
+        for large, numbers in (("a", [1, 2, 3]), ("c", [0, 1, 3]), ("d", [0, 1, 2])):
+            os.truncate(folder / large, 2**32 + 1)
+            done = self.run_guest("--quiet", "--inputs", folder, "--results", self.npy,
+                                  self.elf(guest.CAT), "@@")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(large.encode() + b" has more than 4 GiB; 1 of 4 files is no input", done.stderr)
+            self.assertEqual([digest["number"] for digest in read_digests(self.npy)], numbers)
+            (folder / large).write_bytes(large.encode())
 
     def test_faults_limits_and_the_highest_status(self):
         path = self.lines(40)
@@ -271,6 +274,7 @@ class Digests(CliTest):
         self.assertEqual(done.returncode, 2)
         self.assertIn(b"the last record", done.stderr)
         self.assertIn(b"has 5 of 10 bytes", done.stderr)
+        self.assertEqual([digest["number"] for digest in read_digests(self.npy)], list(range(6)))
 
     def test_the_summary_and_the_json(self):
         path = self.lines(20)

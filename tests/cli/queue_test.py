@@ -58,6 +58,42 @@ class Queue(CliTest):
         self.assertIn(b"300 done, 0 failed", done.stderr)
         self.expect_digests(sorted(self.entries(log.read_text()), key=lambda entry: entry["number"]), lines)
 
+    def test_a_last_record_that_is_cut_off(self):
+        path = self.file("records", bytes(100 * 16 + 5))
+        for device in ("cpu", "cpu,cpu"):
+            for lanes in (2, 64, 128):
+                done = self.myriarm("run", "--device", device, "--quiet", "--inputs", path,
+                                    "--record-size", 16, "--lanes", lanes, SHA256)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(b"has 5 of 16 bytes", done.stderr)
+                self.assertEqual([entry["number"] for entry in self.entries(done.stdout)], list(range(100)))
+
+    def test_files_that_cannot_be_read_are_left_out(self):
+        folder = self.folder / "in"
+        folder.mkdir()
+        for name in "abcdef":
+            (folder / name).write_bytes(name.encode())
+        arguments = self.file("args", b"".join(b"%d\n" % i for i in range(6)))
+        for name in "be":
+            os.truncate(folder / name, 2**32 + 1)
+        log, show = self.folder / "log", self.elf(guest.SHOW)
+        for words, word in ([], ""), (["--args-file", arguments], "{}\n"):
+            done = self.run_guest("--quiet", "--inputs", folder, "--lanes", 2, "--results", log, *words, show)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(b"b has more than 4 GiB; 2 of 6 files are no input", done.stderr)
+            expected = [(i, "abcdef"[i], f"{show}\n{word.format(i)}MYRIARM_LANE={i}\n{'abcdef'[i]}")
+                        for i in (0, 2, 3, 5)]
+            found = [(entry["number"], entry["input"], entry["stdout"])
+                     for entry in self.entries(log.read_text())]
+            self.assertEqual(found, expected)
+
+    def test_a_line_without_end(self):
+        for words in (["--results", self.folder / "log"], ["--results", self.folder / "digests.npy"]):
+            with open("/dev/zero", "rb") as zeros:
+                done = self.run_guest("--quiet", "--inputs", "-", "--lanes", 2, *words, SHA256, stdin=zeros)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(b"line 1 of - has no end within 64 MiB", done.stderr)
+
     def test_a_queue_from_a_pipe(self):
         path, lines = self.lines(100)
         done = self.run_guest("--quiet", "--inputs", "-", "--lanes", 7, SHA256, input=b"".join(lines))
