@@ -43,7 +43,7 @@ class SpaceRegions {
       const auto before = entries_.find(region->entries[number]);
       if (before != entries_.end() && before->second->tier >= tier) continue;
       const u16 kind = before != entries_.end() ? before->second->kind : place.word->kind;
-      const RegionEntry& entry = made_.emplace_back(region->run, number, region->longest_run, kind, tier);
+      const RegionEntry& entry = made_.emplace_back(RegionEntry{region->run, number, region->longest_run, kind, tier});
       entries_[region->entries[number]] = &entry;
       place.entries->add(place.words, place.number, entry);
       std::atomic_ref(place.word->kind).store(kind_of_entries, std::memory_order_release);
