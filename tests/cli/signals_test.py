@@ -20,8 +20,10 @@ STATUSES = ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129))
 class Signals(CliTest):
     def started(self, *arguments, device=DEVICE, **options):
         command = [case.MYRIARM, "run", "--device", device, *map(str, arguments)]
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                                stderr=subprocess.PIPE, **options)
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, **options)
+        self.addCleanup(process.kill)
+        return process
 
     def end(self, process, number):
         """Sends the signal as soon as the command handles signals. Returns what it has said."""
@@ -30,8 +32,8 @@ class Signals(CliTest):
             os.sched_yield()
         process.send_signal(number)
         # The pipe of its inputs stays open meanwhile.
-        said = process.stderr.read().decode()
         process.wait(timeout=60)
+        said = process.stderr.read().decode()
         process.stdin.close()
         process.stderr.close()
         return said
