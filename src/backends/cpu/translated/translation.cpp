@@ -88,7 +88,7 @@ bool Translation::look(const CodeSpace& code, u64 pc, const Follow& follow) noex
 
 bool Translation::ask(const CodeSpace& code, u64 pc, Tier tier, const Follow& follow) {
   if (tier == Tier::large && code.tier_at(pc) == Tier::large) return true;
-  Request request = {&code, code.weak_from_this(), pc, tier};
+  Request request = {&code, code.weak_from_this(), pc, tier, {}};
   {
     std::lock_guard lock(mutex_);
     if (waiting_.size() >= kMostWaiting || !code.ask_region(pc, tier)) return false;
