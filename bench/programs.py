@@ -110,7 +110,7 @@ class Programs:
 
 
 def measure(words, stdin, **variables):
-    """Processor seconds of a command in an environment with `variables`, and its output with its exit status."""
+    """Processor seconds of a command with `variables` in its environment, its output, and its exit status."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with open(stdin, "rb") as opened:
         done = subprocess.run(words, stdin=opened, capture_output=True, env={**os.environ, **variables})
