@@ -139,25 +139,9 @@ class FileSource final : public InputSource {
   bool has_read_all_ = false;
 };
 
-/// The names of the files of a folder, in order. `option` is for messages.
-std::vector<std::string> files_of(const char* option, const std::string& path) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
-    std::string name = entry->path().filename().string();
-    if (name[0] != '.' && entry->is_regular_file(error)) names.push_back(std::move(name));
-    error.clear();  // a link that leads nowhere is no file
-  }
-  if (error) {
-    throw ArgumentError(fmt::format("{}: {} cannot be listed ({}); give another", option, path, error.message()));
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 class FolderSource final : public InputSource {
  public:
-  FolderSource(const char* option, const std::string& path) : reader_(option, path, files_of(option, path)) {}
+  FolderSource(const char* option, const std::string& path) : reader_(option, path, files_of_folder(option, path)) {}
 
   bool next(std::vector<uint8_t>& bytes, std::string& name, uint64_t& number) override {
     while (reader_.taken() != reader_.count()) {
@@ -231,6 +215,21 @@ class FolderSource final : public InputSource {
 };
 
 }  // namespace
+
+std::vector<std::string> files_of_folder(const char* option, const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+    std::string name = entry->path().filename().string();
+    if (name[0] != '.' && entry->is_regular_file(error)) names.push_back(std::move(name));
+    error.clear();  // a link that leads nowhere is no file
+  }
+  if (error) {
+    throw ArgumentError(fmt::format("{}: {} cannot be listed ({}); give another", option, path, error.message()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 std::unique_ptr<InputSource> open_inputs(const char* option, const std::string& path, uint64_t record_bytes) {
   std::error_code error;

@@ -47,6 +47,9 @@ class InputSource {
   virtual std::optional<uint64_t> expected() const = 0;
 };
 
+/// The names of the files of a folder that are its inputs, in order: not those that begin with a dot. `option` is for messages.
+std::vector<std::string> files_of_folder(const char* option, const std::string& path);
+
 /// The files of a folder in the order of their names, without those that begin with a dot, which threads read ahead
 /// (folder_reader.h); the lines of a file, each with
 /// the newline that ends it; or, if `record_bytes` is not 0, its records of that many bytes. "-" is standard input.

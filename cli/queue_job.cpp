@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "file.h"
+#include "lane_inputs.h"
 #include "myriarm/error.h"
 #include "myriarm/inputs.h"
 #include "output.h"
@@ -33,14 +34,11 @@ std::span<const uint8_t> bytes_of(std::string_view text) {
 
 std::string hash_text(uint64_t hash) { return fmt::format("hash {:016x}", hash); }
 
-/// Of the regular files that may be inputs: FolderSource leaves out names that begin with a dot.
-std::string folder_text(const std::string& path) {
+std::string folder_text(const std::string& option, const std::string& path) {
   std::vector<std::string> files;
-  std::error_code error;
-  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
+  for (const std::string& name : files_of_folder(option.c_str(), path)) {
     struct stat facts = {};
-    if (name[0] == '.' || ::stat(entry->path().c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
+    if (::stat((fs::path(path) / name).c_str(), &facts) != 0) continue;
     files.push_back(fmt::format("{}/{}/{}.{:09}\n", name, facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec));
   }
   std::sort(files.begin(), files.end());
@@ -91,7 +89,7 @@ void QueueJob::add(const std::string& name, std::span<const std::string> texts) 
 
 void QueueJob::add_inputs(const std::string& name, const std::string& path) {
   std::error_code error;
-  if (path != "-" && fs::is_directory(path, error)) return add(name, folder_text(path));
+  if (path != "-" && fs::is_directory(path, error)) return add(name, folder_text(name, path));
   // A pipe must not be opened, for whoever writes to it would notice.
   if (path != "-" && !fs::is_regular_file(path, error)) return;
   const int descriptor = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

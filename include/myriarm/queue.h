@@ -84,7 +84,8 @@ class InputQueue {
   virtual QueueProgress run(const QueueSource& source, const QueueSink& sink, const QueueOptions& options) = 0;
   /// As run(), for inputs that come many at a time and whose outputs are not needed. A batch whose numbers are not as a
   /// QueueSource may give them, or whose offsets do not rise, ends the run with ArgumentError. Before an exception that is
-  /// not the sink's leaves digest(), the sink gets the digests whose turn it is.
+  /// not the sink's leaves digest(), the sink gets the digests whose turn it is. Where lanes of a GPU take inputs by
+  /// themselves, all that wait for memory end with StopReason::out_of_memory when nothing else goes on.
   virtual QueueProgress digest(const BatchSource& source, const DigestSink& sink, const QueueOptions& options);
   /// Ends a run() or digest() in another thread; if there is none, the next one ends at once.
   virtual void cancel() = 0;
