@@ -125,12 +125,16 @@ void QueueJob::check(const std::string& results) const {
       "--resume: the results in {} are of {}; give the same, or begin anew without --resume", results, others));
 }
 
-void QueueJob::keep(const std::string& results) const {
+void QueueJob::keep(const std::string& results, bool goes_on) const {
   const std::string path = path_beside(results);
   if (path.empty()) return;
+  ordered_json all = ordered_json::object();
+  std::ifstream earlier(path, std::ios::binary);
+  if (goes_on && earlier) all = ordered_json::parse(earlier, nullptr, false);
+  all.update(values_);
   // At no moment is there half of it.
   const std::string unfinished = path + ".new";
-  const std::string text = values_.dump(2) + "\n";
+  const std::string text = all.dump(2) + "\n";
   File file(unfinished);
   const bool written =
       file && ::write(file.descriptor(), text.data(), text.size()) == static_cast<ssize_t>(text.size());

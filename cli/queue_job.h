@@ -27,8 +27,9 @@ class QueueJob {
   /// For --resume: throws ArgumentError if these results are of another job. Says on standard error if nothing is beside
   /// them that tells.
   void check(const std::string& results) const;
-  /// Keeps this job beside the results, if they are in a regular file. Says on standard error if that is impossible.
-  void keep(const std::string& results) const;
+  /// Keeps this job beside the results, if they are in a regular file. Says on standard error if that is impossible. `goes_on`:
+  /// check() was called for them, and what is known of them beyond this job stays.
+  void keep(const std::string& results, bool goes_on) const;
 
  private:
   nlohmann::ordered_json values_ = nlohmann::ordered_json::object();

@@ -43,7 +43,7 @@ struct RunCommand {
   FleetOptions fleet;
   LinuxOptions process;
   std::string program, lanes, threads, engine, maximum, memory, pool, raw, entry, standard_input, seed, json;
-  std::string compile_threads, inputs, record_size, args_file, traced, trace_file, fork_after;
+  std::string root, compile_threads, inputs, record_size, args_file, traced, trace_file, fork_after;
   QueueCommand queue;
   bool registers = false;
   bool explain = false;
@@ -54,6 +54,7 @@ struct RunCommand {
 
  private:
   int execute_linux();
+  ElfImage load_image();
   int execute_bare();
   void read_inputs();
   void trace_calls(bool as_queue);
@@ -72,6 +73,7 @@ struct RunCommand {
   std::optional<Output> trace_;
   File json_file_;  ///< standard output is not opened again, and so not here
   std::vector<std::string> input_names_;
+  std::vector<uint8_t> program_file_;
 };
 
 /// Writes a usage line with PROGRAM and its arguments, which CLI11 does not parse and would not name.
@@ -147,7 +149,7 @@ int RunCommand::execute() {
     for (const auto& [given, option] :
          {std::pair(&standard_input, "--stdin"), std::pair(&inputs, "--inputs"), std::pair(&args_file, "--args-file"),
           std::pair(&traced, "--strace"), std::pair(&trace_file, "--strace-file"),
-          std::pair(&fork_after, "--fork-after")}) {
+          std::pair(&fork_after, "--fork-after"), std::pair(&root, "--root")}) {
       if (given->empty()) continue;
       throw ArgumentError(
           fmt::format("{}: a bare program makes no system calls; leave it out, or leave out --raw", option));
@@ -278,7 +280,7 @@ std::vector<FleetOptions> RunCommand::queue_fleets() const {
 /// What the results depend on: not on the devices, nor on what else decides only how fast they come.
 QueueJob RunCommand::queue_job(const ElfImage& image) const {
   QueueJob job;
-  job.add("program", read_file(program));
+  job.add("program", program_file_);
   job.add("arguments", process.arguments);
   job.add("--env", process.environment);
   job.add("--stdin", process.standard_input);
@@ -291,6 +293,7 @@ QueueJob RunCommand::queue_job(const ElfImage& image) const {
   job.add("--memory", fleet.memory);
   job.add("--max-instructions", queue.instructions == kEndless ? "none" : std::to_string(queue.instructions));
   job.add("--entry", hex(image.program.entry));
+  job.add("--root", root.empty() ? "none" : root);
   job.add("--fork-after", fork_after.empty() ? "start" : fork_after);
   return job;
 }
@@ -325,8 +328,23 @@ int RunCommand::execute_queue(const ElfImage& image) {
   return (digests ? run_digests : run_queue)(image, fleets, std::move(process), feeder, queue);
 }
 
+ElfImage RunCommand::load_image() {
+  ElfImage image;
+  if (root.empty()) {
+    image = load_elf(program);
+    program_file_ = read_file(program);
+  } else {
+    process.root = read_root(root);
+    RootProgram found = load_program(*process.root, program);
+    image = std::move(found.image);
+    program_file_ = std::move(found.file);
+  }
+  if (!entry.empty()) image.program.entry = parse_number(entry, "--entry");
+  return image;
+}
+
 int RunCommand::execute_linux() {
-  ElfImage image = load_elf(program);
+  const ElfImage image = load_image();
   const bool as_queue = is_queue();
   if (!as_queue) {
     refuse_several_devices();
@@ -335,8 +353,7 @@ int RunCommand::execute_linux() {
   trace_calls(as_queue);
   if (standard_input == "-") process.standard_input = read_standard_input();
   else if (!standard_input.empty()) process.standard_input = read_file(standard_input);
-  if (!entry.empty()) image.program.entry = parse_number(entry, "--entry");
-  if (!fork_after.empty()) process.fork_after = fork_point(fork_after, read_file(program), image);
+  if (!fork_after.empty()) process.fork_after = fork_point(fork_after, program_file_, image);
   if (!maximum.empty()) process.fork_limit = parse_count(maximum, "--max-instructions");
   if (as_queue) return execute_queue(image);
   process.pass_output = fleet.lanes == 1 && !json_alone();
@@ -445,7 +462,7 @@ void RunCommand::write_results(const Run& run, const Interrupt& interrupt, std::
 
 void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_separator, bool separated) {
   auto command = std::make_shared<RunCommand>();
-  CLI::App* run = app.add_subcommand("run", "Runs a program: a static AArch64 Linux executable, or raw instructions");
+  CLI::App* run = app.add_subcommand("run", "Runs a program: an AArch64 Linux executable, or raw instructions");
   run->formatter(std::make_shared<RunFormatter>());
   run->footer(kExitStatusHelp);
   run->prefix_command();  // the parser leaves the program's arguments alone
@@ -508,6 +525,11 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
       ->type_name("LANES");
   run->add_option("--strace-file", command->trace_file, "Prints them there instead of on standard error")
       ->type_name("FILE");
+  run->add_option(
+         "--root", command->root,
+         "The folder that is / of every lane, read-only, as tools/debian-root makes it; PROGRAM is then a path\n"
+         "there, or of this machine if there is none (CPU)")
+      ->type_name("DIR");
   run->add_option("--seed", command->seed, "Seed of the guests' random numbers")->type_name("N");
   run->add_option(
          "--json", command->json,

@@ -59,7 +59,7 @@ class DigestResults final : public QueueResults {
         finished_(read_finished(command)),
         file_(label(command), command.results, finished_.digests()) {
     highest_ = finished_.highest_status();
-    command.job.keep(command.results);
+    command.job.keep(command.results, finished_.digests() != 0);
   }
 
   QueueProgress work_off(InputQueue& queue, const QueueOptions& options, const Output::Requests&) override {

@@ -112,7 +112,7 @@ class JsonResults final : public QueueResults {
       throw ArgumentError(
           fmt::format("{} cannot be written ({}); give a path in a writable folder", label(), std::strerror(errno)));
     }
-    command_.job.keep(path());
+    command_.job.keep(path(), finished_.bytes != 0);
   }
 
   Supply next(ProcessInput& input, uint64_t& number, bool idle) {

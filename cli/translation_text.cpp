@@ -10,7 +10,9 @@ namespace myriarm::cli {
 nlohmann::ordered_json translation_json(const TranslationReport& report) {
   nlohmann::ordered_json refusals = nlohmann::ordered_json::array();
   for (const auto& [pc, why] : report.refusals) refusals.push_back({{"pc", hex(pc)}, {"why", why}});
-  return {{"regions", report.regions},
+  return {{"copied_regions", report.copied},
+          {"copied_instructions", report.copied_instructions},
+          {"regions", report.regions},
           {"cached_regions", report.cached},
           {"region_instructions", report.instructions},
           {"compile_seconds", report.seconds},
@@ -27,7 +29,7 @@ void print_translation(const TranslationReport& report, Engine engine, Output& t
   if (engine != Engine::translate) {
     return line("translation", fmt::format("none: the engine is {}; use --engine translate", name(engine)));
   }
-  if (!report.unavailable.empty()) line("translation", "none: " + report.unavailable);
+  if (!report.unavailable.empty()) line("compiler", "none: " + report.unavailable);
   const uint64_t retired = report.interpreted + report.translated;
   auto share = [&](uint64_t count) {
     const double percent = retired != 0 ? 100.0 * static_cast<double>(count) / static_cast<double>(retired) : 0;
@@ -35,16 +37,18 @@ void print_translation(const TranslationReport& report, Engine engine, Output& t
   };
   line("interpreted", share(report.interpreted));
   line("translated", share(report.translated));
-  line("regions", fmt::format("{} of {} instructions", grouped(report.regions), grouped(report.instructions)));
-  line("from the cache", fmt::format("{} of the regions", grouped(report.cached)));
-  line("compile seconds", fmt::format("{:.6f}", report.seconds));
+  line("copied",
+       fmt::format("{} regions of {} instructions", grouped(report.copied), grouped(report.copied_instructions)));
+  line("compiled", fmt::format("{} regions of {} instructions", grouped(report.regions), grouped(report.instructions)));
+  line("from the cache", fmt::format("{} of the compiled regions", grouped(report.cached)));
+  line("seconds for both", fmt::format("{:.6f}", report.seconds));
   line("refused regions", grouped(report.refused));
   for (const auto& [pc, why] : report.refusals) line("  " + hex(pc), why);
   if (report.refused > report.refusals.size()) line("  others", grouped(report.refused - report.refusals.size()));
 }
 
 void warn_of_no_translation(const TranslationReport& report, Output& to) {
-  if (report.unavailable.empty()) return;
+  if (report.unavailable.empty() || report.copied != 0) return;
   to.print("myriarm: nothing was translated, since {}; the interpreter ran everything\n", report.unavailable);
 }
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Looks for LLVM 16 or later with its headers and shared library, and for a clang++ of the same release. Sets MYRIARM_LLVM
-# to ON or OFF and prints one line about what it found. Without it the build goes on, and guest code is interpreted.
+# to ON or OFF, MYRIARM_NVPTX too for LLVM that makes code for NVIDIA GPUs, and prints one line about what it found. Without it the build goes on, and guest code is interpreted.
 #
 # -DMYRIARM_LLVM_CONFIG=llvm-config-19 chooses one of several, -DMYRIARM_LLVM_CLANG=clang++-19 its compiler. LLVM's own
 # CMake files are not used: they need a C compiler and look for libraries that only LLVM's static libraries use.
 set(MYRIARM_LLVM OFF)
+set(MYRIARM_NVPTX OFF)
 set(llvm_reason "MYRIARM_WITH_LLVM is OFF")
 if(MYRIARM_WITH_LLVM)
   set(llvm_reason "llvm-config of LLVM 16 or later was not found")
@@ -41,6 +42,10 @@ if(MYRIARM_WITH_LLVM)
       set(llvm_reason "LLVM ${llvm_version} was found, but not clang++-${llvm_major}")
     else()
       set(MYRIARM_LLVM ON)
+      llvm_config(llvm_targets --targets-built)
+      if(llvm_targets MATCHES "NVPTX")
+        set(MYRIARM_NVPTX ON)
+      endif()
     endif()
   endif()
 endif()

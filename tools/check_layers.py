@@ -13,7 +13,7 @@ import sys
 HEADERS = "include/myriarm"
 C_HEADERS = "include/myriarm-c"
 DATA_TYPES = [
-    f"{HEADERS}/{name}.h" for name in ("error", "fleet", "inputs", "process", "program", "stop")
+    f"{HEADERS}/{name}.h" for name in ("error", "file_tree", "fleet", "inputs", "process", "program", "stop")
 ]
 # What each backend may include of src/backends, besides its own folder.
 BACKEND_HEADERS = ("backend.h", "hosted_machine.h", "machine_call.h", "run_batches.h")
@@ -40,7 +40,9 @@ LAYERS = {
     "src/backends/cpu": [
         "src/support", *BASE, "src/translate", *BACKENDS, "src/backends/cpu", *DATA_TYPES
     ],
-    "src/backends/cuda": ["src/support", *BASE, *BACKENDS, "src/backends/cuda", *DATA_TYPES],
+    "src/backends/cuda": [
+        "src/support", *BASE, "src/translate", *BACKENDS, "src/backends/cuda", *DATA_TYPES
+    ],
     "src/fleet": ["src/support", *BASE, "src/backends/backend.h", "src/fleet", HEADERS],
     HEADERS: [HEADERS],
     C_HEADERS: [C_HEADERS],

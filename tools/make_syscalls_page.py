@@ -30,15 +30,17 @@ arguments, lane and address:
 
 def page() -> str:
     rows = [(int(number), *rest) for number, *rest in ROW.findall(TABLE.read_text())]
-    served = [row for row in rows if row[2] == "lane"]
+    served = [row for row in rows if row[2] != "host"]
     text = HEAD.format(served=len(served), all=len(rows))
-    for number, name, _, handler in served:
-        note = "ENOSYS without a report: C libraries do without it" if handler == "not_offered" else ""
+    for number, name, place, handler in served:
+        note = "with a [root](roots.md)" if place == "tree" else ""
+        if handler == "not_offered":
+            note = "ENOSYS without a report: C libraries do without it"
         text += f"| {number} | `{name}` | {note} |\n".replace("|  |", "| |")
     text += MISSING
     line = ""
     for _, name, place, _ in rows:
-        if place == "lane":
+        if place != "host":
             continue
         word = f"`{name}`, "
         if len(line) + len(word) > 118:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian or Ubuntu packages that a set of make targets needs, and only those that are missing:
-#   tools/setup.sh build|run|test|bench|wheel|format|tidy|lint
+#   tools/setup.sh build|run|test|bench|wheel|format|tidy|lint|ci
 #   tools/setup.sh flags      prints the CMake options that leave out packages which this release does not have
 # Where all packages are installed it does nothing and needs no root. With MYRIARM_SETUP=check it only prints the
 # missing packages (exit status 1); with MYRIARM_SETUP=skip it checks nothing.
@@ -44,7 +44,8 @@ case "${1:-}" in
   format) wanted="clang-format git" ;;
   tidy) wanted="$build clang-tidy git" ;;
   lint) wanted="python3 $python git" ;;
-  *) echo "usage: tools/setup.sh build|run|test|bench|wheel|format|tidy|lint|flags" >&2; exit 2 ;;
+  ci) wanted=ccache ;;
+  *) echo "usage: tools/setup.sh build|run|test|bench|wheel|format|tidy|lint|ci|flags" >&2; exit 2 ;;
 esac
 [ "${MYRIARM_SETUP:-install}" != skip ] || exit 0
 

@@ -139,15 +139,17 @@ MYRIARM_API myriarm_status myriarm_fleet_get_device(myriarm_fleet* fleet, myriar
 /* What MYRIARM_ENGINE_TRANSLATE has done for a fleet since it was made. */
 typedef struct myriarm_translation {
   uint64_t struct_size;
-  uint64_t regions;             /* pieces of guest code that were translated */
+  uint64_t regions;             /* pieces of guest code that were compiled */
   uint64_t cached;              /* of them: whose machine code came from the cache on disk */
   uint64_t region_instructions; /* guest instructions in them */
-  double seconds;               /* of processor time that translating took */
+  double seconds;               /* of processor time that translating took, copied code included */
   uint64_t interpreted;         /* instructions that lanes retired by interpretation, in runs with this engine */
   uint64_t translated;          /* instructions that lanes retired in translated code */
   uint64_t refused;             /* regions that could not be translated */
-  char unavailable[256]; /* why nothing is translated, as part of a sentence; "" if it is, or if no code was hot yet */
+  char unavailable[256];   /* why nothing is compiled, as part of a sentence; "" if it is, or if no code was hot yet */
   char cache_warning[512]; /* what of the cache on disk was ignored, and why, as one sentence; "": nothing was */
+  uint64_t copied;         /* pieces of guest code of which machine code was copied together */
+  uint64_t copied_instructions; /* guest instructions in them */
 } myriarm_translation;
 
 MYRIARM_API myriarm_status myriarm_fleet_get_translation(myriarm_fleet* fleet, myriarm_translation* translation);

@@ -245,9 +245,9 @@ class Fleet {
   bool takes_inputs() const;
   /// All lanes work inputs off: each process begins as the lane was in `beginning`, a snapshot of all lanes, and a lane whose
   /// process has ended takes another input by itself. Returns when there is no further input, or `run` has ended it, or
-  /// cancel() was called; inputs whose processes have not ended then have no digest. The functions of `run` may not call
-  /// the fleet, except cancel(). The interpreter runs the lanes. Throws StateError unless takes_inputs(), and as check_batch()
-  /// for a batch of `run`.
+  /// cancel() was called; inputs whose processes have not ended then have no digest, and neither have those that it has
+  /// given up. The functions of `run` may not call the fleet, except cancel(). The interpreter runs the lanes. Throws
+  /// StateError unless takes_inputs(), and as check_batch() for a batch of `run`.
   void work_off(const Snapshot& beginning, const InputRun& run);
   /// Bytes of the pool that pages of lanes occupy.
   uint64_t pool_used() const;

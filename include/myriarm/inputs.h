@@ -75,13 +75,18 @@ struct InputRun {
   /// Of what each process had written when it began.
   uint64_t first_bytes[2] = {};
   uint64_t first_hash[2] = {kNoOutputHash, kNoOutputHash};
-  /// A BatchSource, called while lanes run.
+  /// A BatchSource, called while lanes run. What it throws ends the run, as what the other functions throw does.
   std::function<Supply(InputBatch& batch, bool idle)> next;
   /// Gets digests in any order, with the tickets of their inputs: how many inputs next() had given before. Returns false to
   /// end the run.
   std::function<bool(std::span<const InputDigest> digests, std::span<const uint64_t> tickets,
                      const InputRunProgress& progress)>
       done;
+  /// Gets inputs that have no digest: their processes waited for memory together with others, and no process went on. They
+  /// may fit alone. `inputs` has their numbers; the tickets are as for done(), and so are `ends`, with
+  /// StopReason::out_of_memory, for those that need not begin again.
+  std::function<void(const InputBatch& inputs, std::span<const uint64_t> tickets, std::span<const InputDigest> ends)>
+      given_up;
   /// Asked some times a second; true ends the run.
   std::function<bool()> cancelled;
 };

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "myriarm/byte_strings.h"
+#include "myriarm/file_tree.h"
 #include "myriarm/fleet.h"
 #include "myriarm/inputs.h"
 #include "myriarm/program.h"
@@ -26,13 +28,31 @@ struct ElfImage {
   uint16_t program_header_count = 0;
   uint64_t break_start = 0;       ///< first address after the image: where brk begins
   bool executable_stack = false;  ///< PT_GNU_STACK asks for it
-  uint64_t bias = 0;              ///< what was added to the addresses of the file: not 0 for static-pie
+  uint64_t bias = 0;              ///< what was added to the addresses of the file: not 0 if it is position-independent
+  std::string path;               ///< of the file in the guest; empty: it is not in the root
+  /// Of a dynamic program: the address that its loader was given (AT_BASE), and where the program itself begins (AT_ENTRY).
+  /// Program::entry is that of the loader. 0: it has none.
+  uint64_t interpreter_base = 0;
+  uint64_t program_entry = 0;
 };
 /// Reads a static ELF64 little-endian AArch64 executable; a static-pie one goes to an address that myriarm chooses, and
 /// relocates itself. Throws ArgumentError with one sentence for a file that is truncated, hostile, of another machine
 /// or class, or dynamic.
 ElfImage parse_elf(std::span<const uint8_t> file, const std::string& name);
 ElfImage load_elf(const std::string& path);
+/// The same for a file that may be dynamic: the loader that it names (PT_INTERP) is taken from `root` and loaded behind it, as
+/// Linux does. Without a root (null) a dynamic program is refused.
+ElfImage parse_elf(std::span<const uint8_t> file, const std::string& name, const FileTree* root);
+
+/// A program that a root and a host have: its bytes, and what parse_elf() makes of them.
+struct RootProgram {
+  std::vector<uint8_t> file;
+  ElfImage image;
+};
+/// The program of this name, as a command line gives it: the file with this path in the root, or without a slash the first
+/// of this name in the folders /usr/local/bin, /usr/bin, /bin, /usr/sbin and /sbin of the root; if the root has none, the
+/// file with this path on the host. Throws ArgumentError if there is none, or parse_elf() refuses it.
+RootProgram load_program(const FileTree& root, const std::string& name);
 
 /// A section of an ELF file with instructions; views of the file's bytes.
 struct ElfSection {
@@ -89,6 +109,8 @@ struct LinuxOptions {
   /// If there are any, a lane can open its string as the read-only file kInputFile, and kInputFileMark in arguments
   /// becomes that path.
   ByteStrings files;
+  /// What all lanes have as `/`, read-only; only programs on the CPU can have one. Null: nothing but the file above.
+  std::shared_ptr<const FileTree> root = {};
 
   uint64_t seed = 0;  ///< random bytes (getrandom, AT_RANDOM) depend only on it, lane and position
   /// Writes lane 0's output to that of this process at once, and keeps none. cancel() ends a write that waits for a
@@ -212,6 +234,8 @@ class LinuxFleet {
   /// ArgumentError for a lane that is twice in the list, or arguments that are too large; StateError without
   /// LinuxOptions::restartable.
   void restart(std::span<const uint32_t> lanes, std::span<const uint64_t> numbers, std::span<ProcessInput> inputs);
+  /// Lanes that did not go on in the last round of run(), since it was the turn of others.
+  uint64_t lanes_left_out() const;
   /// Whether work_off() can be called for such inputs: they need nothing but their bytes, and no call is watched.
   bool takes_inputs(bool as_file) const;
   /// Fleet::work_off() for these processes, each of which may retire that many instructions. Of `run` only the functions are

@@ -4,6 +4,7 @@
 
 #include "myriarm/byte_strings.h"
 #include "myriarm/error.h"
+#include "myriarm/file_tree.h"
 #include "myriarm/fleet.h"
 #include "myriarm/inputs.h"
 #include "myriarm/isa.h"

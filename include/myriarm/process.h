@@ -9,6 +9,8 @@
 #include <span>
 #include <string>
 
+#include "myriarm/file_tree.h"
+
 namespace myriarm {
 
 /// What makes a Program a process. All of it lies in the fleet's window.
@@ -67,6 +69,8 @@ class ProcessHost {
   virtual ~ProcessHost() = default;
 
   virtual GivenInput input(uint32_t lane) const = 0;
+  /// The root of all processes, as long as they run; null: there is none. Only the CPU's lanes can have one.
+  virtual const FileTree* root() const { return nullptr; }
   /// Keeps or passes on what a lane has written to stream 1 or 2, from `position` on; what was kept behind it is dropped.
   virtual PutOut put_out(uint32_t lane, unsigned stream, uint64_t position, std::span<const uint8_t> bytes) = 0;
   /// A call, or a form of one, that the library lacks; it returns ENOSYS.

@@ -3,6 +3,7 @@
 // to the beginning and takes the next input.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -44,7 +45,8 @@ struct QueueProgress {
 
   /// The share, 0 to 1, of the lanes' time in which they had no process that ran: it had ended before others of its round,
   /// or there was no further input to begin with. Time is counted in instructions. On the CPU threads take turns between
-  /// lanes, and a share costs nothing as long as each thread has a lane; on a GPU it is lost.
+  /// lanes, and a share costs nothing as long as each thread has a lane (rounds in which lanes had to wait for their turn do
+  /// not count); on a GPU it is lost.
   double idle_share() const {
     if (lane_instructions <= instructions) return 0;
     return 1 - static_cast<double>(instructions) / static_cast<double>(lane_instructions);
@@ -84,8 +86,7 @@ class InputQueue {
   virtual QueueProgress run(const QueueSource& source, const QueueSink& sink, const QueueOptions& options) = 0;
   /// As run(), for inputs that come many at a time and whose outputs are not needed. A batch whose numbers are not as a
   /// QueueSource may give them, or whose offsets do not rise, ends the run with ArgumentError. Before an exception that is
-  /// not the sink's leaves digest(), the sink gets the digests whose turn it is. Where lanes of a GPU take inputs by
-  /// themselves, all that wait for memory end with StopReason::out_of_memory when nothing else goes on.
+  /// not the sink's leaves digest(), the sink gets the digests whose turn it is.
   virtual QueueProgress digest(const BatchSource& source, const DigestSink& sink, const QueueOptions& options);
   /// Ends a run() or digest() in another thread; if there is none, the next one ends at once.
   virtual void cancel() = 0;
@@ -103,7 +104,8 @@ class Queue final : public InputQueue {
   /// The source and the sink are called between two rounds of the lanes.
   QueueProgress run(const QueueSource& source, const QueueSink& sink, const QueueOptions& options = {}) override;
   /// On a GPU the lanes take inputs by themselves, 32 lanes when the processes of all have ended: an input that takes long
-  /// holds up 31 others, so give a limit. With Engine::stepper, if calls are watched, and on the CPU it is as run().
+  /// holds up 31 others, so give a limit. Inputs whose processes starve together there begin again, with fewer at a time,
+  /// when no others are under way, or 64 MiB of them wait. With Engine::stepper, if calls are watched, and on the CPU it is as run().
   QueueProgress digest(const BatchSource& source, const DigestSink& sink, const QueueOptions& options = {}) override;
   void cancel() override;
   std::map<std::string, UnimplementedCall> unimplemented() const override;
@@ -111,6 +113,7 @@ class Queue final : public InputQueue {
  private:
   class Run;
   std::unique_ptr<LinuxFleet> processes_;
+  std::atomic<uint64_t> cancels_ = 0;  // how often cancel() was called
 };
 
 }  // namespace myriarm

@@ -34,8 +34,9 @@ enum class Engine : uint8_t {
   /// Fetches, decodes and runs one instruction after the other, each by its row's own function, with floating point in
   /// integer arithmetic throughout: the reference for other engines, and for debugging.
   stepper,
-  /// The interpreter, and code that lanes run often is translated into machine code of the host while they run. On the
-  /// CPU only. Where the host cannot translate, the interpreter runs everything: Fleet::translation() says why.
+  /// The interpreter, and code that lanes run often is translated into machine code while they run. On a GPU it is
+  /// experimental (docs/modes.md): the whole program is translated before it runs, if it is the only one and no process.
+  /// What cannot be translated the interpreter runs: Fleet::translation() says why.
   translate,
   /// `translate` on the CPU if translation is installed there, else `interpreter`.
   automatic,
@@ -93,16 +94,15 @@ struct RunOptions {
   std::optional<std::vector<uint32_t>> lanes = {};
   /// continuous: called after each batch; the run ends when it returns false. May use the fleet as SyscallHandler may.
   std::function<bool(Fleet&, const BatchReport&)> on_batch = {};
-  /// If set, it serves lanes that stop at an SVC: all of them in one call, when every lane of a dispatch has stopped.
-  /// Then they go on. In run, mega and self_dispatch one lane that computes for long keeps the lanes at an SVC waiting;
-  /// continuous serves after each batch.
+  /// If set, it serves lanes that stop at an SVC: all that have stopped in one call, soon after the first one, or at the end
+  /// of the batch. Then they go on. On a GPU, in run and mega, lanes that are no processes wait until every lane has stopped.
   SyscallHandler on_syscall = {};
 };
 
 /// The result of one call of run() or start().
 struct RunResult {
   uint64_t instructions = 0;  ///< retired in this call, over all lanes
-  uint64_t batches = 0;       ///< batches, whether the host or the device started them
+  uint64_t batches = 0;       ///< by the host or the device; in run and mega one more for each call of on_syscall
   double seconds = 0;
   uint64_t stopped = 0;     ///< lanes that have a stop now
   uint64_t lanes_left = 0;  ///< lanes that go on in the next run
@@ -122,15 +122,17 @@ struct TranslationReport {
     uint64_t pc = 0;  ///< address of the instruction at which a region would have begun
     std::string why;  ///< part of a sentence
   };
-  uint64_t regions = 0;       ///< pieces of guest code that were translated
-  uint64_t cached = 0;        ///< of them: whose machine code came from the cache on disk
-  uint64_t instructions = 0;  ///< guest instructions in them
-  double seconds = 0;         ///< of processor time that translating took
+  uint64_t copied = 0;               ///< pieces of guest code of which machine code was copied together
+  uint64_t copied_instructions = 0;  ///< guest instructions in them
+  uint64_t regions = 0;              ///< pieces of guest code that were compiled
+  uint64_t cached = 0;               ///< of them: whose machine code came from the cache on disk
+  uint64_t instructions = 0;         ///< guest instructions in them
+  double seconds = 0;                ///< of processor time that both took
   /// Instructions that lanes have retired in runs with Engine::translate: by interpretation, and in translated code.
   uint64_t interpreted = 0, translated = 0;
   uint64_t refused = 0;           ///< regions that could not be translated
   std::vector<Refusal> refusals;  ///< the first 100 of them
-  /// Why nothing is translated, as part of a sentence. Empty if it is, or if no code was hot yet.
+  /// Why nothing is compiled, as part of a sentence. Empty if it is, or if no code was hot yet.
   std::string unavailable;
   /// What of the cache on disk was ignored, and why: one sentence. Empty: nothing was.
   std::string cache_warning;

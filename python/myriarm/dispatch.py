@@ -33,6 +33,7 @@ from typing import (
 from ._core import QueueRate
 from .arguments import count, integer, printable
 from .errors import ArgumentError, DeviceError, StateError
+from .job import job_of_run
 from .program import ProgramFile, argv0_of, read_program
 from .progress import make_queue_tick
 from .queue import Input, Queue, QueueProgress, QueueResult, len_of
@@ -96,8 +97,12 @@ class _State:
 class SharedQueue:
     """A queue that several devices share; MultiDeviceQueue and myriarm.ray.ClusterQueue say which."""
 
-    def __init__(self, pool: Pool, slice_inputs: Optional[int]) -> None:
+    def __init__(
+        self, pool: Pool, slice_inputs: Optional[int], job: Optional[Mapping[str, str]] = None
+    ) -> None:
         self._pool = pool
+        self._job = job or {}
+        """what the results of every run depend on"""
         self._slice_inputs = None if slice_inputs is None else integer(slice_inputs, "slice_inputs", 1)
         self._workers: Dict[Worker, _State] = {}
         self._failures: List[DeviceFailure] = []
@@ -123,8 +128,9 @@ class SharedQueue:
         one take more than that here, no later ones are asked for; those on their way are at most 4 MiB for
         each device, or one result. Each device may hold back as much of its slice. results: the path of a
         file that gets a line of JSON for each result before it is given here, as `myriarm run --results`
-        writes it. resume: goes on with that file: inputs that have a result there are left out, and the
-        iterator gives those of the others. Then the inputs must be the same as before, and be no iterator.
+        writes it, and beside it one that says which job they are of. resume: goes on with that file: inputs
+        that have a result there are left out, and the iterator gives those of the others. Then the job must
+        be the same as before, and the inputs be no iterator.
         progress: as for Queue.run().
 
         A device that fails is left out with a RuntimeWarning, see `failures`; the next run tries it again.
@@ -143,7 +149,10 @@ class SharedQueue:
                 "inputs from an iterator cannot be resumed, for it may give others now; give a list, or run"
                 " without resume"
             )
-        file = None if results is None else ResultFile(results, resume)
+        file = None
+        if results is not None:
+            own = job_of_run(inputs, None if instructions is None else limit)
+            file = ResultFile(results, resume, {**self._job, **own})
         try:
             finished = file.finished if file else set()
             run = self._run = _Run(self, inputs, options, finished)
@@ -197,6 +206,7 @@ class SharedQueue:
             rate.inputs_per_second(),
             rate.instructions_per_second(),
             None if run.total is None else rate.seconds_for(max(0, run.total - run.done)),
+            run.idle_share,
             longest_number=run.longest[1],
             longest_instructions=run.longest[0],
         )
@@ -250,6 +260,12 @@ class _Run:
         """how many inputs there are to work off, if that is known"""
         self.longest = (0, 0)
         """the most instructions of an input, and its number"""
+        self.idle_share: Optional[float] = None
+        """of slices that have ended; None: none has"""
+        self._slice_instructions = 0
+        """that lanes have retired for these"""
+        self._lane_instructions = 0.0
+        """the same if no lane had waited for others"""
         self.begun = time.monotonic()
         self.rate = QueueRate()
         self.rate.add(0.0, 0, 0)
@@ -381,6 +397,11 @@ class _Run:
                 self._held_bytes += part.results.nbytes
         if not part.ended:
             return
+        if part.idle_share < 1:  # else no lane has run, as where a mistake ends the slice at once
+            self._slice_instructions += part.instructions
+            self._lane_instructions += part.instructions / (1 - part.idle_share)
+        if self._lane_instructions:
+            self.idle_share = 1 - self._slice_instructions / self._lane_instructions
         state.left, dropped, state.dropped = None, state.dropped, False
         if part.mistake and not dropped:
             self._mistakes[next(iter(left))] = part.mistake

@@ -178,6 +178,7 @@ def process_options(
     keep_memory: bool = False,
     trace: Trace = NO_TRACE,
     fork_after: Union[str, int] = "start",
+    root: Optional[_core.Root] = None,
 ) -> Dict[str, Any]:
     """The options of a process as the C++ module takes them."""
     return {
@@ -188,6 +189,7 @@ def process_options(
         "standard_input": inputs.shared,
         "standard_inputs": inputs.each,
         "files": files,
+        "root": root,
         "seed": integer(seed, "seed"),
         "keep_memory": bool(keep_memory),
         "on_call": trace.on_call,

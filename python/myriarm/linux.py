@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LinuxFleet: a static Linux program as a process in every lane; the library serves its system calls."""
+"""LinuxFleet: a Linux program as a process in every lane; the library serves its system calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .inputs import (
     same_for,
     trace_of,
 )
-from .program import DEFAULT_MEMORY, linux_placements_of
+from .program import DEFAULT_MEMORY, linux_placements_of, root_of
 from .progress import make_tick
 from .results import Outcome, Poll, RunResult, UnimplementedCall, run_result, stop_of
 from .runs import BATCH, OnBatch, OnSyscall, mode_of
@@ -38,7 +38,7 @@ _ALL_ENDED = "no lane took part, for every process had ended: make a new LinuxFl
 
 
 class LinuxFleet:
-    """A static AArch64 Linux executable as a process in each of N lanes, or several.
+    """An AArch64 Linux executable as a process in each of N lanes, or several.
 
     program: a path, or the bytes of the ELF file; or a list of (program, lanes), where every number of
     lanes except the last is a multiple of the device's team_lanes; multiples of 32 suit every device. The
@@ -48,16 +48,18 @@ class LinuxFleet:
     stdin: what lanes read from descriptor 0. For all of them: bytes or a (size,) uint8 array. For each: a
     list or an iterator of bytes, a (lanes, size) uint8 array, or (bytes, offsets), where lane i gets
     bytes[offsets[i]:offsets[i + 1]]. file: the same as a read-only file, whose path replaces "@@" in
-    arguments. lanes: by default as many as there are inputs, arguments or environments, else 1; of an
-    iterator it takes so many. Equal inputs are kept once. seed: the random bytes that a guest gets depend
-    on it, on the lane and on the position, and on nothing else. keep_memory: lanes that have exited keep
-    their memory; else they give it back at once, and to read it is a StateError. fork_after: one lane
-    runs the program up to this point when the fleet is made, and all lanes begin there: "main" or another
-    symbol, an address, or "read", the first call that depends on a lane's input; docs/fork-after.md says
-    what that changes. on_call(lane, text): gets each system call of traced_lanes (numbers or a mask;
-    None: all) when it has been served, as strace prints it; see run(). memory_policy: "private" or
-    "transactional". The other arguments are those of Fleet. Raises ArgumentError, DeviceError,
-    StateError."""
+    arguments. root: the folder that is / of every lane, read-only, for dynamic programs and the files
+    that they read (CPU only; docs/roots.md); the program is then a path there, or of this machine if
+    there is none. Without it a program must be static. lanes: by default as many as there are inputs,
+    arguments or environments, else 1; of an iterator it takes so many. Equal inputs are kept once. seed:
+    the random bytes that a guest gets depend on it, on the lane and on the position, and on nothing
+    else. keep_memory: lanes that have exited keep their memory; else they give it back at once, and to
+    read it is a StateError. fork_after: one lane runs the program up to this point when the fleet is
+    made, and all lanes begin there: "main" or another symbol, an address, or "read", the first call that
+    depends on a lane's input; docs/fork-after.md says what that changes. on_call(lane, text): gets each
+    system call of traced_lanes (numbers or a mask; None: all) when it has been served, as strace prints
+    it; see run(). memory_policy: "private" or "transactional". The other arguments are those of Fleet.
+    Raises ArgumentError, DeviceError, StateError."""
 
     __slots__ = ("_core", "_fleet", "__weakref__")
 
@@ -69,6 +71,7 @@ class LinuxFleet:
         environment: Union[Environment, Sequence[Environment]] = (),
         stdin: ByLane = b"",
         file: Optional[ByLane] = None,
+        root: Union[None, str, "os.PathLike[str]"] = None,
         seed: int = 0,
         lanes: Optional[int] = None,
         device: str = "auto",
@@ -86,7 +89,8 @@ class LinuxFleet:
     ) -> None:
         size = integer(memory, "memory", 1)
         words, variables = arguments_of(arguments), environment_of(environment)
-        placed = linux_placements_of(program)
+        tree = root_of(root)
+        placed = linux_placements_of(program, tree)
         counts = [placement.lanes for placement in placed]
         of_programs = None if counts[0] is None else sum(map(int, filter(None, counts)))
         most = of_programs if lanes is None else integer(lanes, "lanes", 1)
@@ -123,6 +127,7 @@ class LinuxFleet:
             keep_memory=keep_memory,
             trace=trace_of(on_call, traced_lanes, total),
             fork_after=fork_after,
+            root=tree,
         )
         if words.each:
             argv0s = [p.argv0 for p in placed for _ in range(p.lanes or total)]

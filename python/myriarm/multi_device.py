@@ -16,6 +16,7 @@ from .dispatch import Pool, SharedQueue, Worker, file_of, options_of_queue
 from .errors import ArgumentError
 from .fleet import devices as devices_of_host
 from .fleet import find_device
+from .job import job_of
 from .program import ProgramFile
 from .slices import Answer, Failed, Program, RunOptions, Slice, SliceWorker
 
@@ -128,7 +129,7 @@ class MultiDeviceQueue(SharedQueue):
         names = _names_of(devices)
         what = [(self._worker_class, file, {**given, "device": name}) for name in names]
         pool = _Processes(names, what)
-        super().__init__(pool, slice_inputs)
+        super().__init__(pool, slice_inputs, job_of(file, given))
         weakref.finalize(self, pool.end)
 
     @property

@@ -175,13 +175,21 @@ class ProgramFile(NamedTuple):
     argv0: bytes
 
 
-def read_program(file: Any) -> Tuple[bytes, str]:
-    """The bytes of a program file, and its name in messages."""
+def root_of(folder: Any) -> Optional[_core.Root]:
+    """The root of processes: a folder, or None."""
+    return None if folder is None else _core.Root(system_string(name_of_file(folder), "root"))
+
+
+def read_program(file: Any, root: Optional[_core.Root] = None) -> Tuple[bytes, str]:
+    """The bytes of a program file, and its name in messages: of one in a root its path there."""
     if isinstance(file, ProgramFile):
         return file.data, file.name
     if isinstance(file, (bytes, bytearray, memoryview)):
         return bytes(file), "the ELF file"
     path = name_of_file(file)
+    if root is not None:
+        data, inside = root.load(system_string(path, "the path"))
+        return data, os.fsdecode(inside) if inside else path
     data = _core.read_file(system_string(path, "the path"))
     return data, path
 
@@ -203,17 +211,17 @@ class LinuxPlacement(NamedTuple):
     """how many lanes run it; None: all"""
 
 
-def linux_placements_of(program: Any) -> List[LinuxPlacement]:
+def linux_placements_of(program: Any, root: Optional[_core.Root] = None) -> List[LinuxPlacement]:
     """The programs of a LinuxFleet: one, or a list of (program, lanes)."""
     if not isinstance(program, (list, tuple)) or isinstance(program, ProgramFile):
-        data, name = read_program(program)
+        data, name = read_program(program, root)
         return [LinuxPlacement(data, printable(name), argv0_of(program, name), None)]
     placements = []
     for i, item in enumerate(program):
         if not isinstance(item, (tuple, list)) or isinstance(item, ProgramFile) or len(item) != 2:
             raise ArgumentError(f"program[{i}] must be a pair (program, lanes), not {kind(item)}")
         lanes = integer(item[1], f"the lanes of program[{i}]", 1)
-        data, name = read_program(item[0])
+        data, name = read_program(item[0], root)
         placements.append(LinuxPlacement(data, printable(name), argv0_of(item[0], name), lanes))
     if not placements:
         raise ArgumentError("program is an empty list; give at least one (program, lanes)")

@@ -28,7 +28,7 @@ from .digests import Batch, Digests, work
 from .errors import ArgumentError, StateError
 from .fleet import Device, find_device, fleet_options
 from .inputs import Octets, OnCall, arguments_of, environment_of, process_options, trace_of
-from .program import DEFAULT_MEMORY, ProgramFile, argv0_of, read_program
+from .program import DEFAULT_MEMORY, ProgramFile, argv0_of, read_program, root_of
 from .progress import make_queue_tick
 from .results import Stop, UnimplementedCall, stop_of
 
@@ -71,8 +71,9 @@ class QueueProgress(NamedTuple):
     seconds_left: Optional[float] = None
     """if inputs have a len()"""
     idle_share: Optional[float] = None
-    """the share of the lanes' time, in instructions, in which they waited for others; None if several devices
-    share the queue. On the CPU it costs nothing as long as each thread has a lane that runs"""
+    """the share of the lanes' time, in instructions, in which they waited for others. If several devices
+    share the queue, it is that of the slices that have ended; None: none has. On the CPU it costs nothing as
+    long as each thread has a lane that runs"""
     longest_number: int = 0
     """at the end: the input whose process retired most instructions, the first of several"""
     longest_instructions: int = 0
@@ -81,11 +82,11 @@ class QueueProgress(NamedTuple):
 
 
 class Queue:
-    """Runs a static AArch64 Linux executable over any number of inputs. `lanes` of them run at a time; a lane
+    """Runs an AArch64 Linux executable over any number of inputs. `lanes` of them run at a time; a lane
     whose process has ended is put back to the beginning and takes the next one.
 
-    program, memory, pool, threads, seed, engine, compile_threads, translation_cache, fork_after: as for
-    LinuxFleet. on_call, traced_lanes: the same with numbers of inputs, below 2**20 in traced_lanes.
+    program, memory, pool, threads, seed, engine, compile_threads, translation_cache, fork_after, root: as
+    for LinuxFleet. on_call, traced_lanes: the same with numbers of inputs, below 2**20 in traced_lanes.
     arguments, environment: what inputs have that bring none of their own. lanes: by default 1,024 on the CPU
     and 16,384 on a GPU. What on_call raises ends the run, and the iterator of results raises it.
 
@@ -102,6 +103,7 @@ class Queue:
         *,
         arguments: Sequence[str] = (),
         environment: Union[Sequence[str], Mapping[str, str]] = (),
+        root: Union[None, str, os.PathLike[str]] = None,
         seed: int = 0,
         lanes: Optional[int] = None,
         device: str = "auto",
@@ -132,7 +134,8 @@ class Queue:
         words, variables = arguments_of(arguments), environment_of(environment)
         if words.each or variables.each:
             raise ArgumentError("a queue takes one list of arguments; give each input its own in the inputs")
-        data, name = read_program(program)
+        tree = root_of(root)
+        data, name = read_program(program, tree)
         self._argv0 = argv0_of(program, name)
         self._core: Optional[_core.Queue] = _core.queue(
             data,
@@ -145,6 +148,7 @@ class Queue:
                 seed,
                 trace=trace_of(on_call, traced_lanes, TRACED_INPUTS),
                 fork_after=fork_after,
+                root=tree,
             ),
         )
         self._running = False

@@ -11,6 +11,7 @@ from typing import Any, Collection, Dict, List, Optional, Set, Tuple
 
 from .dispatch import Pool, SharedQueue, Worker, file_of, options_of_queue
 from .errors import ArgumentError
+from .job import job_of
 from .slices import Answer, Failed, Program, RunOptions, Slice, SliceWorker, WorkerHost
 
 try:
@@ -133,4 +134,4 @@ class ClusterQueue(SharedQueue):
         given = options_of_queue(options, "ClusterQueue")
         if not ray.is_initialized():
             ray.init()
-        super().__init__(_Actors(kinds, (SliceWorker, file, given)), slice_inputs)
+        super().__init__(_Actors(kinds, (SliceWorker, file, given)), slice_inputs, job_of(file, given))

@@ -7,12 +7,12 @@ from __future__ import annotations
 import base64
 import json
 import os
-import pathlib
-from typing import Any, Dict, Set, Union
+from typing import Any, Dict, Mapping, Set, Union
 
 from .arguments import name_of_file
 from .enums import StopReason
 from .errors import ArgumentError, Error
+from .job import JobFile
 from .queue import QueueResult
 
 
@@ -39,23 +39,24 @@ def line_of(result: QueueResult) -> bytes:
 
 class ResultFile:
     """Takes results one by one. path: of a file; it is made anew, or with `resume` continued behind its last
-    complete line, if there is such a file. Raises ArgumentError if that is impossible."""
+    complete line, if there is such a file. job: what the results depend on, which is kept beside them. Raises
+    ArgumentError if that is impossible, or if the results in the file are of another job."""
 
-    def __init__(self, path: Union[str, os.PathLike[str]], resume: bool) -> None:
+    def __init__(self, path: Union[str, os.PathLike[str]], resume: bool, job: Mapping[str, str]) -> None:
         self._path = name_of_file(path)
         self.finished: Set[int] = set()
         """the numbers of the inputs whose results are in the file"""
         try:
             size = self._read_finished() if resume and os.path.exists(self._path) else 0
+            kept = JobFile(self._path).check(job) if size else {}
             self._file = open(self._path, "r+b" if size else "wb")
-            if not size:  # what `myriarm run` has kept of the job of other results
-                pathlib.Path(os.path.realpath(self._path) + ".job").unlink(missing_ok=True)
             self._file.truncate(size)
             self._file.seek(size)
         except OSError as error:
             raise ArgumentError(
                 f"{self._path} cannot be written ({error.strerror}); give a path in a writable folder"
             ) from None
+        JobFile(self._path).keep({**kept, **job})
 
     def _read_finished(self) -> int:
         """The bytes of the complete lines."""

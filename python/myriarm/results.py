@@ -131,14 +131,18 @@ class Refusal(NamedTuple):
 class TranslationReport:
     """What the engine "translate" has done for a fleet since it was made."""
 
+    copied: int
+    """pieces of guest code of which machine code was copied together"""
+    copied_instructions: int
+    """guest instructions in them"""
     regions: int
-    """pieces of guest code that were translated"""
+    """pieces of guest code that were compiled"""
     cached: int
     """of them: whose machine code came from the cache on disk"""
     region_instructions: int
     """guest instructions in them"""
     seconds: float
-    """of processor time that translating took"""
+    """of processor time that both took"""
     interpreted: int
     """instructions that lanes retired by interpretation, in runs with this engine"""
     translated: int
@@ -193,10 +197,12 @@ def run_result(values: Tuple[Any, ...], no_lane_ran: str = NO_LANE_RAN) -> RunRe
 
 
 def translation_report(values: Tuple[Any, ...]) -> TranslationReport:
-    regions, cached, instructions, seconds, interpreted, translated, refused, refusals, why, warning = values
+    *numbers, refused, refusals, why, warning = values
     reasons = tuple(Refusal(pc, reason) for pc, reason in refusals)
+    copied, copied_instructions, regions, cached, instructions, seconds, interpreted, translated = numbers
     return TranslationReport(
-        regions, cached, instructions, seconds, interpreted, translated, refused, reasons, why, warning
+        copied, copied_instructions, regions, cached, instructions, seconds, interpreted, translated,
+        refused, reasons, why, warning,
     )
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from .arguments import U8, U64
 from .errors import ArgumentError, StateError
 from .program import ProgramFile
-from .queue import Input, Queue, QueueResult
+from .queue import Input, Queue, QueueProgress, QueueResult
 from .results import STOP_DTYPE, stop_of
 
 PART_BYTES = 4 << 20
@@ -175,6 +175,10 @@ class Part(NamedTuple):
     """whether it has no further ones"""
     mistake: str = ""
     """why the first input that has no result cannot run; what ArgumentError says"""
+    instructions: int = 0
+    """at the end, that lanes have retired for the slice"""
+    idle_share: float = 0.0
+    """QueueProgress.idle_share then"""
 
 
 class Failed(NamedTuple):
@@ -222,7 +226,8 @@ class SliceWorker:
             ended = True
         except ArgumentError as error:
             ended, mistake = True, str(error)
-        return Part(SliceResults.of(results), ended, mistake)
+        end_of = self._queue.progress if ended else QueueProgress(0, 0, 0, 0, 0.0)
+        return Part(SliceResults.of(results), ended, mistake, end_of.instructions, end_of.idle_share or 0.0)
 
 
 class WorkerHost:

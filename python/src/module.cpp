@@ -259,6 +259,7 @@ NB_MODULE(_core, module) {
 
   bind_fleet(module);
   bind_queue(module);
+  bind_root(module);
   bind_digests(module);
   module.def("fleet", make_fleet, nb::arg("programs"), nb::arg("options"));
   nb::class_<ByteStrings>(module, "ByteStrings")

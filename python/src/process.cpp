@@ -4,6 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 namespace myriarm::python {
 namespace {
 
@@ -17,6 +19,12 @@ std::vector<std::vector<std::string>> lists_of(const nb::list& list) {
 /// Takes the strings out of the Python object, if it is one.
 ByteStrings taken(nb::handle object) {
   return object.is_none() ? ByteStrings() : std::move(nb::cast<ByteStrings&>(object));
+}
+
+bool is_in(const FileTree& root, const std::string& path, const std::vector<uint8_t>& file) {
+  const int64_t found = path.starts_with('/') ? root.find(0, path, kFollowLast, "") : -1;
+  std::span<const uint8_t> bytes;
+  return found >= 0 && root.content(static_cast<uint32_t>(found), bytes) && std::ranges::equal(bytes, file);
 }
 
 }  // namespace
@@ -58,6 +66,7 @@ LinuxOptions process_options_of(const nb::dict& given) {
   options.standard_input = bytes_of(nb::cast<nb::bytes>(given["standard_input"]));
   options.standard_inputs = taken(given["standard_inputs"]);
   options.files = taken(given["files"]);
+  if (const nb::object root = given["root"]; !root.is_none()) options.root = nb::cast<RootHandle&>(root).tree;
   options.seed = nb::cast<uint64_t>(given["seed"]);
   options.keep_memory = nb::cast<bool>(given["keep_memory"]);
   options.traced_lanes = nb::cast<std::vector<uint32_t>>(given["traced_lanes"]);
@@ -66,9 +75,31 @@ LinuxOptions process_options_of(const nb::dict& given) {
 
 ElfImage image_of(const std::vector<uint8_t>& file, const std::string& name, const std::string& fork_after,
                   LinuxOptions& options) {
-  ElfImage image = parse_elf(file, name);
+  ElfImage image = parse_elf(file, name, options.root.get());
+  // RootHandle::load() gives a program of the root its path there as its name.
+  if (options.root && is_in(*options.root, name, file)) image.path = name;
   options.fork_after = fork_point(fork_after, file, image);
   return image;
+}
+
+void bind_root(nb::module_& module) {
+  nb::class_<RootHandle>(module, "Root")
+      .def(
+          "__init__",
+          [](RootHandle* root, const nb::bytes& folder) {
+            const std::string path(folder.c_str(), folder.size());
+            nb::gil_scoped_release free;
+            new (root) RootHandle{read_root(path)};
+          },
+          nb::arg("folder"))
+      .def(
+          "load",
+          [](const RootHandle& root, const nb::bytes& name) {
+            const RootProgram program = load_program(*root.tree, {name.c_str(), name.size()});
+            return nb::make_tuple(nb::bytes(program.file.data(), program.file.size()),
+                                  nb::bytes(program.image.path.data(), program.image.path.size()));
+          },
+          nb::arg("name"));
 }
 
 nb::object dict_of(const std::map<std::string, UnimplementedCall>& calls) {

@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,11 @@
 #include "myriarm/myriarm.h"
 
 namespace myriarm::python {
+
+/// The root of processes, as Python holds it.
+struct RootHandle {
+  std::shared_ptr<const FileTree> tree;
+};
 
 std::vector<uint8_t> bytes_of(const nb::bytes& bytes);
 std::vector<std::string> strings_of(const nb::list& list);
@@ -25,5 +31,6 @@ ElfImage image_of(const std::vector<uint8_t>& file, const std::string& name, con
 nb::object dict_of(const std::map<std::string, UnimplementedCall>& calls);
 
 void bind_queue(nb::module_& module);
+void bind_root(nb::module_& module);
 
 }  // namespace myriarm::python

@@ -61,6 +61,9 @@ struct RunOrder {
   u64 batches = 1;       // batches to run in this call; the device starts them itself if it can
   Engine engine = Engine::interpreter;
   std::span<const u32> lanes = {};  // those that may run, no lane twice; empty: all. The same in each call of a run
+  // Lanes that stop at an SVC wait for the caller: once there are some, run() begins no further batch. One without an end it
+  // cuts short, and the others go on in the next call; a backend may do that for processes alone.
+  bool returns_for_calls = false;
   // Of lanes that are processes:
   bool stops_at_calls = false;  // they stop at each SVC; else its call is served, and they go on
   bool serves_stopped = true;  // with `first` or not: those that have stopped at an SVC take part, and are served first
@@ -69,6 +72,7 @@ struct RunReport {
   u64 retired = 0;
   u64 batches = 0;
   u64 left = 0;                // lanes with StopCode::budget that have budget left
+  u64 paused = 0;              // lanes without a stop: the call has returned for others
   u64 stops[kStopCodes] = {};  // lanes that got this stop, without those that a later batch of the call ran again
 };
 

@@ -26,6 +26,7 @@ RunReport run_batches(const RunOrder& order, Dispatch dispatch, Cancelled cancel
     const bool again = phase == Phase::again;
     total.retired += report.retired;
     total.left = again ? total.left + report.left : report.left;
+    total.paused = report.paused;
     // A batch that continues was counted when it began.
     total.batches += report.batches - again;
     for (u32 code = 0; code < kStopCodes; code++) total.stops[code] += report.stops[code];
@@ -35,7 +36,8 @@ RunReport run_batches(const RunOrder& order, Dispatch dispatch, Cancelled cancel
       batches = 1;
       continue;
     }
-    if (cancelled() || total.left == 0 || total.batches >= order.batches) break;
+    const bool returns = order.returns_for_calls && total.stops[static_cast<u32>(StopCode::syscall)] != 0;
+    if (returns || cancelled() || total.left == 0 || total.batches >= order.batches) break;
     phase = Phase::next;
     batches = order.batches - total.batches;
   }

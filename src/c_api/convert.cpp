@@ -112,6 +112,8 @@ myriarm_translation translation_of(const TranslationReport& report) {
   myriarm_translation made = {};
   made.regions = report.regions;
   made.cached = report.cached;
+  made.copied = report.copied;
+  made.copied_instructions = report.copied_instructions;
   made.region_instructions = report.instructions;
   made.seconds = report.seconds;
   made.interpreted = report.interpreted;

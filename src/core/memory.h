@@ -21,6 +21,7 @@ enum PageFlag : u32 {
   kPageDiffer = 16,  // the lanes of the team have different permissions: always the slow path
   kPageCode = 32,    // a store takes the slow path: the page has predecoded code, or a snapshot holds the frame too
 };
+constexpr u32 kPagePermissions = kPageReadable | kPageWritable | kPageExecutable;
 constexpr u32 kPageFlagBits = 6;
 constexpr u32 kPageFlagMask = (1u << kPageFlagBits) - 1;
 

@@ -2,6 +2,7 @@
 // One run, in the thread of its caller: it calls the backend, and between two calls does what the mode and the caller's
 // handlers ask for. The modes differ only in the RunOrder and in how often the backend is called.
 #include <algorithm>
+#include <cstdlib>
 
 #include "fleet/fleet_impl.h"
 
@@ -30,13 +31,17 @@ Engine chosen_engine(Engine engine, const Device& device) {
   return device.kind == DeviceKind::cpu && cpu_has_translation() ? Engine::translate : Engine::interpreter;
 }
 
+/// Until what compute-sanitizer says of translated code is understood: docs/design/translation-on-a-gpu.md.
+constexpr const char* kTranslatesOnGpu = "MYRIARM_TRANSLATE_ON_GPU";
+
 void check_engine(Engine engine, const Device& device) {
   if (engine > Engine::automatic) {
     throw ArgumentError("there is no engine " + std::to_string(static_cast<unsigned>(engine)) +
                         "; use interpreter, stepper, translate or auto");
   }
-  if (engine == Engine::translate && device.kind != DeviceKind::cpu) {
-    throw ArgumentError("translation for CUDA is not there yet; use interpreter");
+  if (engine == Engine::translate && device.kind != DeviceKind::cpu && std::getenv(kTranslatesOnGpu) == nullptr) {
+    throw ArgumentError(std::string("translation for CUDA is experimental; set ") + kTranslatesOnGpu +
+                        "=1 to try it, or use interpreter");
   }
 }
 
@@ -164,6 +169,7 @@ class Fleet::Impl::Run {
     order.lanes = lanes_;
     order.stops_at_calls = static_cast<bool>(options_.on_syscall);
     order.serves_stopped = !order.stops_at_calls;
+    order.returns_for_calls = order.stops_at_calls;
     const bool batched = is_batched(options_.mode);
     if (batched) order.batch = options_.instructions_per_batch;
     for (bool more = true; more; order.first = false) {
@@ -175,7 +181,7 @@ class Fleet::Impl::Run {
       if (next_may_be_empty_ && !is_anything(report)) break;  // nothing ran: the lanes have no budget left
       result_.instructions += report.retired;
       if (!cancelled) result_.batches += report.batches;
-      more = report.left != 0;
+      more = report.left != 0 || report.paused != 0;
       if (options_.on_syscall && report.stops[static_cast<unsigned>(StopCode::syscall)] != 0) {
         more |= serve();
         if (!to_serve_.empty()) let_library_serve(order);
@@ -196,8 +202,9 @@ class Fleet::Impl::Run {
     impl_.stops_current = false;
     maybe_unstopped_ = false;
     const RunReport report = backend_.run(order);
+    maybe_unstopped_ = report.paused != 0;
     std::lock_guard lock(impl_.mutex);
-    impl_.engine_ends(report.retired, report.left);
+    impl_.engine_ends(report.retired, report.left + report.paused);
     return report;
   }
 

@@ -2,8 +2,8 @@
 // Calls on descriptors that do not move data: close, dup, dup3, fcntl, lseek, ioctl, fstat.
 #pragma once
 
-#include "kernel/descriptors.h"
 #include "kernel/structures.h"
+#include "kernel/tree.h"
 
 namespace myriarm::kernel {
 
@@ -84,6 +84,7 @@ MYR_OUTLINE Result fcntl(M& m) {
     case kSetDescriptorFlags:
     case kSetFlags: return answer(0);  // O_NONBLOCK has no effect: no call blocks
     case kGetFlags:
+      if (const Opened opened = opened_in_tree(m, stream); opened.in_tree) return answer(opened.flags);
       if (stream >= (i32)kFirstOpening) return answer(kReadOnly | kLargeFile);
       return answer(stream == (i32)kStandardInput ? kReadOnly : kWriteOnly);
     default: return missing();
@@ -98,7 +99,14 @@ MYR_OUTLINE Result lseek(M& m) {
   if ((u32)m.argument(2) > kHole) return error(kEINVAL);
   if (stream < (i32)kFirstOpening) return error(kESPIPE);
   const u32 position = position_word((u32)stream);
-  const u64 size = m.input().file.size, offset = m.argument(1);
+  u64 size = m.input().file.size;
+  const u64 offset = m.argument(1);
+  if (const Opened opened = opened_in_tree(m, stream); opened.in_tree) {
+    if (opened.path_only()) return error(kEBADF);
+    const FileStatus status = tree_status(m, opened.file);
+    if (type_of(status) == kCharacterDevice) return answer(0);  // it has no position
+    size = status.size;
+  }
   u64 target = offset;  // positions are below 2^63, so that a sum wraps at most into the negative numbers
   switch ((u32)m.argument(2)) {
     case kSet: break;
@@ -129,19 +137,26 @@ MYR_OUTLINE Result ioctl(M& m) {
   const u32 request = (u32)m.argument(1);
   if (stream_of(m, m.argument(0)) < 0) return error(kEBADF);
   switch (request) {
+    case kNotOnExec:
+    case kCloseOnExec: return answer(0);  // there is no exec
     case kBytesReady:
     case kNonBlocking:
-    case kNotOnExec:
-    case kCloseOnExec:
     case kAsynchronous: return missing();
     default: return request >> 8 == kTerminal ? error(kENOTTY) : missing();
   }
 }
 
-struct FileStatus {
-  u32 number, mode, links;
-  u64 size;
-};
+/// socket and socketpair: no kind of address is known.
+template <Machine M>
+MYR_FN Result socket(M&) {
+  return error(kEAFNOSUPPORT);
+}
+/// Calls on a socket: no descriptor is one.
+template <Machine M>
+MYR_FN Result socket_call(M& m) {
+  return error(stream_of(m, m.argument(0)) < 0 ? kEBADF : kENOTSOCK);
+}
+
 MYR_FN FileStatus status_of_root() { return {5, 0040555, 2, 0}; }
 template <Machine M>
 MYR_FN FileStatus status_of_input(const M& m) {
@@ -152,6 +167,7 @@ MYR_FN FileStatus status_of_input(const M& m) {
 template <Machine M>
 MYR_FN FileStatus status_of(const M& m, i32 stream) {
   constexpr u32 kPipeForUser = 0010600;
+  if (const Opened opened = opened_in_tree(m, stream); opened.in_tree) return tree_status(m, opened.file);
   if (stream >= (i32)kFirstOpening) return status_of_input(m);
   return {(u32)stream + 1, kPipeForUser, 1, 0};
 }
@@ -167,10 +183,14 @@ MYR_OUTLINE Result store_status(M& m, const FileStatus& file, u64 address) {
   store<u64>(m, address, kDevice);                                           // st_dev
   store<u64>(m, address + 8, file.number);                                   // st_ino
   store<u64>(m, address + 16, file.mode | (u64)file.links << 32);            // st_mode, st_nlink
-  store<u64>(m, address + 24, kUserId | (u64)kUserId << 32);                 // st_uid, st_gid
+  store<u64>(m, address + 24, file.user | (u64)file.group << 32);            // st_uid, st_gid
+  store<u64>(m, address + 32, file.device);                                  // st_rdev
   store<u64>(m, address + 48, file.size);                                    // st_size
   store<u64>(m, address + 56, kPageSize);                                    // st_blksize
   store<u64>(m, address + 64, (file.size + kBlockBytes - 1) / kBlockBytes);  // st_blocks
+  store_words(m, address + 72, (u64)file.seconds, file.nanoseconds);         // st_atim
+  store_words(m, address + 88, (u64)file.seconds, file.nanoseconds);         // st_mtim
+  store_words(m, address + 104, (u64)file.seconds, file.nanoseconds);        // st_ctim
   return answer(0);
 }
 

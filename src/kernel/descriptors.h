@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptors of a process. There are the three standard streams, which the guest sees as pipes, and the input file, if
-// the lane has one. A descriptor refers to a stream; copies of it share the stream and its position.
+// The descriptors of a process. There are the three standard streams, which the guest sees as pipes, the input file, if
+// the lane has one, and the files of the tree (tree.h). A descriptor refers to a stream; copies of it share the stream and its position.
 #pragma once
 
 #include "kernel/errno.h"
@@ -40,7 +40,7 @@ MYR_FN u32 free_file(const M& m, u64 lowest) {
   return fd;
 }
 
-// The openings of the input file: stream kFirstOpening + n is opening n.
+// The openings of files: stream kFirstOpening + n is opening n.
 template <Machine M>
 MYR_FN u32 opening_count(const M& m) {
   return (u32)lesser(word(m, kOpeningCount), kMostFiles);

@@ -9,9 +9,11 @@ namespace myriarm::kernel {
 
 // clang-format off
 enum Errno : i32 {
-  kEPERM = 1, kENOENT = 2, kESRCH = 3, kEINTR = 4, kENXIO = 6, kEBADF = 9, kEAGAIN = 11, kENOMEM = 12, kEACCES = 13,
-  kEFAULT = 14, kEEXIST = 17, kENODEV = 19, kENOTDIR = 20, kEINVAL = 22, kEMFILE = 24, kENOTTY = 25, kENOSPC = 28,
-  kESPIPE = 29, kEPIPE = 32, kERANGE = 34, kEDEADLK = 35, kENAMETOOLONG = 36, kENOSYS = 38, kEOPNOTSUPP = 95,
+  kEPERM = 1, kENOENT = 2, kESRCH = 3, kEINTR = 4, kEIO = 5, kENXIO = 6, kEBADF = 9, kEAGAIN = 11, kENOMEM = 12, kEACCES = 13,
+  kEFAULT = 14, kEEXIST = 17, kENODEV = 19, kENOTDIR = 20,
+  kEISDIR = 21, kEINVAL = 22, kEMFILE = 24, kENOTTY = 25, kENOSPC = 28,
+  kESPIPE = 29, kEROFS = 30, kEPIPE = 32, kERANGE = 34, kEDEADLK = 35, kENAMETOOLONG = 36, kENOSYS = 38, kELOOP = 40,
+  kENOTSOCK = 88, kEOPNOTSUPP = 95, kEAFNOSUPPORT = 97,
   kETIMEDOUT = 110,
 };
 // clang-format on

@@ -83,16 +83,6 @@ MYR_OUTLINE Result umask(M& m) {
   return answer((i64)(old & kModes));
 }
 
-template <Machine M>
-MYR_OUTLINE Result getcwd(M& m) {
-  constexpr u32 kRootBytes = 2;  // "/"
-  if (m.argument(1) < kRootBytes) return error(kERANGE);
-  const Storing storing = prepare(m, m.argument(0), kRootBytes);
-  if (storing != Storing::allowed) return not_stored(storing);
-  store<u16>(m, m.argument(0), '/');
-  return answer(kRootBytes);
-}
-
 /// Reads up to the NUL, at most what fits in front of one.
 template <Machine M>
 MYR_OUTLINE Result set_name(M& m, u64 address) {

@@ -1,97 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// read, readv, pread64, write and writev. A process reads what the host has given its lane; what it writes is kept for
-// the host, or goes to the host at once.
+// read, readv, pread64, write and writev. A process reads what the host has given its lane, and files of its tree
+// (tree_io.h); what it writes is kept for the host, or goes to the host at once.
 #pragma once
 
-#include "kernel/descriptors.h"
 #include "kernel/signal_calls.h"
+#include "kernel/tree_io.h"
 
 namespace myriarm::kernel {
-
-// One call moves at most this many bytes on Linux (MAX_RW_COUNT), from or to at most 1024 buffers (UIO_MAXIOV).
-constexpr u64 kMostBytes = 0x7ffff000;
-constexpr u32 kMostBuffers = 1024;
-constexpr u32 kBufferRecord = 16;  // struct iovec: base and length
-
-/// A buffer that a call reads into or writes from.
-struct Buffer {
-  u64 address, size;
-};
-/// The buffers of a call: one, or those of an array of struct iovec in guest memory.
-struct Buffers {
-  u32 count;
-  bool listed;
-  u64 records;  // address of the array
-  Buffer one;
-};
-
-/// The buffer that arguments 1 and 2 are.
-template <Machine M>
-MYR_FN Buffers one_buffer(const M& m) {
-  return {1, false, 0, {m.argument(1), lesser(m.argument(2), kMostBytes)}};
-}
-/// Those of the array that arguments 1 and 2 are. Returns 0 or an error, negative.
-template <Machine M>
-MYR_FN i64 find_buffers(const M& m, Buffers& buffers) {
-  const u64 records = m.argument(1), count = m.argument(2);
-  if (count > kMostBuffers) return -kEINVAL;
-  if (!readable(m, records, count * kBufferRecord)) return -kEFAULT;
-  for (u64 i = 0; i < count; i++) {
-    if ((i64)load<u64>(m, records + i * kBufferRecord + 8) < 0) return -kEINVAL;
-  }
-  buffers = {(u32)count, true, records, {0, 0}};
-  return 0;
-}
-template <Machine M>
-MYR_FN Buffer buffer_at(const M& m, const Buffers& buffers, u32 index) {
-  if (!buffers.listed) return buffers.one;
-  const u64 record = buffers.records + index * kBufferRecord;
-  return {load<u64>(m, record), load<u64>(m, record + 8)};
-}
-/// Whether bytes lie in the array.
-MYR_FN bool overlaps_records(const Buffers& buffers, u64 address, u64 size) {
-  return buffers.listed && address < buffers.records + buffers.count * kBufferRecord &&
-         address + size > buffers.records;
-}
-
-MYR_FN u64 bytes_behind(const Bytes& source, u64 position) { return source.size - lesser(position, source.size); }
-
-/// Copies bytes from a position of `source` to the buffers. `position_at`: the word that follows the position, or 0.
-template <Machine M>
-MYR_OUTLINE Result take_in(M& m, const Buffers& buffers, const Bytes& source, u64 position, u32 position_at) {
-  u64 ready = 0;  // bytes that have a place
-  bool refused = false;
-  for (u32 i = 0; i < buffers.count && !refused; i++) {
-    const Buffer buffer = buffer_at(m, buffers, i);
-    const u64 most = lesser(kMostBytes - ready, bytes_behind(source, position + ready));
-    const u64 wanted = lesser(buffer.size, most);
-    if (most == 0) break;
-    const u64 size = accessible(m, buffer.address, wanted, kPageWritable);
-    refused = size < wanted;
-    if (prepare(m, buffer.address, size) == Storing::again) return again();
-    ready += size;
-    // The array is not read again once it is overwritten, and there is no room for a copy of it. Linux may move fewer
-    // bytes than a call asks for.
-    if (size != 0 && overlaps_records(buffers, buffer.address, size)) break;
-  }
-  if (ready == 0) return refused ? error(kEFAULT) : answer(0);
-  if (position_at != 0 && !own_word(m, position_at)) return again();
-  u64 moved = 0;
-  for (u32 i = 0; moved < ready; i++) {
-    const Buffer buffer = buffer_at(m, buffers, i);
-    const u64 size = lesser(buffer.size, ready - moved);
-    copy_in(m, buffer.address, source.data + position + moved, size);
-    moved += size;
-  }
-  if (position_at != 0) set_word(m, position_at, position + moved);
-  return answer((i64)moved);
-}
 
 MYR_FN bool is_input(i32 stream) { return stream == (i32)kStandardInput || stream >= (i32)kFirstOpening; }
 MYR_FN bool is_output(i32 stream) { return stream == (i32)kStandardOutput || stream == (i32)kStandardError; }
 
 template <Machine M>
 MYR_FN Result take_in_stream(M& m, i32 stream, const Buffers& buffers) {
+  if (const Opened opened = opened_in_tree(m, stream); opened.in_tree) {
+    return read_tree(m, opened, buffers, word(m, position_word((u32)stream)), position_word((u32)stream));
+  }
   const ProcessInput input = m.input();
   const u32 position_at = position_word((u32)stream);
   const Bytes& source = stream >= (i32)kFirstOpening ? input.file : input.standard_input;
@@ -117,6 +41,9 @@ MYR_OUTLINE Result pread64(M& m) {
   if ((i64)position < 0) return error(kEINVAL);
   if (stream < 0) return error(kEBADF);
   if (stream < (i32)kFirstOpening) return error(kESPIPE);
+  if (const Opened opened = opened_in_tree(m, stream); opened.in_tree) {
+    return read_tree(m, opened, one_buffer(m), position, 0);
+  }
   return take_in(m, one_buffer(m), m.input().file, position, 0);
 }
 
@@ -164,16 +91,19 @@ MYR_OUTLINE Result put_out(M& m, u32 stream, const Buffers& buffers) {
 template <Machine M>
 MYR_OUTLINE Result write(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
+  if (const Opened opened = opened_in_tree(m, stream); opened.in_tree) return write_tree(m, opened, one_buffer(m));
   if (!is_output(stream)) return error(kEBADF);
   return put_out(m, (u32)stream, one_buffer(m));
 }
 template <Machine M>
 MYR_OUTLINE Result writev(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
-  if (!is_output(stream)) return error(kEBADF);
+  const Opened opened = opened_in_tree(m, stream);
+  if (!is_output(stream) && !opened.in_tree) return error(kEBADF);
   Buffers buffers;
   const i64 found = find_buffers(m, buffers);
   if (found < 0) return answer(found);
+  if (opened.in_tree) return write_tree(m, opened, buffers);
   return put_out(m, (u32)stream, buffers);
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // brk, mmap, munmap, mprotect, mremap and madvise, by the rules of their pages in section 2 of the Linux manual. A
-// mapping of the input file is a copy of it.
+// mapping of the input file is a copy of it; pages of a file of the tree are common to all lanes until one writes to them.
 // A mapping goes to the hint if that is free, else to the highest free place between the break and the stack's guard
 // page, so freed places are used again. The break grows upwards until it meets a mapping. All of this lies in the
 // lane's window.
 #pragma once
 
-#include "kernel/descriptors.h"
 #include "kernel/errno.h"
 #include "kernel/ranges.h"
+#include "kernel/tree.h"
 
 namespace myriarm::kernel {
 
@@ -98,20 +98,29 @@ MYR_FN i64 find_mapping(const M& m, u64 size, bool& replaces) {
   return place != 0 ? (i64)place : -kENOMEM;
 }
 
-/// mmap() of the input file: pages behind its end are in use and cannot be accessed.
+/// Makes the pages of `content` from an address on those of all lanes, if the machine can do that.
 template <Machine M>
-MYR_OUTLINE Result map_file(M& m, u64 place, u64 size, bool replaces) {
-  const Bytes file = m.input().file;
+MYR_FN bool share_pages(M& m, u64 address, u32 permissions, const Bytes& content) {
+  if constexpr (SharesPages<M>) return m.share_pages(address, permissions, content);
+  else return false;
+}
+
+/// mmap() of a file: pages behind its end are in use and cannot be accessed.
+template <Machine M>
+MYR_OUTLINE Result map_file(M& m, const Bytes& file, bool in_tree, u64 place, u64 size, bool replaces) {
   const u64 end = place + size, offset = m.argument(5), in_file = file.size - lesser(file.size, offset);
   const u64 filled = place + lesser(size, page_up(in_file)), bytes = lesser(size, in_file);
   const u32 permissions = permissions_of(m.argument(2));
   if (!own_ranges(m, place)) return again();
   if (replaces && !unmap_pages(m, place, end)) return again();
   if (!map_pages(m, place, filled, permissions) || !map_pages(m, filled, end, 0)) return again();
-  for (u64 at = place; at < filled; at += kPageSize) {
-    if (!m.own_page(m.page_of(at))) return again();
+  const Bytes content = {file.data + (bytes != 0 ? offset : 0), bytes};
+  if (!in_tree || !share_pages(m, place, permissions, content)) {
+    for (u64 at = place; at < filled; at += kPageSize) {
+      if (!m.own_page(m.page_of(at))) return again();
+    }
+    copy_in(m, place, content.data, content.size);
   }
-  copy_in(m, place, file.data + (bytes != 0 ? offset : 0), bytes);
   unmap_range(m, place, end);
   map_range(m, place, filled, permissions);
   map_range(m, filled, end, 0);
@@ -127,6 +136,15 @@ MYR_FN i64 mapping_refused(i32 stream, u64 type, u64 protection) {
   return (protection & kProtExecute) ? -kEPERM : -kENODEV;
 }
 
+/// The same for what is opened in the tree. `bytes` gets the content of a file that can be mapped.
+template <Machine M>
+MYR_FN i64 tree_mapping_refused(const M& m, const Opened& opened, u64 type, u64 protection, Bytes& bytes) {
+  if (!opened.readable()) return -kEACCES;
+  if (type == kMapShared && (protection & kProtWrite)) return -kEACCES;
+  if (type_of(tree_status(m, opened.file)) != kRegular) return -kENODEV;
+  return tree_content(m, opened.file, bytes) ? 0 : -kEIO;
+}
+
 /// As Linux, in whose order the arguments are tested.
 template <Machine M>
 MYR_OUTLINE Result mmap(M& m) {
@@ -134,16 +152,20 @@ MYR_OUTLINE Result mmap(M& m) {
   const bool anonymous = (m.argument(3) & kMapAnonymous) != 0;
   const i32 stream = anonymous ? -1 : stream_of(m, m.argument(4));
   if (!is_page_aligned(m.argument(5))) return error(kEINVAL);
-  if (!anonymous && stream < 0) return error(kEBADF);
+  if (!anonymous && (stream < 0 || opened_in_tree(m, stream).path_only())) return error(kEBADF);
   const u64 size = page_up(m.argument(1));
   bool replaces;
   const i64 found = find_mapping(m, size, replaces);
   if (found < 0) return answer(found);
   if (type != kMapShared && type != kMapPrivate) return error(kEINVAL);
-  const i64 refused = anonymous ? 0 : mapping_refused(stream, type, m.argument(2));
+  const Opened opened = opened_in_tree(m, stream);
+  Bytes file = m.input().file;
+  const i64 refused = anonymous        ? 0
+                      : opened.in_tree ? tree_mapping_refused(m, opened, type, m.argument(2), file)
+                                       : mapping_refused(stream, type, m.argument(2));
   if (refused < 0) return answer(refused);
   const u64 place = (u64)found;
-  if (!anonymous) return map_file(m, place, size, replaces);
+  if (!anonymous) return map_file(m, file, opened.in_tree, place, size, replaces);
   const u32 permissions = permissions_of(m.argument(2));
   if (!own_ranges(m, place)) return again();
   if (!map_pages(m, place, place + size, permissions)) return again();
@@ -244,6 +266,21 @@ MYR_OUTLINE Result mremap(M& m) {
   map_range(m, place, place + size, range.permissions() | kAnonymous);
   unmap_range(m, address, old_end);
   return answer((i64)place);
+}
+
+/// All that is mapped is in memory.
+template <Machine M>
+MYR_OUTLINE Result mincore(M& m) {
+  const u64 address = m.argument(0), size = page_up(m.argument(1)), pages = size >> kPageBits;
+  if (!is_page_aligned(address)) return error(kEINVAL);
+  if ((size == 0 && m.argument(1) != 0) || size > kAddressLimit || address > kAddressLimit - size)
+    return error(kENOMEM);
+  const u64 allowed = accessible(m, m.argument(2), pages, kPageWritable);
+  if (allowed < pages) return error(kEFAULT);
+  if (mapped_until(m, address, address + size) != address + size) return error(kENOMEM);
+  if (prepare(m, m.argument(2), pages) == Storing::again) return again();
+  for (u64 i = 0; i < pages; i++) store<u8>(m, m.argument(2) + i, 1);
+  return answer(0);
 }
 
 template <Machine M>

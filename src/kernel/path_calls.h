@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls on paths: openat, faccessat, newfstatat, readlinkat. The root has the lane's input file, if it has one, and
-// nothing else; the host reports the paths that lead elsewhere.
+// Calls on paths: openat, faccessat, newfstatat, readlinkat. The root is the process's tree (tree_paths.h), if it has one,
+// and has the lane's input file, if it has one. Without a tree there is nothing else, and the host reports the paths that
+// lead elsewhere.
 #pragma once
 
-#include "kernel/descriptor_calls.h"
+#include "kernel/tree_paths.h"
 
 namespace myriarm::kernel {
-
-constexpr u64 kMostPathBytes = 4096;  // with the NUL
-
-/// How long the path at an address is, without the NUL; or an error, negative.
-template <Machine M>
-MYR_OUTLINE i64 path_length(const M& m, u64 address) {
-  const u64 size = accessible(m, address, kMostPathBytes, kPageReadable);
-  for (u64 i = 0; i < size; i++) {
-    if (load<u8>(m, address + i) == 0) return (i64)i;
-  }
-  return size == kMostPathBytes ? -kENAMETOOLONG : -kEFAULT;
-}
 
 /// Whether `size` bytes of the guest, all readable, are a text.
 template <Machine M>
@@ -29,17 +18,20 @@ MYR_FN bool is_text(const M& m, u64 address, u64 size, const char* text, u32 tex
   return true;
 }
 
-/// What a path leads to. For the last two it is an error to follow the path: its descriptor is not open, or no folder.
-enum class PathEnd : u8 { root, input_file, nowhere, not_open, not_folder };
+/// What a path leads to. `tree`: find_file() says it. For the last two it is an error to follow the path: its descriptor is
+/// not open, or no folder.
+enum class PathEnd : u8 { root, input_file, tree, nowhere, not_open, not_folder };
 
 /// `descriptor`: what a relative path begins at. The path is not empty.
 template <Machine M>
 MYR_OUTLINE PathEnd follow_path(const M& m, u64 descriptor, u64 path, u64 length) {
-  constexpr u32 kHere = (u32)-100;  // AT_FDCWD; the working directory is the root
-  if (load<u8>(m, path) != '/' && (u32)descriptor != kHere) {
+  const bool relative = load<u8>(m, path) != '/';
+  const bool tree = has_tree(m);
+  if (relative && (tree ? !begins_at_root(m, descriptor) : !begins_here(descriptor))) {
+    if (tree) return PathEnd::tree;
     return stream_of(m, descriptor) < 0 ? PathEnd::not_open : PathEnd::not_folder;
   }
-  // Nothing in the root is a folder, so that "." and ".." can only lead to the root.
+  // Without a tree nothing in the root is a folder, so that "." and ".." can only lead to the root.
   u64 first = 0;  // of the part under test
   while (first < length) {
     u64 dots = 0;
@@ -48,59 +40,86 @@ MYR_OUTLINE PathEnd follow_path(const M& m, u64 descriptor, u64 path, u64 length
     if (dots > 2 || (end < length && load<u8>(m, path + end) != '/')) break;
     first = end + 1;
   }
-  if (first >= length) return PathEnd::root;
+  if (first >= length) return tree ? PathEnd::tree : PathEnd::root;
   const bool input =
       m.input().has_file && is_text(m, path + first, length - first, kInputFileName, kInputFileNameBytes);
-  return input ? PathEnd::input_file : PathEnd::nowhere;
+  return input ? PathEnd::input_file : tree ? PathEnd::tree : PathEnd::nowhere;
 }
 /// The result of a call on a path that cannot be followed.
 MYR_FN Result not_followed(PathEnd end) { return error(end == PathEnd::not_open ? kEBADF : kENOTDIR); }
 MYR_FN bool is_followed(PathEnd end) { return end <= PathEnd::nowhere; }
 
-/// Opens the input file.
-template <Machine M>
-MYR_FN Result open_input(M& m) {
-  const u32 count = opening_count(m), fd = free_file(m, 0);
-  u32 index = 0;
-  while (index < count && word(m, kOpenings + index * 8) != kClosed) index++;
-  if (fd == kMostFiles || index == kMostFiles) return error(kEMFILE);
-  const u32 stream = kFirstOpening + index;
-  if (!own_files(m) || !own_word(m, position_word(stream))) return again();
-  set_file(m, fd, (i32)stream);
-  set_word(m, position_word(stream), 0);
-  if (index == count) set_word(m, kOpeningCount, count + 1);
-  return answer(fd);
-}
-
 template <Machine M>
 MYR_OUTLINE Result openat(M& m) {
-  constexpr u32 kAccess = 3, kCreate = 0100, kExclusive = 0200, kTruncate = 01000, kDirectory = 040000,
-                kPathOnly = 010000000;
   const i64 length = path_length(m, m.argument(1));
   if (length < 0) return answer(length);
   if (length == 0) return error(kENOENT);
   const PathEnd end = follow_path(m, m.argument(0), m.argument(1), (u64)length);
   if (!is_followed(end)) return not_followed(end);
+  if (end == PathEnd::tree) return open_in_tree(m, (u64)length);
   if (end != PathEnd::input_file) return missing();
   const u32 flags = (u32)m.argument(2);
-  if ((flags & (kCreate | kExclusive)) == (kCreate | kExclusive)) return error(kEEXIST);
-  if (flags & kDirectory) return error(kENOTDIR);
-  if ((flags & kAccess) != 0 || (flags & kTruncate)) return error(kEACCES);
-  return (flags & kPathOnly) ? missing() : open_input(m);
+  if ((flags & kOpenCreate) && (flags & kOpenExclusive)) return error(kEEXIST);
+  if (flags & kOpenFolder) return error(kENOTDIR);
+  if ((flags & kOpenAccess) != kOpenReadOnly || (flags & kOpenTruncate)) return error(kEACCES);
+  return (flags & kOpenPathOnly) ? missing() : open_stream(m, kInputOpened);
 }
 
+/// faccessat and faccessat2, whose `flags` are 0 or those of the call.
 template <Machine M>
-MYR_OUTLINE Result faccessat(M& m) {
-  constexpr u32 kMayExecute = 1, kMayRead = 4, kMayAll = 7;
+MYR_OUTLINE Result check_access(M& m, u32 flags) {
   const i64 length = path_length(m, m.argument(1));
   const u32 mode = (u32)m.argument(2);
   if (length < 0) return answer(length);
-  if (length == 0) return error((mode & ~kMayAll) ? kEINVAL : kENOENT);
-  const PathEnd end = follow_path(m, m.argument(0), m.argument(1), (u64)length);
+  if (length == 0 && !(flags & kEmptyPath)) return error((mode & ~kMayAll) ? kEINVAL : kENOENT);
   if (mode & ~kMayAll) return error(kEINVAL);
+  const PathEnd end = length == 0 ? PathEnd::tree : follow_path(m, m.argument(0), m.argument(1), (u64)length);
   switch (end) {
     case PathEnd::root: return (mode & ~(kMayRead | kMayExecute)) ? error(kEACCES) : answer(0);
     case PathEnd::input_file: return (mode & ~kMayRead) ? error(kEACCES) : answer(0);
+    case PathEnd::tree: return check_access_in_tree(m, (u64)length, mode, flags);
+    case PathEnd::nowhere: return missing();
+    default: return not_followed(end);
+  }
+}
+template <Machine M>
+MYR_FN Result faccessat(M& m) {
+  return check_access(m, 0);
+}
+template <Machine M>
+MYR_OUTLINE Result faccessat2(M& m) {
+  constexpr u32 kEffectiveIds = 0x200;
+  const u32 flags = (u32)m.argument(3);
+  if (flags & ~(kEffectiveIds | kNoFollow | kEmptyPath)) return error(kEINVAL);
+  return check_access(m, flags);
+}
+
+/// Of what arguments 0 and 1 lead to, for newfstatat and statx. `status` is set if the call is answered with 0.
+template <Machine M>
+MYR_OUTLINE Result status_at(M& m, u32 flags, FileStatus& status) {
+  const i64 length = path_length(m, m.argument(1));
+  if (length < 0) return answer(length);
+  if (length == 0) {
+    if (!(flags & kEmptyPath)) return error(kENOENT);
+    if (has_tree(m) && begins_here(m.argument(0))) {
+      status = tree_status(m, (u32)word(m, kWorkingFolder));
+      return answer(0);
+    }
+    const i32 stream = stream_of(m, m.argument(0));
+    if (stream < 0) return error(kEBADF);
+    status = status_of(m, stream);
+    return answer(0);
+  }
+  const PathEnd end = follow_path(m, m.argument(0), m.argument(1), (u64)length);
+  switch (end) {
+    case PathEnd::root: status = status_of_root(); return answer(0);
+    case PathEnd::input_file: status = status_of_input(m); return answer(0);
+    case PathEnd::tree: {
+      const i64 file = find_file(m, m.argument(0), m.argument(1), (u64)length, (flags & kNoFollow) ? 0 : kFollowsLast);
+      if (file < 0) return answer(file);
+      status = tree_status(m, (u32)file);
+      return answer(0);
+    }
     case PathEnd::nowhere: return missing();
     default: return not_followed(end);
   }
@@ -108,24 +127,27 @@ MYR_OUTLINE Result faccessat(M& m) {
 
 template <Machine M>
 MYR_OUTLINE Result newfstatat(M& m) {
-  constexpr u32 kNoFollow = 0x100, kNoAutomount = 0x800, kEmptyPath = 0x1000;
+  const u32 flags = (u32)m.argument(3);
+  // As on Linux, where the path is copied first if one must be.
   const i64 length = path_length(m, m.argument(1));
   if (length < 0) return answer(length);
-  const u64 address = m.argument(2);
-  const u32 flags = (u32)m.argument(3);
   if (flags & ~(kNoFollow | kNoAutomount | kEmptyPath)) return error(kEINVAL);
-  if (length == 0) {
-    if (!(flags & kEmptyPath)) return error(kENOENT);
-    const i32 stream = stream_of(m, m.argument(0));
-    return stream < 0 ? error(kEBADF) : store_status(m, status_of(m, stream), address);
+  FileStatus status = {0, 0, 0, 0};
+  const Result found = status_at(m, flags, status);
+  return found.served != Served::answered || found.value < 0 ? found : store_status(m, status, m.argument(2));
+}
+
+template <Machine M>
+MYR_OUTLINE Result statx(M& m) {
+  constexpr u32 kSyncTypes = 0x6000, kReserved = 0x80000000;
+  const u32 flags = (u32)m.argument(2);
+  if ((flags & ~(kNoFollow | kNoAutomount | kEmptyPath | kSyncTypes)) || (flags & kSyncTypes) == kSyncTypes ||
+      ((u32)m.argument(3) & kReserved)) {
+    return error(kEINVAL);
   }
-  const PathEnd end = follow_path(m, m.argument(0), m.argument(1), (u64)length);
-  switch (end) {
-    case PathEnd::root: return store_status(m, status_of_root(), address);
-    case PathEnd::input_file: return store_status(m, status_of_input(m), address);
-    case PathEnd::nowhere: return missing();
-    default: return not_followed(end);
-  }
+  FileStatus status = {0, 0, 0, 0};
+  const Result found = status_at(m, flags, status);
+  return found.served != Served::answered || found.value < 0 ? found : store_statx(m, status, m.argument(4));
 }
 
 // The link to the program's file, by both of its names.
@@ -136,23 +158,20 @@ constexpr u32 kOwnProgramBytes = 14;  // of each name
 
 template <Machine M>
 MYR_OUTLINE Result readlinkat(M& m) {
-  const u64 path = m.argument(1), address = m.argument(2);
+  const u64 path = m.argument(1);
   const i64 found = path_length(m, path);
   if (found < 0) return answer(found);
   const u64 length = (u64)found;
   const i32 room = (i32)m.argument(3);
   if (room <= 0) return error(kEINVAL);
-  if (length == 0) return error(kENOENT);
+  if (length == 0) return has_tree(m) ? read_link(m, 0) : error(kENOENT);
   if (is_text(m, path, length, kOwnProgram, kOwnProgramBytes) ||
       is_text(m, path, length, kOwnProgramByNumber, kOwnProgramBytes)) {
-    const u64 size = lesser((u64)room, m.facts().path_bytes);
-    const Storing storing = prepare(m, address, size);
-    if (storing != Storing::allowed) return not_stored(storing);
-    copy_in(m, address, (const u8*)m.facts().path, size);
-    return answer((i64)size);
+    return store_link(m, {(const u8*)m.facts().path, m.facts().path_bytes});
   }
   const PathEnd end = follow_path(m, m.argument(0), path, length);
   if (!is_followed(end)) return not_followed(end);
+  if (end == PathEnd::tree) return read_link(m, length);
   return end == PathEnd::nowhere ? missing() : error(kEINVAL);  // the others are no links
 }
 

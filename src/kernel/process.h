@@ -35,16 +35,20 @@ enum Word : u32 {
   kName = 72,        // of its thread: two words
   kRangeCount = 88,
   kOpeningCount = 96,
+  kWorkingFolder = 104,  // a file of the tree
   /// By descriptor, 16 bits each: 0 nothing; n: stream n - 1.
   kFiles = 128,
   /// kRangeCount mappings in rising order: begin | flags of RangeFlag, then end.
   kRanges = kFiles + kMostFiles * 2,
   /// By signal, from 1 on, the kernel's struct sigaction: handler, flags, restorer, mask.
   kActions = kRanges + (kMostRanges + kSpareRanges) * 16,
-  /// Positions in the input file, one for each open() of it, or kClosed. Copies of a descriptor share theirs.
+  /// Positions in the file, one for each open(), or kClosed. Copies of a descriptor share theirs.
   kOpenings = kActions + kMostSignals * 32,
-  kProcessBytes = kOpenings + kMostFiles * 8,
+  /// What each opening is of, kInputOpened or a file of the tree: its number and 1, then flags of OpenedFlag.
+  kOpened = kOpenings + kMostFiles * 8,
+  kProcessBytes = kOpened + kMostFiles * 8,
 };
+constexpr u64 kInputOpened = 0;  // the input file
 constexpr u64 kKernelPages = (kProcessBytes + kPageSize - 1) / kPageSize;
 constexpr u64 kClosed = ~(u64)0;
 
@@ -54,7 +58,8 @@ enum RangeFlag : u32 {
   kAnonymous = 8,  // zeros, mapped by a system call; else a part of the program, its stack or its input file
 };
 
-/// A stream that a descriptor refers to: the standard streams, then one for each open() of the input file.
+/// A stream that a descriptor refers to: the standard streams, then one for each open() of the input file or of a file of
+/// the tree.
 constexpr u32 kStandardInput = 0, kStandardOutput = 1, kStandardError = 2, kFirstOpening = 3;
 
 /// Bytes that the host has given, in memory that the lane's device can read.

@@ -11,6 +11,8 @@
 #include "kernel/signal_calls.h"
 #include "kernel/system_calls.h"
 #include "kernel/time_calls.h"
+#include "kernel/tree_io.h"
+#include "kernel/tree_paths.h"
 
 namespace myriarm::kernel {
 
@@ -19,6 +21,11 @@ MYR_OUTLINE Result serve(M& m) {
 // The table's words.
 // NOLINTBEGIN(readability-identifier-naming)
 #define MYR_SERVED_lane(handler) return kernel::handler(m)
+#define MYR_SERVED_tree(handler)                 \
+  if constexpr (HasTree<M>) {                    \
+    if (m.has_tree()) return kernel::handler(m); \
+  }                                              \
+  return missing()
 #define MYR_SERVED_host(handler) return missing()
 // NOLINTEND(readability-identifier-naming)
 #define SYSCALL(number, name, place, handler, signature) \
@@ -29,6 +36,7 @@ MYR_OUTLINE Result serve(M& m) {
   }
 #undef SYSCALL
 #undef MYR_SERVED_host
+#undef MYR_SERVED_tree
 #undef MYR_SERVED_lane
 }
 

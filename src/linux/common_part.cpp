@@ -64,6 +64,7 @@ class CommonLane {
   std::shared_ptr<Processes> make_processes(const FleetOptions& fleet, const LinuxOptions& given) const {
     LinuxOptions options;
     options.seed = given.seed;
+    options.root = given.root;
     options.output_limit = Processes::output_share(given.output_limit, fleet.lanes);
     options.on_call = given.on_call;
     return std::make_shared<Processes>(1, options, cancelled_);

@@ -3,6 +3,7 @@
 // used, and nothing larger than the file itself is allocated.
 // Relocations are not applied: a static-pie program relocates itself.
 #include <elf.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <bit>
@@ -40,7 +41,9 @@ std::string machine_name(uint16_t machine) {
 /// Reads one file into an ElfImage.
 class Reader {
  public:
-  Reader(std::span<const uint8_t> file, const std::string& name) : file_(file), name_(name) {}
+  /// `lowest_base`: where a position-independent file goes at the lowest. `dynamic`: a program may name its loader.
+  Reader(std::span<const uint8_t> file, const std::string& name, uint64_t lowest_base, bool dynamic)
+      : file_(file), name_(name), lowest_base_(lowest_base), dynamic_(dynamic) {}
 
   ElfImage read() {
     check_identity();
@@ -61,6 +64,8 @@ class Reader {
     image_.bias = bias_;
     return std::move(image_);
   }
+  /// The path of the loader that the program names; empty if it is static. To be called after read().
+  const std::string& interpreter() const { return interpreter_; }
 
  private:
   [[noreturn]] void fail(const std::string& what, const std::string& remedy) const {
@@ -136,10 +141,20 @@ class Reader {
     for (size_t i = 0; i < header_.e_phnum; i++) {
       program_headers_.push_back(at<Elf64_Phdr>(header_.e_phoff + i * sizeof(Elf64_Phdr), "program headers"));
       const Elf64_Phdr& p = program_headers_.back();
-      if (p.p_type == PT_INTERP) fail("it is dynamically linked", "link it with -static");
+      if (p.p_type == PT_INTERP) read_interpreter(p);
       if (p.p_type == PT_GNU_STACK) image_.executable_stack = (p.p_flags & PF_X) != 0;
       if (p.p_type == PT_LOAD) check_segment(i, p);
     }
+  }
+
+  void read_interpreter(const Elf64_Phdr& p) {
+    if (!dynamic_) fail("it is dynamically linked", "link it with -static, or give a root that has its loader");
+    constexpr uint64_t kMostPathBytes = 4096;
+    if (p.p_filesz < 2 || p.p_filesz > kMostPathBytes || p.p_offset > file_.size() ||
+        p.p_filesz > file_.size() - p.p_offset || file_[p.p_offset + p.p_filesz - 1] != 0) {
+      fail("it does not say where its loader is", "the file is damaged: link it again");
+    }
+    if (interpreter_.empty()) interpreter_ = reinterpret_cast<const char*>(&file_[p.p_offset]);
   }
 
   void check_segment(size_t index, const Elf64_Phdr& p) {
@@ -173,7 +188,7 @@ class Reader {
   void choose_base() {
     if (header_.e_type != ET_DYN || highest_ == 0) return;
     if (header_.e_entry == 0) fail("it is a shared library, not a program", "give an executable");
-    uint64_t wanted = std::max(kPositionIndependentBase, lowest_);
+    uint64_t wanted = std::max(lowest_base_, lowest_);
     if (alignment_ > kAddressLimit) fail_alignment();
     uint64_t base = align_up(wanted, alignment_);
     // The lowest segment keeps its distance to the multiple of the alignment below it, which goes to `base`.
@@ -242,6 +257,9 @@ class Reader {
 
   std::span<const uint8_t> file_;
   const std::string& name_;
+  const uint64_t lowest_base_;
+  const bool dynamic_;
+  std::string interpreter_;
   Elf64_Ehdr header_ = {};
   std::vector<Elf64_Phdr> program_headers_;
   ElfImage image_;
@@ -252,9 +270,71 @@ class Reader {
   uint64_t bias_ = 0;
 };
 
+/// Puts the loader that a program names behind it, as Linux does: it begins first, and is told where the program is.
+void add_interpreter(ElfImage& image, const std::string& path, const FileTree& root) {
+  const std::string& name = image.program.name;
+  const int64_t file = root.find(0, path, kFollowLast, image.path);
+  std::span<const uint8_t> bytes;
+  if (file < 0 || !S_ISREG(root.facts(static_cast<uint32_t>(file)).mode) ||
+      !root.content(static_cast<uint32_t>(file), bytes)) {
+    throw ArgumentError(name + ": its loader " + path +
+                        " is not in the root; give a root with the C library that it needs");
+  }
+  Reader reader(bytes, path, image.break_start, false);
+  ElfImage loader = reader.read();
+  if (loader.bias == 0) {
+    throw ArgumentError(name + ": its loader " + path +
+                        " has a fixed address; give a root with the C library that it needs");
+  }
+  image.program_entry = image.program.entry;
+  image.interpreter_base = loader.bias;
+  image.program.entry = loader.program.entry;
+  image.break_start = loader.break_start;
+  for (Segment& segment : loader.program.segments) image.program.segments.push_back(std::move(segment));
+}
+
+/// The bytes of a regular file that the guest may execute; false if the path leads to none.
+bool find_program(const FileTree& root, const std::string& path, std::span<const uint8_t>& bytes) {
+  const int64_t file = root.find(0, path, kFollowLast, "");
+  return file >= 0 && S_ISREG(root.facts(static_cast<uint32_t>(file)).mode) &&
+         root.content(static_cast<uint32_t>(file), bytes);
+}
+
 }  // namespace
 
-ElfImage parse_elf(std::span<const uint8_t> file, const std::string& name) { return Reader(file, name).read(); }
+ElfImage parse_elf(std::span<const uint8_t> file, const std::string& name) { return parse_elf(file, name, nullptr); }
+
+ElfImage parse_elf(std::span<const uint8_t> file, const std::string& name, const FileTree* root) {
+  Reader reader(file, name, kPositionIndependentBase, root != nullptr);
+  ElfImage image = reader.read();
+  if (root != nullptr && !reader.interpreter().empty()) add_interpreter(image, reader.interpreter(), *root);
+  return image;
+}
+
+RootProgram load_program(const FileTree& root, const std::string& name) {
+  std::vector<std::string> paths = {"/" + name};
+  if (name.starts_with('/')) paths = {name};
+  if (name.find('/') == std::string::npos) {
+    paths.clear();
+    for (const char* folder : {"/usr/local/bin/", "/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/"}) {
+      paths.push_back(folder + name);
+    }
+  }
+  for (const std::string& path : paths) {
+    std::span<const uint8_t> bytes;
+    if (!find_program(root, path, bytes)) continue;
+    RootProgram program = {{bytes.begin(), bytes.end()}, parse_elf(bytes, path, &root)};
+    program.image.path = path;
+    return program;
+  }
+  std::error_code error;
+  if (!std::filesystem::exists(name, error)) {
+    throw ArgumentError(name + ": there is no such program in the root, and no such file here; give the path of one");
+  }
+  RootProgram program = {read_file(name), {}};
+  program.image = parse_elf(program.file, name, &root);
+  return program;
+}
 
 ElfImage load_elf(const std::string& path) {
   // A file that is no ELF file may be large: it is refused for its first bytes, before the others are read.

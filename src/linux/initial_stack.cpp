@@ -91,7 +91,7 @@ InitialStack initial_stack(const StackFacts& facts, std::span<const std::string>
       AT_PHDR,     facts.program_headers,
       AT_PHENT,    sizeof(Elf64_Phdr),
       AT_PHNUM,    facts.program_header_count,
-      AT_BASE,     0,
+      AT_BASE,     facts.interpreter_base,
       AT_FLAGS,    0,
       AT_ENTRY,    facts.entry,
       AT_UID,      kernel::kUserId,

@@ -30,6 +30,7 @@ struct StackFacts {
   uint64_t entry = 0;
   uint64_t program_headers = 0;
   uint64_t program_header_count = 0;
+  uint64_t interpreter_base = 0;  ///< of a dynamic program: ElfImage::interpreter_base
 };
 
 struct InitialStack {

@@ -72,6 +72,8 @@ bool asks_for_input(const Fleet& fleet, uint32_t number, std::span<const uint64_
     }
     case Call::openat:
     case Call::faccessat:
+    case Call::faccessat2:
+    case Call::statx:
     case Call::newfstatat:
     case Call::readlinkat: return may_be_input_file(fleet, arguments[1]);
     case Call::ppoll: return polls_standard_input(fleet, arguments[0], static_cast<uint32_t>(arguments[1]));

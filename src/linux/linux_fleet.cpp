@@ -277,6 +277,9 @@ LinuxFleet::LinuxFleet(std::span<const LinuxPlacement> programs, const FleetOpti
     window_begin = std::min(window_begin, linux_process::window_begin_of(program.image));
   }
   check_options(options, lanes);
+  if (options.root && find_device(fleet.device).kind != DeviceKind::cpu) {
+    throw ArgumentError("root: processes on a GPU cannot have one yet; use the device cpu, or leave the root out");
+  }
   const bool forks = options.fork_after.kind != ForkPoint::Kind::start;
   const bool names_file = !options.files.empty() || (forks && options.restartable);
   if (names_file) {
@@ -323,6 +326,7 @@ void LinuxFleet::restart(std::span<const uint32_t> lanes, std::span<const uint64
   impl_->restart(lanes, numbers, inputs);
 }
 
+uint64_t LinuxFleet::lanes_left_out() const { return impl_->lanes_left_out; }
 bool LinuxFleet::takes_inputs(bool as_file) const { return impl_->takes_inputs(as_file); }
 void LinuxFleet::work_off(InputRun run, uint64_t instructions) { impl_->work_off(std::move(run), instructions); }
 

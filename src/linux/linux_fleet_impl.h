@@ -84,6 +84,7 @@ struct LinuxFleet::Impl {
   Fleet fleet;
   std::vector<PlacedProcess> placed;  ///< in the order of their lanes
   const std::vector<std::string> environment;
+  uint64_t lanes_left_out = 0;        ///< in the last round of run()
   std::optional<Snapshot> beginning;  ///< before anything was written to the stacks
   std::mutex mutex;
 };

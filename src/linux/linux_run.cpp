@@ -7,9 +7,10 @@
 #include <utility>
 
 #include "linux/admission.h"
-#include "linux/lanes_at_once.h"
 #include "linux/linux_fleet_impl.h"
+#include "linux/long_lanes.h"
 #include "linux/slice.h"
+#include "support/lanes_at_once.h"
 
 namespace myriarm {
 namespace {
@@ -40,6 +41,7 @@ class LinuxFleet::Impl::Run {
         processes_(*impl.processes),
         fleet_(impl.fleet),
         admission_(fleet_, !impl.keep_memory),
+        long_lanes_(fleet_.lanes(), fleet_.device().units),
         keep_memory_(impl.keep_memory) {
     options_.go_on = false;  // a lane that has reached its limit is done
     options_.engine = run.engine;
@@ -148,7 +150,7 @@ class LinuxFleet::Impl::Run {
     given_up_.erase(given_up_.begin(), end);
     if (lanes.empty()) return;
     impl_.begin_again(lanes);
-    active_.insert(active_.end(), lanes.begin(), lanes.end());
+    begun(lanes);
   }
 
   /// These lanes have ended, and have their memory yet.
@@ -189,9 +191,14 @@ class LinuxFleet::Impl::Run {
       if (stops[i].reason != StopReason::none && !calls) paused.push_back(next[i]);
     }
     if (!paused.empty()) fleet_.resume(paused);
-    active_.insert(active_.end(), next.begin(), next.end());
+    begun(next);
     begun_ += more;
     admission_.begun(again + more);
+  }
+
+  void begun(std::span<const uint32_t> lanes) {
+    long_lanes_.begun(lanes);
+    active_.insert(active_.end(), lanes.begin(), lanes.end());
   }
 
   /// Of lanes that have stopped with `budget`: those at the end of a slice are paused, those at their limit have ended.
@@ -204,13 +211,18 @@ class LinuxFleet::Impl::Run {
     for (size_t i = 0; i < lanes.size(); i++) {
       const bool at_limit = counts[i] >= limits[i];
       (at_limit ? ended : paused).push_back(lanes[i]);
+      if (!at_limit) long_lanes_.spent_slice(lanes[i]);
       slow_ += !at_limit;
     }
   }
 
   void execute() {
+    const bool is_cpu = fleet_.device().kind == DeviceKind::cpu;
+    std::vector<uint32_t> left_out;
+    if (is_cpu && run_.on_ended) left_out = long_lanes_.leave_out(active_);
+    impl_.lanes_left_out = left_out.size();
     // Elsewhere lanes seldom wait, and all others have a stop.
-    if (fleet_.device().kind == DeviceKind::cpu || any_wait()) options_.lanes = active_;
+    if (is_cpu || any_wait()) options_.lanes = active_;
     else options_.lanes.reset();
     options_.instructions = next_slice();
     const RunResult result = run_round();
@@ -242,6 +254,7 @@ class LinuxFleet::Impl::Run {
     at_once_.round_ended(ended_.size() - ended_before, starved_.empty());
     resume_paused(paused);
     active_ = std::move(paused);
+    active_.insert(active_.end(), left_out.begin(), left_out.end());
   }
 
   uint64_t next_slice() {
@@ -282,7 +295,8 @@ class LinuxFleet::Impl::Run {
   linux_process::Processes& processes_;
   Fleet& fleet_;
   linux_process::Admission admission_;
-  linux_process::LanesAtOnce at_once_;
+  LanesAtOnce at_once_;
+  linux_process::LongLanes long_lanes_;
   const bool keep_memory_;
   RunOptions options_;
   RunResult total_;

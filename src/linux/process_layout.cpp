@@ -48,12 +48,18 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t window_begin, uint
   layout.break_start = image.break_start;
   layout.heap_limit = stack_begin - kPageBytes;
 
-  layout.stack = {
-      name, layout.window_end, stack_size, image.program.entry, image.program_headers, image.program_header_count};
+  layout.stack = {name,
+                  layout.window_end,
+                  stack_size,
+                  image.program_entry != 0 ? image.program_entry : image.program.entry,
+                  image.program_headers,
+                  image.program_header_count,
+                  image.interpreter_base};
   layout.program = image.program;
   layout.program.stack_pointer = layout.window_end;
-  // The guest is not told where on the host the file is: its file system has the file in the root, and nothing else.
-  layout.program.process = {layout.break_start, layout.heap_limit, stack_size, "/" + name.substr(name.rfind('/') + 1)};
+  // The guest is not told where on the host the file is: that file is in its root by its name alone.
+  layout.program.process = {layout.break_start, layout.heap_limit, stack_size,
+                            image.path.empty() ? "/" + name.substr(name.rfind('/') + 1) : image.path};
   const uint32_t permissions = kRead | kWrite | (image.executable_stack ? kExecute : 0u);
   Segment filled = {layout.window_end, 0, permissions, {}};
   if (options.lane_arguments.empty() && options.lane_environments.empty()) {

@@ -63,6 +63,7 @@ Processes::Processes(uint64_t lanes, LinuxOptions& options, const std::atomic<bo
     : input_(std::move(options.standard_input)),
       inputs_(std::move(options.standard_inputs)),
       files_(std::move(options.files)),
+      root_(options.root),
       pass_output_(options.pass_output),
       output_share_(output_share(options.output_limit, lanes)),
       on_call_(std::move(options.on_call)),

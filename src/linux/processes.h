@@ -89,6 +89,7 @@ class Processes final : public ProcessHost {
   std::map<std::string, UnimplementedCall> unimplemented_calls() const;
 
   GivenInput input(uint32_t lane) const override;
+  const FileTree* root() const override { return root_.get(); }
   PutOut put_out(uint32_t lane, unsigned stream, uint64_t position, std::span<const uint8_t> bytes) override;
   void unimplemented(HostedCall& call) override;
   bool wants_each_unimplemented() const override { return false; }
@@ -134,6 +135,7 @@ class Processes final : public ProcessHost {
 
   const std::vector<uint8_t> input_;
   const ByteStrings inputs_, files_;  // of each lane, or empty
+  const std::shared_ptr<const FileTree> root_;
   const bool pass_output_;
   const uint64_t output_share_;
   const std::function<void(uint64_t, std::string_view)> on_call_;

@@ -71,8 +71,11 @@ class Queue::Run {
   /// Takes the results of lanes that have ended, and gives free lanes further inputs. Returns the lanes that begin.
   std::vector<uint32_t> ended(std::span<const uint32_t> lanes) {
     const bool ran = progress_.running != 0;
+    // Where others had to wait for their turn, a lane without an input cost nothing.
+    const uint64_t left_out = processes_.lanes_left_out();
+    const uint64_t lanes_of_round = left_out != 0 ? progress_.running - left_out : numbers_.size();
     const uint64_t longest = take_results(lanes);
-    if (ran) progress_.lane_instructions += (progress_.running != 0 ? kSlice : longest) * numbers_.size();
+    if (ran) progress_.lane_instructions += (progress_.running != 0 ? kSlice : longest) * lanes_of_round;
     free_.insert(free_.end(), lanes.begin(), lanes.end());
     if (!deliver()) {
       progress_.stopped_early = true;
@@ -227,7 +230,10 @@ QueueProgress Queue::run(const QueueSource& source, const QueueSink& sink, const
   return Run(*processes_, source, sink, options).go();
 }
 
-void Queue::cancel() { processes_->cancel(); }
+void Queue::cancel() {
+  cancels_++;
+  processes_->cancel();
+}
 std::map<std::string, UnimplementedCall> Queue::unimplemented() const { return processes_->unimplemented(); }
 
 }  // namespace myriarm

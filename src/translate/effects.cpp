@@ -16,12 +16,35 @@ struct Recorder {
   using Fp = FpContext;
   bool give_up() { return false; }
 
-  u64 r(u32 slot) const { return slot == kSlotZero ? 0 : fill; }
+  u64 r(u32 slot) const {
+    if (slot <= kSlotSP) effects.reads_r |= u64{1} << slot;
+    return slot == kSlotZero ? 0 : fill;
+  }
   void set_r(u32 slot, u64) {
     if (slot <= kSlotSP) effects.writes_r |= u64{1} << slot;
   }
-  Flags flags() const { return unpack_flags(static_cast<u32>(fill) & 15); }
-  void set_flags(Flags) { effects.writes_flags = true; }
+  Flags flags() const {
+    effects.reads_flags = true;
+    return unpack_flags(static_cast<u32>(fill) & 15);
+  }
+  bool holds(u32 cond) const {
+    effects.reads_condition = true;
+    effects.condition = cond;
+    return condition_holds(cond, unpack_flags(static_cast<u32>(fill) & 15));
+  }
+  void set_source(FlagKind kind, u64, u64) {
+    effects.writes_flags = true;
+    effects.flags_become = kind;
+  }
+  void set_flags(Flags) { set_source(FlagKind::packed, 0, 0); }
+  template <int kWidth, AddSub kOp>
+  void set_flags_of(u64, u64) {
+    set_source(FlagSource<1>::kind_of<kWidth, kOp>(), 0, 0);
+  }
+  template <int kWidth>
+  void set_flags_of_logical(u64) {
+    set_source(FlagSource<1>::kind_of_logical<kWidth>(), 0, 0);
+  }
   u64 pc() const { return 0x10000; }
   u64 retired() const {
     effects.reads_count = true;
@@ -29,7 +52,10 @@ struct Recorder {
   }
   u64 system(SystemField field) const { return field == SystemField::fpcr || field == SystemField::fpsr ? 0 : fill; }
   void set_system(SystemField field, u64) { effects.writes_system |= 1u << static_cast<u32>(field); }
-  u64 v(u32, u32) const { return fill; }
+  u64 v(u32 n, u32 half) const {
+    effects.reads_v |= u64{1} << (2 * n + half);
+    return fill;
+  }
   void set_v(u32 n, u32 half, u64) { effects.writes_v |= u64{1} << (2 * n + half); }
 
   PagedMemory<1> memory() const { return {nullptr, nullptr, 0, 0, 0}; }  // without pages every access is a slow one
@@ -47,7 +73,25 @@ struct Recorder {
     return Outcome::stop;
   }
 };
-static_assert(Cpu<Recorder>);
+static_assert(Cpu<Recorder> && KeepsFlagSource<Recorder>);
+
+/// What an instruction may read although it did not with any fill: a store-exclusive reads its data if the monitor allows it, and
+/// a table is read where its indices point.
+void add_hidden_reads(const Operands& o, RowFamily family, Effects& effects) {
+  constexpr u32 kMonitor = 1u << static_cast<u32>(SystemField::monitor);
+  if (effects.writes_system & kMonitor) {
+    for (const u32 slot : {o.rd, o.rn, o.rm, o.ra}) {
+      for (const u32 each : {slot, slot + 1}) {
+        if (each <= kSlotSP) effects.reads_r |= u64{1} << each;
+      }
+    }
+  }
+  if (family == RowFamily::simd || family == RowFamily::crypto) {
+    for (const u32 first : {o.rd, o.rn, o.rm, o.ra}) {
+      for (u32 n = first; n < first + 4u; n++) effects.reads_v |= u64{3} << (2 * (n % 32));
+    }
+  }
+}
 
 // A result may depend on what is read: a page that is crossed, a comparison that fails, an alignment that faults.
 constexpr u64 kFills[] = {
@@ -55,15 +99,40 @@ constexpr u64 kFills[] = {
 
 }  // namespace
 
+void add_effects(Effects& to, const Effects& from) {
+  to.writes_r |= from.writes_r;
+  to.writes_v |= from.writes_v;
+  to.reads_r |= from.reads_r;
+  to.reads_v |= from.reads_v;
+  to.writes_system |= from.writes_system;
+  to.reads_count |= from.reads_count;
+  to.reads_flags |= from.reads_flags;
+  if (from.writes_flags) {
+    to.writes_flags = true;
+    to.flags_become = from.flags_become;
+  }
+  if (from.reads_condition) {
+    to.reads_condition = true;
+    to.condition = from.condition;
+  }
+}
+
 Effects effects_of(const Operands& operands) {
   Effects effects;
   bool always_stops = true;
+  effects.always_writes_r = effects.always_writes_v = ~u64{0};
   for (const u64 fill : kFills) {
-    Recorder cpu{effects, fill};
+    Effects once;
+    Recorder cpu{once, fill};
     kRowFunctions<Recorder>[operands.row](cpu, operands);
     always_stops = always_stops && cpu.stopped;
+    add_effects(effects, once);
+    if (cpu.stopped) continue;
+    effects.always_writes_r &= once.writes_r;
+    effects.always_writes_v &= once.writes_v;
   }
   effects.always_stops = always_stops;
+  add_hidden_reads(operands, kRowInfos[operands.row].family, effects);
   // Whether an operation raises an exception or saturates depends on its operands and on FPCR, in too many ways to try.
   const RowFamily family = kRowInfos[operands.row].family;
   if (family == RowFamily::floating_point || family == RowFamily::simd) {

@@ -3,17 +3,28 @@
 #pragma once
 
 #include "core/cpu.h"
+#include "translate/flag_source.h"
 
 namespace myriarm::translate {
 
 struct Effects {
-  u64 writes_r = 0;       // bit slot: general registers and SP
-  u64 writes_v = 0;       // bit 2 * n + half: halves of SIMD&FP registers
+  u64 writes_r = 0;  // bit slot: general registers and SP
+  u64 writes_v = 0;  // bit 2 * n + half: halves of SIMD&FP registers
+  /// Of these, what it writes whenever it retires; and all that it may read.
+  u64 always_writes_r = 0, always_writes_v = 0;
+  u64 reads_r = 0, reads_v = 0;
   u32 writes_system = 0;  // bit SystemField
   bool writes_flags = false;
+  FlagKind flags_become = FlagKind::packed;  // what writes them makes a source of this kind
+  bool reads_flags = false;                  // the flags themselves
+  bool reads_condition = false;              // whether this condition holds
+  u32 condition = 0;
   bool reads_count = false;   // of retired instructions
   bool always_stops = false;  // SVC, BRK, HLT, undefined words: never translated
 };
+
+/// Adds what may happen in `from` to `to`; what always happens stays as it is.
+void add_effects(Effects& to, const Effects& from);
 
 /// The effects of a decoded instruction, whatever registers and memory hold.
 Effects effects_of(const Operands& operands);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/semantics.h"
+#include "translate/flag_source.h"
 #include "translate/lane_state.h"
 
 extern "C" {
@@ -30,11 +31,7 @@ __attribute__((preserve_most, noinline)) static bool store_pair_slow(LaneState* 
   return myriarm_store_pair_slow(lane, address, first, second, size);
 }
 
-/// NZCV as what it results from. Few flags are ever looked at, and a comparison of the operands tells most conditions
-/// in one instruction of the host.
-enum class FlagSource : u32 { packed, add32, add64, subtract32, subtract64, logical32, logical64 };
-
-struct HostCpu {
+struct HostCpu : FlagSource<1> {
   LaneState* lane;
   u64 at;     // the address of the instruction
   u64 next;   // the target of a branch
@@ -42,8 +39,6 @@ struct HostCpu {
   u64 x[kSlotCount];
   u64 vectors[64];
   u64 fields[(int)SystemField::count];
-  u64 operand1, operand2;  // of what the flags result from; packed: nzcv, -
-  FlagSource source;
 
   using Fp = NativeFpContext<false>;
   MYR_FN bool give_up() { return false; }
@@ -60,73 +55,9 @@ struct HostCpu {
   /// Volatile, so that the limit takes no register while the region runs.
   MYR_FN u64 retired() const { return count + *(const volatile u64*)&lane->region_limit; }
 
-  MYR_FN Flags flags() const {
-    Flags flags;
-    switch (source) {
-      case FlagSource::packed: return unpack_flags((u32)operand1);
-      case FlagSource::add32: add_with_carry<32>(operand1, operand2, false, flags); return flags;
-      case FlagSource::add64: add_with_carry<64>(operand1, operand2, false, flags); return flags;
-      case FlagSource::subtract32: add_with_carry<32>(operand1, ~operand2, true, flags); return flags;
-      case FlagSource::subtract64: add_with_carry<64>(operand1, ~operand2, true, flags); return flags;
-      case FlagSource::logical32: return logical_flags<32>(operand1);
-      default: return logical_flags<64>(operand1);
-    }
-  }
-  MYR_FN void set_flags(Flags flags) { set_source(FlagSource::packed, pack_flags(flags), 0); }
-  MYR_FN void set_source(FlagSource new_source, u64 first, u64 second) {
-    source = new_source;
-    operand1 = first;
-    operand2 = second;
-  }
-  template <int kWidth, AddSub kOp>
-  MYR_FN void set_flags_of(u64 first, u64 second) {
-    constexpr FlagSource kAdd = kWidth == 64 ? FlagSource::add64 : FlagSource::add32;
-    constexpr FlagSource kSubtract = kWidth == 64 ? FlagSource::subtract64 : FlagSource::subtract32;
-    set_source(kOp == AddSub::add ? kAdd : kSubtract, first, second);
-  }
-  template <int kWidth>
-  MYR_FN void set_flags_of_logical(u64 result) {
-    set_source(kWidth == 64 ? FlagSource::logical64 : FlagSource::logical32, result, 0);
-  }
-  /// Whether a condition holds. After a subtraction it is a comparison of the operands, and LLVM sees it.
-  MYR_FN bool holds(u32 cond) const {
-    if (source == FlagSource::subtract64) return compares<u64, i64>(cond);
-    if (source == FlagSource::subtract32) return compares<u32, i32>(cond);
-    return condition_holds(cond, flags());
-  }
-  template <class Unsigned, class Signed>
-  MYR_FN bool compares(u32 cond) const {
-    const Unsigned a = (Unsigned)operand1, b = (Unsigned)operand2;
-    bool result = false;
-    switch (cond >> 1) {
-      case 0: result = a == b; break;
-      case 1: result = a >= b; break;
-      case 4: result = a > b; break;
-      case 5: result = (Signed)a >= (Signed)b; break;
-      case 6: result = (Signed)a > (Signed)b; break;
-      default: return condition_holds(cond, flags());
-    }
-    return result != ((cond & 1) != 0);
-  }
-
   MYR_FN PagedMemory<1> memory() const { return lane->memory(); }
-  /// The place of a page in LaneState::found, by two instructions of the host.
-  MYR_FN const FoundPage& found_page(u64 address) const {
-    constexpr u32 kShift = kPageBits - 5;
-    static_assert(sizeof(FoundPage) == 1 << 5);
-    return *(const FoundPage*)((const u8*)lane->found + ((address >> kShift) & ((u64)(kFoundPages - 1) << 5)));
-  }
-  /// The page of the last byte is that of the first, or else another place's.
-  MYR_FN bool readable(u64 address, u32 bytes, u8*& at_byte) const {
-    const FoundPage& page = found_page(address);
-    at_byte = (u8*)(page.host + address);
-    return page.readable == (address + (bytes - 1)) >> kPageBits;
-  }
-  MYR_FN bool writable(u64 address, u32 bytes, u8*& at_byte) const {
-    const FoundPage& page = found_page(address);
-    at_byte = (u8*)(page.host + address);
-    return page.writable == (address + (bytes - 1)) >> kPageBits;
-  }
+  MYR_FN bool readable(u64 address, u32 bytes, u8*& at) const { return lane->find_readable(address, bytes, at); }
+  MYR_FN bool writable(u64 address, u32 bytes, u8*& at) const { return lane->find_writable(address, bytes, at); }
   MYR_FN SlowLoad load_slow(u64 address, u32 size) { return translate::load_slow(lane, address, size); }
   MYR_FN bool store_slow(u64 address, u64 value, u32 size) { return translate::store_slow(lane, address, value, size); }
   MYR_FN bool store_pair_slow(u64 address, u64 first, u64 second, u32 size) {

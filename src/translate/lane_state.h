@@ -4,6 +4,8 @@
 #pragma once
 
 #include "core/cpu.h"
+#include "translate/entry_point.h"
+#include "translate/flag_source.h"
 
 namespace myriarm::translate {
 
@@ -15,7 +17,7 @@ struct FoundPage {
   u64 reserved;
 };
 constexpr u64 kNoFoundPage = ~(u64)0;
-constexpr u32 kFoundPages = 256;  // a page has place (address >> kPageBits) % kFoundPages
+constexpr u32 kFoundPages = 1024;  // a page has place (address >> kPageBits) % kFoundPages
 
 struct alignas(64) LaneState {
   u64 r[kSlotCount] = {};
@@ -29,7 +31,11 @@ struct alignas(64) LaneState {
   u64 system[static_cast<int>(SystemField::count)] = {};
   u64* v = nullptr;  // v[2 * n] lower, v[2 * n + 1] upper half of register n
 
-  u64 region_limit = 0;  // while a region runs: its limit, which it needs again only when it returns
+  // While regions run: where others begin, the limit, and the flags, which are NZCV again when run_region() returns.
+  EntryPoints entries;
+  const EntryPoint* next_point = nullptr;  // with RegionEnd::goes_on: where
+  u64 region_limit = 0;
+  FlagSource<1> region_flags = {};
 
   // While an engine runs the lane, only translated code keeps these up to date, and only when it returns.
   u64 pc = 0, retired = 0;
@@ -41,6 +47,26 @@ struct alignas(64) LaneState {
   void set_flags(Flags flags) { n = flags.n, z = flags.z, c = flags.c, v_flag = flags.v; }
   PagedMemory<1> memory() const { return {frames, table, first_page, page_count, 0}; }
 
+  /// The place of a page in `found`, by two instructions of the host.
+  MYR_FN const FoundPage& found_page(u64 address) const {
+    constexpr u32 kShift = kPageBits - 5;
+    static_assert(sizeof(FoundPage) == 1 << 5);
+    return *(const FoundPage*)((const u8*)found + ((address >> kShift) & ((u64)(kFoundPages - 1) << 5)));
+  }
+  /// Whether the bytes at an address are plainly readable, or writable, as `found` has it; then they are at `at_byte`. The page
+  /// of the last byte is that of the first, or else another place's.
+  MYR_FN bool find_readable(u64 address, u32 bytes, u8*& at_byte) const {
+    const FoundPage& page = found_page(address);
+    at_byte = (u8*)(page.host + address);  // NOLINT(performance-no-int-to-ptr): one addition, and not two
+    return page.readable == (address + (bytes - 1)) >> kPageBits;
+  }
+  MYR_FN bool find_writable(u64 address, u32 bytes, u8*& at_byte) const {
+    const FoundPage& page = found_page(address);
+    at_byte = (u8*)(page.host + address);  // NOLINT(performance-no-int-to-ptr): one addition, and not two
+    return page.writable == (address + (bytes - 1)) >> kPageBits;
+  }
+  /// To be called when the entry of a page has changed. `page`: its number in the guest's address space.
+  void forget_found_page(u64 page) { found[page % kFoundPages] = {kNoFoundPage, kNoFoundPage, 0, 0}; }
   void forget_found_pages() {
     for (u32 i = 0; i < kFoundPages; i++) found[i] = {kNoFoundPage, kNoFoundPage, 0, 0};
     found_is_stale = false;

@@ -18,22 +18,31 @@ struct Successors {
   bool resumes = false;  // the instruction behind it, once a call has returned or another engine has run this one
 };
 
-Successors successors_of(const Instruction& at) {
-  if (at.effects.always_stops) return {.resumes = true};
-  switch (flow_of(at.operands.row)) {
-    case Flow::next: return {.next = true};
-    case Flow::call: return {.target = is_relative(at.operands.row), .resumes = true};
-    case Flow::ret: return {};
-    case Flow::branch:
-      if (!is_relative(at.operands.row)) return {};
-      return {.next = at.operands.row != kRow_B_only_branch_imm, .target = true};
+Successors successors_of(const Instruction& at, const RegionLimits& limits) {
+  Successors successors;
+  if (at.effects.always_stops) {
+    successors.resumes = true;
+    return successors;
   }
-  return {};
+  switch (flow_of(at.operands.row)) {
+    case Flow::next: successors.next = true; break;
+    case Flow::call:
+      successors.target = is_relative(at.operands.row) && !limits.calls_leave;
+      successors.resumes = true;
+      break;
+    case Flow::ret: break;
+    case Flow::branch:
+      successors.target = is_relative(at.operands.row);
+      successors.next = successors.target && at.operands.row != kRow_B_only_branch_imm;
+      break;
+  }
+  return successors;
 }
 
 class Finder {
  public:
-  Finder(const FetchWord& fetch, const RegionLimits& limits) : fetch_(fetch), limits_(limits) {}
+  Finder(const FetchWord& fetch, const RegionLimits& limits, const RefusesInstruction& refuses)
+      : fetch_(fetch), limits_(limits), refuses_(refuses) {}
 
   /// The straight line from pc on; what it leads to waits in queue_.
   void follow(u64 pc) {
@@ -43,8 +52,9 @@ class Finder {
       if (!fetch_(pc, at.word)) return;
       at.operands = decode(decode_table(), at.word);
       at.effects = effects_of(at.operands);
+      if (refuses_ && refuses_(at)) at.effects.always_stops = true;
       found_.emplace(pc, at);
-      const Successors successors = successors_of(at);
+      const Successors successors = successors_of(at, limits_);
       if (successors.target) queue_.push_back(at.target());
       if (successors.resumes) queue_.push_back(pc + 4);
       if (!successors.next) return;
@@ -68,21 +78,16 @@ class Finder {
  private:
   const FetchWord& fetch_;
   const RegionLimits& limits_;
+  const RefusesInstruction& refuses_;
   std::map<u64, Instruction> found_;
   std::deque<u64> queue_;
 };
 
-void add(Effects& to, const Effects& from) {
-  to.writes_r |= from.writes_r;
-  to.writes_v |= from.writes_v;
-  to.writes_system |= from.writes_system;
-  to.writes_flags |= from.writes_flags;
-}
-
 }  // namespace
 
-bool find_shape(u64 entry, const FetchWord& fetch, const RegionLimits& limits, Shape& shape, std::string& why) {
-  Finder finder(fetch, limits);
+bool find_shape(u64 entry, const FetchWord& fetch, const RegionLimits& limits, Shape& shape, std::string& why,
+                const RefusesInstruction& refuses) {
+  Finder finder(fetch, limits, refuses);
   finder.find(entry);
   if (!finder.contains(entry)) {
     why = "there is no code to read";
@@ -95,7 +100,7 @@ bool find_shape(u64 entry, const FetchWord& fetch, const RegionLimits& limits, S
 
   std::set<u64> leaders = {entry}, returns, entries;
   for (const auto& [pc, at] : finder.found()) {
-    const Successors successors = successors_of(at);
+    const Successors successors = successors_of(at, limits);
     const bool falls_only = successors.next && !successors.target;
     if (!falls_only) leaders.insert(pc + 4);
     if (successors.target) leaders.insert(at.target());
@@ -112,8 +117,9 @@ bool find_shape(u64 entry, const FetchWord& fetch, const RegionLimits& limits, S
     block->instructions.push_back(at);
     next = pc + 4;
     shape.instructions++;
-    if (!at.effects.always_stops) add(shape.effects, at.effects);
+    if (!at.effects.always_stops) add_effects(shape.effects, at.effects);
   }
+  shape.calls_leave = limits.calls_leave;
   shape.entries = {entry};
   for (const u64 pc : entries) {
     if (pc == entry || shape.entries.size() == limits.entries) continue;

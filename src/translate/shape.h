@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which instructions a region consists of: those that direct branches and calls reach from its first one, nearest first,
-// up to a bound. A call whose target belongs to the region is a branch inside it.
+// up to a bound. A call whose target belongs to the region is a branch inside it, unless calls leave regions.
 #pragma once
 
 #include <map>
@@ -33,10 +33,15 @@ struct Shape {
   std::vector<u64> entries;        // addresses of blocks; the first is the one asked for
   std::vector<u64> return_points;  // blocks behind calls whose targets are in the region
   u32 instructions = 0;
-  Effects effects;  // of all of them
+  Effects effects;           // of all of them
+  bool calls_leave = false;  // see RegionLimits
 };
 
+/// Whether regions have no code for an instruction. It counts as one that always stops.
+using RefusesInstruction = std::function<bool(const Instruction& at)>;
+
 /// False: nothing can be translated there, and `why` says why.
-bool find_shape(u64 entry, const FetchWord& fetch, const RegionLimits& limits, Shape& shape, std::string& why);
+bool find_shape(u64 entry, const FetchWord& fetch, const RegionLimits& limits, Shape& shape, std::string& why,
+                const RefusesInstruction& refuses = nullptr);
 
 }  // namespace myriarm::translate

@@ -3,6 +3,8 @@
 // soon never need it; so it is loaded when a program first becomes hot, and myriarm starts and links without it.
 #include "translate/translator.h"
 
+#include "translate/device_translator.h"
+
 #if MYRIARM_WITH_TRANSLATOR
 #include <dlfcn.h>
 #include <limits.h>
@@ -46,7 +48,8 @@ std::vector<std::string> module_files() {
   return files;
 }
 
-MakeTranslator* load_module(std::string& why) {
+/// A function of the module. Null: `why` says why there is none.
+void* load_from_module(const char* name, std::string& why) {
   std::string tried;
   for (const std::string& path : module_files()) {
     void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -55,7 +58,7 @@ MakeTranslator* load_module(std::string& why) {
       tried = message != nullptr ? message : path;
       continue;
     }
-    if (auto* make = reinterpret_cast<MakeTranslator*>(dlsym(module, kMakeTranslatorName))) return make;
+    if (void* function = dlsym(module, name)) return function;
     tried = path + " is no translator of myriarm";
   }
   why = tried.empty() ? std::string("its module ") + kModuleName + " is not installed"
@@ -68,7 +71,7 @@ MakeTranslator* load_module(std::string& why) {
 std::unique_ptr<Translator> make_translator(const SlowPaths& slow, std::shared_ptr<RegionStore> store,
                                             std::string& why) {
   static std::string why_not;
-  static MakeTranslator* const make = load_module(why_not);
+  static auto* const make = reinterpret_cast<MakeTranslator*>(load_from_module(kMakeTranslatorName, why_not));
   if (make == nullptr) {
     why = why_not;
     return nullptr;
@@ -76,11 +79,27 @@ std::unique_ptr<Translator> make_translator(const SlowPaths& slow, std::shared_p
   return std::unique_ptr<Translator>(make({MYRIARM_VERSION, sizeof(LaneState)}, slow, std::move(store), why));
 }
 
+std::unique_ptr<DeviceTranslator> make_device_translator(const DeviceTarget& target, std::string& why) {
+  static std::string why_not;
+  static auto* const make =
+      reinterpret_cast<MakeDeviceTranslator*>(load_from_module(kMakeDeviceTranslatorName, why_not));
+  if (make == nullptr) {
+    why = why_not;
+    return nullptr;
+  }
+  return std::unique_ptr<DeviceTranslator>(make({MYRIARM_VERSION, sizeof(LaneState)}, target, why));
+}
+
 bool translator_is_installed() { return !module_files().empty(); }
 
 #else
 
 std::unique_ptr<Translator> make_translator(const SlowPaths&, std::shared_ptr<RegionStore>, std::string& why) {
+  why = "this build has no LLVM";
+  return nullptr;
+}
+
+std::unique_ptr<DeviceTranslator> make_device_translator(const DeviceTarget&, std::string& why) {
   why = "this build has no LLVM";
   return nullptr;
 }

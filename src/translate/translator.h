@@ -3,9 +3,11 @@
 // at one of its entries and left anywhere. Without LLVM there is no translator, and make_translator() says so.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "translate/lane_state.h"
@@ -13,28 +15,34 @@
 
 namespace myriarm::translate {
 
-/// Why a region has returned. In either case registers, flags, pc and the count of retired instructions in the LaneState
-/// are exact.
-enum class RegionEnd : u64 {
-  left,     // the lane goes on at pc: it has left the region, or reached the limit
-  stopped,  // the instruction at pc has not retired: its access was refused or must be made again (the slow path said so)
-};
-
-/// Runs the lane from entry number `entry` on, whose address lane->pc must be. `limit`: the lane leaves at the first
-/// check after it has retired this many in all; it may have retired up to Region::longest_run more by then.
-using RegionFunction = RegionEnd (*)(LaneState* lane, u64 entry, u64 limit);
+/// Runs the lane in translated code from an entry on, which must be that at lane->pc, and goes on in other regions of the
+/// area. The lane leaves at the first check after it has retired `limit` instructions in all; it may have retired up to
+/// RegionLimits::instructions more by then, of the largest region of the area.
+inline RegionEnd run_region(LaneState* lane, const EntryPoint& from, const EntryPoints& entries, u64 limit) {
+  lane->entries = entries;
+  lane->region_limit = limit;
+  lane->region_flags.set_flags(lane->flags());
+  const RegionEnd end = from.run(lane, from.number, lane->retired - limit);
+  lane->set_flags(lane->region_flags.flags());
+  return end;
+}
 
 /// A larger region keeps guest registers in those of the host for longer; the time to make it grows faster than it does.
+/// Between two checks of the limit addresses rise, so a lane retires at most as many instructions as its region has.
 struct RegionLimits {
   u32 instructions = 256;
   u32 entries = 24;
+  bool calls_leave = false;  // and returns, even if their targets belong to the region
 };
 
 struct Region {
-  std::vector<u64> entries;  // guest addresses; number 0 is the one that was asked for
-  u64 longest_run = 0;       // most instructions that retire between two checks of the limit
-  u32 instructions = 0;      // guest instructions translated
-  double seconds = 0;        // of processor time spent to make it
+  std::vector<u64> entries;  // guest addresses; the first is the one that was asked for
+  /// Of copied code: where its entries lie, EntryPoint::inside. Their numbers are these addresses. Empty: they are 0, 1, 2, ...
+  std::vector<const void*> inside;
+  /// Where copied code looks whether a lane is to leave, since larger code begins there.
+  std::vector<std::pair<u64, std::atomic<u8>*>> loops;
+  u32 instructions = 0;  // guest instructions translated
+  double seconds = 0;    // of processor time spent to make it
   bool is_from_store = false;
   RegionFunction run = nullptr;
   std::shared_ptr<void> code;  // owns the machine code

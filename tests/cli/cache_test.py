@@ -9,7 +9,7 @@ import case
 import guest
 
 # mov x1, #n << 16; again: sub x1, x1, #1; cbnz x1, again; mov x0, #42; hlt #0
-LONG = guest.words(0xD2A00001 | 2000 << 5, 0xD1000421, 0xB5FFFFE1, 0xD2800540, 0xD4400000)
+LONG = guest.words(0xD2A00001 | 16000 << 5, 0xD1000421, 0xB5FFFFE1, 0xD2800540, 0xD4400000)
 
 
 def crc64(octets):
@@ -46,7 +46,7 @@ class CacheTest(case.CliTest):
         done = self.myriarm("run", *options, "--engine", "translate", "--json", "-", "--raw", 0, program)
         self.assertEqual(done.returncode, 0, done.stderr)
         result = json.loads(done.stdout)
-        self.assertEqual(result["instructions"], 2 + 2 * (2000 << 16))
+        self.assertEqual(result["instructions"], 2 + 2 * (16000 << 16))
         self.assertEqual(result["lane_results"][0]["registers"]["x0"], "0x2a")
         return result["translation"], done.stderr.decode()
 
@@ -76,7 +76,7 @@ class CacheTest(case.CliTest):
         self.assertEqual(report["cached_regions"], report["regions"])
         self.assertGreater(report["translated"], 0)
         self.assertEqual(report["cache_warning"], "")
-        self.assertRegex(said, r"(?m)^from the cache +[1-9]\d* of the regions$")
+        self.assertRegex(said, r"(?m)^from the cache +[1-9]\d* of the compiled regions$")
         listed = self.cache_json("verify")
         self.assertEqual(listed["damaged"], 0)
         names = sorted(region["file"] for region in listed["regions"])

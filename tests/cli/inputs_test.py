@@ -62,7 +62,7 @@ class Trace(CliTest):
         result, _ = self.run_json(self.elf(guest.SHOW))
         call = result["unimplemented"]["statx"]
         self.assertEqual((call["count"], call["lane"]), (1, 0))
-        self.assertRegex(call["call"], r"^statx\(0x4, .*\) = -1 ENOSYS \(Function not implemented\)$")
+        self.assertRegex(call["call"], r"^statx\(4, .*\) = -1 ENOSYS \(Function not implemented\)$")
         self.assertEqual(int(call["pc"], 16) % 4, 0)
         self.assertIn(call["call"].encode(), self.run_guest(self.elf(guest.SHOW)).stderr, "the summary")
 

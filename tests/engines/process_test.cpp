@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lanes that are Linux processes: calls are served where the lane runs, with the same results, counts and memory on every
 // engine, however lanes are out of step, and whatever of it the host has to do.
+#include <atomic>
 #include <map>
 #include <mutex>
 
@@ -37,6 +38,7 @@ class Host final : public myriarm::ProcessHost {
     kept.resize(position);
     if (position + bytes.size() > most_output) return {PutOut::Kind::refused, 0};
     kept.append(bytes.begin(), bytes.end());
+    taken += bytes.size();
     return {PutOut::Kind::taken, bytes.size()};
   }
   void unimplemented(HostedCall& call) override { trace(call.lane, "missing " + std::to_string(call.number)); }
@@ -60,6 +62,7 @@ class Host final : public myriarm::ProcessHost {
   std::vector<std::array<std::string, 2>> output;
   std::vector<std::vector<std::string>> traces;
   uint64_t most_output = ~uint64_t{0};
+  std::atomic<uint64_t> taken{0};
 
  private:
   void trace(uint32_t lane, const std::string& text) {
@@ -251,6 +254,55 @@ TEST_P(Processes, MoreOutputThanALaunchCanKeep) {
   }
 }
 
+/// Writes as many bytes as x22 says, x19 times.
+Words writes() {
+  return repeat(
+      Words{guest::movz(0, 1), guest::movz(1, kData & 0xFFFF), guest::movk(1, kData >> 16, 16), guest::add(2, 22, 0)} +
+      call(kWrite64));
+}
+
+TEST_P(Processes, OutputIsTakenWhileTheLanesRun) {
+  // What lane 0 writes fits the log of a launch, so that the launch has no other reason to end.
+  Fleet fleet = fleet_of_processes(writes() + Words{guest::b(0)});
+  set_each(fleet, x(19), [](uint64_t lane) { return lane == 0 ? 220 : 1; });
+  set_each(fleet, x(22), [](uint64_t lane) { return lane == 0 ? kPageBytes : 8; });
+  fleet.start();
+  until([&] { return host->taken >= 800'000; });
+  fleet.cancel();
+  fleet.wait();
+  const std::string& output = host->output[0][0];
+  const std::vector<uint8_t> page = fleet.read(0, kData, kPageBytes);
+  EXPECT_EQ(output.size() % kPageBytes, 0u);
+  EXPECT_TRUE(output == times(std::string(page.begin(), page.end()), output.size() / kPageBytes));
+}
+
+TEST_P(Processes, MuchOutputBesideLanesThatCompute) {
+  const Words writing = writes() + exit_with(31);
+  const Words words = Words{guest::cbnz(18, static_cast<int32_t>(writing.size()) + 1)} + writing +
+                      Words{guest::subs(20, 20, 1), guest::b_cond(guest::kNe, -1)} + exit_with(31);
+  Fleet fleet = fleet_of_processes(words);
+  write_lines(fleet);
+  const auto computes = [](uint64_t lane) { return lane % 3 != 0; };
+  const auto rounds = [&](uint64_t lane) { return 2000 / (1 + lanes() / 3) + lane; };
+  const auto size_of = [](uint64_t lane) { return kPageBytes + 7 - 3 * lane; };
+  set_each(fleet, x(18), computes);
+  set_each(fleet, x(19), rounds);
+  set_each(fleet, x(20), [](uint64_t lane) { return 200'000 + 1000 * lane; });
+  set_each(fleet, x(22), size_of);
+  std::vector<std::string> once(lanes());
+  for (uint32_t lane = 0; lane < lanes(); lane++) {
+    const std::vector<uint8_t> bytes = fleet.read(lane, kData, size_of(lane));
+    once[lane].assign(bytes.begin(), bytes.end());
+  }
+  fleet.run();
+  expect_all_stopped(fleet, plain(StopReason::exited));
+  for (uint64_t lane = 0; lane < lanes(); lane++) {
+    const std::string& output = host->output[lane][0];
+    EXPECT_TRUE(output == (computes(lane) ? "" : times(once[lane], rounds(lane))))
+        << "lane " << lane << ": " << output.size();
+  }
+}
+
 TEST_P(Processes, ReadWhatTheyAreGiven) {
   std::vector<std::string> inputs;
   for (uint64_t lane = 0; lane < lanes(); lane++) inputs.push_back(lane % 2 ? "odd" : times(line_of(lane), 5));
@@ -317,6 +369,36 @@ TEST_P(Processes, AHandlerServesSomeCallsItself) {
   expect_all_stopped(fleet, plain(StopReason::exited));
   for (uint64_t lane = 0; lane < lanes(); lane++) {
     EXPECT_EQ(fleet.get(x(23), static_cast<uint32_t>(lane)), (3 + lane % 4) * (lane % 2 ? 7 : 1000));
+  }
+}
+
+TEST_P(Processes, AHandlerIsCalledWhileOthersCompute) {
+  // Odd lanes wait for a word that the handler writes when lane 0 has made its last call.
+  const Words calling = repeat(call(kGetpid) + Words{guest::add_register(23, 23, 0)}) + exit_with(31);
+  const Words words = Words{guest::cbnz(18, static_cast<int32_t>(calling.size()) + 1)} + calling +
+                      Words{guest::ldr(3, 26, 25), guest::cbz(26, -1)} + exit_with(31);
+  Fleet fleet = fleet_of_processes(words);
+  const auto waits = [](uint64_t lane) { return lane % 2; };
+  set_each(fleet, x(18), waits);
+  set_each(fleet, x(19), [](uint64_t lane) { return 3 + lane % 4; });
+  set_each(fleet, x(25), [](uint64_t) { return kData; });
+  const auto put_word = [&](Fleet& to, uint8_t value) {
+    const std::vector<uint8_t> word(8, value);
+    for (uint32_t lane = 0; lane < lanes(); lane++) to.write(lane, kData, word);
+  };
+  put_word(fleet, 0);
+  unsigned calls = 0;  // of lane 0
+  myriarm::RunOptions options;
+  options.on_syscall = [&](Fleet& in_call, const myriarm::SyscallBatch& batch) {
+    for (uint32_t lane : batch.lanes) calls += lane == 0;
+    if (calls == 4) put_word(in_call, 1);
+  };
+  fleet.run(options);
+  expect_all_stopped(fleet, plain(StopReason::exited));
+  for (uint32_t lane = 0; lane < lanes(); lane++) {
+    if (waits(lane)) continue;
+    EXPECT_EQ(fleet.get(x(23), lane), (3 + lane % 4) * 1000);
+    EXPECT_EQ(fleet.get(Field::instructions, lane), 1 + 5 * (3 + lane % 4) + 3) << "lane " << lane;
   }
 }
 

@@ -30,8 +30,8 @@ struct Steps {
 
   u64 r(u32 slot) const { return lane->r[slot]; }
   void set_r(u32 slot, u64 value) { lane->r[slot] = value; }
-  Flags flags() const { return lane->flags(); }
-  void set_flags(Flags flags) { lane->set_flags(flags); }
+  Flags flags() const { return lane->region_flags.flags(); }
+  void set_flags(Flags flags) { lane->region_flags.set_flags(flags); }
   u64 pc() const { return lane->pc; }
   u64 retired() const { return lane->retired; }
   u64 system(SystemField field) const { return lane->system[static_cast<int>(field)]; }
@@ -69,7 +69,9 @@ struct FakeRegion {
   u64 seed;
   std::atomic<u64>* runs;
 
-  RegionEnd run(LaneState* lane, u64 entry, u64 limit) const {
+  RegionEnd run(LaneState* lane, u64 entry, u64 count) const {
+    const u64 limit = lane->region_limit;
+    if (lane->retired != limit + count) std::abort();
     if (entry >= entries.size() || lane->pc != entries[entry]) std::abort();
     (*runs)++;
     for (u32 since_check = 0;; since_check++) {
@@ -101,8 +103,8 @@ constexpr size_t kPlaces = 4096;
 std::array<std::atomic<const FakeRegion*>, kPlaces> places;
 
 template <size_t kNumber>
-RegionEnd run_place(LaneState* lane, u64 entry, u64 limit) {
-  return places[kNumber].load()->run(lane, entry, limit);
+RegionEnd run_place(LaneState* lane, u64 entry, u64 count) {
+  return places[kNumber].load()->run(lane, entry, count);
 }
 template <size_t... kNumbers>
 constexpr std::array<translate::RegionFunction, kPlaces> functions_of(std::index_sequence<kNumbers...>) {
@@ -148,7 +150,6 @@ class FakeTranslation::Fake : public translate::Translator {
       if (pc != entry && random.one_in(regions_.entries_in)) region->entries.push_back(pc);
     }
     fake->entries = region->entries;
-    region->longest_run = regions_.longest_run;
     region->instructions = static_cast<u32>(fake->code.size());
     region->seconds = 0.001;
     for (size_t number = 0; number < kPlaces; number++) {
@@ -182,11 +183,13 @@ FakeTranslation::FakeTranslation(FakeRegions regions, u64 interval, u32 hot, boo
   setup.may_cache = false;
   setup.interval = interval;
   setup.hot = hot;
+  setup.hot_for_stencils = 0;
   setup.hot_for_long = regions.hot_for_long;
   setup.followed = regions.followed;
   setup.at_once = at_once;
-  setup.limits.instructions = kSmall;
+  setup.limits.instructions = setup.limits_after_stencils.instructions = kSmall;
   setup.large_limits.instructions = kLarge;
+  setup.longest_run = regions.longest_run;
 }
 
 FakeTranslation::~FakeTranslation() { cpu::translation_setup() = before_; }

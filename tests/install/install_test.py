@@ -12,8 +12,9 @@ import subprocess
 import sys
 
 HEADERS = {
-    "myriarm": ["byte_strings", "error", "fleet", "inputs", "isa", "linux", "myriarm", "process", "program"]
-    + ["queue", "queue_rate", "run", "shared_queue", "snapshot", "stop", "translation_cache", "version"],
+    "myriarm": ["byte_strings", "error", "file_tree", "fleet", "inputs", "isa", "linux", "myriarm", "process"]
+    + ["program", "queue", "queue_rate", "run", "shared_queue", "snapshot", "stop"]
+    + ["translation_cache", "version"],
     "myriarm-c": ["myriarm"],
 }
 

@@ -18,6 +18,7 @@ parser.add_argument("--lanes", type=int, default=1)
 parser.add_argument("--json")
 parser.add_argument("--fork-after", default="start")
 parser.add_argument("--strace-file")
+parser.add_argument("--env", default="NONE=")
 parser.add_argument("--quiet", action="store_true")
 parser.add_argument("program")
 parser.add_argument("arguments", nargs=argparse.REMAINDER)
@@ -27,8 +28,9 @@ stdin = pathlib.Path(options.stdin).read_bytes()
 
 def run(lane):
     trace = ["-strace", "-D", options.strace_file] if options.strace_file else []
+    environment = ["-E", f"MYRIARM_LANE={lane}", "-E", options.env]
     result = subprocess.run(
-        ["qemu-aarch64", *trace, "-E", f"MYRIARM_LANE={lane}", options.program] + options.arguments,
+        ["qemu-aarch64", *trace, *environment, options.program, *options.arguments],
         input=stdin,
         capture_output=True,
         env={},
@@ -41,9 +43,10 @@ def run(lane):
 
 if options.json is None:
     stdout, stderr, status = run(0)
-    if options.strace_file and lie == "calls":
+    lies = {"calls": ("write(", "writev("), "arguments": ("write(1", "write(2"), "results": (" = 1", " = 2")}
+    if options.strace_file and lie in lies:
         log = pathlib.Path(options.strace_file)
-        log.write_text(log.read_text().replace("write(", "writev("))
+        log.write_text(log.read_text().replace(*lies[lie]))
     sys.stdout.buffer.write(stdout[:-1] if lie == "output" else stdout)
     sys.stderr.buffer.write(stderr)
     sys.stdout.flush()

@@ -50,7 +50,8 @@ def main():
         for lie, sentence in (("output", "the output differs"), ("status", "the exit status differs"),
                               ("lane", "lane 32 of 33"), ("stderr", "standard error differs"),
                               ("signal", "the signal differs"), ("sum", "the sum of the lanes' instructions"),
-                              ("count", "alone and in a fleet"), ("calls", "under QEMU ('write'"),
+                              ("count", "alone and in a fleet"), ("calls", "compare the names"),
+                              ("arguments", "compare argument 0"), ("results", "compare result"),
                               ("fork", "forked after 0x")):
             result = harness(work, lie)
             noticed = result.returncode == 1 and sentence in result.stderr

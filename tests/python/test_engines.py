@@ -52,20 +52,22 @@ def test_other_engines_are_refused(device, wrong):
         assert fleet.engine == "interpreter"
 
 
-COUNT_DOWN = code(0xD2A00001 | 2000 << 5, 0xD1000421, 0xB5FFFFE1, 0xD4400000)  # x1 = 2000 << 16, to 0
+COUNT_DOWN = code(0xD2A00001 | 16000 << 5, 0xD1000421, 0xB5FFFFE1, 0xD4400000)  # x1 = 16000 << 16, to 0
 
 
 def test_the_report_counts_what_ran_in_which_tier():
     with myriarm.Fleet(COUNT_DOWN, device="cpu", engine="translate", compile_threads=1) as fleet:
-        assert fleet.translation == myriarm.TranslationReport(0, 0, 0, 0.0, 0, 0, 0, (), "", "")
+        assert fleet.translation == myriarm.TranslationReport(0, 0, 0, 0, 0, 0.0, 0, 0, 0, (), "", "")
         retired = fleet.run().instructions
         report = fleet.translation
-        assert report.interpreted + report.translated == retired == 1 + 2 * (2000 << 16)
+        assert report.interpreted + report.translated == retired == 1 + 2 * (16000 << 16)
         assert report.interpreted > 0
         assert (report.regions == 0) == (report.region_instructions == 0)
         assert report.cache_warning == ""
+        assert (report.copied == 0) == (report.copied_instructions == 0)
         if report.unavailable:
-            assert (report.regions, report.translated) == (0, 0)
+            assert report.regions == 0
+            assert (report.copied == 0) == (report.translated == 0)
 
 
 def test_the_cache_gives_later_fleets_what_earlier_ones_translated(tmp_path, monkeypatch):

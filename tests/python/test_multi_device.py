@@ -12,10 +12,12 @@ import subprocess
 import sys
 
 import myriarm
+import numpy as np
 import pytest
 from failing_worker import FailingWorker, MissingDevice
 from myriarm import ArgumentError, DeviceError, MultiDeviceQueue, Queue, StateError, StopReason, work_off
 from myriarm.__main__ import COMMAND_LINE
+from myriarm.job import job_of_run
 from myriarm.slices import SliceResults
 
 SOURCE = pathlib.Path(os.environ.get("MYRIARM_SOURCE", pathlib.Path(__file__).parents[2]))
@@ -146,6 +148,75 @@ def test_a_file_of_results_goes_on(tmp_path):
         assert path.read_bytes() == whole, "without a file it begins"
 
 
+def test_results_of_another_job_are_refused(tmp_path):
+    texts = messages(20)
+    path = tmp_path / "results.jsonl"
+    job = tmp_path / "results.jsonl.job"
+    with shared(seed=3) as queue:
+        list(queue.run(texts, results=path, instructions=10**6))
+    kept, whole = job.read_bytes(), path.read_bytes()
+    other = [*texts[:19], bytes(len(texts[19]))]
+    for what, inputs, limit, program, options in (
+        ("seed (3, and now 4)", texts, 10**6, SHA256, {"seed": 4}),
+        ("memory (67108864, and now 134217728)", texts, 10**6, SHA256, {"seed": 3, "memory": 1 << 27}),
+        ("arguments", texts, 10**6, SHA256, {"seed": 3, "arguments": ["more"]}),
+        ("env", texts, 10**6, SHA256, {"seed": 3, "environment": {"A": "b"}}),
+        ("fork-after (start, and now main)", texts, 10**6, SHA256, {"seed": 3, "fork_after": "main"}),
+        ("program", texts, 10**6, PREBUILT / "fault", {"seed": 3}),
+        ("max-instructions (1000000, and now none)", texts, None, SHA256, {"seed": 3}),
+        ("inputs (20, hash", texts[:19], 10**6, SHA256, {"seed": 3}),
+        ("inputs (20, hash", other, 10**6, SHA256, {"seed": 3}),
+    ):
+        with shared(program, **options) as queue:
+            with pytest.raises(ArgumentError, match="results are of .*another|are of another") as raised:
+                list(queue.run(inputs, results=path, resume=True, instructions=limit))
+            assert f"another {what}" in str(raised.value)
+            assert "give the same, or begin anew without resume" in str(raised.value)
+            assert (job.read_bytes(), path.read_bytes()) == (kept, whole), "nothing is written"
+    with shared(seed=3, lanes=3, devices=["cpu"]) as queue:
+        assert list(queue.run(texts, results=path, resume=True, instructions=10**6)) == []
+        assert job.read_bytes() == kept
+        job.write_text("[]")
+        with pytest.raises(ArgumentError, match="does not say which job the results are of; remove it"):
+            list(queue.run(texts, results=path, resume=True, instructions=10**6))
+        job.unlink()
+        with pytest.warns(RuntimeWarning, match="there is no .*results.jsonl.job that says which job"):
+            list(queue.run(texts, results=path, resume=True, instructions=10**6))
+        assert job.read_bytes() == kept
+        list(queue.run(texts, results=path))
+        assert json.loads(job.read_text())["--max-instructions"] == "none", "that of new results"
+
+
+def test_inputs_of_a_job_in_any_form(tmp_path):
+    """What differs is seen, and what an iterable without a length gives is not known."""
+    rows = np.arange(40, dtype=np.uint8).reshape(10, 4)
+    forms = [
+        [bytes(row) for row in rows],
+        [{"stdin": bytes(row), "arguments": ["\udcff"]} for row in rows],
+        [{"stdin": bytes(row), "arguments": ["\udcfe"]} for row in rows],
+        [{"file": bytes(row)} for row in rows],
+        [bytes(row) for row in rows[::-1]],
+    ]
+    found = [job_of_run(form, None)["inputs"] for form in forms]
+    assert len(set(found)) == len(found)
+    assert job_of_run(rows, None) == job_of_run(forms[0], None)
+    assert job_of_run(rows[::2], None) != job_of_run(rows[:5], None)
+    for unknown in (iter(forms[0]), (form for form in forms[0])):
+        assert job_of_run(unknown, 7) == {"--max-instructions": "7"}
+
+
+def test_lanes_that_wait_show_as_idle():
+    """One long input among short ones, in slices of four."""
+    inputs = [b"x" * (50_000 if i % 8 == 0 else 1) for i in range(40)]
+    with shared(lanes=4, slice_inputs=4) as queue:
+        assert queue.progress.idle_share is None
+        list(queue.run(inputs))
+        assert 0.5 < queue.progress.idle_share < 1
+    with shared(lanes=1, slice_inputs=4) as queue:
+        list(queue.run(inputs))
+        assert queue.progress.idle_share == 0, "one lane waits for nobody"
+
+
 def test_a_run_that_was_killed_goes_on(tmp_path):
     texts = messages(60)
     path = tmp_path / "results.jsonl"
@@ -166,7 +237,7 @@ def test_the_file_is_that_of_the_command_line(tmp_path):
     if not os.access(COMMAND_LINE, os.X_OK):
         pytest.skip("this package was built without the command line")
     path, of_command = tmp_path / "results.jsonl", tmp_path / "command.jsonl"
-    words = ["null", "undefined", "readonly", "some", "\u00e4\u4e16\U0001f600\"\\", "\udcff\udce4\udcb8a"]
+    words = ["null", "undefined", "readonly", "some", '\u00e4\u4e16\U0001f600"\\', "\udcff\udce4\udcb8a"]
     (tmp_path / "args").write_bytes(b"\n".join(b"'%s'" % os.fsencode(word) for word in words[:5]))
     inputs = [{"arguments": [word]} for word in words[:5]]
     command = [COMMAND_LINE, "run", "--device", "cpu", "--lanes", "2", "--results", of_command, "--quiet"]
@@ -177,6 +248,14 @@ def test_the_file_is_that_of_the_command_line(tmp_path):
             json.loads(line) for line in of_command.read_text().splitlines()
         ]
         assert list(queue.run(inputs, results=of_command, resume=True)) == []
+        assert "--args-file" in json.loads((tmp_path / "command.jsonl.job").read_text()), "it stays"
+        again = subprocess.run(
+            [*command, "--resume", "--args-file", tmp_path / "args", PREBUILT / "fault"],
+            capture_output=True,
+            timeout=60,
+        )
+        assert b"resume" not in again.stderr
+        assert "inputs" in json.loads((tmp_path / "command.jsonl.job").read_text())
         list(queue.run(inputs, results=path, instructions=100))
         assert json.loads(path.read_text().splitlines()[0])["stop"] == "budget"
         list(queue.run([{"arguments": [words[5]]}], results=path))

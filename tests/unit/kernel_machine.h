@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernel/serve.h"
+#include "myriarm/file_tree.h"
 
 namespace myriarm::test {
 
@@ -79,6 +80,26 @@ class KernelMachine {
     Frame& frame = const_cast<Frame&>(frames_.at(entry >> kPageFlagBits));
     return frame.bytes.data() + ((entry & kPageShared) ? offset : place_in_own(offset));
   }
+  bool has_tree() const { return tree != nullptr; }
+  i64 find_in_tree(u32 from, u64 path, u64 length, u32 flags) const {
+    std::string text(length, 0);
+    kernel::copy_out(*this, reinterpret_cast<u8*>(text.data()), path, length);
+    return tree->find(from, text, flags, {facts_.path, facts_.path_bytes});
+  }
+  kernel::FileStatus tree_status(u32 file) const {
+    const FileFacts f = tree->facts(file);
+    return {f.number, f.mode, f.links, f.size, f.user, f.group, f.device, f.seconds, f.nanoseconds};
+  }
+  bool tree_content(u32 file, kernel::Bytes& bytes) const {
+    std::span<const u8> content;
+    const bool there = tree->content(file, content);
+    bytes = {content.data(), content.size()};
+    return there;
+  }
+  kernel::Bytes tree_path(u32 file) const {
+    return {reinterpret_cast<const u8*>(tree->path(file).data()), tree->path(file).size()};
+  }
+  bool is_program_link(u32 file) const { return tree->is_program_link(file); }
   bool own_page(u64 page) {
     if (page >= table_.size() || table_[page] == 0) return mistake("a page that is not mapped becomes own");
     if (gives_up()) return false;
@@ -218,6 +239,7 @@ class KernelMachine {
   u64 most_output = ~u64{0};
   kernel::PutKind no_more = kernel::PutKind::refused;
   u32 interruptions = 0;
+  const FileTree* tree = nullptr;  // the root of the process; null: it has none
 
  private:
   static constexpr u8 kForeign = 0xEE;  // bytes of the other lane

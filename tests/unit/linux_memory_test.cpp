@@ -3,6 +3,7 @@
 // arguments must have no effect. brk is in linux_test.cpp, the list of mappings in address_space_test.cpp.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <random>
@@ -231,6 +232,107 @@ TEST(LinuxMprotect, LanesDoNotNoticeEachOther) {
       EXPECT_EQ(caller.machine.outcome(lane).signal, SIGSEGV);
     }
     EXPECT_EQ(caller.word(kData + kPage, lane), 0u);
+  }
+}
+
+/// Each lane chooses the permissions of its pages at random, and accesses them at random.
+TEST(LinuxMprotect, LanesWorkInPagesThatOthersLack) {
+  struct Instruction {
+    uint32_t word;
+    uint32_t bytes;
+    bool stores;
+  };
+  const std::vector<Instruction> instructions = {
+      {kStoreX0AtX9, 8, true}, {kLoadX0AtX9, 8, false},
+      {0x39000120, 1, true},   {0x39400120, 1, false},   // strb w0, [x9]; ldrb w0, [x9]
+      {0xb9000120, 4, true},   {0xb9400120, 4, false},   // str w0, [x9]; ldr w0, [x9]
+      {0xa9000520, 16, true},  {0xa9400520, 16, false},  // stp x0, x1, [x9]; ldp x0, x1, [x9]
+  };
+  constexpr uint32_t kLanes = 70, kPages = 3, kRounds = 60;
+  constexpr uint32_t kUnmapped = 8;
+  std::vector<uint32_t> words = {kSvc, kBrk};
+  for (const Instruction& instruction : instructions) words.insert(words.end(), {instruction.word, kBrk});
+  Caller caller(fleet_of(kLanes), words);
+  Fleet& fleet = caller.machine.fleet();
+  std::mt19937_64 random(11);
+
+  std::vector<std::array<uint32_t, kPages>> permissions(kLanes);
+  std::vector<std::vector<uint8_t>> memory(kLanes, std::vector<uint8_t>(kPages * kPage));
+  for (uint32_t lane = 0; lane < kLanes; lane++) {
+    for (uint8_t& byte : memory[lane]) byte = static_cast<uint8_t>(random());
+    fleet.write(lane, kData, memory[lane]);
+  }
+  for (uint32_t page = 0; page < kPages; page++) {
+    std::vector<Caller::Request> requests;
+    for (uint32_t lane = 0; lane < kLanes; lane++) {
+      constexpr uint32_t kChoices[] = {kNone, kProtRead, kReadWrite, kReadWrite, kUnmapped};
+      const uint32_t chosen = permissions[lane][page] = kChoices[random() % std::size(kChoices)];
+      const uint64_t address = kData + page * kPage;
+      requests.push_back(chosen == kUnmapped ? Caller::Request{kMunmap, address, kPage}
+                                             : Caller::Request{kMprotect, address, kPage, chosen});
+    }
+    EXPECT_EQ(caller.call(requests), Results(kLanes));
+  }
+
+  struct Wanted {
+    FaultKind fault;
+    uint64_t address, x0, x1;
+  };
+  for (uint32_t round = 0; round < kRounds; round++) {
+    std::vector<uint64_t> pcs(kLanes), at(kLanes), x0(kLanes), x1(kLanes);
+    std::vector<Wanted> wanted(kLanes);
+    for (uint32_t lane = 0; lane < kLanes; lane++) {
+      const size_t number = random() % instructions.size();
+      const Instruction& instruction = instructions[number];
+      uint64_t offset = random() % (kPages * kPage - 16);
+      if (random() % 2 == 0) offset &= ~uint64_t{15};
+      if (random() % 8 == 0) offset = (1 + random() % 2) * kPage - 1 - random() % 15;
+      pcs[lane] = kCode + 8 + number * 8;
+      at[lane] = kData + offset;
+      x0[lane] = random();
+      x1[lane] = random();
+      Wanted& want = wanted[lane] = {FaultKind::none, 0, x0[lane], x1[lane]};
+      for (uint64_t i = offset; want.fault == FaultKind::none && i < offset + instruction.bytes; i++) {
+        const uint32_t own = permissions[lane][i / kPage];
+        if (own == kUnmapped) want.fault = FaultKind::unmapped;
+        else if (instruction.stores && own != kReadWrite) want.fault = FaultKind::write;
+        else if (own == kNone) want.fault = FaultKind::read;
+        if (want.fault != FaultKind::none) want.address = kData + i;
+      }
+      if (want.fault != FaultKind::none) continue;
+      uint64_t values[2] = {x0[lane], x1[lane]};
+      if (instruction.stores) {
+        std::memcpy(&memory[lane][offset], values, instruction.bytes);
+      } else {
+        if (instruction.bytes < 8) values[0] = 0;
+        std::memcpy(values, &memory[lane][offset], instruction.bytes);
+        want.x0 = values[0];
+        want.x1 = values[1];
+      }
+    }
+    fleet.set_all(Field::pc, pcs);
+    fleet.set_all(x(9), at);
+    fleet.set_all(x(0), x0);
+    fleet.set_all(x(1), x1);
+    fleet.resume_all();
+    caller.machine.run();
+    for (uint32_t lane = 0; lane < kLanes; lane++) {
+      const Stop stop = fleet.stops()[lane];
+      const Wanted& want = wanted[lane];
+      SCOPED_TRACE("round " + std::to_string(round) + ", lane " + std::to_string(lane));
+      ASSERT_EQ(stop.reason, want.fault == FaultKind::none ? StopReason::breakpoint : StopReason::fault);
+      ASSERT_EQ(stop.fault, want.fault);
+      ASSERT_EQ(stop.address, want.address);
+      ASSERT_EQ(fleet.get(x(0), lane), want.x0);
+      ASSERT_EQ(fleet.get(x(1), lane), want.x1);
+    }
+  }
+  for (uint32_t lane = 0; lane < kLanes; lane++) {
+    for (uint32_t page = 0; page < kPages; page++) {
+      if (permissions[lane][page] == kUnmapped) continue;
+      const std::span<const uint8_t> now(memory[lane].data() + page * kPage, kPage);
+      EXPECT_TRUE(std::ranges::equal(fleet.read(lane, kData + page * kPage, kPage), now)) << lane << ", " << page;
+    }
   }
 }
 

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 #include <set>
 
+#include "linux/long_lanes.h"
 #include "linux_caller.h"
 #include "myriarm/queue.h"
 
@@ -159,6 +161,65 @@ TEST(Queue, OthersGoOnWhileOneComputes) {
   const std::vector<QueueResult> results = work_off(queue, inputs, options);
   ASSERT_EQ(results.size(), inputs.size());
   EXPECT_EQ(results.back().number, 0u) << "all others have ended before";
+}
+
+TEST(Queue, TheFirstOfManyLongInputsIsDoneSoonOnTheCpu) {
+  FleetOptions fleet = fleet_of(1);
+  fleet.device = "cpu";
+  fleet.lanes = 256 * Queue(image_of(kGuest), fleet, {}).fleet().device().units;
+  Queue queue(image_of(kGuest), fleet, {});
+  const std::vector<std::string> inputs(fleet.lanes, "endless");
+  QueueOptions options;
+  options.instructions = 1'000'000;
+  uint64_t number = 0, retired_before_first = 0;
+  size_t at = 0;
+  queue.run(
+      source_of(inputs, at),
+      [&](QueueResult& result) {
+        if (number == 0) {
+          std::vector<uint64_t> counts(fleet.lanes);
+          queue.fleet().get_all(Field::instructions, counts);
+          retired_before_first = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+        }
+        EXPECT_EQ(result.number, number++);
+        EXPECT_EQ(result.instructions, options.instructions);
+        return true;
+      },
+      options);
+  EXPECT_EQ(number, inputs.size());
+  EXPECT_LT(retired_before_first, inputs.size() * options.instructions / 2);
+}
+
+TEST(LongLanes, TheOldestGoOnAndTheOthersTakeTurns) {
+  constexpr uint32_t kLanes = 100, kMost = 16;
+  linux_process::LongLanes lanes(kLanes, 1);
+  std::vector<uint32_t> all(kLanes);
+  for (uint32_t i = 0; i < kLanes; i++) all[i] = kLanes - 1 - i;  // lane 99 is the oldest
+  lanes.begun(all);
+  std::vector<uint32_t> round = all;
+  EXPECT_TRUE(lanes.leave_out(round).empty()) << "the first slice";
+  EXPECT_EQ(round.size(), kLanes);
+  for (uint32_t lane : all) lanes.spent_slice(lane);
+  std::vector<int> turns(kLanes);
+  std::vector<uint32_t> active = all;
+  const int rounds = (kLanes - kMost + kMost - 1) / kMost;
+  for (int i = 0; i < rounds; i++) {
+    round = active;
+    const std::vector<uint32_t> left_out = lanes.leave_out(round);
+    EXPECT_EQ(round.size(), 2 * kMost);
+    EXPECT_EQ(round.size() + left_out.size(), kLanes);
+    for (uint32_t lane : round) turns[lane]++;
+    active = round;
+    active.insert(active.end(), left_out.begin(), left_out.end());
+  }
+  for (uint32_t lane = 0; lane < kLanes; lane++) {
+    EXPECT_GE(turns[lane], lane >= kLanes - kMost ? rounds : 1) << lane;
+  }
+  lanes.begun(std::vector<uint32_t>{50});
+  round = active;
+  lanes.leave_out(round);
+  EXPECT_EQ(round.size(), 2 * kMost + 1);
+  EXPECT_EQ(round.front(), 50u) << "a new process in the lane";
 }
 
 TEST(Queue, CountsAndNumbers) {

@@ -6,16 +6,15 @@
 #include <algorithm>
 #include <tuple>
 
-#include "linux/lanes_at_once.h"
 #include "linux_caller.h"
 #include "myriarm/queue.h"
 #include "myriarm/shared_queue.h"
+#include "support/lanes_at_once.h"
 
 namespace myriarm {
 namespace {
 
 using namespace test;
-using linux_process::LanesAtOnce;
 
 /// Reads three bytes: the pages that it needs, how it ends, and how long it takes, in units of 2,048 instructions. Writes
 /// the first byte, makes a call that is not implemented, and grows its heap. It takes half of the pages, computes, takes
@@ -82,9 +81,9 @@ std::string needs(unsigned pages, char end = 'x', unsigned time = 60) {
 }
 
 /// Processes that fit four times, twice, once and not at all, and end in every way.
-std::vector<std::string> mixed_inputs() {
+std::vector<std::string> mixed_inputs(unsigned count = 48) {
   std::vector<std::string> inputs;
-  for (unsigned i = 0; i < 48; i++) {
+  for (unsigned i = 0; i < count; i++) {
     const unsigned pages[] = {10, 25, 10, 50, 10, 45, 10, 90};
     inputs.push_back(needs(pages[i % 8], "xxfxxexx"[i * 5 % 8], 20 + i * 7 % 50));
   }
@@ -233,6 +232,114 @@ struct Lanes {
   }
   LinuxFleet machine;
 };
+
+/// The same pages for a team on a GPU, whose frames have a page of each of 32 lanes.
+FleetOptions small_pool_of_teams(uint64_t lanes) {
+  FleetOptions options = small_pool(lanes);
+  if (!pool_is_of_lanes()) options.pool = kPoolPages * 33 * kPageBytes;
+  return options;
+}
+
+std::vector<InputDigest> digests_of(InputQueue& queue, const std::vector<std::string>& inputs, QueueOptions options,
+                                    QueueProgress* end = nullptr) {
+  std::vector<uint8_t> bytes;
+  std::vector<uint64_t> offsets = {0};
+  for (const std::string& input : inputs) {
+    bytes.insert(bytes.end(), input.begin(), input.end());
+    offsets.push_back(bytes.size());
+  }
+  options.instructions = kLimit;
+  uint64_t at = 0;
+  std::vector<InputDigest> digests;
+  const QueueProgress progress = queue.digest(
+      [&](InputBatch& batch, bool) {
+        const uint64_t count = std::min<uint64_t>(inputs.size() - at, 100);
+        if (count == 0) return Supply::ended;
+        batch = {at, bytes, std::span(offsets).subspan(at, count + 1)};
+        at += count;
+        return Supply::input;
+      },
+      [&](std::span<const InputDigest> some) {
+        digests.insert(digests.end(), some.begin(), some.end());
+        return true;
+      },
+      options);
+  if (end) *end = progress;
+  return digests;
+}
+
+/// Of a process that is out of memory a GPU and a CPU agree only on that: their pools are of other pages.
+void expect_same(const std::vector<InputDigest>& found, const std::vector<Line>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); i++) {
+    const auto& [number, reason, status, instructions, pc, output] = expected[i];
+    ASSERT_EQ(found[i].number, number);
+    ASSERT_EQ(found[i].reason, reason) << number;
+    if (reason == StopReason::out_of_memory && !pool_is_of_lanes()) continue;
+    if (reason == StopReason::exited) {
+      EXPECT_EQ(found[i].stop_detail, static_cast<uint32_t>(status)) << number;
+    }
+    EXPECT_EQ(found[i].instructions, instructions) << number;
+    EXPECT_EQ(found[i].pc, pc) << number;
+    EXPECT_EQ(found[i].output_hash[0], output_hash(bytes_of(output))) << number;
+  }
+}
+
+TEST(LinuxStarving, DigestsAreThoseThatInputsHaveAlone) {
+  const std::vector<std::string> inputs = mixed_inputs(400);
+  FleetOptions alone = small_pool(1);
+  alone.device = "cpu";
+  Queue one(image_of(kGuest), alone, {});
+  const std::vector<Line> expected = work_off(one, inputs);
+  ASSERT_EQ(std::ranges::count(expected, StopReason::out_of_memory, [](const Line& line) { return std::get<1>(line); }),
+            50);
+  for (uint64_t lanes : {32, 96, 320}) {
+    Queue queue(image_of(kGuest), small_pool_of_teams(lanes), {});
+    for (uint64_t held : {1, 100, 1'000'000}) {
+      SCOPED_TRACE(std::to_string(lanes) + " lanes, " + std::to_string(held) + " held");
+      QueueOptions options;
+      options.held_bytes = held * sizeof(InputDigest);
+      QueueProgress end;
+      expect_same(digests_of(queue, inputs, options, &end), expected);
+      EXPECT_FALSE(end.stopped_early);
+      EXPECT_EQ(end.done, inputs.size());
+    }
+    QueueOptions unordered;
+    unordered.ordered = false;
+    std::vector<InputDigest> found = digests_of(queue, inputs, unordered);
+    std::ranges::sort(found, {}, &InputDigest::number);
+    expect_same(found, expected);
+    // On a GPU run() restores single lanes of a team, for which a full pool has no frames.
+    if (!pool_is_of_lanes()) continue;
+    EXPECT_EQ(work_off(queue, inputs).size(), expected.size());
+    EXPECT_EQ(queue.fleet().pool_used(), 0u);
+  }
+}
+
+TEST(LinuxStarving, DigestsOfInputsOfWhichFewFitTogether) {
+  const std::vector<std::string> inputs(2000, needs(25));
+  Queue queue(image_of(kGuest), small_pool_of_teams(640), {});
+  QueueProgress end;
+  const std::vector<InputDigest> digests = digests_of(queue, inputs, {}, &end);
+  ASSERT_EQ(digests.size(), inputs.size());
+  uint64_t once = 0;
+  for (const InputDigest& digest : digests) {
+    ASSERT_EQ(digest.reason, StopReason::exited) << digest.number;
+    ASSERT_EQ(digest.stop_detail, 25u);
+    once += digest.instructions;
+  }
+  EXPECT_LT(end.instructions, 2 * once) << "few of them ran twice";
+}
+
+TEST(LinuxStarving, SeveralDevicesGiveTheSameDigests) {
+  const std::vector<std::string> inputs = mixed_inputs(200);
+  FleetOptions alone = small_pool(1);
+  alone.device = "cpu";
+  Queue one(image_of(kGuest), alone, {});
+  const std::vector<FleetOptions> fleets(2, small_pool_of_teams(64));
+  SharedQueue queue(image_of(kGuest), fleets, {});
+  expect_same(digests_of(queue, inputs, {}), work_off(one, inputs));
+}
 
 TEST(LinuxStarving, ARunOfAFleetGivesEachLaneWhatItHasAlone) {
   SKIP_ON_A_GPU();

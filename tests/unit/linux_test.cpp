@@ -439,6 +439,35 @@ TEST(LinuxEnd, CancelEndsARunAndTheNextGoesOn) {
   EXPECT_EQ(machine.fleet().get(Field::instructions, 0), before + 10);
 }
 
+/// The lanes of a team wait for each other at calls and returns of functions: not for ever, and also without a system call.
+TEST(LinuxEnd, LanesThatCallFunctionsDoNotWaitForOneThatLoops) {
+  const std::vector<uint32_t> words = {
+      0xb4000014,  //        cbz  x20, .
+      0x94000004,  // again: bl   function
+      0xf1000694,  //        subs x20, x20, #1
+      0x54ffffc1,  //        b.ne again
+      kBrk,        //
+      0xd65f03c0,  // function: ret
+  };
+  constexpr uint32_t kLanes = 40, kLoops = 3, kTurns = 1000;
+  LinuxFleet machine(image_of(words), fleet_of(kLanes), {});
+  std::vector<uint64_t> turns(kLanes, kTurns);
+  turns[kLoops] = 0;
+  machine.fleet().set_all(x(20), turns);
+  std::thread other([&] {
+    until([&] { return machine.fleet().poll().lanes_running == 1; });
+    machine.cancel();
+  });
+  machine.run();
+  other.join();
+  for (uint32_t lane = 0; lane < kLanes; lane++) {
+    const StopReason wanted = lane == kLoops ? StopReason::cancelled : StopReason::breakpoint;
+    EXPECT_EQ(machine.outcome(lane).stop.reason, wanted) << lane;
+    if (lane == kLoops) continue;
+    EXPECT_EQ(machine.fleet().get(Field::instructions, lane), 1 + 4 * kTurns) << lane;
+  }
+}
+
 TEST(LinuxEnd, ACancelEndsOneRunOfTheProcessesOrOfTheirFleet) {
   const ElfImage image = image_of({kSvc});
   for (const bool fleet_first : {false, true}) {

@@ -28,6 +28,9 @@ struct Space {
     auto region = std::make_shared<translate::Region>();
     region->entries = std::move(at);
     region->run = run;
+    return install(region, tier, std::move(covered));
+  }
+  u32 install(const std::shared_ptr<translate::Region>& region, Tier tier, std::vector<u64> covered = {}) {
     made = region;
     return regions.install(region, tier, std::move(covered), kEntryKind, [&](u64 pc) -> SpaceRegions::Place {
       const u64 number = (pc - kCode) / 4;
@@ -61,6 +64,25 @@ TEST(SpaceRegions, ALargeRegionTakesThePlacesOfSmallOnes) {
   EXPECT_EQ(before.run, first_function);
   EXPECT_EQ(before.number, 1u);
   EXPECT_FALSE(small.expired());
+}
+
+TEST(SpaceRegions, LoopsOfCopiedCodeAreToldOfLargerCode) {
+  Space space;
+  std::atomic<u8> inner{0}, outer{0};
+  auto copied = std::make_shared<translate::Region>();
+  copied->entries = {kCode, kCode + 8};
+  const u8 code[2] = {};
+  copied->inside = {&code[0], &code[1]};
+  copied->run = first_function;
+  copied->loops = {{kCode, &outer}, {kCode + 8, &inner}};
+  ASSERT_EQ(space.install(copied, Tier::quick), 2u);
+  EXPECT_EQ(space.at(kCode + 8).number, reinterpret_cast<u64>(&code[1]));
+  EXPECT_EQ(space.at(kCode + 8).inside, &code[1]);
+  EXPECT_EQ(inner, 0);
+  ASSERT_EQ(space.install({kCode + 8}, second_function, Tier::small), 1u);
+  EXPECT_EQ(space.at(kCode + 8).inside, nullptr);
+  EXPECT_EQ(inner, 1);
+  EXPECT_EQ(outer, 0);
 }
 
 TEST(SpaceRegions, ARegionTakesNoPlaceOfItsOwnTierOrALargerOne) {

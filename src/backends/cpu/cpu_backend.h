@@ -16,6 +16,7 @@
 #include "backends/cpu/lane.h"
 #include "backends/cpu/lane_tables.h"
 #include "backends/cpu/program_pages.h"
+#include "backends/cpu/shared_frames.h"
 #include "backends/cpu/snapshot.h"
 #include "backends/cpu/translated/translation.h"
 #include "backends/cpu/waiting_writes.h"
@@ -100,13 +101,15 @@ class CpuBackend final : public Backend {
     bool serves_calls, serves_stopped;
     bool host_may_have_written;  // to the lanes' memory, since the batch before
     Translation* translation;    // null: nothing is translated
+    std::atomic<bool>*
+        returns;  // not null: set as soon as a lane stops at an SVC; the others then run a quantum at most
   };
   u64 count(std::span<const u32> lanes) const { return lanes.empty() ? lanes_ : lanes.size(); }
   void begin_batch(const RunOrder& order, Phase phase);
   Tally run_batch(const RunOrder& order, const Batch& batch);
   /// `sampler` is null if nothing is translated. Returns how many instructions regions have retired.
   u64 run_lane(u64 index, u64 limit, const Batch& batch, Sampler* sampler);
-  /// Runs the lane until it has a stop.
+  /// Runs the lane until it has a stop, or is paused for others.
   void execute(Lane& lane, u64 index, u64 limit, const Batch& batch, Sampler* sampler);
   void show_lanes_left(std::span<const u32> lanes);  // shows progress() the stops of lanes that wait for another run()
   bool cancelled() const { return cancel_.load(std::memory_order_relaxed); }
@@ -128,6 +131,9 @@ class CpuBackend final : public Backend {
   void replace_pages(std::span<const u32> lanes, u64 page, u64 count, bool mapped, u32 permissions);
   void replace_pages(Lane& lane, u64 index, u64 page, u64 count, bool mapped, u32 permissions);
   void protect_pages(Lane& lane, u64 index, u64 page, u64 count, u32 permissions);
+  /// Gives mapped pages of a lane the content `bytes`, which stay as they are, and zeros behind them, in frames that all
+  /// lanes have in common. False: there are no such frames.
+  bool share_pages(Lane& lane, u64 index, u64 address, u32 permissions, std::span<const u8> bytes);
   void touch(u64 lane, u64 page, u64 count);
   class CodeChange;
 
@@ -141,6 +147,7 @@ class CpuBackend final : public Backend {
   u64 guest_pages_;
   u32 slice_shift_ = 0;  // a page table has at most 64 slices of 1 << slice_shift_ pages
   FramePool pool_;
+  SharedFrames shared_frames_{pool_};
   CodeStore code_store_;
   FlatMemory flat_;
   LazyArray state_, vectors_;

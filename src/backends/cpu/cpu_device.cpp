@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "backends/backend.h"
+#include "backends/cpu/translated/quick_translator.h"
 #include "backends/cpu/worker_pool.h"
 #include "translate/translator.h"
 
@@ -29,6 +30,6 @@ Device cpu_device() {
   return {"cpu", name, static_cast<u64>(sysconf(_SC_AVPHYS_PAGES)) * page, cpu::host_threads(), DeviceKind::cpu, 0, 1};
 }
 
-bool cpu_has_translation() { return translate::translator_is_installed(); }
+bool cpu_has_translation() { return cpu::QuickTranslator::is_available() || translate::translator_is_installed(); }
 
 }  // namespace myriarm

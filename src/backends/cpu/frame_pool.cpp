@@ -88,15 +88,27 @@ u32 FramePool::allocate(bool& zeroed) {
     return frame;
   }
   // Addresses for twice the limit are reserved, so that frames which another thread is about to give back are no loss.
-  u64 frame = next_.fetch_add(1, std::memory_order_relaxed);
+  const u32 frame = take_new();
+  if (frame == 0) discharge(1);
+  zeroed = true;
+  return frame;
+}
+
+u32 FramePool::take_new() {
+  const u64 frame = next_.fetch_add(1, std::memory_order_relaxed);
   if (frame >= reserved_) {
     next_.fetch_sub(1, std::memory_order_relaxed);
-    discharge(1);
     return 0;
   }
-  zeroed = true;
   holders(static_cast<u32>(frame)).store(1, std::memory_order_relaxed);
   return static_cast<u32>(frame);
+}
+
+u32 FramePool::allocate_uncounted() {
+  const u64 most = (reserved_ - first_) / 4;  // the pool may need the other addresses
+  const u32 frame = uncounted_.fetch_add(1, std::memory_order_relaxed) < most ? take_new() : 0;
+  if (frame == 0) uncounted_.fetch_sub(1, std::memory_order_relaxed);
+  return frame;
 }
 
 void FramePool::give_back(std::span<const u32> frames) {

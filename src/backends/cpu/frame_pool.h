@@ -30,6 +30,8 @@ class FramePool {
   /// Returns a frame with one holder, or 0 if the pool is spent. `zeroed`: the frame is known to hold zeros; else its
   /// content is unspecified. Any thread may call it.
   u32 allocate(bool& zeroed);
+  /// A frame of zeros that is never freed and not counted; 0 if there are no addresses left. Any thread may call it.
+  u32 allocate_uncounted();
   /// Adds or removes a holder; removing the last one frees the frame. Any thread may call them, but retain() only while
   /// no lane runs: a lane that is a frame's only holder writes to it without asking again.
   void retain(u32 frame) { holders(frame).fetch_add(1, std::memory_order_relaxed); }
@@ -71,6 +73,7 @@ class FramePool {
   std::atomic<u64> next_;
   std::atomic<u64> limit_;  // pool frames that may be in use, with those charged
   std::atomic<u64> used_{0};
+  std::atomic<u64> uncounted_{0};  // frames of allocate_uncounted()
   /// Free frames, in several lists so that threads which begin and end lanes seldom wait for each other.
   struct alignas(64) FreeList {
     std::mutex mutex;
@@ -78,6 +81,8 @@ class FramePool {
   };
   static constexpr unsigned kFreeLists = 16;
   static unsigned list_of_thread();
+  /// A frame that was never used; 0 if there is none.
+  u32 take_new();
   /// Takes a frame from the thread's own list, or from another; 0 if there is none.
   u32 take_free();
 

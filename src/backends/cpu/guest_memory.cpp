@@ -184,6 +184,22 @@ void CpuBackend::permissions(std::span<const u32> lanes, u64 page, u64 count, st
   });
 }
 
+bool CpuBackend::share_pages(Lane& lane, u64 index, u64 address, u32 permissions, std::span<const u8> bytes) {
+  if (flat_) return false;
+  const u64 first = page_of(address), count = (bytes.size() + kPageSize - 1) >> kPageBits;
+  for (u64 i = 0; i < count; i++) {
+    const u8* content = bytes.data() + (i << kPageBits);
+    const u32 frame = shared_frames_.frame_of(content, std::min<u64>(kPageSize, bytes.size() - (i << kPageBits)));
+    if (frame == 0) return false;  // the caller gives the content to pages of the lane's own
+    u32& entry = lane.table[first + i];
+    release_page(entry);
+    entry = frame << kPageFlagBits | flags_of(permissions) | kPageShared;
+  }
+  if (count != 0) touch(index, first, count);
+  lane.found_is_stale = true;
+  return true;
+}
+
 void CpuBackend::grow_pool(u64 bytes) {
   if (!pool_.grow(bytes)) {
     throw DeviceError("the pool cannot grow to " + size_text(bytes) + ", only to " + size_text(pool_.size_bytes()) +

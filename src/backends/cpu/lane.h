@@ -14,26 +14,31 @@ namespace myriarm::cpu {
 
 class CodeSpace;
 class CodeStore;
+class ExitCounts;
 struct LaneCode;
 
 struct Lane : translate::LaneState {
   InterpreterPlace place;
 
-  u64 guest_pages = 0;        // of page_count: those of the guest; the others are the kernel pages of its process
-  bool restart = false;       // the instruction at pc must run again: the lane's predecoded code is another one now
-  u64 translated = 0;         // of `retired`: those that regions of translated code have retired
-  bool is_in_region = false;  // translated code of the space that it runs is running
-  FramePool* pool = nullptr;  // null: flat memory, whose pages are never shared and never move
-  u64* touched = nullptr;     // bit s: entries of slice s, pages s << slice_shift and up, may differ from the program's
+  u64 guest_pages = 0;          // of page_count: those of the guest; the others are the kernel pages of its process
+  bool restart = false;         // the instruction at pc must run again: the lane's predecoded code is another one now
+  u64 translated = 0;           // of `retired`: those that regions of translated code have retired
+  bool is_in_region = false;    // translated code of the space that it runs is running
+  ExitCounts* exits = nullptr;  // null: nobody counts where the lane leaves translated code
+  u32 hot_exit = 0;             // at this count of an exit the engine returns, and sets is_at_hot_exit
+  bool is_at_hot_exit = false;
+  u64 longest_region_run = 0;  // the most instructions that regions retire between two checks of their limit
+  FramePool* pool = nullptr;   // null: flat memory, whose pages are never shared and never move
+  u64* touched = nullptr;  // bit s: entries of slice s, pages s << slice_shift and up, may differ from the program's
   u32 slice_shift = 0;
   const CodeSpace* program_code = nullptr;
   CodeStore* code_store = nullptr;
   std::unique_ptr<LaneCode>* own_code = nullptr;  // null inside: the lane runs its program's code
 
-  /// To be called when the entry of a page has changed.
+  /// To be called when the entry of a page has changed. `page`: its number in the lane's table.
   void touch(u64 page) {
     *touched |= u64{1} << (page >> slice_shift);
-    found_is_stale = true;
+    forget_found_page(first_page + page);
   }
 };
 

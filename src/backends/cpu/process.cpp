@@ -20,8 +20,12 @@ bool CpuBackend::serve_call(Lane& lane, u64 index) {
     if (change.action == kernel::PageAction::protect) self.protect_pages(of, number, page, count, change.permissions);
     else self.replace_pages(of, number, page, count, change.action == kernel::PageAction::map, change.permissions);
   };
+  const auto share_pages = [](void* backend, Lane& of, u64 number, u64 address, u32 permissions,
+                              std::span<const u8> bytes) {
+    return static_cast<CpuBackend*>(backend)->share_pages(of, number, address, permissions, bytes);
+  };
   lane.stop = {};
-  ProcessMachine machine(lane, index, *process_of(index), *process_host_, this, change_pages);
+  ProcessMachine machine(lane, index, *process_of(index), *process_host_, this, change_pages, share_pages);
   const bool traced = process_host_->input(static_cast<u32>(index)).traced;
   if (traced) {
     MachineCall call(machine, static_cast<u32>(index), lane.pc);

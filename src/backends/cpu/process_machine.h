@@ -2,8 +2,12 @@
 // kernel::Machine of a lane whose thread serves its call.
 #pragma once
 
+#include <span>
+#include <string_view>
+
 #include "backends/cpu/interpreter/lane_code.h"
 #include "backends/machine_call.h"
+#include "kernel/tree_paths.h"
 
 namespace myriarm::cpu {
 
@@ -13,10 +17,20 @@ class ProcessMachine {
 
   /// What changes the lane's page table: CpuBackend::replace_pages() and protect_pages().
   using ChangePages = void (*)(void* backend, Lane& lane, u64 index, const kernel::PageChange& change);
+  /// What makes pages common to all lanes: CpuBackend::share_pages().
+  using SharePages = bool (*)(void* backend, Lane& lane, u64 index, u64 address, u32 permissions,
+                              std::span<const u8> bytes);
 
   ProcessMachine(Lane& lane, u64 index, const kernel::ProcessFacts& facts, ProcessHost& host, void* backend,
-                 ChangePages change_pages)
-      : lane_(lane), index_(index), facts_(facts), host_(host), backend_(backend), change_pages_(change_pages) {}
+                 ChangePages change_pages, SharePages share_pages)
+      : lane_(lane),
+        index_(index),
+        facts_(facts),
+        host_(host),
+        tree_(host.root()),
+        backend_(backend),
+        change_pages_(change_pages),
+        share_pages_(share_pages) {}
 
   u32 number() const { return static_cast<u32>(lane_.r[8]); }
   u64 argument(u32 n) const { return lane_.r[n]; }
@@ -48,6 +62,33 @@ class ProcessMachine {
     change_pages_(backend_, lane_, index_, change);
     return true;
   }
+  // kernel::HasTree and kernel::SharesPages.
+  bool has_tree() const { return tree_ != nullptr; }
+  i64 find_in_tree(u32 from, u64 path, u64 length, u32 flags) const {
+    char bytes[kernel::kMostPathBytes];
+    kernel::copy_out(*this, reinterpret_cast<u8*>(bytes), path, length);
+    return tree_->find(from, {bytes, length}, flags, {facts_.path, facts_.path_bytes});
+  }
+  kernel::FileStatus tree_status(u32 file) const {
+    const FileFacts facts = tree_->facts(file);
+    return {facts.number, facts.mode,   facts.links,   facts.size,       facts.user,
+            facts.group,  facts.device, facts.seconds, facts.nanoseconds};
+  }
+  bool tree_content(u32 file, kernel::Bytes& bytes) const {
+    std::span<const u8> content;
+    if (!tree_->content(file, content)) return false;
+    bytes = {content.data(), content.size()};
+    return true;
+  }
+  kernel::Bytes tree_path(u32 file) const {
+    const std::string_view path = tree_->path(file);
+    return {reinterpret_cast<const u8*>(path.data()), path.size()};
+  }
+  bool is_program_link(u32 file) const { return tree_->is_program_link(file); }
+  bool share_pages(u64 address, u32 permissions, const kernel::Bytes& bytes) {
+    return share_pages_(backend_, lane_, index_, address, permissions, {bytes.data, bytes.size});
+  }
+
   kernel::Put put_out(u32 stream, u64 position, u64 address, u64 size) {
     return put_to_host(*this, host_, static_cast<u32>(index_), stream, position, address, size);
   }
@@ -59,9 +100,11 @@ class ProcessMachine {
   const u64 index_;
   const kernel::ProcessFacts& facts_;
   ProcessHost& host_;
+  const FileTree* const tree_;  // null: the process has no root
   void* backend_;
   ChangePages change_pages_;
+  SharePages share_pages_;
 };
-static_assert(kernel::Machine<ProcessMachine>);
+static_assert(kernel::HasTree<ProcessMachine> && kernel::SharesPages<ProcessMachine>);
 
 }  // namespace myriarm::cpu

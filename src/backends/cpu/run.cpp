@@ -28,18 +28,20 @@ void follow(Lane& lane, u64 limit, const CodeSpace& code, std::vector<u64>& path
 }  // namespace
 
 struct CpuBackend::Tally {
-  u64 retired = 0, left = 0;
-  u64 stops[kStopCodes] = {};  // without the lanes of `left`
+  u64 retired = 0, left = 0, paused = 0;
+  u64 stops[kStopCodes] = {};  // without the lanes of `left`, and those that are paused
 
   void add(const Tally& other) {
     retired += other.retired;
     left += other.left;
+    paused += other.paused;
     for (u32 i = 0; i < kStopCodes; i++) stops[i] += other.stops[i];
   }
 };
 
 void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const Batch& batch, Sampler* sampler) {
-  u64 published = lane.retired, considered = lane.retired;
+  const u64 begun = lane.retired;
+  u64 published = begun, considered = begun;
   for (;;) {
     if (lane.retired >= limit) {
       lane.stop = stop_record(StopCode::budget);
@@ -59,6 +61,10 @@ void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const Batch& batch, S
         follow(lane, std::min(limit, lane.retired + most), code, path);
       }));
     }
+    if (lane.is_at_hot_exit) {
+      lane.is_at_hot_exit = false;
+      if (!lane.restart && lane.stop.code == StopCode::none) batch.translation->look_at_exit(code_of(lane), lane.pc);
+    }
     if (lane.restart) {
       lane.restart = false;
       lane.stop = {};
@@ -71,6 +77,10 @@ void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const Batch& batch, S
     if (lane.stop.code == StopCode::none) {
       published = lane.retired;
       publish(index, lane.retired);
+      if (batch.returns != nullptr && lane.retired - begun >= kQuantum &&
+          batch.returns->load(std::memory_order_relaxed)) {
+        return;
+      }
       // As often as without a sampler.
       if (sampler == nullptr || lane.retired - considered >= kQuantum) {
         considered = lane.retired;
@@ -89,6 +99,7 @@ void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const Batch& batch, S
 u64 CpuBackend::run_lane(u64 index, u64 limit, const Batch& batch, Sampler* sampler) {
   Lane lane;
   attach(lane, index);
+  if (batch.translation != nullptr) batch.translation->attach(lane, *sampler);
   if (flat_ && batch.host_may_have_written) find_changed_pages(lane);
   for (u32 i = 0; i <= kSlotSP; i++) lane.r[i] = field(static_cast<Field>(i))[index];
   lane.set_flags(unpack_flags(static_cast<u32>(field(Field::nzcv)[index])));
@@ -159,6 +170,7 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, const Batch& batc
           if (!calls) stops_[lane] = stop_record(StopCode::cancelled);
         } else {
           translated += run_lane(lane, limit, batch, sampler.get());
+          if (batch.returns != nullptr && stops_[lane].code == StopCode::syscall) batch.returns->store(true);
         }
         const u64 after = retired(lane);
         const StopCode code = stops_[lane].code;
@@ -166,6 +178,8 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, const Batch& batc
         tally.retired += after - before;
         if (left) {
           tally.left++;
+        } else if (code == StopCode::none) {
+          tally.paused++;
         } else {
           tally.stops[static_cast<u32>(code)]++;
         }
@@ -189,16 +203,23 @@ RunReport CpuBackend::run(const RunOrder& order) {
   if (translates && translation_ == nullptr) {
     translation_ = std::make_unique<Translation>(compile_threads_, caches_translation_, kQuantum);
   }
-  Batch batch = {engine_entry(order.engine), !order.stops_at_calls, order.serves_stopped, true,
-                 translates ? translation_.get() : nullptr};
+  std::atomic<bool> returns{false};
+  Batch batch = {engine_entry(order.engine),
+                 !order.stops_at_calls,
+                 order.serves_stopped,
+                 true,
+                 translates ? translation_.get() : nullptr,
+                 order.returns_for_calls && order.batch == ~u64{0} ? &returns : nullptr};
   auto dispatch = [&](Phase phase, u64) {
     begin_batch(order, phase);
+    returns = false;
     const Tally tally = run_batch(order, batch);
     batch.host_may_have_written = false;
     DispatchReport report;
     report.retired = tally.retired;
     report.batches = 1;
     report.left = tally.left;
+    report.paused = tally.paused;
     std::copy_n(tally.stops, kStopCodes, report.stops);
     return report;
   };

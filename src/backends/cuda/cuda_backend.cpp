@@ -54,6 +54,7 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
       lanes_(lanes_of(image)),
       policy_(options.memory_policy),
       pool_is_automatic_(options.pool == 0),
+      compile_threads_(options.compile_threads),
       stops_(lanes_) {
   use();
   if (image.window_pages + image.kernel_pages >= u64{1} << 20) {
@@ -387,6 +388,7 @@ void CudaBackend::change_pages(std::span<const u32> lanes, u64 page, u64 count, 
 void CudaBackend::change_pages(std::span<const TeamMask> masks, u64 page, u64 count, u32 permissions,
                                kernel::PageAction action) {
   use();
+  differing_pages_.may_differ();
   team_masks_.resize(masks.size(), "allocating call arguments");
   team_masks_.upload(masks, stream_);
   PageChanges changes = {};

@@ -13,8 +13,10 @@
 #include "backends/cuda/code_variants.h"
 #include "backends/cuda/device_memory.h"
 #include "backends/cuda/kernels.h"
+#include "backends/cuda/process/differing_pages.h"
 #include "backends/cuda/process/processes.h"
 #include "backends/cuda/saved_lanes.h"
+#include "backends/cuda/translated/translated_program.h"
 #include "backends/run_batches.h"
 
 namespace myriarm::cuda {
@@ -53,6 +55,7 @@ class CudaBackend final : public Backend {
   void restore(u64 number, std::span<const u32> from, std::span<const u32> to) override;
   ArrayView view(Field field) override;
   ArrayView memory_view() override;
+  TranslationReport translation() const override;
 
  private:
   void allocate_state();
@@ -78,7 +81,12 @@ class CudaBackend final : public Backend {
   /// One batch, or a chain of batches, without waiting for it. The report is that of the launch that began last.
   void begin_dispatch(const Control& control, Engine engine);
   Report end_dispatch();
+  /// Takes what lanes put out, until the launch has ended.
+  void take_output_meanwhile();
   class InputLoop;  // cuda_inputs.cpp
+  /// The fleet's program as translated code. Null: it is interpreted.
+  const TranslatedProgram* translated_program();
+  std::unique_ptr<TranslatedProgram> translate_program(TranslationReport& report);
   Chain& chain(Engine engine);
   void mirror_progress();
   void save_flat_memory(SavedLanes& saved);
@@ -107,6 +115,8 @@ class CudaBackend final : public Backend {
   /// What the host does for processes after a launch. `done`: what the batch has done so far.
   ServedOnHost attend_to_processes(const Report& report, DispatchReport& done);
   ServedOnHost serve_on_host(std::span<const u32> lanes, DispatchReport& done);
+  /// Chooses the kernel of the next launch of an interpreter by whether lanes differ in pages.
+  void choose_kernel(Control& control);
   /// Releases the memory of processes that have exited, unless it is kept. Returns whether there were any.
   bool release_exited();
   void synchronize(const char* doing) {
@@ -173,8 +183,15 @@ class CudaBackend final : public Backend {
   PinnedArray<Report> host_report_;
   PinnedArray<u8> pinned_memory_;
   std::optional<Processes> processes_;
+  DifferingPages differing_pages_;
   ProcessHost* queue_host_ = nullptr;  // during work_off(), in place of that of the processes
   DeviceArray<u32> team_frames_;
+  std::unique_ptr<TranslatedProgram> translated_;
+  bool has_tried_to_translate_ = false;
+  const u32 compile_threads_;  // 0: as many as the host has
+  TranslationReport translation_report_;
+  bool runs_translated_ = false;  // the launch that began last
+  u64 retired_translated_ = 0;    // in launches of translated code, also by interpretation
   std::unique_ptr<Chain> chain_;
   std::vector<u8> chain_view_;  // bytes of the View that the chain was made with
   Engine chain_engine_ = Engine::interpreter;

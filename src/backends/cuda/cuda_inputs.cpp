@@ -3,10 +3,13 @@
 // on. docs/design/inputs-on-a-gpu.md.
 #include <algorithm>
 #include <cstring>
-#include <exception>
+#include <functional>
+#include <map>
+#include <numeric>
 
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/process/input_segments.h"
+#include "support/lanes_at_once.h"
 
 namespace myriarm::cuda {
 namespace {
@@ -87,7 +90,6 @@ class CudaBackend::InputLoop final : public ProcessHost {
       finish();
     }
     deliver();
-    if (error_ && goes_on_) std::rethrow_exception(error_);
   }
   /// Gives up inputs whose processes have not ended.
   void give_up() {
@@ -108,12 +110,7 @@ class CudaBackend::InputLoop final : public ProcessHost {
     if (!more_) return;
     InputBatch batch;
     const bool idle = segments_.waiting() == 0 && segments_.running() == 0;
-    Supply supply = Supply::ended;
-    try {
-      supply = run_.next(batch, idle);
-    } catch (...) {
-      error_ = std::current_exception();
-    }
+    const Supply supply = run_.next(batch, idle);
     more_ = supply != Supply::ended;
     if (supply != Supply::input) return;
     segments_.add(batch);
@@ -154,6 +151,7 @@ class CudaBackend::InputLoop final : public ProcessHost {
     control.yield_ticks = backend_.code_delay_.ticks_left(std::chrono::steady_clock::now());
     control.host_ticks = 1;
     control.launch_ticks = segment == nullptr && more_ ? kIdleTicks : kLaunchTicks;
+    backend_.choose_kernel(control);
     backend_.begin_dispatch(control, Engine::interpreter);
   }
 
@@ -194,19 +192,156 @@ class CudaBackend::InputLoop final : public ProcessHost {
   }
 
   /// Lets lanes that are out of memory try again if there may be some now: other teams give theirs back when they take
-  /// inputs. If nothing else happens, they end.
+  /// inputs. If nothing else happens, teams take turns.
   void find_memory(const Report& report, const ServedOnHost& served) {
-    queue_.gives_up_starved = 0;
-    starved_ |= report.stops[static_cast<u32>(StopCode::out_of_memory)] != 0 || served.starved != 0;
-    if (!starved_) return;
-    const bool progress = report.retired != 0 || !ready_.empty();
-    if (backend_.make_room() || progress) {
+    const bool starve = report.stops[static_cast<u32>(StopCode::out_of_memory)] != 0 || served.starved != 0;
+    ended_ += ready_.size();
+    at_once_.round_ended(ended_ / lanes_of_a_team(), !starve);
+    ended_ %= lanes_of_a_team();
+    if (starve) {
+      const bool progress = report.retired != 0 || !ready_.empty() || served.answered != 0;
+      if (!backend_.make_room() && !progress) give_some_up();
       launch_resume_starved(backend_.view_, backend_.stream_);
-      starved_ = false;
-    } else {
-      queue_.gives_up_starved = 1;
-      starved_ = false;
     }
+    let_go();
+  }
+
+  u64 lanes_of_a_team() const { return std::min<u64>(backend_.lanes_, kTeam); }
+
+  /// All processes that have not ended wait for memory, and have found none in the last launch. Those of teams that have
+  /// retired most keep what they have, at most half of the teams. The others are given up, or one that is alone; they hold
+  /// no memory then, and take no input until let_go().
+  void give_some_up() {
+    std::vector<QueuedLane> queued(backend_.lanes_);
+    fetch(std::span(queued), lanes_.data());
+    const std::span<const StopRecord> stops = backend_.stops();
+    const auto starves = [&](u32 lane) {
+      return stops[lane].code == StopCode::out_of_memory && queued[lane].state != QueuedState::idle;
+    };
+    std::vector<u32> without_input;            // lanes of such teams
+    std::map<u32, std::vector<u32>> starving;  // by team: the lanes that starve
+    for (u32 team = 0; team < backend_.view_.teams; team++) {
+      const std::vector<u32> lanes = lanes_of(team);
+      bool any_runs = false, has_input = false;
+      for (u32 lane : lanes) {
+        const StopCode code = stops[lane].code;
+        any_runs |= code == StopCode::none || code == StopCode::syscall;
+        has_input |= queued[lane].state != QueuedState::idle;
+        if (starves(lane)) starving[team].push_back(lane);
+      }
+      if (any_runs) starving.erase(team);
+      else if (!has_input) without_input.insert(without_input.end(), lanes.begin(), lanes.end());
+    }
+    // What processes have left whose teams have found no further input.
+    if (release_memory(without_input) || starving.empty()) return;
+    const u64 most = starving.size() / 2;
+    if (starving.size() > 1) at_once_.starved(starving.size());
+    const std::vector<u32> teams = most_retired_first(starving);
+    std::vector<u32> lanes, all;  // that are given up, and those of their teams
+    for (u32 team : std::span(teams).subspan(most)) {
+      lanes.insert(lanes.end(), starving[team].begin(), starving[team].end());
+      const std::vector<u32> own = lanes_of(team);
+      all.insert(all.end(), own.begin(), own.end());
+      held_.push_back(std::move(starving[team]));
+    }
+    give_up(lanes, queued);
+    release_memory(all);
+  }
+
+  std::vector<u32> lanes_of(u32 team) const {
+    const u64 first = lane_at(team, 0);
+    std::vector<u32> lanes(std::min<u64>(kTeam, backend_.lanes_ - first));
+    std::iota(lanes.begin(), lanes.end(), static_cast<u32>(first));
+    return lanes;
+  }
+
+  std::vector<u32> most_retired_first(const std::map<u32, std::vector<u32>>& lanes_by_team) {
+    std::vector<u64> retired(backend_.lanes_);
+    fetch(std::span(retired), backend_.plane(Field::instructions));
+    std::map<u32, u64> longest;
+    std::vector<u32> teams;
+    for (const auto& [team, lanes] : lanes_by_team) {
+      for (u32 lane : lanes) longest[team] = std::max(longest[team], retired[lane]);
+      teams.push_back(team);
+    }
+    std::ranges::stable_sort(teams, std::ranges::greater(), [&](u32 team) { return longest[team]; });
+    return teams;
+  }
+
+  /// Hands the inputs of these lanes over, which then have none.
+  void give_up(std::span<const u32> lanes, std::vector<QueuedLane>& queued) {
+    std::vector<kernel::ProcessInput> inputs(backend_.lanes_);
+    fetch(std::span(inputs), backend_.processes_->device_inputs());
+    const bool as_file = inputs[lanes[0]].has_file != 0;
+    std::vector<u64> offsets = {0}, numbers, tickets;
+    for (u32 lane : lanes) {
+      const kernel::ProcessInput& input = inputs[lane];
+      offsets.push_back(offsets.back() + (as_file ? input.file : input.standard_input).size);
+      numbers.push_back(input.number);
+      tickets.push_back(segments_.ended(queued[lane].ticket));
+      queued[lane].state = QueuedState::idle;
+    }
+    std::vector<u8> bytes(offsets.back());
+    for (size_t i = 0; i < lanes.size(); i++) {
+      const kernel::Bytes from = as_file ? inputs[lanes[i]].file : inputs[lanes[i]].standard_input;
+      if (from.size == 0) continue;
+      check(cudaMemcpyAsync(bytes.data() + offsets[i], from.data, from.size, cudaMemcpyDeviceToHost, backend_.stream_),
+            "fetching inputs");
+    }
+    lanes_.upload(queued, backend_.stream_);
+    backend_.synchronize("fetching inputs");
+    backend_.scatter_stops(lanes, std::vector<StopRecord>(lanes.size(), stop_record(StopCode::cancelled)));
+    run_.given_up({0, bytes, offsets, as_file, numbers}, tickets, ends_of(lanes, numbers, queued));
+  }
+
+  /// What is known of these inputs, whose processes are out of memory.
+  std::vector<InputDigest> ends_of(std::span<const u32> lanes, std::span<const u64> numbers,
+                                   std::span<const QueuedLane> queued) {
+    std::vector<u64> retired(backend_.lanes_), pcs(backend_.lanes_);
+    fetch(std::span(retired), backend_.plane(Field::instructions));
+    fetch(std::span(pcs), backend_.plane(Field::pc));
+    std::vector<InputDigest> ends(lanes.size());
+    for (size_t i = 0; i < lanes.size(); i++) {
+      const QueuedLane& own = queued[lanes[i]];
+      ends[i].number = numbers[i];
+      ends[i].instructions = retired[lanes[i]];
+      ends[i].pc = pcs[lanes[i]];
+      for (u32 stream = 0; stream < 2; stream++) {
+        ends[i].output_bytes[stream] = own.output[stream].bytes;
+        ends[i].output_hash[stream] = own.output[stream].hash;
+      }
+      ends[i].reason = StopReason::out_of_memory;
+    }
+    return ends;
+  }
+
+  /// Of teams, all of whose processes have ended. Returns whether there is more memory now.
+  bool release_memory(std::span<const u32> lanes) {
+    const u64 before = backend_.pool_used();
+    backend_.release_memory(lanes);
+    std::ranges::fill(backend_.without_memory_, 0u);  // a team has memory again when it takes inputs
+    return backend_.pool_used() < before;
+  }
+
+  /// Lets teams that were given up take inputs, as many as may be under way; without inputs that wait for a team, all.
+  void let_go() {
+    const u64 teams = backend_.view_.teams, under_way = teams - held_.size();
+    u64 more = at_once_.most() - std::min(at_once_.most(), under_way);
+    if (segments_.waiting() == 0) more = teams;
+    std::vector<u32> lanes;
+    for (; more != 0 && !held_.empty(); more--) {
+      lanes.insert(lanes.end(), held_.back().begin(), held_.back().end());
+      held_.pop_back();
+    }
+    if (lanes.empty()) return;
+    backend_.scatter_stops(lanes, std::vector<StopRecord>(lanes.size(), stop_record(StopCode::exited)));
+  }
+
+  template <class T>
+  void fetch(std::span<T> values, const T* from) {
+    check(cudaMemcpyAsync(values.data(), from, values.size_bytes(), cudaMemcpyDeviceToHost, backend_.stream_),
+          "looking for memory");
+    backend_.synchronize("looking for memory");
   }
 
   void deliver() {
@@ -229,8 +364,9 @@ class CudaBackend::InputLoop final : public ProcessHost {
   InputRunProgress progress_;
   u64 sent_ = 0;
   bool more_ = true, goes_on_ = true;
-  bool starved_ = false;      // a lane is out of memory and has not tried again
-  std::exception_ptr error_;  // of the source: thrown when the inputs before have their digests
+  LanesAtOnce at_once_;                 // in teams
+  u64 ended_ = 0;                       // processes, less those that at_once_ knows
+  std::vector<std::vector<u32>> held_;  // by team that takes no input: its lanes whose processes were given up
 };
 
 bool CudaBackend::takes_inputs() const { return processes_ && !is_flat(view_); }

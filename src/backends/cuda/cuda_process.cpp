@@ -10,10 +10,16 @@ void CudaBackend::process_inputs_changed(std::span<const u32> lanes) {
   if (processes_) processes_->inputs_changed(lanes);
 }
 
+void CudaBackend::choose_kernel(Control& control) {
+  if (!processes_ || is_flat(view_)) return;
+  differing_pages_.begin(view_, control, [&] { return processes_->teams_that_differ(view_, stream_); });
+}
+
 CudaBackend::ServedOnHost CudaBackend::attend_to_processes(const Report& report, DispatchReport& done) {
+  differing_pages_.end(report);
   launch_free_given_up(view_, stream_);
   std::vector<u32> refused;
-  if (queue_host_ == nullptr) refused = processes_->take_output(report.output_bytes, stream_);
+  if (queue_host_ == nullptr) refused = processes_->output().take_rest({report.output_head});
   ServedOnHost served;
   if (report.host_calls != 0) served = serve_on_host(processes_->waiting(report.host_calls, stream_), done);
   if (!refused.empty()) {

@@ -3,7 +3,9 @@
 // launches.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "backends/cuda/cuda_backend.h"
 #include "backends/run_batches.h"
@@ -14,6 +16,17 @@ namespace {
 
 /// For how long a launch goes on while a lane waits for the host to serve its call, in ticks of 2 ms.
 constexpr u64 kHostTicks = 1;
+
+/// Between two looks at a launch the host sleeps for this part of the time that it has taken, but no longer than a chunk of
+/// output may wait, and not at all where the system cannot sleep for so short a time.
+constexpr u32 kPauses = 16;
+constexpr std::chrono::microseconds kLeastPause{50}, kMostPause{200};
+
+void pause_since(std::chrono::steady_clock::time_point begin) {
+  const auto part = (std::chrono::steady_clock::now() - begin) / kPauses;
+  if (part < kLeastPause) std::this_thread::yield();
+  else std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(part, kMostPause));
+}
 
 }  // namespace
 
@@ -29,6 +42,10 @@ void launch_run(const View& view, u32 multiprocessors, Engine engine, cudaStream
 }
 
 void CudaBackend::begin_dispatch(const Control& control, Engine engine) {
+  const bool translates = engine == Engine::translate && control.batches <= 1;
+  const TranslatedProgram* const translated = translates ? translated_program() : nullptr;
+  runs_translated_ = translated != nullptr;
+  if (processes_) processes_->output().begin(stream_);
   *host_control_.data() = control;
   check(cudaMemcpyAsync(control_.data(), host_control_.data(), sizeof(Control), cudaMemcpyHostToDevice, stream_),
         "starting the engine");
@@ -40,6 +57,8 @@ void CudaBackend::begin_dispatch(const Control& control, Engine engine) {
         "starting the engine");
   if (control.batches > 1) {
     chain(engine).launch(stream_);
+  } else if (runs_translated_) {
+    translated->launch(view_, stream_);
   } else {
     launch_run(view_, static_cast<u32>(multiprocessors_), engine, stream_);
   }
@@ -49,11 +68,25 @@ void CudaBackend::begin_dispatch(const Control& control, Engine engine) {
 }
 
 Report CudaBackend::end_dispatch() {
+  if (processes_ && queue_host_ == nullptr) take_output_meanwhile();
   synchronize("running the guest");
   Report report = *host_report_.data();
   code_wanted_ |= report.wants_code != 0;
+  if (runs_translated_) retired_translated_ += report.retired;
   if (host_control_.data()->batches <= 1) report.batches = 1;
   return report;
+}
+
+void CudaBackend::take_output_meanwhile() {
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    while (cudaStreamQuery(stream_) == cudaErrorNotReady) {
+      if (!processes_->output().take_some()) pause_since(begin);
+    }
+  } catch (...) {
+    cudaStreamSynchronize(stream_);
+    throw;
+  }
 }
 
 Chain& CudaBackend::chain(Engine engine) {
@@ -97,7 +130,8 @@ RunReport CudaBackend::run(const RunOrder& order) {
   control.budget = order.budget;
   control.batch = order.batch;
   control.go_on = order.go_on;
-  control.stops_at_calls = order.stops_at_calls;
+  const bool returns = order.returns_for_calls && order.stops_at_calls && order.batch == ~u64{0};
+  control.stops_at_calls = returns ? kReturnsForCalls : order.stops_at_calls ? kStopsAtCalls : kServesCalls;
   control.serves_stopped = order.serves_stopped;
   control.host_ticks = kHostTicks;
   u64 starved = 0;   // lanes that have stopped for want of memory since the last launch began
@@ -113,6 +147,8 @@ RunReport CudaBackend::run(const RunOrder& order) {
       if (predecodes) predecode_if_due();
       control.pool_may_grow = pool_grows || !code_blocks_.empty();
       control.yield_ticks = code_delay_.ticks_left(std::chrono::steady_clock::now());
+      control.launch_ticks = 0;
+      if (predecodes) choose_kernel(control);
       begin_dispatch(control, order.engine);
       const Report report = end_dispatch();
       control.serves_stopped = 0;
@@ -127,11 +163,16 @@ RunReport CudaBackend::run(const RunOrder& order) {
       ServedOnHost served;
       if (processes_) served = attend_to_processes(report, done);
       starved += served.starved;
-      if (report.stops[kYielded] == 0 && served.answered == 0) return done;
+      const u64 paused = report.stops[kYielded] + served.answered;
+      if (paused == 0) return done;
       control.phase = Phase::again;
       control.batches = 1;
       if (report.orders & kYieldOrder) guests_write_code_ = true;
       update_common_code();
+      if (returns && done.stops[static_cast<u32>(StopCode::syscall)] != 0) {
+        done.paused = paused;
+        return done;
+      }
     }
   };
   auto cancelled = [&] { return is_cancelled(); };

@@ -122,6 +122,7 @@ void CudaBackend::restore_flat_memory(const SavedLanes& saved, std::span<const u
 }
 
 void CudaBackend::restore_pages(const SavedLanes& saved, std::span<const u32> from, std::span<const u32> to) {
+  differing_pages_.may_differ();
   // The source of each lane of the teams that change.
   std::map<u32, TeamSources> targets;
   for (size_t i = 0; i < to.size(); i++) {

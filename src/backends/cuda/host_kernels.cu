@@ -3,6 +3,7 @@
 #include "backends/backend.h"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/page_updates.cuh"
+#include "backends/cuda/team_run.cuh"
 
 namespace myriarm::cuda {
 namespace {
@@ -28,7 +29,11 @@ __global__ void scatter_stops_kernel(const __grid_constant__ View view, const u3
   const u64 i = thread_index();
   if (i >= count) return;
   const u64 lane = lanes ? lanes[i] : i;
-  view.stops[lane] = values[i];
+  StopRecord stop = values[i];
+  // A lane whose call was answered goes on at once.
+  const bool answered = stop.code == StopCode::none && view.stops[lane].code == StopCode::syscall;
+  if (answered && process_of(view, team_of(lane)) != nullptr) stop.reserved = kNotParked;
+  view.stops[lane] = stop;
   u64& run_end = view.state[kPlaneRunEnd * view.lanes + lane];
   run_end = RunEnd{run_end}.included().bits;
 }

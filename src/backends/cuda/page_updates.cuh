@@ -62,6 +62,9 @@ static __device__ inline PageUpdate plan_update(const View& view, const TeamLane
   return {lanes, page, action, entry, wanted, leader, mine, agree, gives, alone};
 }
 
+/// To be called when lanes have come to differ in the permissions of a page.
+static __device__ inline void note_differing(const View& view) { *(volatile u32*)&view.report->pages_differ = 1; }
+
 /// Makes the change; false if that needs a frame and there is none. `give_back(frame)` takes the team's hold from a frame.
 template <class GiveBack>
 static __device__ inline bool carry_out(const View& view, const PageUpdate& update, GiveBack give_back) {
@@ -99,7 +102,10 @@ static __device__ inline bool carry_out(const View& view, const PageUpdate& upda
     next = frame << kPageFlagBits | (update.agree ? leader & 7 : (u32)kPageDiffer);
   }
   __syncwarp(update.lanes.threads);
-  if (thread == 0) *memory.entry_place(update.page) = next;
+  if (thread == 0) {
+    *memory.entry_place(update.page) = next;
+    if (next & kPageDiffer) note_differing(view);
+  }
   return true;
 }
 

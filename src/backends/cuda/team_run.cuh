@@ -85,11 +85,13 @@ static __device__ __noinline__ u32 current_orders(const View& view) {
     if constexpr (kProcesses) {
       const u64 begin = *yields_from - view.control->yield_ticks, most = view.control->launch_ticks;
       if (most != 0 && tick >= begin + most) orders |= kHostOrder;
-      if (*(volatile u32*)&report->host_calls != 0) {
-        volatile u64* waits_from = &report->host_waits_from;
-        if (*waits_from == 0) *waits_from = tick;
-        if (tick >= *waits_from + view.control->host_ticks) orders |= kHostOrder;
+      const u64 differ_ticks = view.control->differ_ticks;
+      if (differ_ticks != 0 && *(volatile u32*)&report->pages_differ != 0 && tick >= begin + differ_ticks) {
+        orders |= kHostOrder;
       }
+      volatile u64* waits_from = &report->host_waits_from;
+      if (*(volatile u32*)&report->host_calls != 0 && *waits_from == 0) *waits_from = tick;
+      if (*waits_from != 0 && tick >= *waits_from + view.control->host_ticks) orders |= kHostOrder;
     }
     if (orders != 0) atomicOr(&report->orders, orders);
   }
@@ -113,6 +115,24 @@ static __device__ __noinline__ void add_to_report(Report* report, u32 members, u
 
 /// StopRecord::reserved of a lane that leaves the launch before the SVC that it has run, since its call was abandoned.
 constexpr u16 kBeforeCall = 1;
+
+/// The same of a lane that goes on at once in the next launch: it has left the launch for an order and was not waiting for
+/// others at a call or return, or the host has answered its call. If it waited there, lanes that parted between two calls
+/// would run one after the other.
+constexpr u16 kNotParked = 2;
+
+static __device__ inline void note_not_parked(const View& view, u32 lane) {
+  StopRecord& stop = view.stops[lane];
+  if (stop.code == StopCode::none) stop.reserved = kNotParked;
+}
+/// Whether a lane begins a launch as one that waits for others. To be called once.
+static __device__ inline bool begins_parked(const View& view, u32 lane) {
+  StopRecord& stop = view.stops[lane];
+  if (stop.code == StopCode::syscall) return false;  // its call is served first
+  if (stop.reserved != kNotParked) return true;
+  stop.reserved = 0;
+  return false;
+}
 
 /// Ends a lane's part in a launch: adds to the report, publishes the stop, and stores the count. All members call it.
 /// Returns how far the lane's pc goes back: to an SVC whose call was abandoned.

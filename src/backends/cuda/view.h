@@ -37,6 +37,13 @@ struct Pool {
   u32 free_count;  // frames on the stack
 };
 
+/// Whether processes stop at each SVC.
+enum CallStops : u32 {
+  kServesCalls = 0,      // its call is served
+  kStopsAtCalls = 1,     // they do
+  kReturnsForCalls = 2,  // and the launch ends soon for the host, which serves them
+};
+
 /// What a launch must do: see RunOrder in backend.h. Two planes hold how far each lane may go in the run and in the
 /// batch.
 struct Control {
@@ -44,11 +51,13 @@ struct Control {
   u64 batches;  // of a chain that the device launches by itself
   Phase phase;
   u16 go_on;
-  u16 pool_may_grow;  // a chain ends when a lane is out of memory, so that the host can grow the pool
-  u64 yield_ticks;    // how long the launch, or the chain, runs before it may end for code to be predecoded
-  u64 host_ticks;     // how long it goes on while a lane waits for the host to serve its call
-  u64 launch_ticks;   // how long the launch of a queue of inputs goes on; 0: without limit
-  u32 stops_at_calls;
+  u16 pool_may_grow;   // a chain ends when a lane is out of memory, so that the host can grow the pool
+  u64 yield_ticks;     // how long the launch, or the chain, runs before it may end for code to be predecoded
+  u64 host_ticks;      // how long it goes on while a lane waits for the host to serve its call
+  u64 launch_ticks;    // how long the launch goes on at most; 0: without limit
+  u64 differ_ticks;    // how long it goes on at least once pages came to differ, so that the host uses the kernel for
+                       // that; 0: without limit
+  u32 stops_at_calls;  // CallStops
   u32 serves_stopped;  // in the first batch of a chain alone
 };
 /// The result of a launch.
@@ -64,8 +73,9 @@ struct Report {
   u32 wants_code;         // not 0: a team runs from pages that have no predecoded words, or has changed such pages
   u32 host_calls;         // lanes in ProcessView::host_calls
   u32 missing_calls;      // 1: MissingCall::count has risen
-  u64 host_waits_from;    // the tick at which a warp first saw that there are some; 0: none has
-  u64 output_bytes;       // of ProcessView::output that are in use, or more if it is full
+  u32 pages_differ;       // not 0: lanes of a team have come to differ in the permissions of a page
+  u64 host_waits_from;    // the tick since which some lanes wait for the host to serve their calls; 0: none does
+  u64 output_head;        // OutputHead
 };
 
 /// Planes of the state array, in the order of Field up to `limit`, then the exclusive monitor, then where the run ends
@@ -102,6 +112,7 @@ enum Order : u32 {
 };
 
 struct InputQueueView;  // process/input_queue.h
+struct OutputRing;      // process/output_log.h
 
 /// A system call that the library lacks, once the host has been told of it.
 struct MissingCall {
@@ -115,12 +126,13 @@ constexpr u32 kMissingCalls = 512;
 struct ProcessView {
   const kernel::ProcessFacts* facts;  // of each program, all zeros if its lanes are no processes; null: no lane is one
   kernel::ProcessInput* inputs;       // of each lane, with addresses of the device
-  u8* output;                         // what lanes have put out: see process/output_log.h
-  u64 output_size;
-  u32* host_calls;        // lanes whose calls the host serves: `lanes` at most
-  InputQueueView* queue;  // null: the host gives lanes their inputs
-  MissingCall* missing;   // kMissingCalls, by number; null: the host sees each of these calls
-  u32 keep_memory;        // 0: nobody sees the memory of a lane that has exited
+  OutputRing* output;                 // what lanes have put out, with the chunks behind it
+  u64 output_chunk;                   // bytes of each chunk
+  u32* host_calls;                    // lanes whose calls the host serves: `lanes` at most
+  InputQueueView* queue;              // null: the host gives lanes their inputs
+  MissingCall* missing;               // kMissingCalls, by number; null: the host sees each of these calls
+  u32 keep_memory;                    // 0: nobody sees the memory of a lane that has exited
+  u32 pages_differ;                   // not 0: the kernel runs for which pages in which lanes differ are simple
 };
 
 /// Entries of a page table have these flags beside the permissions:
@@ -213,7 +225,7 @@ MYR_FN u8* lane_permissions(const View& view, u32 team, u64 page, u32 entry) {
 MYR_FN u32 entry_of_lane(const View& view, u32 team, u64 page, u32 entry, u32 lane_in_team) {
   if (!(entry & kPageDiffer)) return entry;
   u32 own = lane_permissions(view, team, page, entry)[lane_in_team];
-  return own == 0 ? 0 : (entry & ~(u32)(kPageReadable | kPageWritable | kPageExecutable | kPageDiffer)) | (own & 7);
+  return own == 0 ? 0 : (entry & ~(u32)(kPagePermissions | kPageDiffer)) | (own & kPagePermissions);
 }
 
 /// All pages of a lane, kernel pages too.

@@ -10,6 +10,13 @@ namespace myriarm {
 /// The last step of CCMN (add) and CCMP (sub). offset: cond; nzcv: the flags if the condition fails.
 template <int kWidth, AddSub kOp, class Cpu>
 MYR_FN Outcome conditional_compare(Cpu& cpu, const Operands& o, u64 operand2, u32 nzcv) {
+  if constexpr (KeepsFlagSource<Cpu>) {
+    Flags flags;
+    const u64 operand1 = read<kWidth>(cpu, o.rn);
+    add_with_carry<kWidth>(operand1, kOp == AddSub::add ? operand2 : ~operand2, kOp == AddSub::sub, flags);
+    cpu.set_flags(condition(cpu, (u32)o.offset) ? flags : unpack_flags(nzcv));
+    return Outcome::next;
+  }
   Flags flags = cpu.flags();
   if (condition_holds((u32)o.offset, flags)) {
     u64 operand1 = read<kWidth>(cpu, o.rn);

@@ -9,6 +9,8 @@
 
 #include "isa/control_flow.h"
 #include "isa/row_info.h"
+#include "translate/device_region.h"
+#include "translate/liveness.h"
 
 namespace myriarm::translate {
 namespace {
@@ -18,13 +20,12 @@ using llvm::Value;
 
 class Builder {
  public:
-  Builder(llvm::Module& module, const llvm::Module& rows, u64 cpu_size, const Shape& shape)
-      : module_(module), rows_(rows), shape_(shape), cpu_size_(cpu_size), ir_(module.getContext()) {}
+  Builder(llvm::Module& module, const llvm::Module& rows, u64 cpu_size, const Shape& shape, RegionKind kind)
+      : module_(module), rows_(rows), shape_(shape), cpu_size_(cpu_size), kind_(kind), ir_(module.getContext()) {}
 
   llvm::Function* build(const std::string& name) {
-    llvm::Type *i64 = ir_.getInt64Ty(), *pointer = llvm::PointerType::getUnqual(module_.getContext());
-    function_ = llvm::Function::Create(llvm::FunctionType::get(i64, {pointer, i64, i64}, false),
-                                       llvm::Function::ExternalLinkage, name, module_);
+    llvm::Type* i64 = ir_.getInt64Ty();
+    function_ = llvm::Function::Create(function_type(), llvm::Function::ExternalLinkage, name, module_);
     function_->addFnAttr(llvm::Attribute::NoUnwind);
     unlikely_ = llvm::MDBuilder(module_.getContext()).createBranchWeights(1, 4000);
     BasicBlock* entry = new_block("entry");
@@ -38,22 +39,37 @@ class Builder {
     storage->setAlignment(llvm::Align(16));
     cpu_ = storage;
     exit_pc_ = ir_.CreateAlloca(i64);
-    call("myriarm_begin", {function_->getArg(0), function_->getArg(2)});
-    for (u32 slot = 0; slot <= kSlotSP; slot++) call("myriarm_load_r", {ir_.getInt32(slot)});
-    for (u32 half = 0; half < 64; half++) call("myriarm_load_v", {ir_.getInt32(half)});
-    for (u32 i = 0; i < static_cast<u32>(SystemField::count); i++) call("myriarm_load_system", {ir_.getInt32(i)});
-    auto* entries = ir_.CreateSwitch(function_->getArg(1), blocks_.at(shape_.entries.front()));
-    for (size_t i = 1; i < shape_.entries.size(); i++) {
-      entries->addCase(ir_.getInt64(i), blocks_.at(shape_.entries[i]));
+    exit_flags_ = ir_.CreateAlloca(ir_.getInt32Ty());
+    ir_.CreateStore(ir_.getInt32(0), exit_flags_);
+    if (is_device()) {
+      call("myriarm_begin", {function_->getArg(0), function_->getArg(2), function_->getArg(3), function_->getArg(4)});
+    } else {
+      call("myriarm_begin", {function_->getArg(0), function_->getArg(2)});
     }
+    for (u32 i = 0; i < static_cast<u32>(SystemField::count); i++) call("myriarm_load_system", {ir_.getInt32(i)});
+    build_entries();
     for (const auto& [pc, block] : shape_.blocks) build_block(block);
     if (returns_ != nullptr) build_returns();
-    build_exit(leave_, RegionEnd::left);
-    build_exit(stop_, RegionEnd::stopped);
+    if (is_device()) {
+      build_device_exits();
+    } else {
+      build_exits();
+    }
     return function_;
   }
 
  private:
+  bool is_device() const { return kind_ == RegionKind::device; }
+  llvm::FunctionType* function_type() {
+    llvm::Type *i32 = ir_.getInt32Ty(), *i64 = ir_.getInt64Ty();
+    if (!is_device()) {
+      return llvm::FunctionType::get(i64, {llvm::PointerType::getUnqual(module_.getContext()), i64, i64}, false);
+    }
+    return llvm::FunctionType::get(llvm::StructType::get(i64, i32, i32), {i32, i32, i32, i32, i32}, false);
+  }
+  llvm::ConstantInt* entry_number(size_t entry) {
+    return is_device() ? ir_.getInt32(static_cast<u32>(entry) * kEntryApart) : ir_.getInt64(entry);
+  }
   static std::string pc_name(u64 pc) { return "at_" + llvm::utohexstr(pc); }
   BasicBlock* new_block(const std::string& name = "") {
     return BasicBlock::Create(module_.getContext(), name, function_);
@@ -109,6 +125,32 @@ class Builder {
     return check;
   }
 
+  /// A region for the host loads at each entry what is live there. One for a GPU stores what it has written where it ends, so it
+  /// needs all registers.
+  void build_entries() {
+    if (is_device()) load_registers({~u64{0}, ~u64{0}});
+    const std::map<u64, LiveRegisters> live = is_device() ? std::map<u64, LiveRegisters>() : live_registers(shape_);
+    auto way_in = [&](u64 pc) {
+      if (is_device()) return blocks_.at(pc);
+      llvm::IRBuilderBase::InsertPointGuard guard(ir_);
+      BasicBlock* block = new_block();
+      ir_.SetInsertPoint(block);
+      load_registers(live.at(pc));
+      ir_.CreateBr(blocks_.at(pc));
+      return block;
+    };
+    auto* entries = ir_.CreateSwitch(function_->getArg(1), way_in(shape_.entries.front()));
+    for (size_t i = 1; i < shape_.entries.size(); i++) entries->addCase(entry_number(i), way_in(shape_.entries[i]));
+  }
+  void load_registers(const LiveRegisters& which) {
+    for (u32 slot = 0; slot <= kSlotSP; slot++) {
+      if (which.r >> slot & 1) call("myriarm_load_r", {ir_.getInt32(slot)});
+    }
+    for (u32 half = 0; half < 64; half++) {
+      if (which.v >> half & 1) call("myriarm_load_v", {ir_.getInt32(half)});
+    }
+  }
+
   void build_block(const Block& block) {
     ir_.SetInsertPoint(blocks_.at(block.pc()));
     retired_ = 0;
@@ -137,7 +179,8 @@ class Builder {
     retired_++;
     retire();
     if (is_relative(at.operands.row)) {
-      BasicBlock* taken = edge(at.pc, at.target());
+      const bool leaves = flow == Flow::call && shape_.calls_leave;
+      BasicBlock* taken = leaves ? leaving(at.target(), leave_) : edge(at.pc, at.target());
       const bool always = flow == Flow::call || at.operands.row == kRow_B_only_branch_imm;
       if (always) {
         ir_.CreateBr(taken);
@@ -162,24 +205,48 @@ class Builder {
     auto* cases = ir_.CreateSwitch(pc, outside);
     for (const u64 point : shape_.return_points) cases->addCase(ir_.getInt64(point), blocks_.at(point));
   }
-  void build_exit(BasicBlock* block, RegionEnd end) {
-    ir_.SetInsertPoint(block);
-    const Effects& e = shape_.effects;
-    // Rows that write registers through, as those of a HostCpu, have no functions that store them.
-    if (rows_.getFunction("myriarm_store_r") != nullptr) {
-      for (u32 slot = 0; slot <= kSlotSP; slot++) {
-        if (e.writes_r >> slot & 1) call("myriarm_store_r", {ir_.getInt32(slot)});
-      }
-      for (u32 half = 0; half < 64; half++) {
-        if (e.writes_v >> half & 1) call("myriarm_store_v", {ir_.getInt32(half)});
-      }
-      for (u32 i = 0; i < static_cast<u32>(SystemField::count); i++) {
-        if (e.writes_system >> i & 1) call("myriarm_store_system", {ir_.getInt32(i)});
-      }
-    }
-    if (e.writes_flags) call("myriarm_store_flags");
+  void build_exits() {
+    ir_.SetInsertPoint(leave_);
+    if (shape_.effects.writes_flags) call("myriarm_store_flags");
+    Value* pc = ir_.CreateLoad(ir_.getInt64Ty(), exit_pc_);
+    Value* next = call("myriarm_next_region", {pc});
+    BasicBlock *goes_on = new_block(), *returns = new_block();
+    ir_.CreateCondBr(ir_.CreateIsNull(next), returns, goes_on);
+    // As a jump: else the stack would grow with each region that the lane goes through.
+    ir_.SetInsertPoint(goes_on);
+    Value* run = call("myriarm_next_run", {next});
+    llvm::CallInst* jump = ir_.CreateCall(
+        function_type(), run, {function_->getArg(0), call("myriarm_next_number", {next}), call("myriarm_count")});
+    jump->setTailCallKind(llvm::CallInst::TCK_MustTail);
+    ir_.CreateRet(jump);
+    ir_.SetInsertPoint(returns);
+    call("myriarm_end", {pc});
+    ir_.CreateRet(constant(static_cast<u64>(RegionEnd::left)));
+
+    ir_.SetInsertPoint(stop_);
+    if (shape_.effects.writes_flags) call("myriarm_store_flags");
     call("myriarm_end", {ir_.CreateLoad(ir_.getInt64Ty(), exit_pc_)});
-    ir_.CreateRet(constant(static_cast<u64>(end)));
+    ir_.CreateRet(constant(static_cast<u64>(RegionEnd::stopped)));
+  }
+  /// The rows of a HostCpu write registers through; those of a DeviceCpu do not, and one place stores them.
+  void build_device_exits() {
+    ir_.SetInsertPoint(stop_);
+    ir_.CreateStore(ir_.getInt32(kRegionRefused), exit_flags_);
+    ir_.CreateBr(leave_);
+    ir_.SetInsertPoint(leave_);
+    const Effects& e = shape_.effects;
+    for (u32 slot = 0; slot <= kSlotSP; slot++) {
+      if (e.writes_r >> slot & 1) call("myriarm_store_r", {ir_.getInt32(slot)});
+    }
+    for (u32 half = 0; half < 64; half++) {
+      if (e.writes_v >> half & 1) call("myriarm_store_v", {ir_.getInt32(half)});
+    }
+    for (u32 i = 0; i < static_cast<u32>(SystemField::count); i++) {
+      if (e.writes_system >> i & 1) call("myriarm_store_system", {ir_.getInt32(i)});
+    }
+    Value* nzcv = ir_.CreateOr(call("myriarm_nzcv"), ir_.CreateLoad(ir_.getInt32Ty(), exit_flags_));
+    Value* parts[] = {ir_.CreateLoad(ir_.getInt64Ty(), exit_pc_), nzcv, call("myriarm_left")};
+    ir_.CreateAggregateRet(parts, 3);
   }
   Value* is(Value* outcome, Outcome what) { return ir_.CreateICmpEQ(outcome, ir_.getInt8(static_cast<u8>(what))); }
 
@@ -187,10 +254,11 @@ class Builder {
   const llvm::Module& rows_;
   const Shape& shape_;
   const u64 cpu_size_;
+  const RegionKind kind_;
   llvm::IRBuilder<> ir_;
   llvm::Function* function_ = nullptr;
   llvm::MDNode* unlikely_ = nullptr;
-  Value *cpu_ = nullptr, *exit_pc_ = nullptr;
+  Value *cpu_ = nullptr, *exit_pc_ = nullptr, *exit_flags_ = nullptr;
   BasicBlock *leave_ = nullptr, *stop_ = nullptr, *returns_ = nullptr;
   std::map<u64, BasicBlock*> blocks_;
   std::map<std::string, llvm::Function*> callees_;
@@ -200,8 +268,8 @@ class Builder {
 }  // namespace
 
 llvm::Function* build_region(llvm::Module& module, const llvm::Module& rows, u64 cpu_size, const Shape& shape,
-                             const std::string& name) {
-  return Builder(module, rows, cpu_size, shape).build(name);
+                             RegionKind kind, const std::string& name) {
+  return Builder(module, rows, cpu_size, shape, kind).build(name);
 }
 
 }  // namespace myriarm::translate

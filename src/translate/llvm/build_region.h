@@ -8,8 +8,13 @@
 
 namespace myriarm::translate {
 
-/// Adds a function RegionFunction of this name to `module`. `rows` declares the functions of host_rows.cpp.
+enum class RegionKind {
+  host,    // a RegionFunction; the rows are those of host_rows.cpp
+  device,  // a DeviceRegionFunction; the rows are those of device_rows.cpp
+};
+
+/// Adds a function of this kind and name to `module`. `rows` declares the rows' functions.
 llvm::Function* build_region(llvm::Module& module, const llvm::Module& rows, u64 cpu_size, const Shape& shape,
-                             const std::string& name);
+                             RegionKind kind, const std::string& name);
 
 }  // namespace myriarm::translate

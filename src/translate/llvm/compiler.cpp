@@ -3,6 +3,7 @@
 
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/MemoryBuffer.h>
@@ -11,7 +12,7 @@
 
 #include <stdexcept>
 
-#include "translate/llvm/build_region.h"
+#include "isa/row_info.h"
 #include "translate/llvm/errors.h"
 #include "translate/llvm/module.h"
 
@@ -28,6 +29,24 @@ const char* const kCompilerOptions =
     "sroa,early-cse<memssa>," MYR_COMBINE ",simplifycfg,jump-threading,gvn," MYR_COMBINE ",adce,simplifycfg";
 
 namespace {
+
+// The same, once it is known which addresses are in shared and which in global memory: accesses to one cannot change the
+// other, and need no look at the address.
+const char* const kDeviceOptions = "sroa,infer-address-spaces,early-cse<memssa>," MYR_COMBINE
+                                   ",simplifycfg,jump-threading,gvn," MYR_COMBINE ",adce,simplifycfg";
+
+// For a row with a loop over registers: only without the loop are they known, and the object of the policy becomes machine
+// registers.
+const char* const kUnrollOptions = "loop-unroll<O3;no-runtime;no-partial;no-peeling;no-profile-peeling>";
+
+llvm::MemoryBufferRef bitcode_of(RegionKind kind) {
+  const u8 *begin = kMyriarmRowsBegin, *end = kMyriarmRowsEnd;
+#if MYRIARM_WITH_NVPTX
+  if (kind == RegionKind::device) begin = kMyriarmDeviceRowsBegin, end = kMyriarmDeviceRowsEnd;
+#endif
+  (void)kind;
+  return {llvm::StringRef(reinterpret_cast<const char*>(begin), static_cast<size_t>(end - begin)), "rows"};
+}
 
 void set_constant(llvm::Module& module, const char* name, u64 value) {
   llvm::GlobalVariable* global = module.getNamedGlobal(name);
@@ -58,15 +77,25 @@ void add_globals(const llvm::Constant* constant, llvm::SmallPtrSetImpl<const llv
   }
 }
 
+bool uses_stack(const llvm::Function& function) {
+  for (const llvm::Instruction& at : function.getEntryBlock()) {
+    if (llvm::isa<llvm::AllocaInst>(at)) return true;
+  }
+  return false;
+}
+
+/// On a GPU nobody else accesses the memory of a lane while a region runs, so that its accesses need not be volatile.
+void let_accesses_move(llvm::Function& region) {
+  for (llvm::Instruction& at : llvm::instructions(region)) {
+    if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&at)) load->setVolatile(false);
+    if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&at)) store->setVolatile(false);
+  }
+}
+
 }  // namespace
 
-RegionCompiler::RegionCompiler(llvm::orc::JITTargetMachineBuilder target)
-    : machine_(value_of(target.createTargetMachine())),
-      rows_(value_of(llvm::getLazyBitcodeModule(
-          llvm::MemoryBufferRef(llvm::StringRef(reinterpret_cast<const char*>(kMyriarmRowsBegin),
-                                                static_cast<size_t>(kMyriarmRowsEnd - kMyriarmRowsBegin)),
-                                "rows"),
-          context_))) {
+RegionCompiler::RegionCompiler(const MakeMachine& machine, RegionKind kind)
+    : kind_(kind), machine_(machine()), rows_(value_of(llvm::getLazyBitcodeModule(bitcode_of(kind), context_))) {
   rows_->setDataLayout(machine_->createDataLayout());
   check(rows_->materializeMetadata());
   cpu_size_ = value_of_constant(*rows_, "myriarm_cpu_size");
@@ -78,7 +107,8 @@ RegionCompiler::RegionCompiler(llvm::orc::JITTargetMachineBuilder target)
   builder.registerFunctionAnalyses(functions_);
   builder.registerLoopAnalyses(loops_);
   builder.crossRegisterProxies(loops_, functions_, components_, modules_);
-  check(builder.parsePassPipeline(passes_, kCompilerOptions));
+  check(builder.parsePassPipeline(passes_, kind == RegionKind::device ? kDeviceOptions : kCompilerOptions));
+  check(builder.parsePassPipeline(unroll_, kUnrollOptions));
 }
 
 void RegionCompiler::set_processor(llvm::Function& function) const {
@@ -111,8 +141,39 @@ void RegionCompiler::inline_rows(llvm::Function& region) {
   }
 }
 
+bool RegionCompiler::is_refused(const Instruction& at) {
+  return kind_ == RegionKind::device && (at.effects.reads_count || !is_self_contained(at.operands.row));
+}
+
+bool RegionCompiler::is_self_contained(u16 row) {
+  const auto [known, is_new] = self_contained_.try_emplace(row, true);
+  llvm::Function* function = rows_->getFunction("myriarm_row_" + std::string(kRowInfos[row].name));
+  if (!is_new || function == nullptr) return known->second;
+  read(*function);
+  for (const llvm::Instruction& at : llvm::instructions(*function)) {
+    for (const llvm::Use& use : at.operands()) {
+      auto* constant = llvm::dyn_cast<llvm::Constant>(use.get());
+      if (constant == nullptr) continue;
+      llvm::SmallPtrSet<const llvm::Constant*, 4> seen;
+      std::vector<llvm::GlobalValue*> found;
+      add_globals(constant, seen, found);
+      for (const llvm::GlobalValue* global : found) {
+        const auto* called = llvm::dyn_cast<llvm::Function>(global);
+        if (called == nullptr || !called->isIntrinsic()) known->second = false;
+      }
+    }
+  }
+  return known->second;
+}
+
 void RegionCompiler::optimise(llvm::Function& function) {
   passes_.run(function, functions_);
+  if (kind_ == RegionKind::device && uses_stack(function)) {
+    functions_.clear(function, function.getName());
+    unroll_.run(function, functions_);
+    functions_.clear(function, function.getName());
+    passes_.run(function, functions_);
+  }
   functions_.clear(function, function.getName());
 }
 
@@ -171,30 +232,38 @@ std::unique_ptr<llvm::Module> RegionCompiler::module_with(llvm::Function& region
   return module;
 }
 
-llvm::SmallVector<char, 0> RegionCompiler::object_of(const Shape& shape) {
+std::unique_ptr<llvm::Module> RegionCompiler::module_of(const Shape& shape, const std::string& name) {
   compiled_++;
-  llvm::Function* region = build_region(*rows_, *rows_, cpu_size_, shape, kRegionName);
+  llvm::Function* region = build_region(*rows_, *rows_, cpu_size_, shape, kind_, name);
   set_processor(*region);
   std::string mistakes;
   llvm::raw_string_ostream out(mistakes);
   if (llvm::verifyFunction(*region, &out)) throw std::runtime_error("LLVM refuses the region: " + mistakes);
   inline_rows(*region);
+  if (kind_ == RegionKind::device) let_accesses_move(*region);
   optimise(*region);
-  const std::unique_ptr<llvm::Module> module = module_with(*region);
+  std::unique_ptr<llvm::Module> module = module_with(*region);
   region->eraseFromParent();
+  return module;
+}
 
+llvm::SmallVector<char, 0> RegionCompiler::code_of(const Shape& shape, const std::string& name) {
+  return emit(*module_of(shape, name));
+}
+
+llvm::SmallVector<char, 0> RegionCompiler::emit(llvm::Module& module) {
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager passes;
 #if LLVM_VERSION_MAJOR >= 18
-  constexpr auto kObject = llvm::CodeGenFileType::ObjectFile;
+  constexpr auto kObject = llvm::CodeGenFileType::ObjectFile, kText = llvm::CodeGenFileType::AssemblyFile;
 #else
-  constexpr auto kObject = llvm::CGFT_ObjectFile;
+  constexpr auto kObject = llvm::CGFT_ObjectFile, kText = llvm::CGFT_AssemblyFile;
 #endif
-  if (machine_->addPassesToEmitFile(passes, stream, nullptr, kObject)) {
-    throw std::runtime_error("LLVM makes no object code for this host");
+  if (machine_->addPassesToEmitFile(passes, stream, nullptr, kind_ == RegionKind::device ? kText : kObject)) {
+    throw std::runtime_error("LLVM makes no code for this processor");
   }
-  passes.run(*module);
+  passes.run(module);
   return object;
 }
 

@@ -4,18 +4,17 @@
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
-#include <time.h>
 
 #include <atomic>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
 
-#include "translate/llvm/compiler.h"
+#include "translate/llvm/compiler_pool.h"
 #include "translate/llvm/errors.h"
-#include "translate/llvm/guard.h"
 #include "translate/llvm/module.h"
 #include "translate/llvm/region_key.h"
+#include "translate/llvm/thread_seconds.h"
 
 namespace myriarm::translate {
 namespace {
@@ -25,15 +24,6 @@ constexpr auto kCodeGeneration = llvm::CodeGenOptLevel::Less;
 #else
 constexpr auto kCodeGeneration = llvm::CodeGenOpt::Less;
 #endif
-
-/// A compiler keeps something of each region, so it is made anew now and then.
-constexpr unsigned kMostOfOneCompiler = 64;
-
-double thread_seconds() {
-  timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
 
 /// Machine code in the JIT; removed with the last region that uses it. Every region is linked by itself, so that its object
 /// code is the same in all processes.
@@ -61,8 +51,13 @@ class LlvmTranslator final : public Translator {
     target.setRelocationModel(llvm::Reloc::PIC_);
     // Rows use no such instruction, and LLVM takes 8 % longer where it might.
     if (target.getTargetTriple().isX86()) target.addFeatures({"-avx512f"});
-    target_ = target;
-    if (store_ != nullptr) keys_.emplace(target_, kCompilerOptions);
+    if (store_ != nullptr) keys_.emplace(target, kCompilerOptions);
+    compilers_.emplace(
+        [target] {
+          llvm::orc::JITTargetMachineBuilder own = target;
+          return value_of(own.createTargetMachine());
+        },
+        RegionKind::host);
     jit_ = value_of(llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(target).create());
     // What fails is thrown where it was asked for; LLVM would print it as well.
     jit_->getExecutionSession().setErrorReporter([](llvm::Error error) { llvm::consumeError(std::move(error)); });
@@ -85,11 +80,10 @@ class LlvmTranslator final : public Translator {
       auto region = std::make_unique<Region>();
       region->entries = shape.entries;
       region->instructions = shape.instructions;
-      // Between two checks addresses only rise, so no instruction runs twice.
-      region->longest_run = shape.instructions;
       const RegionKey key = keys_ ? keys_->key_of(shape) : RegionKey{};
       if (!load_kept(key, *region)) {
-        const llvm::SmallVector<char, 0> object = compile(shape);
+        llvm::SmallVector<char, 0> object;
+        compilers_->use([&](RegionCompiler& compiler) { object = compiler.code_of(shape); });
         load(object, *region);
         keep(key, shape, thread_seconds() - begin, object);
       }
@@ -136,38 +130,11 @@ class LlvmTranslator final : public Translator {
     region.run = value_of(jit_->lookup(code->library, kRegionName)).toPtr<RegionFunction>();
     region.code = std::move(code);
   }
-  llvm::SmallVector<char, 0> compile(const Shape& shape) {
-    llvm::SmallVector<char, 0> object;
-    std::unique_ptr<RegionCompiler> compiler = take_compiler();
-    try {
-      run_guarded([&] {
-        if (compiler == nullptr) compiler = std::make_unique<RegionCompiler>(target_);
-        object = compiler->object_of(shape);
-      });
-    } catch (const LlvmFailed&) {
-      (void)compiler.release();  // nobody knows its state: to destroy it could fail again
-      throw;
-    }
-    std::lock_guard lock(mutex_);
-    if (compiler->compiled() < kMostOfOneCompiler) compilers_.push_back(std::move(compiler));
-    return object;
-  }
-  /// Null: there is none.
-  std::unique_ptr<RegionCompiler> take_compiler() {
-    std::lock_guard lock(mutex_);
-    if (compilers_.empty()) return nullptr;
-    std::unique_ptr<RegionCompiler> compiler = std::move(compilers_.back());
-    compilers_.pop_back();
-    return compiler;
-  }
-
   const std::shared_ptr<RegionStore> store_;  // null: none
-  llvm::orc::JITTargetMachineBuilder target_{llvm::Triple()};
+  std::optional<CompilerPool> compilers_;
   std::optional<RegionKeys> keys_;  // if there is a store
   std::shared_ptr<llvm::orc::LLJIT> jit_;
   std::atomic<u64> next_name_{0};
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<RegionCompiler>> compilers_;  // that no thread uses now
 };
 
 }  // namespace

@@ -99,8 +99,9 @@ RegionKey RegionKeys::key_of(const Shape& shape) const {
   hash.add(maker_);
   // Names every member, so that one that is added later does not compile until it is hashed. What an instruction does
   // follows from its word.
-  const auto& [blocks, entries, return_points, instructions, effects] = shape;
+  const auto& [blocks, entries, return_points, instructions, effects, calls_leave] = shape;
   (void)instructions, (void)effects;
+  hash.add(u64{calls_leave});
   hash.add(blocks.size());
   for (const auto& [pc, block] : blocks) {
     hash.add(pc);

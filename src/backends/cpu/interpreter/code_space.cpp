@@ -113,9 +113,12 @@ u32 CodeSpace::install(const std::shared_ptr<const translate::Region>& region, T
   });
 }
 
-bool CodeSpace::has_entry(u64 pc) const {
+const RegionEntry* CodeSpace::entry_at(u64 pc) const {
   const Area* area = (pc & 3) == 0 ? find(pc) : nullptr;
-  return area != nullptr && kind_of(area->words()[(pc - area->span.address) / 4]) == kKindRegion;
+  if (area == nullptr) return nullptr;
+  const u64 word = (pc - area->span.address) / 4;
+  if (kind_of(area->words()[word], std::memory_order_acquire) != kKindRegion) return nullptr;
+  return &area->entries->at(word);
 }
 
 void CodeSpace::add_root_pages(u64 first, const u8* bytes, u64 count) { root_pages_.push_back({first, count, bytes}); }

@@ -88,8 +88,8 @@ class CodeSpace : public std::enable_shared_from_this<CodeSpace> {
   /// of this tier or a larger one has. Returns how many these are; if there are none, the region is not kept. `covered`:
   /// the addresses of its instructions. Throws std::bad_alloc and DeviceError.
   u32 install(const std::shared_ptr<const translate::Region>& region, Tier tier, std::vector<u64> covered) const;
-  /// Whether a region begins at pc.
-  bool has_entry(u64 pc) const;
+  /// The entry of a region at pc; null if there is none.
+  const RegionEntry* entry_at(u64 pc) const;
   // As SpaceRegions says.
   bool ask_region(u64 pc, Tier tier) const { return regions_.ask(pc, tier); }
   bool drop_request(u64 pc) const { return regions_.drop_request(pc); }

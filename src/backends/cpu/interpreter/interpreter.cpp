@@ -7,6 +7,7 @@
 
 #include "backends/cpu/interpreter/kinds.h"
 #include "backends/cpu/interpreter/lane_code.h"
+#include "backends/cpu/translated/profile.h"
 #include "backends/cpu/translated/region_entry.h"
 #include "core/semantics.h"
 #include "isa/decoder.h"
@@ -263,20 +264,29 @@ const RegionEntry& entry_at(const InterpreterPlace& place, const Operands* op) {
   return place.entries->at(static_cast<u64>(op - place.code));
 }
 
+/// Whether the lane is often where regions have left it.
+bool is_hot_exit(Lane& lane, const Operands* op) {
+  if (lane.exits == nullptr || kind_of(*op) == kKindRegion) return false;
+  const u64 pc = op == &lane.place.far ? lane.place.far_pc : lane.place.pc_of(op);
+  lane.is_at_hot_exit = lane.exits->count(&code_of(lane), pc, lane.hot_exit);
+  return lane.is_at_hot_exit;
+}
+
 /// An entry of a region: runs the region and goes on where the lane has left it.
 void region_handler(MYR_ARGUMENTS) {
   InterpreterPlace& place = lane->place;
   const RegionEntry& entry = entry_at(place, op);
   const u64 retired = (bias + reinterpret_cast<u64>(op)) / sizeof(Operands),
             limit = place.step_limit / sizeof(Operands);
-  // Else the region could retire too many.
-  if (limit - retired > entry.longest_run) {
+  // Else regions could retire too many.
+  if (limit - retired > lane->longest_region_run) {
     lane->pc = place.pc_of(op);
     lane->retired = retired;
     if (lane->found_is_stale) lane->forget_found_pages();
     lane->is_in_region = true;
     const translate::RegionEnd end =
-        entry.run(lane, entry.number, std::min(place.fast_limit / sizeof(Operands), limit - entry.longest_run));
+        run_region(lane, entry, {place.entries->points(), place.code_address, place.code_bytes},
+                   std::min(place.fast_limit / sizeof(Operands), limit - lane->longest_region_run));
     lane->is_in_region = false;
     lane->translated += lane->retired - retired;
     if (end == translate::RegionEnd::stopped || lane->retired != retired) {
@@ -288,7 +298,7 @@ void region_handler(MYR_ARGUMENTS) {
         op = &place.far;
       }
       bias = retired16 - reinterpret_cast<u64>(op);
-      if (end == translate::RegionEnd::stopped || retired16 >= place.fast_limit) {
+      if (end == translate::RegionEnd::stopped || retired16 >= place.fast_limit || is_hot_exit(*lane, op)) {
         MYR_TAIL_CALL leave(lane, op, bias, handlers, table, frames);
       }
       MYR_DISPATCH();

@@ -26,6 +26,26 @@ class Profile {
   std::array<Place, 4096> places_;
 };
 
+/// How often lanes of one thread have left translated code for addresses that are no entry. Copied code costs so little that a
+/// few times are enough to translate what follows, and looks at the ends of quanta would not find it.
+class ExitCounts {
+ public:
+  /// Counts a lane that leaves for this address of this code. True: it is the `hot`-th to do so.
+  bool count(const void* code, u64 pc, u32 hot) {
+    const u64 key = (pc ^ reinterpret_cast<u64>(code) << 20) * 0x9E3779B97F4A7C15u | 1;
+    Place& place = places_[key >> 54];
+    if (place.key != key) place = {key, 0};
+    return ++place.hits == hot;
+  }
+
+ private:
+  struct Place {
+    u64 key = 0;
+    u32 hits = 0;
+  };
+  std::array<Place, 1024> places_;
+};
+
 /// When one thread looks next: a count of instructions, over all lanes that the thread runs. It varies, so that looks do
 /// not keep step with loops; and it grows while all lanes are found in translated code.
 class Sampler {
@@ -40,6 +60,7 @@ class Sampler {
     return left_ == 0;
   }
   void next(bool was_translated);
+  ExitCounts exits;
 
  private:
   u64 shortest_, longest_, random_, interval_ = 0, left_ = 0;

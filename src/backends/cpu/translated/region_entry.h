@@ -9,17 +9,14 @@
 
 namespace myriarm::cpu {
 
-/// How large a region may be: code that has just become hot gets a small one, code that stays hot a large one. A region
-/// that a higher limit would not make larger counts as large.
-enum class Tier : u8 { none, small, large };
+/// What a region is: code that has been seen a few times is copied together from stencils; code that stays hot is compiled, in
+/// small regions first, and then in large ones. A region that a higher limit would not make larger counts as large.
+enum class Tier : u8 { none, quick, small, large };
 
 /// An entry of a region that is installed in a code space. Never changes, and exists as long as the space, even if an
 /// entry of a larger region has taken its place: lanes may have read it before.
-struct RegionEntry {
-  translate::RegionFunction run;
-  u64 number;       // of the entry, within its region
-  u64 longest_run;  // Region::longest_run
-  u16 kind;         // that the word at the entry had before, and still has for whoever interprets it
+struct RegionEntry : translate::EntryPoint {
+  u16 kind;  // that the word at the entry had before, and still has for whoever interprets it
   Tier tier;
 };
 
@@ -29,7 +26,12 @@ class AreaEntries {
   /// The entry at a word. The caller must have seen, with memory_order_acquire, that the word's kind is kKindRegion.
   /// Acquires too: the entry may have taken the place of an earlier one, and then the kind tells nothing of it.
   const RegionEntry& at(u64 word) const {
-    return *slots_.load(std::memory_order_relaxed)[word].load(std::memory_order_acquire);
+    return static_cast<const RegionEntry&>(
+        *slots_.load(std::memory_order_relaxed)[word].load(std::memory_order_acquire));
+  }
+  /// For translated code, which looks for entries by itself. The same must hold as for at(), of any word.
+  const translate::EntryPoint* const* points() const {
+    return reinterpret_cast<const translate::EntryPoint* const*>(slots_.load(std::memory_order_relaxed));
   }
   /// Must be called before the word's kind becomes kKindRegion, by one thread at a time. `words`: how many the area has.
   /// Throws DeviceError if the host refuses addresses.
@@ -42,7 +44,8 @@ class AreaEntries {
   }
 
  private:
-  using Slot = std::atomic<const RegionEntry*>;
+  using Slot = std::atomic<const translate::EntryPoint*>;
+  static_assert(sizeof(Slot) == sizeof(void*) && Slot::is_always_lock_free, "translated code reads pointers");
   LazyArray memory_;
   std::atomic<Slot*> slots_{nullptr};  // null: there is no entry yet
 };

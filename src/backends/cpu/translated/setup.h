@@ -20,21 +20,30 @@ struct TranslationSetup {
   bool may_cache = true;
   /// Instructions that a thread runs, on average, between two looks at where its lane is. A look takes some 100 ns.
   u64 interval = u64{1} << 14;
-  /// How often lanes must have been at an address before it is translated.
-  /// The default is some milliseconds at that address alone: to translate takes tens of milliseconds, so programs that end
+  /// How often lanes must have been seen at an address before it is copied together from stencils, and how often they must have
+  /// left copied code for it. Without stencils nothing is. The thread that runs the lane does it, at once.
+  u32 hot_for_stencils = 2;
+  u32 exits_for_stencils = 4;
+  translate::RegionLimits stencil_limits = {.instructions = 200, .entries = 100};
+  /// How often lanes must have been at an address before it is compiled: where it is interpreted, and where it is copied code.
+  /// The defaults are some milliseconds at that address alone: to compile takes tens of milliseconds, so programs that end
   /// before are left alone.
   u32 hot = 256;
+  u32 hot_in_stencils = 512;
   /// When a region is asked for, the lane runs so many instructions one by one, and the region consists of some of these.
   /// So nothing is translated that hot code never reaches. 0: a region has whatever branches lead to.
   u64 followed = 1 << 14;
   /// The thread that runs the lane translates at once, and no other thread is started.
   bool at_once = false;
-  /// Hot code gets small regions, since it is interpreted until its region is there.
+  /// Hot code gets small regions, since it is interpreted until its region is there; larger ones if it is copied code until then.
   translate::RegionLimits limits = {.instructions = 96};
+  translate::RegionLimits limits_after_stencils = {.instructions = 200, .entries = 40};
   /// How often lanes must have been seen at the entry of a small region before a large one takes its place; 0: never.
   /// While lanes are in translated code, looks are up to 2^17 instructions apart.
   u32 hot_for_long = 4096;
   translate::RegionLimits large_limits = {.instructions = 400, .entries = 40};
+  /// No region may have more instructions. Where a lane may retire fewer than that, it is interpreted.
+  u32 longest_run = 512;
 };
 
 TranslationSetup& translation_setup();

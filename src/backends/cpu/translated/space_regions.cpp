@@ -13,13 +13,14 @@ void SpaceRegions::undo(u64 address, u64 count, Operands* copy) const {
 
 Tier SpaceRegions::tier_at(u64 pc) const {
   std::shared_lock lock(mutex_);
-  const auto found = entries_.find(pc);
-  return found == entries_.end() ? Tier::none : found->second->tier;
+  return tier_of(pc);
 }
 
 bool SpaceRegions::ask(u64 pc, Tier tier) {
   std::unique_lock lock(mutex_);
-  std::unordered_set<u64>& asked = tier == Tier::large ? asked_for_large_ : asked_;
+  std::unordered_set<u64>& asked = tier == Tier::quick   ? asked_for_quick_
+                                   : tier == Tier::small ? asked_
+                                                         : asked_for_large_;
   return asked.size() < kMostAsked && asked.insert(pc).second;
 }
 

@@ -43,7 +43,9 @@ class SpaceRegions {
       const auto before = entries_.find(region->entries[number]);
       if (before != entries_.end() && before->second->tier >= tier) continue;
       const u16 kind = before != entries_.end() ? before->second->kind : place.word->kind;
-      const RegionEntry& entry = made_.emplace_back(RegionEntry{region->run, number, region->longest_run, kind, tier});
+      const void* inside = region->inside.empty() ? nullptr : region->inside[number];
+      const u64 own_number = inside == nullptr ? number : reinterpret_cast<u64>(inside);
+      const RegionEntry& entry = made_.emplace_back(RegionEntry{{region->run, own_number, inside}, kind, tier});
       entries_[region->entries[number]] = &entry;
       place.entries->add(place.words, place.number, entry);
       std::atomic_ref(place.word->kind).store(kind_of_entries, std::memory_order_release);
@@ -51,8 +53,14 @@ class SpaceRegions {
     }
     if (made == 0) {
       owned_.pop_back();
-    } else {
-      cover(std::move(covered));
+      return 0;
+    }
+    cover(std::move(covered));
+    for (const auto& loop : region->loops) loops_.insert(loop);
+    // Lanes in the loops that begin at its entries leave them for the larger code.
+    for (const u64 pc : region->entries) {
+      const auto [first, last] = loops_.equal_range(pc);
+      for (auto at = first; at != last; ++at) at->second->store(tier_of(pc) > Tier::quick, std::memory_order_relaxed);
     }
     return made;
   }
@@ -66,6 +74,10 @@ class SpaceRegions {
   bool drop_request(u64 pc);
 
  private:
+  Tier tier_of(u64 pc) const {
+    const auto found = entries_.find(pc);
+    return found == entries_.end() ? Tier::none : found->second->tier;
+  }
   static constexpr size_t kMostAsked = 1 << 14;  // so that code which branches everywhere takes little memory
   void cover(std::vector<u64> addresses);
 
@@ -74,7 +86,8 @@ class SpaceRegions {
   std::deque<RegionEntry> made_;               // also those whose places others have taken
   std::map<u64, u64> covered_;                 // instructions in regions: addresses from, to; ranges do not touch
   std::vector<std::shared_ptr<const translate::Region>> owned_;
-  std::unordered_set<u64> asked_, asked_for_large_, dropped_;
+  std::multimap<u64, std::atomic<u8>*> loops_;  // Region::loops of the regions here
+  std::unordered_set<u64> asked_for_quick_, asked_, asked_for_large_, dropped_;
 };
 
 }  // namespace myriarm::cpu

@@ -5,31 +5,11 @@
 #include <system_error>
 
 #include "backends/cpu/fp_environment.h"
-#include "backends/cpu/lane.h"
+#include "backends/cpu/translated/slow_paths.h"
 #include "backends/cpu/worker_pool.h"
 
 namespace myriarm::cpu {
 namespace {
-
-Lane* lane_of(translate::LaneState* state) { return static_cast<Lane*>(state); }
-
-// The first access to a page comes here, and those that follow do not.
-constexpr translate::SlowPaths kSlowPaths = {
-    [](translate::LaneState* lane, u64 address, u32 size) {
-      const SlowLoad loaded = load_slow(lane_of(lane), address, size);
-      lane->note_found_page(address);
-      return loaded;
-    },
-    [](translate::LaneState* lane, u64 address, u64 value, u32 size) {
-      const bool stored = store_slow(lane_of(lane), address, value, size);
-      lane->note_found_page(address);
-      return stored;
-    },
-    [](translate::LaneState* lane, u64 address, u64 first, u64 second, u32 size) {
-      const bool stored = store_pair_slow(lane_of(lane), address, first, second, size);
-      lane->note_found_page(address);
-      return stored;
-    }};
 
 /// The lanes need the processor too.
 unsigned default_threads() { return std::clamp(host_threads() / 2, 1u, 4u); }
@@ -45,7 +25,8 @@ Translation::Translation(unsigned threads, bool caches, u64 longest)
     : setup_(translation_setup()),
       most_threads_(threads != 0 ? threads : default_threads()),
       longest_(longest),
-      cache_(caches && setup_.may_cache ? std::make_shared<translate::RegionCache>() : nullptr) {}
+      cache_(caches && setup_.may_cache ? std::make_shared<translate::RegionCache>() : nullptr),
+      copies_(setup_.hot_for_stencils != 0 && QuickTranslator::is_available()) {}
 
 Translation::~Translation() {
   {
@@ -73,18 +54,55 @@ void Translation::give_back(std::unique_ptr<Sampler> sampler, u64 interpreted, u
 
 bool Translation::look(const CodeSpace& code, u64 pc, const Follow& follow) noexcept {
   if (!code.is_published()) return false;  // it may change
-  const bool has_entry = code.has_entry(pc);
-  const u32 hot = has_entry ? setup_.hot_for_long : setup_.hot;
-  // The lowest bit of an address tells the two counts apart.
-  if (hot == 0 || is_unavailable_.load(std::memory_order_relaxed) || !profile_.count(&code, pc | has_entry, hot)) {
-    return has_entry;
+  const RegionEntry* entry = code.entry_at(pc);
+  const Tier tier = entry == nullptr ? Tier::none : entry->tier;
+  if (copies_ && tier == Tier::none && profile_.count(&code, pc | 2, setup_.hot_for_stencils) && copy(code, pc))
+    return true;
+  const u32 hot = tier == Tier::none ? setup_.hot : tier == Tier::quick ? setup_.hot_in_stencils : setup_.hot_for_long;
+  // The lowest bits of an address tell the counts apart.
+  if (hot == 0 || tier == Tier::large || is_unavailable_.load(std::memory_order_relaxed) ||
+      !profile_.count(&code, pc | (tier == Tier::small), hot)) {
+    return tier != Tier::none;
   }
   try {
-    return ask(code, pc, has_entry ? Tier::large : Tier::small, follow) || has_entry;
+    return ask(code, pc, tier == Tier::small ? Tier::large : Tier::small, follow) || tier != Tier::none;
   } catch (const std::exception&) {  // no memory
-    return has_entry;
+    return tier != Tier::none;
   }
 }
+
+void Translation::look_at_exit(const CodeSpace& code, u64 pc) noexcept {
+  if (code.is_published() && code.entry_at(pc) == nullptr) copy(code, pc);
+}
+
+void Translation::attach(Lane& lane, Sampler& sampler) const {
+  lane.longest_region_run = setup_.longest_run;
+  if (copies_) lane.exits = &sampler.exits;
+  lane.hot_exit = setup_.exits_for_stencils;
+}
+
+bool Translation::copy(const CodeSpace& code, u64 pc) noexcept {
+  try {
+    if (is_full() || !code.ask_region(pc, Tier::quick)) return false;
+    const CodeSpace::Area* area = code.find(pc);
+    if (area == nullptr) return false;
+    std::string why;
+    std::unique_ptr<translate::Region> region = quick_->translate(
+        pc, [&](u64 at, u32& word) { return code.fetch(at, word); }, {area->span.address, area->span.count * 4},
+        setup_.stencil_limits, why);
+    if (region == nullptr) {
+      refuse(pc, why.c_str());
+      return false;
+    }
+    install(code, Tier::quick, std::move(region), {});
+    return code.entry_at(pc) != nullptr;
+  } catch (const std::exception& error) {
+    refuse(pc, error.what());
+    return false;
+  }
+}
+
+bool Translation::is_full() const { return kept_->regions >= kMostRegions || kept_->instructions >= kMostInstructions; }
 
 bool Translation::ask(const CodeSpace& code, u64 pc, Tier tier, const Follow& follow) {
   if (tier == Tier::large && code.tier_at(pc) == Tier::large) return true;
@@ -100,7 +118,7 @@ bool Translation::ask(const CodeSpace& code, u64 pc, Tier tier, const Follow& fo
   }
   if (setup_.at_once) {
     translate(request);
-    return code.has_entry(pc);
+    return code.entry_at(pc) != nullptr;
   }
   std::lock_guard lock(mutex_);
   waiting_.push_back(std::move(request));
@@ -162,7 +180,7 @@ void Translation::translate(const Request& request) noexcept {
   try {
     translate::Translator* translator = this->translator();
     if (translator == nullptr) return;
-    if (kept_->regions >= kMostRegions || kept_->instructions >= kMostInstructions) {
+    if (is_full()) {
       return refuse(request.pc, "the fleet has as much translated code as it may have");
     }
     const CodeSpace& code = *request.code;
@@ -176,11 +194,11 @@ void Translation::translate(const Request& request) noexcept {
       if (is_code) covered.push_back(pc);
       return is_code;
     };
-    const translate::RegionLimits& limits = request.tier == Tier::small ? setup_.limits : setup_.large_limits;
+    const translate::RegionLimits& limits = request.tier == Tier::small ? small_limits() : setup_.large_limits;
     std::string why = "the translator gave no reason";
     std::unique_ptr<translate::Region> region = translator->translate(request.pc, fetch, limits, why);
     if (region == nullptr) return refuse(request.pc, why.c_str());
-    install(request, std::move(region), std::move(covered));
+    install(code, request.tier, std::move(region), std::move(covered));
   } catch (const std::exception& error) {
     refuse(request.pc, error.what());
   } catch (...) {
@@ -188,25 +206,35 @@ void Translation::translate(const Request& request) noexcept {
   }
 }
 
-void Translation::install(const Request& request, std::unique_ptr<translate::Region> region, std::vector<u64> covered) {
+void Translation::install(const CodeSpace& code, Tier asked, std::unique_ptr<translate::Region> region,
+                          std::vector<u64> covered) {
+  const u64 pc = region->entries.front();
   // A small region that did not reach its limit would be the same with a higher one.
-  const Tier tier = region->instructions < setup_.limits.instructions ? Tier::large : request.tier;
+  const Tier tier = asked == Tier::small && region->instructions < small_limits().instructions ? Tier::large : asked;
   const u64 instructions = region->instructions;
   const double seconds = region->seconds;
   const bool is_cached = region->is_from_store;
   kept_->regions++;
   kept_->instructions += instructions;
   const std::shared_ptr<const translate::Region> counted(
-      region.release(), [kept = kept_, translator = translator_, instructions](const translate::Region* gone) {
+      region.release(),
+      [kept = kept_, translator = translator_, quick = quick_, instructions](const translate::Region* gone) {
         kept->regions--;
         kept->instructions -= instructions;
         delete gone;
       });
-  const bool taken = request.code->install(counted, tier, std::move(covered)) == 0;
-  if (taken) refuse(request.pc, "other regions begin wherever it could be entered");
+  const bool is_copied = !counted->inside.empty();
+  const bool taken = code.install(counted, tier, std::move(covered)) == 0;
+  // If the region of another thread has the entry, nothing is missing there.
+  if (taken && code.tier_at(pc) < tier) refuse(pc, "other regions begin wherever it could be entered");
   std::lock_guard lock(mutex_);
   report_.seconds += seconds;
   if (taken) return;
+  if (is_copied) {
+    report_.copied++;
+    report_.copied_instructions += instructions;
+    return;
+  }
   report_.regions++;
   report_.cached += is_cached;
   report_.instructions += instructions;

@@ -15,10 +15,13 @@
 #include "backends/backend.h"
 #include "backends/cpu/interpreter/code_space.h"
 #include "backends/cpu/translated/profile.h"
+#include "backends/cpu/translated/quick_translator.h"
 #include "backends/cpu/translated/setup.h"
 #include "translate/cache/region_cache.h"
 
 namespace myriarm::cpu {
+
+struct Lane;
 
 class Translation {
  public:
@@ -39,6 +42,11 @@ class Translation {
   /// interpreted.
   using Follow = std::function<void(u64 most, std::vector<u64>& path)>;
   bool look(const CodeSpace& code, u64 pc, const Follow& follow) noexcept;
+
+  /// To be called when a lane has left regions for `pc` as often as Lane::hot_exit says.
+  void look_at_exit(const CodeSpace& code, u64 pc) noexcept;
+  /// To be called before an engine runs a lane in the thread that has this sampler.
+  void attach(Lane& lane, Sampler& sampler) const;
 
   TranslationReport report() const;
 
@@ -62,10 +70,14 @@ class Translation {
   };
 
   bool ask(const CodeSpace& code, u64 pc, Tier tier, const Follow& follow);
+  /// Makes copied code at once. Whether there is some now.
+  bool copy(const CodeSpace& code, u64 pc) noexcept;
   void start_thread();
   void work();
   void translate(const Request& request) noexcept;
-  void install(const Request& request, std::unique_ptr<translate::Region> region, std::vector<u64> covered);
+  void install(const CodeSpace& code, Tier asked, std::unique_ptr<translate::Region> region, std::vector<u64> covered);
+  bool is_full() const;
+  const translate::RegionLimits& small_limits() const { return copies_ ? setup_.limits_after_stencils : setup_.limits; }
   void refuse(u64 pc, const char* why) noexcept;
   /// Null: there is none.
   translate::Translator* translator();
@@ -75,6 +87,8 @@ class Translation {
   const u64 longest_;
   const std::shared_ptr<translate::RegionCache> cache_;  // null: none
   Profile profile_;
+  const bool copies_;                                                                   // there are stencils
+  const std::shared_ptr<QuickTranslator> quick_ = std::make_shared<QuickTranslator>();  // its regions hold it too
   const std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
   std::once_flag made_;
   std::shared_ptr<translate::Translator> translator_;  // its regions hold it too

@@ -4,6 +4,8 @@
 // is in run_kernel.cuh. Files that include this one compile for minutes: one for each kernel.
 #pragma once
 
+#include <type_traits>
+
 #include "backends/cuda/interpreter/kernels.h"
 #include "backends/cuda/row_numbers.h"
 #include "backends/cuda/team_run.cuh"
@@ -24,9 +26,26 @@ static_assert(kSlotPlace < kSharedSlots);
 /// Stands for a pc that is not in the window, or not a multiple of 4; the pc itself is in the state array.
 constexpr u32 kOutside = 0xFFFFFFFCu;
 
+/// The pages of a lane, where the lanes of its team may differ in their permissions: an entry is the lane's own, which takes
+/// one load more there. ptxas makes a branch of the load's predicate; to load something always is slower
+/// (docs/design/page-table-entries.md).
+struct OwnPages : PagedMemory<kTeam> {
+  u32 permissions_offset;  // from the first byte of a frame to that of the lane's permissions
+  MYR_FN u32 entry(u64 page) const {
+    const u32 entry = PagedMemory::entry(page);
+    const u8* const place = frames + ((u64)(entry >> kPageFlagBits) << kPageBits) + permissions_offset;
+    u32 own = entry;
+    asm volatile("{\n.reg .pred differ;\nsetp.ne.u32 differ, %2, 0;\n@differ ld.global.u8 %0, [%1];\n}"
+                 : "+r"(own)
+                 : "l"(place), "r"(entry & kPageDiffer));
+    return (entry & ~(u32)(kPagePermissions | kPageDiffer)) | (own & kPagePermissions);
+  }
+};
+
 /// The Cpu policy on the device. `kFast`: an access that is not simple gives up, and the instruction is run again out
-/// of line. The fast path therefore calls nothing, and its state stays in registers.
-template <bool kFast>
+/// of line. The fast path therefore calls nothing, and its state stays in registers. `kOwnPages`: a page in which the
+/// lanes of the team differ is simple too.
+template <bool kFast, bool kOwnPages = false>
 struct Interpreter {
   const View& view;
   u32 registers;  // address in shared memory of this lane's column: slot s is s * kTeam * 8 bytes further
@@ -91,8 +110,15 @@ struct Interpreter {
   MYR_FN void set_v(u32 n, u32 half, u64 value) { *vector_half(n, half) = value; }
 
   MYR_FN u32 team() const { return team_of(lane); }
-  MYR_FN PagedMemory<kTeam> memory() const {
-    return {view.frames, table, view.first_page, view.guest_pages, place_of(lane), view.granule_step, lane_offset};
+  using Pages = std::conditional_t<kOwnPages, OwnPages, PagedMemory<kTeam>>;
+  MYR_FN Pages memory() const {
+    const PagedMemory<kTeam> paged{view.frames,       table,      view.first_page, view.guest_pages, place_of(lane),
+                                   view.granule_step, lane_offset};
+    if constexpr (kOwnPages) {
+      return OwnPages{paged, ((view.frame_units - 1) << kPageBits) + paged.lane_in_team};
+    } else {
+      return paged;
+    }
   }
   using Fp = NativeFpContext<kFast>;
   MYR_FN bool give_up() {
@@ -153,7 +179,7 @@ struct Interpreter {
     return stop(StopCode::undefined, 0, fetched_word(view, lane, pc()));
   }
 };
-static_assert(Cpu<Interpreter<true>> && Cpu<Interpreter<false>>);
+static_assert(Cpu<Interpreter<true>> && Cpu<Interpreter<true, true>> && Cpu<Interpreter<false>>);
 
 template <bool kRare>
 constexpr bool serves(u32 row) {

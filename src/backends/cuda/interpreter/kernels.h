@@ -22,5 +22,9 @@ const void* many_blocks_several_spans_kernel();
 const void* process_few_blocks_kernel();
 const void* process_many_blocks_kernel();
 const void* process_many_blocks_several_spans_kernel();
+/// The same while lanes of a team differ in the permissions of pages, for any number of spans: an access takes longer, and
+/// needs no call out of line where lanes differ.
+const void* process_few_blocks_own_pages_kernel();
+const void* process_many_blocks_own_pages_kernel();
 
 }  // namespace myriarm::cuda

@@ -11,7 +11,9 @@ Launch interpreter_launch(const View& view, u32 multiprocessors) {
   const bool few = blocks <= multiprocessors * kFewBlocks;
   const bool several = view.common_code.words == nullptr, processes = view.processes.facts != nullptr;
   const void* kernel;
-  if (few) {
+  if (processes && view.processes.pages_differ != 0) {
+    kernel = few ? process_few_blocks_own_pages_kernel() : process_many_blocks_own_pages_kernel();
+  } else if (few) {
     kernel = processes ? process_few_blocks_kernel() : few_blocks_kernel();
   } else if (several) {
     kernel = processes ? process_many_blocks_several_spans_kernel() : many_blocks_several_spans_kernel();

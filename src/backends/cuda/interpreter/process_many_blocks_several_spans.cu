@@ -4,6 +4,8 @@
 
 namespace myriarm::cuda {
 
-const void* process_many_blocks_several_spans_kernel() { return (const void*)run_process_kernel<kManyBlocks, true>; }
+const void* process_many_blocks_several_spans_kernel() {
+  return (const void*)run_process_kernel<kManyBlocks, true, false>;
+}
 
 }  // namespace myriarm::cuda

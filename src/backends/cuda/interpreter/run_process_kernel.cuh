@@ -16,9 +16,36 @@ struct Kept {
   u64 retired;
   u32 members, at, nzcv, reported;
   Pending pending;
+  u64 seen;         // `retired` when the warp was last attended to for its time
+  u32 still_times;  // how often in a row it has found that a lane which waits has not gone on
   bool alive, was_alive, waits;
   bool leaves;  // the warp leaves the launch
 };
+
+/// Of Kept::reported: lanes do not wait at calls and returns. It is in the lowest bit of a clock, since one more value that
+/// lives across the turns would take a register from the instructions.
+constexpr u32 kNobodyWaits = 1;
+__device__ inline u32 clock_now() { return (u32)clock() & ~kNobodyWaits; }
+/// After so many times some four milliseconds in which a lane has waited for others of its team, nobody waits for as long.
+/// In a full device, a lane between two calls often computes for ten milliseconds.
+constexpr u32 kStillTimes = 16;
+
+/// Gives lanes that have waited for too long their turn, together with all others of the team: one that computes without
+/// a call or return would hold them up until it ends. All members call it, some hundred times a second. Returns
+/// the bit for Kept::reported.
+__device__ inline u32 release_waiting(volatile Kept& kept, u32 members, bool alive) {
+  const u64 retired = kept.retired;
+  const bool still = alive && kept.waits && retired == kept.seen;
+  kept.seen = retired;
+  const bool nobody_waits = (kept.reported & kNobodyWaits) != 0;
+  u32 times = kept.still_times;
+  // While nobody waits, the same number of times is counted until the lanes wait for each other again.
+  times = nobody_waits || __any_sync(members, still) ? times + 1 : 0;
+  const bool changes = times == kStillTimes;
+  kept.still_times = changes ? 0 : times;
+  if (changes && !nobody_waits) kept.waits = false;
+  return nobody_waits != changes ? kNobodyWaits : 0;
+}
 
 /// What a warp does between two turns: it publishes progress and follows orders, copies pages and serves calls. The general
 /// registers are in shared memory. All members call it. Out of line, as everything is that needs registers of run_kernel
@@ -40,7 +67,7 @@ __device__ __noinline__ void attend(const View& view, volatile Kept& kept) {
   // While there is an order, warps that have left wait for the others.
   const bool ordered = *(volatile u32*)&view.report->orders != 0;
   if (__any_sync(members, ordered || (u32)clock() - kept.reported >= kReportCycles)) {
-    kept.reported = (u32)clock();
+    kept.reported = clock_now() | release_waiting(kept, members, alive);
     if (kept.was_alive) publish(view, lane, kept.retired, alive ? StopCode::none : view.stops[lane].code);
     kept.leaves = follow_orders<kSeveral, true>(view, members, lane, kept.at, alive);
   }
@@ -75,13 +102,15 @@ __device__ __noinline__ bool goes_on_with_inputs(const View& view, volatile Kept
   load_registers(cpu);
   kept.nzcv = loaded_nzcv(view, lane);
   kept.at = loaded_place(view, lane);
-  kept.retired = view.state[kPlaneInstructions * view.lanes + lane];
+  const u64 count = view.state[kPlaneInstructions * view.lanes + lane];
+  kept.retired = count;
+  kept.seen = count;
   kept.pending = Pending::none;
   kept.alive = runs;
   kept.was_alive = has_input;
   kept.waits = true;
   // The team may have to leave the launch for its code, before its first instruction.
-  if (*(volatile u32*)&view.report->orders != 0) kept.reported = (u32)clock() - kReportCycles;
+  if (*(volatile u32*)&view.report->orders != 0) kept.reported = clock_now() - kReportCycles;
   return true;
 }
 
@@ -92,7 +121,7 @@ __device__ inline u32 thread_number() {
   return thread;
 }
 
-template <u32 kBlocks, bool kSeveral>
+template <u32 kBlocks, bool kSeveral, bool kOwnPages>
 __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_process_kernel(const __grid_constant__ View view) {
   extern __shared__ u64 shared[];
   volatile Kept kept;
@@ -101,7 +130,8 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_process_kernel(con
     const u32 team = blockIdx.x * kWarps + warp;
     const u32 lane = (u32)lane_at(team, lane_in_team);
     const u32 column = (u32)__cvta_generic_to_shared(shared) + (warp * kSharedSlots * kTeam + lane_in_team) * 8;
-    Interpreter<true> cpu{view, column, table_of(view, team, lane_in_team), lane, (u32)(lane_in_team * view.lane_step)};
+    Interpreter<true, kOwnPages> cpu{view, column, table_of(view, team, lane_in_team), lane,
+                                     (u32)(lane_in_team * view.lane_step)};
     if (begins) {
       if (team >= view.teams) return;
       // Threads without a lane leave: if they waited, they would slow the others down.
@@ -114,12 +144,14 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_process_kernel(con
       kept.nzcv = loaded_nzcv(view, lane);
       kept.at = loaded_place(view, lane);
       kept.retired = view.state[kPlaneInstructions * view.lanes + lane];
-      kept.reported = (u32)clock() - kReportCycles;
+      kept.reported = clock_now() - kReportCycles;
       kept.members = members;
       kept.pending = bounds.calls ? Pending::call : Pending::none;
       kept.alive = bounds.alive && !bounds.calls;
       kept.was_alive = bounds.alive;
-      kept.waits = true;  // at a call or return, for the others
+      kept.seen = kept.retired;
+      kept.still_times = 0;
+      kept.waits = begins_parked(view, lane);  // at a call or return, for the others
       kept.leaves = false;
       if (!goes_on_with_inputs<kSeveral>(view, kept) && !any) return;
       attend<kSeveral>(view, kept);
@@ -127,6 +159,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_process_kernel(con
     // A ballot of the whole warp, which passes over threads that have left: so the compiler knows that all have one mask,
     // and does not look for others at each vote of a turn.
     const u32 members = __ballot_sync(0xFFFFFFFFu, true), reported = kept.reported;
+    const bool parks = (reported & kNobodyWaits) == 0;
     const u64 end = state_of(view, kPlaneBatchEnd, lane);
     bool alive = kept.alive, waits = kept.waits, leaves = kept.leaves;
     cpu.nzcv = kept.nzcv;
@@ -160,7 +193,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_process_kernel(con
         cpu.retires_at_zero = retired + cpu.left;
         if (code.kEachTurn) code.find(team);
         run_lane<kBlocks == kManyBlocks>(cpu, code);
-        waits = cpu.pending == Pending::none && cpu.left != 0;
+        waits = cpu.pending == Pending::none && cpu.left != 0 && parks;
         if (cpu.pending == Pending::stopped) {
           alive = false;
           if (retires_as_it_stops(view.stops[lane].code)) {
@@ -186,6 +219,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_process_kernel(con
     if (goes_on_with_inputs<kSeveral>(view, kept)) continue;
     const u32 back = end_lane<true>(view, members, lane, kept.was_alive, cpu.retired());
     if (kept.was_alive) store_registers(cpu, back);
+    if (kept.was_alive && !kept.waits) note_not_parked(view, lane);
     return;
   }
 }

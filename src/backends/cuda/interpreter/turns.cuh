@@ -67,8 +67,8 @@ struct Code {
 /// Runs one lane until it has run a call or a return, something is pending, or it has used up `cpu.left`, which must
 /// not be 0. Every branch in this function costs a warp that runs alone some twenty cycles: see
 /// docs/design/cuda-interpreter.md. kLean: there are few registers, see kSlotPlace.
-template <bool kLean, bool kSeveral>
-MYR_FN void run_lane(Interpreter<true>& cpu, Code<kLean, kSeveral>& code) {
+template <bool kLean, bool kSeveral, bool kOwnPages>
+MYR_FN void run_lane(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& code) {
   bool goes_on;
   do {
     const uint4 raw = code.fetch(cpu.at);
@@ -151,7 +151,8 @@ __device__ __noinline__ bool follow_orders(const View& view, u32 members, u32 la
 
 /// Whether a lane goes on, once all that are alive wait at a call or return: if they are at one pc, all do. Else those
 /// deepest in the stack, and of these only the ones at the lowest pc. All members call it. `live`: those that are alive.
-MYR_FN bool goes_on_first(const Interpreter<true>& cpu, u32 members, u32 live, bool alive) {
+template <bool kOwnPages>
+MYR_FN bool goes_on_first(const Interpreter<true, kOwnPages>& cpu, u32 members, u32 live, bool alive) {
   const u32 first_at = __shfl_sync(members, cpu.at, __ffs(live) - 1);
   bool chosen = alive && cpu.at == first_at;
   if (__ballot_sync(members, chosen) != live) {
@@ -166,7 +167,8 @@ MYR_FN bool goes_on_first(const Interpreter<true>& cpu, u32 members, u32 live, b
 
 /// Puts the lane's registers into its column of shared memory. The host may have written more bits than some have,
 /// through an ArrayView.
-MYR_FN void load_registers(Interpreter<true>& cpu) {
+template <bool kOwnPages>
+MYR_FN void load_registers(Interpreter<true, kOwnPages>& cpu) {
   const View& view = cpu.view;
   for (u32 slot = 0; slot <= kSlotSP; slot++) cpu.set_r(slot, view.state[slot * view.lanes + cpu.lane]);
   cpu.set_r(kSlotZero, 0);
@@ -179,7 +181,8 @@ MYR_FN u32 loaded_place(const View& view, u32 lane) {
   return offset < view.window_bytes && (offset & 3) == 0 ? (u32)offset : kOutside;
 }
 /// Puts everything back. `back`: how many bytes pc lies before `at`.
-MYR_FN void store_registers(const Interpreter<true>& cpu, u32 back) {
+template <bool kOwnPages>
+MYR_FN void store_registers(const Interpreter<true, kOwnPages>& cpu, u32 back) {
   const View& view = cpu.view;
   for (u32 slot = 0; slot <= kSlotSP; slot++) view.state[slot * view.lanes + cpu.lane] = cpu.r(slot);
   view.state[kPlaneNzcv * view.lanes + cpu.lane] = cpu.nzcv;

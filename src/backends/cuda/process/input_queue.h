@@ -33,17 +33,16 @@ struct QueuedLane {
 
 struct InputQueueView {
   // A segment: the inputs that the host has sent last.
-  u64 next;              // the index of the next input; beyond `end` if teams have asked for more. Added to atomically
-  u64 end;               // how many inputs there are
-  u64 first_number;      // of input 0, if `numbers` is null
-  const u64* numbers;    // of each input
-  const u8* bytes;       // of all inputs
-  const u64* offsets;    // end + 1
-  u64 first_ticket;      // of input 0
-  u32 as_file;           // the bytes are the input file, else standard input
-  u32 more;              // further segments follow: the launch ends when this one is used up
-  u32 gives_up_starved;  // a lane that is out of memory has ended
-  u32 start_bytes;       // how many bytes of the stack depend on the number, from start_bytes_at on
+  u64 next;            // the index of the next input; beyond `end` if teams have asked for more. Added to atomically
+  u64 end;             // how many inputs there are
+  u64 first_number;    // of input 0, if `numbers` is null
+  const u64* numbers;  // of each input
+  const u8* bytes;     // of all inputs
+  const u64* offsets;  // end + 1
+  u64 first_ticket;    // of input 0
+  u32 as_file;         // the bytes are the input file, else standard input
+  u32 more;            // further segments follow: the launch ends when this one is used up
+  u32 start_bytes;     // how many bytes of the stack depend on the number, from start_bytes_at on
   u64 start_bytes_at;
   u64 limit;         // kPlaneLimit
   u64 output_limit;  // ProcessInput::output_limit

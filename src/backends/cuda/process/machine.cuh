@@ -20,6 +20,28 @@ enum class Need : u8 {
   host,      // the host must serve it
 };
 
+/// Atomics of the log of output.
+struct DeviceAtomics {
+  MYR_FN static u64 add(u64& word, u64 value) {
+    return atomicAdd((unsigned long long*)&word, (unsigned long long)value);
+  }
+  /// What the caller has written before is in memory for who sees the sum. Not __threadfence(), which also throws away what
+  /// the multiprocessor has read.
+  MYR_FN static u64 add_release(u64& word, u64 value) {
+    u64 before;
+    asm volatile("atom.add.release.gpu.u64 %0, [%1], %2;" : "=l"(before) : "l"(&word), "l"(value) : "memory");
+    return before;
+  }
+  MYR_FN static void maximum(u64& word, u64 value) { atomicMax((unsigned long long*)&word, (unsigned long long)value); }
+  MYR_FN static u64 read(const u64& word) { return *(const volatile u64*)&word; }
+  MYR_FN static void write(u64& word, u64 value) { *(volatile u64*)&word = value; }
+  /// All that made the chunk complete, and write() before, come first.
+  MYR_FN static void tell_host(u64& word, u64 value) {
+    __threadfence_system();
+    write(word, value);
+  }
+};
+
 /// A lane's general registers: slot n is at first[n * step].
 struct Registers {
   u64* first;
@@ -137,22 +159,28 @@ MYR_FN kernel::Put LaneMachine::put_out(u32 stream, u64 position, u64 address, u
     sum_up(view_.processes.queue->lanes[lane_].output[stream - 1], position, address, size);
     return {PutKind::taken, size};
   }
-  const u64 bytes = record_bytes(size), room = view_.processes.output_size;
-  logged_ += bytes;
-  if (logged_ > room / 2) {  // even an empty log might not hold what this call writes
-    need = Need::host;
-    return {PutKind::again, 0};
+  OutputRing& ring = *view_.processes.output;
+  // Records are short beside a chunk, so that little of it stays empty.
+  const u64 chunk = view_.processes.output_chunk, most = chunk / 4 - sizeof(OutputRecord);
+  for (u64 done = 0; done < size;) {
+    const u64 part = kernel::lesser(size - done, most), bytes = record_bytes(part);
+    logged_ += bytes;
+    if (logged_ > chunk * kOutputChunks / 2) {  // even an empty log might not hold what this call writes
+      need = Need::host;
+      return {PutKind::again, 0};
+    }
+    u32 slot;
+    u64* to = room_for<DeviceAtomics>(ring, view_.report->output_head, chunk, bytes, slot);
+    if (to == nullptr) {
+      need = Need::room;
+      return {PutKind::again, 0};
+    }
+    *(OutputRecord*)to = OutputRecord::of(lane_, stream, position + done, part);
+    to += sizeof(OutputRecord) / 8;
+    read_words(address + done, part, [&](u64 word, u32) { *to++ = word; });
+    note_fill<DeviceAtomics>(ring, slot, bytes);
+    done += part;
   }
-  const u64 at = atomicAdd((unsigned long long*)&view_.report->output_bytes, (unsigned long long)bytes);
-  u64* to = (u64*)(view_.processes.output + at);
-  if (at + bytes > room) {
-    if (at < room) *to = 0;  // lane 0 and stream OutputRecord::kEnd
-    need = Need::room;
-    return {PutKind::again, 0};
-  }
-  *(OutputRecord*)to = OutputRecord::of(lane_, stream, position, size);
-  to += sizeof(OutputRecord) / 8;
-  read_words(address, size, [&](u64 word, u32) { *to++ = word; });
   return {PutKind::taken, size};
 }
 static_assert(kernel::Machine<LaneMachine>);

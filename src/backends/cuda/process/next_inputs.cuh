@@ -15,10 +15,10 @@ namespace myriarm::cuda {
 static __device__ inline bool has_ended(const View& view, u32 lane, u64 retired) {
   switch (view.stops[lane].code) {
     case StopCode::none:
-    case StopCode::syscall:  // the host serves its call
+    case StopCode::syscall:        // the host serves its call
+    case StopCode::out_of_memory:  // it tries again, or the host gives its process up
     case StopCode::cancelled: return false;
     case StopCode::budget: return retired >= state_of(view, kPlaneLimit, lane);
-    case StopCode::out_of_memory: return view.processes.queue->gives_up_starved != 0;
     default: return true;
   }
 }

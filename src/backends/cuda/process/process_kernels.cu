@@ -38,6 +38,23 @@ __global__ void free_given_up_kernel(const __grid_constant__ View view) {
   view.team_frames[team] = 0;
 }
 
+/// One warp for each team.
+__global__ void count_differing_kernel(const __grid_constant__ View view, u32* teams) {
+  const u64 team = thread_index() / kWarp;
+  if (team >= view.teams) return;
+  const PagedMemory<kTeam> memory = memory_of(view, (u32)team, 0);
+  const u64 slice_pages = (u64)1 << view.slice_shift;
+  u32 flags = 0;
+  for (u64 rest = view.touched[team]; rest != 0; rest &= rest - 1) {
+    const u64 first = (u64)(__ffsll((long long)rest) - 1) << view.slice_shift;
+    for (u64 page = first + threadIdx.x % kWarp; page < first + slice_pages && page < view.guest_pages; page += kWarp) {
+      flags |= memory.entry(page);
+    }
+  }
+  const bool differs = __any_sync(~0u, (flags & kPageDiffer) != 0);
+  if (differs && threadIdx.x % kWarp == 0) atomicAdd(teams, 1);
+}
+
 __global__ void refuse_output_kernel(const __grid_constant__ View view, const u32* lanes, u64 count) {
   const u64 i = thread_index();
   if (i >= count) return;
@@ -56,6 +73,9 @@ void launch_place_inputs(const u32* lanes, const kernel::ProcessInput* values, u
 }
 void launch_free_given_up(const View& view, cudaStream_t stream) {
   free_given_up_kernel<<<blocks_for(view.teams), kBlock, 0, stream>>>(view);
+}
+void launch_count_differing(const View& view, u32* teams, cudaStream_t stream) {
+  count_differing_kernel<<<blocks_for((u64)view.teams * kWarp), kBlock, 0, stream>>>(view, teams);
 }
 void launch_refuse_output(const View& view, const u32* lanes, u64 count, cudaStream_t stream) {
   refuse_output_kernel<<<blocks_for(count), kBlock, 0, stream>>>(view, lanes, count);

@@ -23,4 +23,7 @@ void launch_free_given_up(const View& view, cudaStream_t stream);
 /// Stops lanes whose output the host has refused with out_of_memory, so that no more memory resumes them.
 void launch_refuse_output(const View& view, const u32* lanes, u64 count, cudaStream_t stream);
 
+/// Adds to `teams` the number of those whose lanes differ in the permissions of a page that a guest may access.
+void launch_count_differing(const View& view, u32* teams, cudaStream_t stream);
+
 }  // namespace myriarm::cuda

@@ -2,25 +2,10 @@
 #include "backends/cuda/process/processes.h"
 
 #include <algorithm>
-#include <cstring>
-#include <set>
-#include <thread>
-
-#include "backends/cuda/process/output_log.h"
 
 namespace myriarm::cuda {
-namespace {
-
-/// The log of output: room for what a lane usually writes in some milliseconds.
-constexpr u64 kLogBytesOfLane = 4096, kLeastLog = u64{1} << 20, kMostLog = u64{64} << 20;
-/// So many records are worth a thread of their own.
-constexpr size_t kRecordsOfThread = 4096;
-constexpr size_t kMostThreads = 16;
-
-}  // namespace
-
 Processes::Processes(const Image& image, const ProcessOptions& options, u64 lanes, cudaStream_t stream)
-    : host_(options.host), given_(lanes) {
+    : host_(options.host), given_(lanes), output_(*host_, lanes) {
   for (const ImageProgram& program : image.programs) facts_.push_back(program.process.value_or(kernel::ProcessFacts{}));
   for (const ImageProgram& program : image.programs) {
     lanes_end_.push_back((lanes_end_.empty() ? 0 : lanes_end_.back()) + program.lanes);
@@ -31,13 +16,11 @@ Processes::Processes(const Image& image, const ProcessOptions& options, u64 lane
   inputs_.resize(lanes, "allocating the processes' state");
   check(cudaMemsetAsync(inputs_.data(), 0, inputs_.bytes(), stream), "allocating the processes' state");
   host_calls_.resize(lanes, "allocating the processes' state");
-  const u64 log = std::clamp(lanes * kLogBytesOfLane, kLeastLog, kMostLog);
-  output_.resize(log + sizeof(OutputRecord), "allocating the log of output");
-  host_output_.resize(log, "allocating the log of output");
+  differing_teams_.resize(1, "allocating the processes' state");
   view_.facts = device_facts_.data();
   view_.inputs = inputs_.data();
-  view_.output = output_.data();
-  view_.output_size = log;
+  view_.output = output_.ring();
+  view_.output_chunk = output_.chunk_bytes();
   view_.host_calls = host_calls_.data();
   if (!host_->wants_each_unimplemented()) {
     lowest_.assign(kMissingCalls, ~u64{0});
@@ -96,50 +79,6 @@ void Processes::send_inputs(cudaStream_t stream) {
   changed_.clear();
 }
 
-std::vector<u32> Processes::take_output(u64 bytes, cudaStream_t stream) {
-  bytes = std::min(bytes, view_.output_size);
-  if (bytes == 0) return {};
-  const u8* log = host_output_.data();
-  check(cudaMemcpyAsync(host_output_.data(), output_.data(), bytes, cudaMemcpyDeviceToHost, stream),
-        "fetching the lanes' output");
-  check(cudaStreamSynchronize(stream), "fetching the lanes' output");
-  const auto record_at = [&](u64 at) {
-    OutputRecord record;
-    std::memcpy(&record, log + at, sizeof record);
-    return record;
-  };
-  std::vector<u64> records;  // where they begin
-  for (u64 at = 0; at < bytes;) {
-    const OutputRecord record = record_at(at);
-    if (record.stream() == OutputRecord::kEnd) break;
-    records.push_back(at);
-    at += record_bytes(record.size());
-  }
-
-  // The records of one lane must stay in order: one thread passes on all of them.
-  const size_t most = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMostThreads);
-  const size_t count = std::clamp<size_t>(records.size() / kRecordsOfThread, 1, most);
-  std::vector<std::vector<u64>> own(count);
-  for (u64 at : records) own[record_at(at).lane % count].push_back(at);
-  std::vector<std::set<u32>> refused(count);
-  const auto pass_on = [&](size_t thread) {
-    for (u64 at : own[thread]) {
-      const OutputRecord record = record_at(at);
-      if (refused[thread].count(record.lane) != 0) continue;  // what follows a gap is of no use
-      const std::span<const u8> text(log + at + sizeof record, record.size());
-      const PutOut put = host_->put_out(record.lane, record.stream(), record.position, text);
-      if (put.kind != PutOut::Kind::taken) refused[thread].insert(record.lane);
-    }
-  };
-  std::vector<std::jthread> threads;
-  for (size_t i = 1; i < count; i++) threads.emplace_back(pass_on, i);
-  pass_on(0);
-  threads.clear();  // waits for them
-  std::vector<u32> all;
-  for (const std::set<u32>& lanes : refused) all.insert(all.end(), lanes.begin(), lanes.end());
-  return all;
-}
-
 void Processes::knows_missing(u32 number, u64 input, cudaStream_t stream) {
   if (view_.missing == nullptr || number >= kMissingCalls || input >= lowest_[number]) return;
   lowest_[number] = input;
@@ -158,6 +97,16 @@ void Processes::report_missing(cudaStream_t stream) {
   }
   missing_.upload(calls, stream);
   check(cudaStreamSynchronize(stream), "counting calls");
+}
+
+u32 Processes::teams_that_differ(const View& view, cudaStream_t stream) {
+  constexpr const char* kDoing = "looking for pages in which lanes differ";
+  u32 teams = 0;
+  check(cudaMemsetAsync(differing_teams_.data(), 0, sizeof teams, stream), kDoing);
+  launch_count_differing(view, differing_teams_.data(), stream);
+  check(cudaMemcpyAsync(&teams, differing_teams_.data(), sizeof teams, cudaMemcpyDeviceToHost, stream), kDoing);
+  check(cudaStreamSynchronize(stream), kDoing);
+  return teams;
 }
 
 std::vector<u32> Processes::waiting(u32 count, cudaStream_t stream) {

@@ -9,6 +9,7 @@
 
 #include "backends/backend.h"
 #include "backends/cuda/process/input_store.h"
+#include "backends/cuda/process/output_taker.h"
 
 namespace myriarm::cuda {
 
@@ -31,13 +32,14 @@ class Processes {
   void resend_inputs();
   /// Sends what has changed to the device. To be called before a launch.
   void send_inputs(cudaStream_t stream);
-  /// Passes what lanes have put out in a launch to the host: `bytes` is Report::output_bytes. Returns the lanes whose
-  /// output the host has refused.
-  std::vector<u32> take_output(u64 bytes, cudaStream_t stream);
+  /// What lanes have put out in a launch.
+  OutputTaker& output() { return output_; }
   /// The host was told of a call that the library lacks, of the process of this input.
   void knows_missing(u32 number, u64 input, cudaStream_t stream);
   /// Tells the host how often lanes have made calls that it knows.
   void report_missing(cudaStream_t stream);
+  /// The teams whose lanes differ in the permissions of a page that guests may access.
+  u32 teams_that_differ(const View& view, cudaStream_t stream);
   /// The first `count` lanes of ProcessView::host_calls, in rising order.
   std::vector<u32> waiting(u32 count, cudaStream_t stream);
 
@@ -50,11 +52,10 @@ class Processes {
   InputStore store_;
   DeviceArray<kernel::ProcessFacts> device_facts_;
   DeviceArray<kernel::ProcessInput> inputs_, input_values_;
-  DeviceArray<u32> input_lanes_, host_calls_;
+  DeviceArray<u32> input_lanes_, host_calls_, differing_teams_;
   DeviceArray<MissingCall> missing_;
   std::vector<u64> lowest_;  // MissingCall::lowest, as it was sent last
-  DeviceArray<u8> output_;
-  PinnedArray<u8> host_output_;
+  OutputTaker output_;
   ProcessView view_ = {};
 };
 

@@ -9,10 +9,14 @@
 
 namespace myriarm::cuda {
 
-/// Whether the call of the SVC behind which a lane has stopped is to be served.
+/// Whether the call of the SVC behind which a lane has stopped is to be served. If the launch is to end for it instead, the
+/// report says so from now on.
 static __device__ inline bool is_to_be_served(const View& view, u32 lane) {
-  return view.stops[lane].code == StopCode::syscall && view.control->stops_at_calls == 0 &&
-         process_of(view, team_of(lane)) != nullptr;
+  if (view.stops[lane].code != StopCode::syscall || process_of(view, team_of(lane)) == nullptr) return false;
+  const u32 stops = view.control->stops_at_calls;
+  volatile u64* waits_from = &view.report->host_waits_from;
+  if (stops == kReturnsForCalls && *waits_from == 0) *waits_from = tick_now();
+  return stops == kServesCalls;
 }
 
 static __device__ inline void leave_for_host(const View& view, u32 lane) {

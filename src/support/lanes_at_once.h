@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many processes may be under way at the same time, when some of them have needed more memory together than there is.
-// Their number is halved, and doubles again after some have ended, so that what runs twice is bounded: between two
-// times that processes begin again, four times as many have ended, or the others have run for twice as long as before.
+// How many processes, or teams of them, may be under way at the same time, when some of them have needed more memory
+// together than there is. Their number is halved, and doubles again after some have ended, so that what runs twice is
+// bounded: between two times that processes begin again, four times as many have ended, or the others have run for twice as
+// long as before.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 
-namespace myriarm::linux_process {
+namespace myriarm {
 
 class LanesAtOnce {
  public:
@@ -50,4 +51,4 @@ class LanesAtOnce {
   bool waited_ = false;                 // that is why most_ is what it is
 };
 
-}  // namespace myriarm::linux_process
+}  // namespace myriarm

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interpreter of processes, for fleets that do not fill the device, while lanes of a team differ in the permissions of
+// pages.
+#include "backends/cuda/interpreter/run_process_kernel.cuh"
+
+namespace myriarm::cuda {
+
+const void* process_few_blocks_own_pages_kernel() { return (const void*)run_process_kernel<kFewBlocks, true, true>; }
+
+}  // namespace myriarm::cuda

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel of translated code, linked with regions by the driver.
+#pragma once
+
+#include <cuda.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "translate/device_translator.h"
+
+namespace myriarm::cuda {
+
+/// Compiles the PTX of regions on threads of its own, each region in a link that is thrown away: what the driver has compiled
+/// once, its cache has, and the link of the kernel with all regions finds it there. Throws Error if the driver refuses one.
+void compile_regions(std::span<const translate::DeviceRegion* const> regions, unsigned threads);
+
+/// The device must be current when one is made, used or destroyed.
+class LinkedRegions {
+ public:
+  /// The functions of the regions have the numbers 0 and up. Throws Error.
+  explicit LinkedRegions(std::span<const translate::DeviceRegion* const> regions);
+  ~LinkedRegions();
+  LinkedRegions(const LinkedRegions&) = delete;
+  CUfunction kernel() const { return kernel_; }
+
+ private:
+  CUmodule module_ = nullptr;
+  CUfunction kernel_ = nullptr;
+};
+
+}  // namespace myriarm::cuda

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the kernel of translated code finds the region that begins at an address.
+#pragma once
+
+#include "core/operands.h"
+#include "core/portable.h"
+
+namespace myriarm::cuda {
+
+/// An entry of a region.
+struct RegionEntry {
+  u32 region;       // number of its function
+  u32 number;       // as the region takes it
+  u32 longest_run;  // see translate::DeviceRegion
+};
+
+/// The regions of one span of predecoded code. Teams that run from another one, or from a part of it, are interpreted.
+struct RegionTable {
+  const Operands* words;  // of the span
+  u32 begin, bytes;       // of the span, as in CodeSpan
+  const u32* places;      // for each word of guest code an index in `entries`; 0: no region begins there
+  const RegionEntry* entries;
+  u64* interpreted;  // in host memory: instructions that lanes have retired without regions; warps add to it
+};
+
+/// The kernel, and the array of addresses of the regions' functions that it is linked with.
+constexpr const char* kTranslatedKernelName = "myriarm_run_translated";
+constexpr const char* kRegionFunctionsName = "myriarm_region_functions";
+
+}  // namespace myriarm::cuda

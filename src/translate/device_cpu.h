@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Cpu policy of translated code for a GPU. A region has one object of it, whose members LLVM turns into machine
+// registers. A region calls nothing: what is not simple is refused, and another engine runs the instruction. Compiled by
+// clang to bitcode.
+#pragma once
+
+#include "core/semantics.h"
+#include "translate/device_region.h"
+#include "translate/flag_source.h"
+
+// Address spaces of the GPU, so that an access needs no look at what kind of address it has.
+#define MYR_GLOBAL __attribute__((address_space(1)))
+#define MYR_SHARED __attribute__((address_space(3)))
+
+namespace myriarm::translate {
+
+struct DeviceCpu : FlagSource<kEntryApart> {
+  u64 at;    // the address of the instruction
+  u64 next;  // the target of a branch
+  u32 left;  // instructions until the limit is reached, as a signed number
+  u32 column;
+  const MYR_SHARED DeviceTeamFacts* team;
+  u64 x[kSlotCount];
+  u64 vectors[64];
+  u64 fields[(int)SystemField::count];
+
+  using Fp = NativeFpContext<true>;
+  MYR_FN bool give_up() { return false; }
+
+  MYR_FN u64 r(u32 slot) const { return slot == kSlotZero ? 0 : x[slot]; }
+  MYR_FN void set_r(u32 slot, u64 value) {
+    if (slot != kSlotDiscard) x[slot] = value;
+  }
+  MYR_FN u64 v(u32 n, u32 half) const { return vectors[2 * n + half]; }
+  MYR_FN void set_v(u32 n, u32 half, u64 value) { vectors[2 * n + half] = value; }
+  MYR_FN u64 system(SystemField field) const { return fields[(int)field]; }
+  MYR_FN void set_system(SystemField field, u64 value) { fields[(int)field] = value; }
+  MYR_FN u64 pc() const { return at; }
+  MYR_FN u64 retired() const { return 0; }  // the translator refuses instructions that read it
+
+  /// Bytes that the columns of the lanes before this one take.
+  MYR_FN u32 place() const { return column - team->columns; }
+  MYR_FN MYR_SHARED u64* slot(u32 number) const { return (MYR_SHARED u64*)(u64)(column + number * kColumnStep); }
+  MYR_FN MYR_GLOBAL u64* plane(SystemField field) const {
+    return (MYR_GLOBAL u64*)(team->system[(int)field] + place());
+  }
+  MYR_FN MYR_GLOBAL u64* vector_half(u32 index) const {
+    return (MYR_GLOBAL u64*)(team->vectors + (u64)((index & 1) * 32 + index / 2) * team->vector_plane + place());
+  }
+  MYR_FN PagedMemory<kDeviceTeam> memory() const {
+    return {(u8*)(MYR_GLOBAL u8*)team->frames,
+            (u32*)(MYR_GLOBAL u32*)team->table,
+            team->first_page,
+            team->page_count,
+            place() / 8,
+            team->granule_step,
+            place() / 8 * team->lane_step};
+  }
+  MYR_FN SlowLoad load_slow(u64, u32) { return {0, false}; }
+  MYR_FN bool store_slow(u64, u64, u32) { return false; }
+  MYR_FN bool store_pair_slow(u64, u64, u64, u32) { return false; }
+
+  MYR_FN Outcome branch_relative(i64) { return Outcome::branch; }  // the region knows the target
+  MYR_FN Outcome branch_to(u64 address) {
+    next = address;
+    return Outcome::branch;
+  }
+  MYR_FN Outcome stop(StopCode, u32, u64) { return Outcome::stop; }
+  MYR_FN Outcome fault(FaultCode, u64) { return Outcome::stop; }
+  MYR_FN Outcome undefined() { return Outcome::stop; }
+};
+static_assert(Cpu<DeviceCpu>);
+
+}  // namespace myriarm::translate

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every row, and what a region does besides rows, as functions over a DeviceCpu. clang compiles this file to bitcode for a
+// GPU when myriarm is built.
+#include "translate/device_cpu.h"
+
+namespace myriarm::translate {
+using RegionCpu = DeviceCpu;
+}
+#include "translate/row_entries.h"
+
+MYR_ROW void myriarm_begin(DeviceCpu* cpu, u32 column, u32 team, u32 left, u32 nzcv) {
+  cpu->column = column;
+  cpu->team = (const MYR_SHARED DeviceTeamFacts*)(u64)team;
+  cpu->left = left;
+  cpu->at = cpu->next = 0;
+  cpu->set_source(FlagKind::packed, nzcv & 15, 0);
+}
+MYR_ROW void myriarm_load_r(DeviceCpu* cpu, u32 slot) { cpu->x[slot] = *cpu->slot(slot); }
+MYR_ROW void myriarm_store_r(DeviceCpu* cpu, u32 slot) { *cpu->slot(slot) = cpu->x[slot]; }
+MYR_ROW void myriarm_load_v(DeviceCpu* cpu, u32 half) { cpu->vectors[half] = *cpu->vector_half(half); }
+MYR_ROW void myriarm_store_v(DeviceCpu* cpu, u32 half) { *cpu->vector_half(half) = cpu->vectors[half]; }
+MYR_ROW void myriarm_load_system(DeviceCpu* cpu, u32 field) {
+  switch ((SystemField)field) {
+    case SystemField::fpcr: cpu->fields[field] = (u32)*cpu->slot(kColumnFp); break;
+    case SystemField::fpsr: cpu->fields[field] = *cpu->slot(kColumnFp) >> 32; break;
+    default: cpu->fields[field] = *cpu->plane((SystemField)field);
+  }
+}
+MYR_ROW void myriarm_store_system(DeviceCpu* cpu, u32 field) {
+  MYR_SHARED u32* fp = (MYR_SHARED u32*)cpu->slot(kColumnFp);
+  switch ((SystemField)field) {
+    case SystemField::fpcr: fp[0] = (u32)cpu->fields[field]; break;
+    case SystemField::fpsr: fp[1] = (u32)cpu->fields[field]; break;
+    default: *cpu->plane((SystemField)field) = cpu->fields[field];
+  }
+}
+MYR_ROW u32 myriarm_nzcv(DeviceCpu* cpu) { return pack_flags(cpu->flags()); }
+MYR_ROW u32 myriarm_left(DeviceCpu* cpu) { return cpu->left; }
+MYR_ROW void myriarm_retire(DeviceCpu* cpu, u64 instructions) { cpu->left -= (u32)instructions; }
+MYR_ROW bool myriarm_limit_reached(DeviceCpu* cpu) { return (i32)cpu->left <= 0; }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Translates regions of guest code into PTX, the text that an NVIDIA driver compiles: a device function for each region. How
+// a kernel calls it is in device_region.h. Calls and returns leave these regions, and what is not simple is refused.
+#pragma once
+
+#include "translate/device_region.h"
+#include "translate/translator.h"
+
+namespace myriarm::translate {
+
+/// Tens and ones are the minor version.
+struct DeviceTarget {
+  u32 compute_capability = 90;  // of the oldest device that is to run the code
+  u32 ptx = 78;                 // the newest PTX that its driver reads
+};
+
+struct DeviceRegion {
+  std::vector<u64> entries;  // guest addresses; number 0 is the one that was asked for
+  u64 longest_run = 0;       // most instructions that retire between two checks of the limit
+  u32 instructions = 0;      // guest instructions translated
+  double seconds = 0;        // of processor time spent to make it
+  std::string name;          // of its function
+  std::string ptx;
+};
+
+class DeviceTranslator {
+ public:
+  virtual ~DeviceTranslator() = default;
+  /// As Translator::translate(). `name`: of the function, a C identifier.
+  virtual std::unique_ptr<DeviceRegion> translate(u64 entry, const FetchWord& fetch, const RegionLimits& limits,
+                                                  const std::string& name, std::string& why) = 0;
+};
+
+/// Null: `why` says why there is none, as part of a sentence.
+std::unique_ptr<DeviceTranslator> make_device_translator(const DeviceTarget& target, std::string& why);
+
+}  // namespace myriarm::translate

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The translator for GPUs: rows' bitcode and IR in, PTX out.
+#include "translate/device_translator.h"
+
+#include <stdexcept>
+
+#include "translate/llvm/compiler_pool.h"
+#include "translate/llvm/module.h"
+#include "translate/llvm/nvptx_target.h"
+#include "translate/llvm/thread_seconds.h"
+
+namespace myriarm::translate {
+#if MYRIARM_WITH_NVPTX
+namespace {
+
+/// The first PTX in which a function may say how many registers it leaves as they are.
+constexpr u32 kPtxWithPreserve = 90;
+
+void replace_once(std::string& text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  if (at == std::string::npos) throw std::runtime_error("LLVM has written unexpected PTX");
+  text.replace(at, from.size(), to);
+}
+
+/// A caller keeps nearly nothing in registers while a region runs, so that the region need not save any.
+void preserve_few_registers(std::string& ptx) {
+  replace_once(ptx, "\n.version 7.8\n", "\n.version 9.0\n");
+  replace_once(ptx, "\n)\n{", "\n)\n.abi_preserve 4\n{");
+}
+
+class NvptxTranslator final : public DeviceTranslator {
+ public:
+  explicit NvptxTranslator(const DeviceTarget& target)
+      : preserves_few_(target.ptx >= kPtxWithPreserve), compilers_(nvptx_machine(target), RegionKind::device) {}
+
+  std::unique_ptr<DeviceRegion> translate(u64 entry, const FetchWord& fetch, const RegionLimits& limits,
+                                          const std::string& name, std::string& why) override {
+    const double begin = thread_seconds();
+    try {
+      RegionLimits device_limits = limits;
+      device_limits.calls_leave = true;
+      auto region = std::make_unique<DeviceRegion>();
+      compilers_.use([&](RegionCompiler& compiler) {
+        Shape shape;
+        auto refuses = [&](const Instruction& at) { return compiler.is_refused(at); };
+        if (!find_shape(entry, fetch, device_limits, shape, why, refuses)) return;
+        region->entries = shape.entries;
+        region->instructions = shape.instructions;
+        region->longest_run = shape.instructions;
+        const llvm::SmallVector<char, 0> ptx = compiler.code_of(shape, name);
+        region->ptx.assign(ptx.begin(), ptx.end());
+      });
+      if (region->ptx.empty()) return nullptr;
+      if (preserves_few_) preserve_few_registers(region->ptx);
+      region->name = name;
+      region->seconds = thread_seconds() - begin;
+      return region;
+    } catch (const std::exception& error) {
+      why = error.what();
+      return nullptr;
+    }
+  }
+
+ private:
+  const bool preserves_few_;
+  CompilerPool compilers_;
+};
+
+}  // namespace
+#endif
+}  // namespace myriarm::translate
+
+extern "C" __attribute__((visibility("default"))) myriarm::translate::DeviceTranslator* myriarm_make_device_translator(
+    const myriarm::translate::ModuleCaller& caller, const myriarm::translate::DeviceTarget& target, std::string& why) {
+  using namespace myriarm::translate;
+  if (caller.version != std::string(MYRIARM_VERSION) || caller.lane_state_size != sizeof(LaneState)) {
+    why = "its module belongs to another build of myriarm";
+    return nullptr;
+  }
+#if MYRIARM_WITH_NVPTX
+  try {
+    return new NvptxTranslator(target);
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+#else
+  (void)target;
+  why = "its LLVM makes no code for NVIDIA GPUs";
+#endif
+  return nullptr;
+}

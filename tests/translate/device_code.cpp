@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "translate/device_code.h"
+
+#include <llvm/Bitcode/BitcodeReader.h>
+#include <llvm/Bitcode/BitcodeWriter.h>
+#include <llvm/IR/DebugInfo.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/IntrinsicsNVPTX.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include "translate/llvm/errors.h"
+
+namespace myriarm::translate {
+namespace {
+
+/// The operation of the host for an intrinsic of the GPU; null: it is none of those.
+llvm::Value* operation_of(llvm::IRBuilder<>& ir, llvm::IntrinsicInst& call) {
+  auto operand = [&](unsigned i) { return call.getArgOperand(i); };
+  switch (call.getIntrinsicID()) {
+    case llvm::Intrinsic::nvvm_add_rn_f:
+    case llvm::Intrinsic::nvvm_add_rn_d: return ir.CreateFAdd(operand(0), operand(1));
+    case llvm::Intrinsic::nvvm_mul_rn_f:
+    case llvm::Intrinsic::nvvm_mul_rn_d: return ir.CreateFMul(operand(0), operand(1));
+    case llvm::Intrinsic::nvvm_div_rn_f:
+    case llvm::Intrinsic::nvvm_div_rn_d: return ir.CreateFDiv(operand(0), operand(1));
+    case llvm::Intrinsic::nvvm_sqrt_rn_f:
+    case llvm::Intrinsic::nvvm_sqrt_rn_d: return ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, operand(0));
+    case llvm::Intrinsic::nvvm_fma_rn_f:
+    case llvm::Intrinsic::nvvm_fma_rn_d:
+      return ir.CreateIntrinsic(llvm::Intrinsic::fma, {call.getType()}, {operand(0), operand(1), operand(2)});
+    default: return nullptr;
+  }
+}
+
+void use_operations_of_host(llvm::Function& function) {
+  std::vector<llvm::IntrinsicInst*> calls;
+  for (llvm::Instruction& at : llvm::instructions(function)) {
+    if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&at)) calls.push_back(call);
+  }
+  for (llvm::IntrinsicInst* call : calls) {
+    llvm::IRBuilder<> ir(call);
+    llvm::Value* value = operation_of(ir, *call);
+    if (value == nullptr) continue;
+    call->replaceAllUsesWith(value);
+    call->eraseFromParent();
+  }
+}
+
+/// Adds "run": it calls the region and stores the parts of its result, so that no convention for structures matters.
+void add_entry(llvm::Module& module, llvm::Function& region) {
+  llvm::IRBuilder<> ir(module.getContext());
+  std::vector<llvm::Type*> types = {ir.getPtrTy()};
+  for (const llvm::Argument& argument : region.args()) types.push_back(argument.getType());
+  auto* run = llvm::Function::Create(llvm::FunctionType::get(ir.getVoidTy(), types, false),
+                                     llvm::Function::ExternalLinkage, "run", module);
+  ir.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "", run));
+  std::vector<llvm::Value*> arguments;
+  for (llvm::Argument& argument : run->args()) arguments.push_back(&argument);
+  llvm::Value* result = ir.CreateCall(&region, llvm::ArrayRef(arguments).drop_front());
+  const u64 offsets[] = {offsetof(DeviceRegionResult, pc), offsetof(DeviceRegionResult, nzcv),
+                         offsetof(DeviceRegionResult, left)};
+  for (unsigned i = 0; i < 3; i++) {
+    ir.CreateStore(ir.CreateExtractValue(result, i), ir.CreateConstGEP1_64(ir.getInt8Ty(), run->getArg(0), offsets[i]));
+  }
+  ir.CreateRetVoid();
+}
+
+}  // namespace
+
+HostedRegion hosted(const llvm::Module& region, const std::string& name) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  llvm::SmallVector<char, 0> bitcode;
+  llvm::raw_svector_ostream out(bitcode);
+  const std::unique_ptr<llvm::Module> copy = llvm::CloneModule(region);
+  // Without it LLVM warns of each module.
+  copy->addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
+  llvm::WriteBitcodeToFile(*copy, out);
+  auto context = std::make_unique<llvm::LLVMContext>();
+  std::unique_ptr<llvm::Module> module = value_of(llvm::parseBitcodeFile(
+      llvm::MemoryBufferRef(llvm::StringRef(bitcode.data(), bitcode.size()), "region"), *context));
+  auto target = value_of(llvm::orc::JITTargetMachineBuilder::detectHost());
+  target.getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  HostedRegion result;
+  result.code = value_of(llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(target).create());
+  module->setTargetTriple(result.code->getTargetTriple().str());
+  module->setDataLayout(result.code->getDataLayout());
+  llvm::Function& function = *module->getFunction(name);
+  function.removeFnAttr("target-cpu");
+  function.removeFnAttr("target-features");
+  use_operations_of_host(function);
+  add_entry(*module, function);
+  std::string mistakes;
+  llvm::raw_string_ostream text(mistakes);
+  if (llvm::verifyModule(*module, &text)) throw std::runtime_error(mistakes);
+  check(result.code->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), std::move(context))));
+  result.run = value_of(result.code->lookup("run")).toPtr<HostedRegion::Function>();
+  return result;
+}
+
+}  // namespace myriarm::translate

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regions for a GPU, on a machine that needs none: the code that PTX is written of runs on this processor, against the same
+// code step by step, and ptxas reads the PTX if it is there.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <sstream>
+
+#include "isa/control_flow.h"
+#include "translate/device_code.h"
+#include "translate/device_lane.h"
+#include "translate/device_translator.h"
+#include "translate/llvm/nvptx_target.h"
+#include "translate/random_code.h"
+
+namespace myriarm::translate {
+namespace {
+
+RegionCompiler& compiler() {
+  static RegionCompiler made(nvptx_machine({}), RegionKind::device);
+  return made;
+}
+
+bool device_shape(FlatMachine& machine, u64 entry, u32 instructions, Shape& shape, std::string& why) {
+  RegionLimits limits;
+  limits.instructions = instructions;
+  limits.calls_leave = true;
+  return find_shape(
+      entry, [&](u64 pc, u32& word) { return machine.fetch(pc, word); }, limits, shape, why,
+      [](const Instruction& at) { return compiler().is_refused(at); });
+}
+
+/// Runs a machine in one region where it can, and steps it where not.
+class DeviceRunner {
+ public:
+  void add(FlatMachine& machine, u32 instructions) {
+    std::string why;
+    if (!device_shape(machine, 0, instructions, shape_, why)) return;  // begins with what regions refuse
+    region_ = hosted(*compiler().module_of(shape_, kRegionName), kRegionName);
+    for (u32 i = 0; i < shape_.entries.size(); i++) entries_.emplace(shape_.entries[i], i);
+  }
+  void run(FlatMachine& machine, DeviceLane& lane, u64 limit) {
+    while (machine.retired < limit) {
+      const auto found = entries_.find(machine.pc);
+      const u64 remaining = limit - machine.retired;
+      if (found != entries_.end() && remaining > shape_.instructions) {
+        const u32 left = static_cast<u32>(remaining) - shape_.instructions;
+        DeviceRegionResult result;
+        lane.take(machine);
+        region_.run(&result, lane.column(), found->second * kEntryApart, lane.team(), left,
+                    pack_flags(machine.flags()));
+        lane.give(machine);
+        const u64 retired = left - result.left;  // modulo 2^32, as `left` is signed
+        machine.retired += static_cast<u32>(retired);
+        machine.set_flags(unpack_flags(result.nzcv & 15));
+        machine.pc = result.pc;
+        ASSERT_EQ(result.nzcv & ~u32{15 | kRegionRefused}, 0u);
+        ASSERT_LE(machine.retired, limit);
+        in_regions += static_cast<u32>(retired);
+        refused += (result.nzcv & kRegionRefused) != 0;
+        // What was refused, and what regions have no code for, is stepped.
+        if (static_cast<u32>(retired) != 0 && (result.nzcv & kRegionRefused) == 0) continue;
+      }
+      if (!machine.step()) return;
+    }
+  }
+  u64 in_regions = 0, refused = 0;
+
+ private:
+  Shape shape_;
+  HostedRegion region_;
+  std::map<u64, u32> entries_;
+};
+
+struct Tally {
+  u64 in_regions = 0, refused = 0, retired = 0;
+};
+
+void compare(u64 seed, const BlockGenerator& generator, u32 blocks, const BlockOptions& options, Tally& tally) {
+  Random random(seed);
+  const std::vector<u32> code = random_program(random, generator, blocks, options);
+  FlatMachine start = random_machine(random, code, options.roles);
+  DeviceLane lane(start, static_cast<u32>(random.below(kDeviceTeam)), kDataPage);
+  // Pages whose accesses regions must leave to others.
+  lane.add_flags(kDataPage + 2, random.one_in(4) ? u32{kPageDiffer} : 0);
+  lane.add_flags(kDataPage + 3, random.one_in(4) ? u32{kPageCode} : 0);
+  DeviceRunner runner;
+  runner.add(start, random.one_in(2) ? 256 : static_cast<u32>(1 + random.below(30)));
+  for (int i = 0; i < 8; i++) {
+    const u64 limit = i < 4 ? random.below(40) : random.below(2000);
+    FlatMachine stepped = start, run = start;
+    while (stepped.retired < limit && stepped.step()) {
+    }
+    ASSERT_NO_FATAL_FAILURE(runner.run(run, lane, limit)) << "seed " << seed;
+    ASSERT_TRUE(run.same_as(stepped)) << "seed " << seed << ", limit " << limit << ": " << describe(stepped, run)
+                                      << listing(code);
+    tally.retired += stepped.retired;
+  }
+  ASSERT_TRUE(lane.others_are_untouched()) << "seed " << seed;
+  tally.in_regions += runner.in_regions;
+  tally.refused += runner.refused;
+}
+
+TEST(DeviceRegion, OfRandomBlocksIsAsTheStepper) {
+  const std::vector<u16> rows = generatable_rows();
+  const BlockGenerator generator(rows);
+  Tally tally;
+  for (u64 seed = 1; seed <= 60; seed++) {
+    BlockOptions options;
+    options.length = 4 + seed % 24;
+    options.memory_in_100 = seed % 3 * 15;
+    ASSERT_NO_FATAL_FAILURE(compare(seed, generator, 1 + seed % 5, options, tally));
+  }
+  EXPECT_GT(tally.in_regions * 4, tally.retired) << "the regions run too little of the code for the test to say much";
+  EXPECT_GT(tally.refused, 100u);
+}
+
+TEST(DeviceRegion, OfEveryRowIsAsTheStepper) {
+  const std::vector<u16> rows = generatable_rows();
+  const BlockGenerator generator(rows);
+  Tally tally;
+  for (u64 seed = 1001; seed <= 1040; seed++) {
+    BlockOptions options;
+    options.length = 40;
+    options.even = true;
+    ASSERT_NO_FATAL_FAILURE(compare(seed, generator, 2, options, tally));
+  }
+  EXPECT_GT(tally.in_regions, 0u);
+}
+
+/// A machine with these words from address 0 on.
+FlatMachine machine_with(const std::vector<u32>& code) {
+  FlatMachine machine((code.size() * 4 + kPageSize - 1) / kPageSize);
+  std::memcpy(machine.at(0), code.data(), code.size() * 4);
+  return machine;
+}
+
+/// Loops over the registers and elements of an instruction do not keep the region's state in memory.
+TEST(DeviceRegion, NeedsNoStackForVectors) {
+  // MLA V0.4S, V2.4S, V1.4S; LD1R {V2.4S}, [X1], #4; LDR Q1, [X0], #96; STR Q0, [X3], #16; MOVI V0.4S, #0; ADDV S0, V0.4S
+  FlatMachine machine = machine_with({0x4EA19440, 0x4DDFC822, 0x3CC60401, 0x3C810460, 0x4F000400, 0x4EB1B800});
+  Shape shape;
+  std::string why;
+  ASSERT_TRUE(device_shape(machine, 0, 256, shape, why)) << why;
+  EXPECT_GE(shape.instructions, 6u);
+  const auto module = compiler().module_of(shape, kRegionName);
+  for (const llvm::Instruction& at : module->getFunction(kRegionName)->getEntryBlock()) {
+    EXPECT_FALSE(llvm::isa<llvm::AllocaInst>(at));
+  }
+}
+
+TEST(DeviceRegion, IsLeftByCallsAndReturns) {
+  // 0: ADD X0, X0, #1; 4: BL 0; 8: CBNZ X1, 0x10; 0xC: RET; 0x10: B 0
+  FlatMachine machine = machine_with({0x91000400, 0x97FFFFFF, 0xB5000041, 0xD65F03C0, 0x17FFFFFC});
+  Shape shape;
+  std::string why;
+  ASSERT_TRUE(device_shape(machine, 0, 256, shape, why)) << why;
+  EXPECT_EQ(shape.instructions, 5u);
+  EXPECT_EQ(shape.entries, (std::vector<u64>{0, 8}));
+  EXPECT_TRUE(shape.return_points.empty());
+  const HostedRegion region = hosted(*compiler().module_of(shape, kRegionName), kRegionName);
+  DeviceLane lane(machine, 5, 0);
+  auto run = [&](u32 entry) {
+    lane.take(machine);
+    DeviceRegionResult result;
+    region.run(&result, lane.column(), entry * kEntryApart, lane.team(), 1000, 0);
+    lane.give(machine);
+    return result;
+  };
+  DeviceRegionResult result = run(0);
+  EXPECT_EQ(result.pc, 0u);
+  EXPECT_EQ(result.left, 998u);
+  EXPECT_EQ(machine.r[kSlotLR], 8u);
+  machine.r[kSlotLR] = 0x44;
+  result = run(1);
+  EXPECT_EQ(result.pc, 0x44u);
+  EXPECT_EQ(result.left, 998u);
+  machine.r[1] = 1;
+  result = run(1);
+  EXPECT_EQ(result.pc, 0u);
+  EXPECT_EQ(result.left, 996u);
+  EXPECT_EQ(machine.r[0], 2u);
+}
+
+TEST(DeviceTranslator, RefusesWithAReason) {
+  std::string why;
+  EXPECT_EQ(make_device_translator({35, 78}, why), nullptr);
+  EXPECT_EQ(why, "the device is too old");
+  EXPECT_EQ(make_device_translator({90, 70}, why), nullptr);
+  EXPECT_EQ(why, "the driver is too old");
+  const auto translator = make_device_translator({}, why);
+  ASSERT_NE(translator, nullptr) << why;
+  // SVC; MRS X0, CNTVCT_EL0, which reads the count; AESE V0.16B, V0.16B, which has a table
+  for (const u32 word : {0xD4000001u, 0xD53BE040u, 0x4E284800u}) {
+    auto fetch = [&](u64 pc, u32& at) { return at = word, pc == 0; };
+    EXPECT_EQ(translator->translate(0, fetch, {}, "region", why), nullptr) << std::hex << word;
+    EXPECT_EQ(why, "its first instruction always stops");
+  }
+}
+
+/// What a command prints, errors included. Empty: it failed.
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return "";
+  for (int byte = 0; (byte = fgetc(pipe)) != EOF;) text += static_cast<char>(byte);
+  const int status = pclose(pipe);
+  if (status != 0) ADD_FAILURE() << command << " failed:\n" << text;
+  return status == 0 ? text : "";
+}
+bool is_there(const std::string& program) {
+  return std::system(("command -v " + program + " > /dev/null 2>&1").c_str()) == 0;
+}
+
+/// The code of bench/guests/mixed.c from address 0 on, with 10 iterations.
+std::vector<u32> mixed_code() {
+  std::ifstream file(MYRIARM_SOURCE_DIR "/examples/prebuilt/mixed_10.bin", std::ios::binary);
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  std::vector<u32> code(bytes.str().size() / 4);
+  std::memcpy(code.data(), bytes.str().data(), code.size() * 4);
+  return code;
+}
+
+/// Regions of all code of a program, from the addresses on where lanes leave them.
+std::vector<DeviceRegion> regions_of(const std::vector<u32>& code, DeviceTranslator& translator) {
+  auto fetch = [&](u64 pc, u32& word) {
+    if (pc / 4 >= code.size()) return false;
+    word = code[pc / 4];
+    return true;
+  };
+  std::vector<DeviceRegion> regions;
+  std::map<u64, bool> known;
+  std::vector<u64> waiting = {0};
+  for (size_t at = 0; at < code.size(); at++) {
+    const Operands o = decode(decode_table(), code[at]);
+    if (flow_of(o.row) == Flow::call && is_relative(o.row)) {
+      waiting.push_back(at * 4 + static_cast<u64>(static_cast<i64>(o.offset)));
+    }
+  }
+  for (const u64 entry : waiting) {
+    if (known[entry]) continue;
+    std::string why;
+    auto region = translator.translate(entry, fetch, {}, "region_" + std::to_string(entry), why);
+    EXPECT_NE(region, nullptr) << why;
+    if (region == nullptr) continue;
+    for (const u64 other : region->entries) known[other] = true;
+    regions.push_back(std::move(*region));
+  }
+  return regions;
+}
+
+TEST(DevicePtx, OfMixedIsTextAlone) {
+  const std::filesystem::path folder = testing::TempDir() + "myriarm-ptx-" + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  const std::vector<u32> code = mixed_code();
+  ASSERT_FALSE(code.empty());
+  std::string why;
+  const auto translator = make_device_translator({90, 90}, why);
+  ASSERT_NE(translator, nullptr) << why;
+  const std::vector<DeviceRegion> regions = regions_of(code, *translator);
+  ASSERT_FALSE(regions.empty());
+  // The first that knows .abi_preserve.
+  const bool has_ptxas =
+      is_there("ptxas") && std::regex_search(output_of("ptxas --version"), std::regex("release (1[3-9]|[2-9][0-9])"));
+  u32 instructions = 0;
+  for (const DeviceRegion& region : regions) {
+    instructions += region.instructions;
+    for (const char* word : {".global .", ".const", "call", "brx", ".local", "volatile"}) {
+      EXPECT_EQ(region.ptx.find(word), std::string::npos) << region.name << " has " << word;
+    }
+    EXPECT_NE(region.ptx.find(".visible .func"), std::string::npos);
+    std::ofstream(folder / (region.name + ".ptx")) << region.ptx;
+    if (!has_ptxas) continue;
+    const std::string file = folder / region.name;
+    const std::string printed =
+        output_of("ptxas -v -c -arch=sm_90 -maxrregcount=80 -o " + file + ".o " + file + ".ptx");
+    EXPECT_NE(printed.find("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"), std::string::npos)
+        << region.name << ", " << region.instructions << " instructions:\n"
+        << printed;
+    EXPECT_NE(printed.find("0 bytes gmem\n"), std::string::npos) << "data, or constants:\n" << printed;
+  }
+  EXPECT_GT(instructions, code.size() / 2);
+  std::filesystem::remove_all(folder);
+  if (!has_ptxas) GTEST_SKIP() << "ptxas 13 is not installed: nobody has compiled the PTX";
+}
+
+}  // namespace
+}  // namespace myriarm::translate
