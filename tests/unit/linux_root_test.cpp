@@ -33,7 +33,20 @@ std::string read(Caller& caller, uint64_t fd, uint32_t size, uint32_t lane = 0) 
   return got < 0 ? "error" : text(caller.machine.fleet().read(lane, kOut, static_cast<uint32_t>(got)));
 }
 
-TEST(LinuxRoot, LanesHaveDescriptorsOfTheirOwn) {
+class LinuxRoot : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (test_device() != "cpu") GTEST_SKIP() << "LinuxRoots.AGpuHasNone asserts what is said there";
+  }
+};
+
+TEST(LinuxRoots, AGpuHasNone) {
+  if (test_device() == "cpu") GTEST_SKIP() << "for a GPU";
+  Rooted rooted;
+  EXPECT_THROW(Caller(1, rooted.options()), ArgumentError);
+}
+
+TEST_F(LinuxRoot, LanesHaveDescriptorsOfTheirOwn) {
   Rooted rooted;
   Caller caller(2, rooted.options());
   for (uint32_t lane : {0u, 1u}) caller.put_text(kPath, std::string("/a/f\0", 5), lane);
@@ -46,7 +59,7 @@ TEST(LinuxRoot, LanesHaveDescriptorsOfTheirOwn) {
   EXPECT_TRUE(caller.machine.unimplemented().empty());
 }
 
-TEST(LinuxRoot, SnapshotsKeepWhatIsOpenAndTheWorkingFolder) {
+TEST_F(LinuxRoot, SnapshotsKeepWhatIsOpenAndTheWorkingFolder) {
   Rooted rooted;
   Caller caller(1, rooted.options());
   caller.put_text(kPath, std::string("/a/f\0/a\0", 8));
@@ -63,7 +76,7 @@ TEST(LinuxRoot, SnapshotsKeepWhatIsOpenAndTheWorkingFolder) {
   EXPECT_EQ(caller.call(kGetcwd, kOut, 100), 3) << "/a and its NUL";
 }
 
-TEST(LinuxRoot, ARestartedProcessHasNothingOpen) {
+TEST_F(LinuxRoot, ARestartedProcessHasNothingOpen) {
   Rooted rooted;
   LinuxOptions options = rooted.options();
   options.restartable = true;
@@ -80,7 +93,7 @@ TEST(LinuxRoot, ARestartedProcessHasNothingOpen) {
   EXPECT_EQ(read(caller, 3, 4), "0123");
 }
 
-TEST(LinuxRoot, MappedPagesAreCommonUntilALaneWrites) {
+TEST_F(LinuxRoot, MappedPagesAreCommonUntilALaneWrites) {
   Rooted rooted;
   constexpr uint32_t kLanes = 20;
   Caller caller(kLanes, rooted.options());
@@ -102,7 +115,7 @@ TEST(LinuxRoot, MappedPagesAreCommonUntilALaneWrites) {
   EXPECT_EQ(text(caller.machine.fleet().read(5, place, 5)), "xxxxx") << "the file is as it was";
 }
 
-TEST(LinuxRoot, ADynamicProgramNeedsARootWithItsLoader) {
+TEST(LinuxRoots, ADynamicProgramNeedsARootWithItsLoader) {
   RootFolder folder;
   folder.file("nothing", "");
   const auto tree = read_root(folder.path());
