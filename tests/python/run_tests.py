@@ -32,7 +32,7 @@ def main(arguments):
         name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")
     }
     # Compiled files stay, so that the next run compiles only what changed.
-    environment["SKBUILD_BUILD_DIR"] = str(folder / "build")
+    environment["SKBUILD_BUILD_DIR"] = str(folder)
     environment["CMAKE_ARGS"] = shlex.join(flag for flag in flags if flag != "--")
     environment.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", "2")
     # Without a network pip then fails soon, also the pip that makes the build environment.

@@ -90,6 +90,7 @@ std::vector<std::string> shared_mappings() {
 }
 
 TEST(CodeMemoryTest, IsNotWritableWhereItRuns) {
+  const std::vector<std::string> before = shared_mappings();  // a GPU's driver has some of its own
   CodeMemory memory;
   const CodeMemory::Place first = memory.take(100), second = memory.take(5000);
   EXPECT_EQ(reinterpret_cast<u64>(second.address) % 64, 0u);
@@ -100,7 +101,9 @@ TEST(CodeMemoryTest, IsNotWritableWhereItRuns) {
 #if defined(__x86_64__)
   EXPECT_EQ(reinterpret_cast<int (*)()>(second.address)(), 42);
 #endif
-  const std::vector<std::string> mappings = shared_mappings();
+  std::vector<std::string> mappings = shared_mappings();
+  std::erase_if(mappings,
+                [&](const std::string& line) { return std::find(before.begin(), before.end(), line) != before.end(); });
   ASSERT_EQ(mappings.size(), 1u) << "the mapping through which it was written is gone";
   EXPECT_NE(mappings[0].find(" r-xs "), std::string::npos) << mappings[0];
 }
