@@ -42,11 +42,16 @@ void launch_run(const View& view, u32 multiprocessors, Engine engine, cudaStream
 }
 
 void CudaBackend::begin_dispatch(const Control& control, Engine engine) {
-  const bool translates = engine == Engine::translate && control.batches <= 1;
+  // Where lanes differ in pages, an interpreter has a kernel for that, and regions refuse each access to such a page.
+  const bool translates = engine == Engine::translate && control.batches <= 1 && view_.processes.pages_differ == 0;
   const TranslatedProgram* const translated = translates ? translated_program() : nullptr;
   runs_translated_ = translated != nullptr;
   if (processes_) processes_->output().begin(stream_);
   *host_control_.data() = control;
+  if (runs_translated_) {
+    u64& ticks = host_control_.data()->launch_ticks;
+    ticks = ticks != 0 ? std::min(ticks, translated->launch_ticks()) : translated->launch_ticks();
+  }
   check(cudaMemcpyAsync(control_.data(), host_control_.data(), sizeof(Control), cudaMemcpyHostToDevice, stream_),
         "starting the engine");
   // A run that begins cancelled does nothing: warps that do not read the cancel flag find it in the report.
@@ -72,7 +77,10 @@ Report CudaBackend::end_dispatch() {
   synchronize("running the guest");
   Report report = *host_report_.data();
   code_wanted_ |= report.wants_code != 0;
-  if (runs_translated_) retired_translated_ += report.retired;
+  if (runs_translated_) {
+    retired_translated_ += report.retired;
+    translated_->between_launches(stream_);
+  }
   if (host_control_.data()->batches <= 1) report.batches = 1;
   return report;
 }
