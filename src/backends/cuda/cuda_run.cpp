@@ -42,8 +42,7 @@ void launch_run(const View& view, u32 multiprocessors, Engine engine, cudaStream
 }
 
 void CudaBackend::begin_dispatch(const Control& control, Engine engine) {
-  // Where lanes differ in pages, an interpreter has a kernel for that, and regions refuse each access to such a page.
-  const bool translates = engine == Engine::translate && control.batches <= 1 && view_.processes.pages_differ == 0;
+  const bool translates = engine == Engine::translate && control.batches <= 1;
   const TranslatedProgram* const translated = translates ? translated_program() : nullptr;
   runs_translated_ = translated != nullptr;
   if (processes_) processes_->output().begin(stream_);

@@ -34,6 +34,7 @@ __device__ __noinline__ void fill_facts(translate::DeviceTeamFacts* facts, const
   facts->granule_step = view.granule_step;
   facts->lane_step = (u32)view.lane_step;
   facts->columns = columns;
+  facts->permissions = (view.frame_units - 1) << kPageBits;
 }
 
 /// Adds what the lanes of a warp have interpreted to the table's count. All members call it. Out of line, as everything is that
@@ -47,7 +48,8 @@ __device__ __noinline__ void note_interpreted(const RegionTable& table, u32 memb
 }
 
 /// Visits the region of an entry. Returns whether the interpreter must run the next instruction.
-__device__ inline bool visit(Interpreter<true>& cpu, const RegionEntry& entry, u32 team_facts, u64 remaining) {
+template <class Cpu>
+__device__ inline bool visit(Cpu& cpu, const RegionEntry& entry, u32 team_facts, u64 remaining) {
   if (remaining <= entry.longest_run) return true;
   const u64 most = remaining - entry.longest_run;
   const u32 left = (u32)(most < kVisit ? most : kVisit);
@@ -145,5 +147,5 @@ extern "C" __global__ void __launch_bounds__(myriarm::cuda::kWarps* myriarm::cud
     myriarm_run_translated(const __grid_constant__ myriarm::cuda::View view,
                            const __grid_constant__ myriarm::cuda::RegionTable table) {
   myriarm::cuda::TranslatedTurns turns(table);
-  myriarm::cuda::run_team<myriarm::cuda::kManyBlocks, true, false>(view, turns);
+  myriarm::cuda::run_team<myriarm::cuda::kManyBlocks, true, true>(view, turns);
 }
