@@ -225,7 +225,7 @@ void LinuxFleet::Impl::begin_again(std::span<const uint32_t> lanes) {
 }
 
 bool LinuxFleet::Impl::takes_inputs(bool as_file) const {
-  if (!beginning || placed.size() != 1 || !fleet.takes_inputs() || fleet.engine() != Engine::interpreter) return false;
+  if (!beginning || placed.size() != 1 || !fleet.takes_inputs() || fleet.engine() == Engine::stepper) return false;
   if (!processes->inputs_are_bytes(as_file)) return false;
   // Without a common part, a process that has a file has other arguments.
   return forked || (placed[0].lane_bytes != 0 && (!as_file || placed[0].arguments == placed[0].arguments_with_file));

@@ -19,6 +19,17 @@ MYR_ROW void myriarm_load_r(DeviceCpu* cpu, u32 slot) { cpu->x[slot] = *cpu->slo
 MYR_ROW void myriarm_store_r(DeviceCpu* cpu, u32 slot) { *cpu->slot(slot) = cpu->x[slot]; }
 MYR_ROW void myriarm_load_v(DeviceCpu* cpu, u32 half) { cpu->vectors[half] = *cpu->vector_half(half); }
 MYR_ROW void myriarm_store_v(DeviceCpu* cpu, u32 half) { *cpu->vector_half(half) = cpu->vectors[half]; }
+// The same for registers that have no place in the region but this. Volatile, so that the optimiser keeps no copy of them.
+MYR_ROW void myriarm_fetch_r(DeviceCpu* cpu, u32 slot) {
+  cpu->x[slot] = *(const volatile MYR_SHARED u64*)cpu->slot(slot);
+}
+MYR_ROW void myriarm_put_r(DeviceCpu* cpu, u32 slot) { *(volatile MYR_SHARED u64*)cpu->slot(slot) = cpu->x[slot]; }
+MYR_ROW void myriarm_fetch_v(DeviceCpu* cpu, u32 half) {
+  cpu->vectors[half] = *(const volatile MYR_GLOBAL u64*)cpu->vector_half(half);
+}
+MYR_ROW void myriarm_put_v(DeviceCpu* cpu, u32 half) {
+  *(volatile MYR_GLOBAL u64*)cpu->vector_half(half) = cpu->vectors[half];
+}
 MYR_ROW void myriarm_load_system(DeviceCpu* cpu, u32 field) {
   switch ((SystemField)field) {
     case SystemField::fpcr: cpu->fields[field] = (u32)*cpu->slot(kColumnFp); break;

@@ -16,6 +16,7 @@ struct DeviceTarget {
 
 struct DeviceRegion {
   std::vector<u64> entries;  // guest addresses; number 0 is the one that was asked for
+  std::vector<u64> covered;  // addresses of its instructions, also of those that it leaves to others
   u64 longest_run = 0;       // most instructions that retire between two checks of the limit
   u32 instructions = 0;      // guest instructions translated
   double seconds = 0;        // of processor time spent to make it

@@ -55,6 +55,7 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
       policy_(options.memory_policy),
       pool_is_automatic_(options.pool == 0),
       compile_threads_(options.compile_threads),
+      engine_(options.engine),
       stops_(lanes_) {
   use();
   if (image.window_pages + image.kernel_pages >= u64{1} << 20) {

@@ -85,8 +85,8 @@ class CudaBackend final : public Backend {
   void take_output_meanwhile();
   class InputLoop;  // cuda_inputs.cpp
   /// The fleet's program as translated code. Null: it is interpreted.
-  const TranslatedProgram* translated_program();
-  std::unique_ptr<TranslatedProgram> translate_program(TranslationReport& report);
+  TranslatedProgram* translated_program();
+  std::unique_ptr<TranslatedProgram> translate_program(std::string& why);
   Chain& chain(Engine engine);
   void mirror_progress();
   void save_flat_memory(SavedLanes& saved);
@@ -189,7 +189,8 @@ class CudaBackend final : public Backend {
   std::unique_ptr<TranslatedProgram> translated_;
   bool has_tried_to_translate_ = false;
   const u32 compile_threads_;  // 0: as many as the host has
-  TranslationReport translation_report_;
+  const Engine engine_;        // of the fleet
+  TranslationReport translation_report_;  // while there is no translated_
   bool runs_translated_ = false;  // the launch that began last
   u64 retired_translated_ = 0;    // in launches of translated code, also by interpretation
   std::unique_ptr<Chain> chain_;

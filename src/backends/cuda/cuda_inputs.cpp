@@ -152,7 +152,7 @@ class CudaBackend::InputLoop final : public ProcessHost {
     control.host_ticks = 1;
     control.launch_ticks = segment == nullptr && more_ ? kIdleTicks : kLaunchTicks;
     backend_.choose_kernel(control);
-    backend_.begin_dispatch(control, Engine::interpreter);
+    backend_.begin_dispatch(control, backend_.engine_ == Engine::translate ? Engine::translate : Engine::interpreter);
   }
 
   void finish() {

@@ -47,6 +47,10 @@ void CudaBackend::begin_dispatch(const Control& control, Engine engine) {
   runs_translated_ = translated != nullptr;
   if (processes_) processes_->output().begin(stream_);
   *host_control_.data() = control;
+  if (runs_translated_) {
+    u64& ticks = host_control_.data()->launch_ticks;
+    ticks = ticks != 0 ? std::min(ticks, translated->launch_ticks()) : translated->launch_ticks();
+  }
   check(cudaMemcpyAsync(control_.data(), host_control_.data(), sizeof(Control), cudaMemcpyHostToDevice, stream_),
         "starting the engine");
   // A run that begins cancelled does nothing: warps that do not read the cancel flag find it in the report.
@@ -72,7 +76,10 @@ Report CudaBackend::end_dispatch() {
   synchronize("running the guest");
   Report report = *host_report_.data();
   code_wanted_ |= report.wants_code != 0;
-  if (runs_translated_) retired_translated_ += report.retired;
+  if (runs_translated_) {
+    retired_translated_ += report.retired;
+    translated_->between_launches(stream_);
+  }
   if (host_control_.data()->batches <= 1) report.batches = 1;
   return report;
 }

@@ -1,54 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engine::translate of a CUDA fleet: its program is translated before the first launch that asks for it.
+// Engine::translate of a CUDA fleet: what its program's code is, and whether it can be translated.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <thread>
 
 #include "backends/cuda/cuda_backend.h"
 
 namespace myriarm::cuda {
+namespace {
 
-const TranslatedProgram* CudaBackend::translated_program() {
+/// All of the program is translated before it runs, for tests: it is too short for anything to become hot.
+bool translates_all() {
+  const char* const how = std::getenv("MYRIARM_TRANSLATE_ON_GPU");
+  return how != nullptr && std::string_view(how) == "all";
+}
+
+}  // namespace
+
+TranslatedProgram* CudaBackend::translated_program() {
   if (has_tried_to_translate_) return translated_.get();
-  TranslationReport report;
-  if (processes_) report.unavailable = "on a GPU the programs of processes are not translated yet";
-  else if (view_.programs != 1) report.unavailable = "on a GPU fleets with several programs are not translated yet";
-  else if (is_flat(view_)) report.unavailable = "on a GPU lanes whose memory others see are not translated";
-  else if (program_spans_.front().bytes == 0) report.unavailable = "the program has no code that can be predecoded";
-  else translated_ = translate_program(report);
-  has_tried_to_translate_ = translated_ != nullptr || !report.unavailable.empty();  // else it was cancelled
-  translation_report_ = report;
+  std::string& why = translation_report_.unavailable;
+  if (view_.programs != 1) why = "on a GPU fleets with several programs are not translated yet";
+  else if (is_flat(view_)) why = "on a GPU lanes whose memory others see are not translated";
+  else if (program_spans_.front().bytes == 0) why = "the program has no code that can be predecoded";
+  else translated_ = translate_program(why);
+  has_tried_to_translate_ = true;
   return translated_.get();
 }
 
-std::unique_ptr<TranslatedProgram> CudaBackend::translate_program(TranslationReport& report) {
+std::unique_ptr<TranslatedProgram> CudaBackend::translate_program(std::string& why) {
   const CodeSpan span = program_spans_.front();
   std::vector<u32> table(view_.page_count);
   check(cudaMemcpyAsync(table.data(), base_tables_.data(), table.size() * sizeof(u32), cudaMemcpyDeviceToHost, stream_),
         "fetching the program");
-  std::vector<u8> image(image_units_ << kPageBits);
-  check(cudaMemcpyAsync(image.data(), image_, image.size(), cudaMemcpyDeviceToHost, stream_), "fetching the program");
-  u64 entry = 0;
-  const u32 first = 0;
-  gather(Field::pc, {&first, 1}, {&entry, 1});
   synchronize("fetching the program");
-  const auto fetch = [&](u64 pc, u32& word) {
-    const u64 page = (pc >> kPageBits) - view_.first_page;
-    if ((pc & 3) != 0 || page >= view_.guest_pages || !(table[page] & kPageCode)) return false;
-    std::memcpy(&word, image.data() + (u64{table[page] >> kPageFlagBits} << kPageBits) + (pc & (kPageSize - 1)), 4);
+  // The pages of the span: what regions are made of. A team whose code is no longer this runs from another span.
+  const u64 first = span.begin >> kPageBits, pages = span.bytes >> kPageBits;
+  std::vector<u8> code(span.bytes);
+  std::vector<bool> present(pages);
+  for (u64 i = 0; i < pages; i++) {
+    const u32 entry = table[first + i];
+    present[i] = (entry & kPageCode) != 0;
+    if (!present[i]) continue;
+    check(cudaMemcpyAsync(code.data() + (i << kPageBits), image_ + (u64{entry >> kPageFlagBits} << kPageBits), kPageSize,
+                          cudaMemcpyDeviceToHost, stream_),
+          "fetching the program");
+  }
+  u64 entry = 0;
+  const u32 lane = 0;
+  gather(Field::pc, {&lane, 1}, {&entry, 1});
+  synchronize("fetching the program");
+  const u64 begin = view_.window_begin + span.begin;
+  auto fetch = [begin, code = std::move(code), present = std::move(present)](u64 pc, u32& word) {
+    const u64 offset = pc - begin;
+    if ((pc & 3) != 0 || offset >= code.size() || !present[offset >> kPageBits]) return false;
+    std::memcpy(&word, code.data() + offset, 4);
     return true;
   };
-  const auto cancelled = [&] { return is_cancelled(); };
-  // Nothing else runs on the host meanwhile.
   const u32 threads = compile_threads_ != 0 ? compile_threads_ : std::max(1u, std::thread::hardware_concurrency());
-  return TranslatedProgram::make(view_, span, entry, fetch, cancelled, threads, stream_, report);
+  auto program = TranslatedProgram::make(view_, span, std::move(fetch), threads, stream_, why);
+  if (program != nullptr && translates_all()) {
+    program->translate_all(entry, [&] { return is_cancelled(); }, stream_);
+  }
+  return program;
 }
 
 TranslationReport CudaBackend::translation() const {
   TranslationReport report = translation_report_;
   if (translated_ == nullptr) return report;
-  report.interpreted = translated_->interpreted();
-  report.translated = retired_translated_ - report.interpreted;
+  report = translated_->report();
+  report.translated = retired_translated_ - std::min(retired_translated_, report.interpreted);
   return report;
 }
 

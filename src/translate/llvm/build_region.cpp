@@ -5,6 +5,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/MDBuilder.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "isa/control_flow.h"
@@ -18,10 +19,63 @@ namespace {
 using llvm::BasicBlock;
 using llvm::Value;
 
+/// Registers of the guest: bits as in Effects.
+struct RegisterSet {
+  u64 r = 0, v = 0;
+};
+
+/// How many registers of the guest, and halves of vector registers, a region for a GPU keeps in machine registers, of which it
+/// has 80 with 32 bits each.
+constexpr size_t kKeptRegisters = 20;
+
+/// The registers that such a region does not keep, since it uses more: those that it names least. It accesses them where they are
+/// when the region begins and ends. A vector register is farther away than a general one, and instructions in a loop count more.
+RegisterSet registers_left_in_place(const Shape& shape) {
+  std::map<u64, u64> loops;  // begin, end
+  for (const auto& [pc, block] : shape.blocks) {
+    const Instruction& last = block.last();
+    const Flow flow = flow_of(last.operands.row);
+    if (flow == Flow::next || flow == Flow::ret || !is_relative(last.operands.row) || last.effects.always_stops) continue;
+    if (last.target() <= last.pc && shape.blocks.contains(last.target())) {
+      u64& end = loops[last.target()];
+      end = std::max(end, last.pc);
+    }
+  }
+  u64 uses[64 + 64] = {};
+  for (const auto& [pc, block] : shape.blocks) {
+    for (const Instruction& at : block.instructions) {
+      if (at.effects.always_stops) continue;
+      u64 weight = 1;
+      for (const auto& [begin, end] : loops) weight *= at.pc >= begin && at.pc <= end && weight < 4096 ? 8 : 1;
+      for (u32 bit = 0; bit < 64; bit++) {
+        uses[bit] += weight * ((at.effects.reads_r >> bit & 1) + (at.effects.writes_r >> bit & 1));
+        uses[64 + bit] += 2 * weight * ((at.effects.reads_v >> bit & 1) + (at.effects.writes_v >> bit & 1));
+      }
+    }
+  }
+  std::vector<std::pair<u64, u32>> by_use;
+  for (u32 i = 0; i < 128; i++) {
+    if (uses[i] != 0 && (i >= 64 || i <= kSlotSP)) by_use.emplace_back(uses[i], i);
+  }
+  std::sort(by_use.rbegin(), by_use.rend());
+  RegisterSet left;
+  for (size_t i = kKeptRegisters; i < by_use.size(); i++) {
+    const u32 number = by_use[i].second;
+    (number >= 64 ? left.v : left.r) |= u64{1} << number % 64;
+  }
+  return left;
+}
+
 class Builder {
  public:
   Builder(llvm::Module& module, const llvm::Module& rows, u64 cpu_size, const Shape& shape, RegionKind kind)
-      : module_(module), rows_(rows), shape_(shape), cpu_size_(cpu_size), kind_(kind), ir_(module.getContext()) {}
+      : module_(module),
+        rows_(rows),
+        shape_(shape),
+        cpu_size_(cpu_size),
+        kind_(kind),
+        left_in_place_(kind == RegionKind::device ? registers_left_in_place(shape) : RegisterSet()),
+        ir_(module.getContext()) {}
 
   llvm::Function* build(const std::string& name) {
     llvm::Type* i64 = ir_.getInt64Ty();
@@ -94,7 +148,21 @@ class Builder {
     call("myriarm_at", {constant(at.pc)});
     const Operands& o = at.operands;
     const u64 registers = u64{o.rd} | u64{o.rn} << 8 | u64{o.rm} << 16 | u64{o.ra} << 24;
+    // What it may write, and may leave as it is, is put back too.
+    const Effects& e = at.effects;
+    for_each((e.reads_r | (e.writes_r & ~e.always_writes_r)) & left_in_place_.r, "myriarm_fetch_r");
+    for_each((e.reads_v | (e.writes_v & ~e.always_writes_v)) & left_in_place_.v, "myriarm_fetch_v");
     return call("myriarm_row_" + std::string(kRowInfos[o.row].name), {constant(registers), constant(o.imm)});
+  }
+  /// To be called where an instruction has been executed.
+  void put_back(const Instruction& at) {
+    for_each(at.effects.writes_r & left_in_place_.r, "myriarm_put_r");
+    for_each(at.effects.writes_v & left_in_place_.v, "myriarm_put_v");
+  }
+  void for_each(u64 bits, const char* function) {
+    for (u32 bit = 0; bit < 64; bit++) {
+      if (bits >> bit & 1) call(function, {ir_.getInt32(bit)});
+    }
   }
   /// Counts the instructions of the block so far.
   void retire() {
@@ -128,7 +196,7 @@ class Builder {
   /// A region for the host loads at each entry what is live there. One for a GPU stores what it has written where it ends, so it
   /// needs all registers.
   void build_entries() {
-    if (is_device()) load_registers({~u64{0}, ~u64{0}});
+    if (is_device()) load_registers({~left_in_place_.r, ~left_in_place_.v});
     const std::map<u64, LiveRegisters> live = is_device() ? std::map<u64, LiveRegisters>() : live_registers(shape_);
     auto way_in = [&](u64 pc) {
       if (is_device()) return blocks_.at(pc);
@@ -169,6 +237,7 @@ class Builder {
       if (retired_ != 0) call("myriarm_retire", {constant(retired_)});
       leave_to(constant(at.pc), stop_);
       ir_.SetInsertPoint(done);
+      put_back(at);
       retired_++;
     }
     retire();
@@ -176,6 +245,7 @@ class Builder {
   }
   void build_branch(const Instruction& at, Flow flow) {
     Value* outcome = outcome_of(at);
+    put_back(at);
     retired_++;
     retire();
     if (is_relative(at.operands.row)) {
@@ -235,12 +305,8 @@ class Builder {
     ir_.CreateBr(leave_);
     ir_.SetInsertPoint(leave_);
     const Effects& e = shape_.effects;
-    for (u32 slot = 0; slot <= kSlotSP; slot++) {
-      if (e.writes_r >> slot & 1) call("myriarm_store_r", {ir_.getInt32(slot)});
-    }
-    for (u32 half = 0; half < 64; half++) {
-      if (e.writes_v >> half & 1) call("myriarm_store_v", {ir_.getInt32(half)});
-    }
+    for_each(e.writes_r & ~left_in_place_.r, "myriarm_store_r");
+    for_each(e.writes_v & ~left_in_place_.v, "myriarm_store_v");
     for (u32 i = 0; i < static_cast<u32>(SystemField::count); i++) {
       if (e.writes_system >> i & 1) call("myriarm_store_system", {ir_.getInt32(i)});
     }
@@ -255,6 +321,7 @@ class Builder {
   const Shape& shape_;
   const u64 cpu_size_;
   const RegionKind kind_;
+  const RegisterSet left_in_place_;
   llvm::IRBuilder<> ir_;
   llvm::Function* function_ = nullptr;
   llvm::MDNode* unlikely_ = nullptr;

@@ -84,11 +84,14 @@ bool uses_stack(const llvm::Function& function) {
   return false;
 }
 
-/// On a GPU nobody else accesses the memory of a lane while a region runs, so that its accesses need not be volatile.
-void let_accesses_move(llvm::Function& region) {
+/// On a GPU nobody else accesses the memory of a lane while a region runs, so that its accesses need not be volatile. They are
+/// those through generic pointers; `others`: and so need those to registers of the lane.
+void let_accesses_move(llvm::Function& region, bool others) {
   for (llvm::Instruction& at : llvm::instructions(region)) {
-    if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&at)) load->setVolatile(false);
-    if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&at)) store->setVolatile(false);
+    auto* load = llvm::dyn_cast<llvm::LoadInst>(&at);
+    auto* store = llvm::dyn_cast<llvm::StoreInst>(&at);
+    if (load != nullptr && (others || load->getPointerAddressSpace() == 0)) load->setVolatile(false);
+    if (store != nullptr && (others || store->getPointerAddressSpace() == 0)) store->setVolatile(false);
   }
 }
 
@@ -240,8 +243,10 @@ std::unique_ptr<llvm::Module> RegionCompiler::module_of(const Shape& shape, cons
   llvm::raw_string_ostream out(mistakes);
   if (llvm::verifyFunction(*region, &out)) throw std::runtime_error("LLVM refuses the region: " + mistakes);
   inline_rows(*region);
-  if (kind_ == RegionKind::device) let_accesses_move(*region);
+  if (kind_ == RegionKind::device) let_accesses_move(*region, false);
   optimise(*region);
+  // The code generator's choices, made with machine registers in mind, need no such hint.
+  if (kind_ == RegionKind::device) let_accesses_move(*region, true);
   std::unique_ptr<llvm::Module> module = module_with(*region);
   region->eraseFromParent();
   return module;

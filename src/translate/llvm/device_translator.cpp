@@ -45,6 +45,9 @@ class NvptxTranslator final : public DeviceTranslator {
         auto refuses = [&](const Instruction& at) { return compiler.is_refused(at); };
         if (!find_shape(entry, fetch, device_limits, shape, why, refuses)) return;
         region->entries = shape.entries;
+        for (const auto& [pc, block] : shape.blocks) {
+          for (const Instruction& at : block.instructions) region->covered.push_back(at.pc);
+        }
         region->instructions = shape.instructions;
         region->longest_run = shape.instructions;
         const llvm::SmallVector<char, 0> ptx = compiler.code_of(shape, name);

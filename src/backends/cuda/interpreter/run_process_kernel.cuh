@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of the CUDA interpreter for processes: as run_kernel.cuh, and their system calls are served within it.
+// What kernels for processes do from the state arrays to the last stop, whatever runs their instructions: as run_kernel.cuh, and
+// system calls are served within it. The interpreter's kernel is at the end; the other is translated/run_translated.cu.
 #pragma once
 
 #include "backends/cuda/interpreter/turns.cuh"
@@ -121,8 +122,32 @@ __device__ inline u32 thread_number() {
   return thread;
 }
 
-template <u32 kBlocks, bool kSeveral, bool kOwnPages>
-__global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_process_kernel(const __grid_constant__ View view) {
+/// The turn of a lane that is interpreted, which does not begin with its quantum used up: until it has run a call or a return,
+/// something is pending, or its quantum of `most` instructions ends.
+template <bool kLean, bool kSeveral, bool kOwnPages>
+MYR_FN void interpret(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& code, u64 end, u32 most) {
+  // A new quantum each time, so that lanes that go on together also stop together.
+  const u64 retired = cpu.retired(), remaining = end - retired;
+  cpu.left = remaining < most ? (u32)remaining : most;
+  cpu.retires_at_zero = retired + cpu.left;
+  if (code.kEachTurn) code.find(team_of(cpu.lane));
+  run_lane<kLean>(cpu, code);
+}
+
+/// How lanes take turns if they are interpreted. `run()` leaves Interpreter::left at 0 if the lane does not wait for others now.
+struct InterpretedTurns {
+  MYR_FN void begin(const View&, u32, u32) const {}
+  template <bool kLean, bool kSeveral, bool kOwnPages>
+  MYR_FN void run(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& code, u64 end) const {
+    interpret(cpu, code, end, kQuantum);
+  }
+  MYR_FN void attend(u32) const {}
+};
+
+/// A warp runs a team, from the state arrays to the last stop. `turns` as InterpretedTurns: begin() is called by all members
+/// once, attend() now and then and at the end.
+template <u32 kBlocks, bool kSeveral, bool kOwnPages, class Turns>
+MYR_FN void run_team(const View& view, Turns& turns) {
   extern __shared__ u64 shared[];
   volatile Kept kept;
   for (bool begins = true;; begins = false) {
@@ -154,6 +179,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_process_kernel(con
       kept.waits = begins_parked(view, lane);  // at a call or return, for the others
       kept.leaves = false;
       if (!goes_on_with_inputs<kSeveral>(view, kept) && !any) return;
+      turns.begin(view, team, members);
       attend<kSeveral>(view, kept);
     }
     // A ballot of the whole warp, which passes over threads that have left: so the compiler knows that all have one mask,
@@ -187,12 +213,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_process_kernel(con
       if (__all_sync(members, waits || !alive)) waits = !goes_on_first(cpu, members, live, alive);
       cpu.pending = Pending::none;
       if (alive && !waits) {
-        // A new quantum each time, so that lanes that go on together also stop together.
-        const u64 retired = cpu.retired(), remaining = end - retired;
-        cpu.left = remaining < kQuantum ? (u32)remaining : kQuantum;
-        cpu.retires_at_zero = retired + cpu.left;
-        if (code.kEachTurn) code.find(team);
-        run_lane<kBlocks == kManyBlocks>(cpu, code);
+        turns.run(cpu, code, end);
         waits = cpu.pending == Pending::none && cpu.left != 0 && parks;
         if (cpu.pending == Pending::stopped) {
           alive = false;
@@ -212,6 +233,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_process_kernel(con
     kept.pending = cpu.pending;
     kept.alive = alive;
     kept.waits = waits;
+    turns.attend(members);
     if (!leaves) {
       attend<kSeveral>(view, kept);
       continue;
@@ -222,6 +244,12 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_process_kernel(con
     if (kept.was_alive && !kept.waits) note_not_parked(view, lane);
     return;
   }
+}
+
+template <u32 kBlocks, bool kSeveral, bool kOwnPages>
+__global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_process_kernel(const __grid_constant__ View view) {
+  InterpretedTurns turns;
+  run_team<kBlocks, kSeveral, kOwnPages>(view, turns);
 }
 
 }  // namespace

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/translated/linked_regions.h"
 
-#include <atomic>
 #include <bit>
-#include <exception>
-#include <mutex>
-#include <thread>
 
 #include "backends/cuda/translated/driver_api.h"
 #include "backends/cuda/translated/region_table.h"
@@ -52,6 +48,10 @@ class Link {
 
 /// PTX of the array with the addresses of the functions, which the kernel knows by its name.
 std::string functions_array(std::span<const translate::DeviceRegion* const> regions) {
+  if (regions.empty()) {
+    return std::string(".version 7.8\n.target sm_70\n.address_size 64\n.visible .global .align 8 .u64 ") +
+           kRegionFunctionsName + "[1] = {0};\n";
+  }
   const std::string& any = regions.front()->ptx;
   const size_t begin = any.find(".version"), end = any.find(".address_size");
   std::string ptx = any.substr(begin, end - begin) + ".address_size 64\n";
@@ -68,28 +68,9 @@ std::string functions_array(std::span<const translate::DeviceRegion* const> regi
 
 }  // namespace
 
-void compile_regions(std::span<const translate::DeviceRegion* const> regions, unsigned threads) {
-  CUcontext context = nullptr;
-  check(driver_api().ctx_get_current(&context), "finding the device's context");
-  std::atomic<size_t> next{0};
-  std::mutex mutex;
-  std::exception_ptr failed;
-  auto work = [&] {
-    try {
-      check(driver_api().ctx_set_current(context), "selecting the device's context");
-      for (size_t i; (i = next.fetch_add(1)) < regions.size();) {
-        Link link;
-        link.add_ptx(regions[i]->ptx, regions[i]->name.c_str());
-      }
-    } catch (...) {
-      std::lock_guard lock(mutex);
-      failed = std::current_exception();
-    }
-  };
-  std::vector<std::thread> workers;
-  for (unsigned i = 0; i < threads && i < regions.size(); i++) workers.emplace_back(work);
-  for (std::thread& worker : workers) worker.join();
-  if (failed != nullptr) std::rethrow_exception(failed);
+void compile_region(const translate::DeviceRegion& region) {
+  Link link;
+  link.add_ptx(region.ptx, region.name.c_str());
 }
 
 LinkedRegions::LinkedRegions(std::span<const translate::DeviceRegion* const> regions) {

@@ -12,14 +12,15 @@
 
 namespace myriarm::cuda {
 
-/// Compiles the PTX of regions on threads of its own, each region in a link that is thrown away: what the driver has compiled
-/// once, its cache has, and the link of the kernel with all regions finds it there. Throws Error if the driver refuses one.
-void compile_regions(std::span<const translate::DeviceRegion* const> regions, unsigned threads);
+/// Compiles the PTX of a region in a link that is thrown away: what the driver has compiled once, its cache has, and the link of
+/// the kernel with all regions finds it there. Any thread may call it, with the device's context selected; calls may run at the
+/// same time. Throws Error if the driver refuses it.
+void compile_region(const translate::DeviceRegion& region);
 
 /// The device must be current when one is made, used or destroyed.
 class LinkedRegions {
  public:
-  /// The functions of the regions have the numbers 0 and up. Throws Error.
+  /// The functions of the regions have the numbers 0 and up; there may be none. Throws Error.
   explicit LinkedRegions(std::span<const translate::DeviceRegion* const> regions);
   ~LinkedRegions();
   LinkedRegions(const LinkedRegions&) = delete;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the kernel of translated code finds the region that begins at an address.
+// Where the kernel of translated code finds the region that begins at an address, and notes where it found none.
 #pragma once
 
 #include "core/operands.h"
@@ -14,13 +14,17 @@ struct RegionEntry {
   u32 longest_run;  // see translate::DeviceRegion
 };
 
+/// What RegionTable::places has for a word of guest code that is no entry: no region has it, or it lies within one.
+constexpr u32 kCold = 0, kInRegion = ~u32{0};
+
 /// The regions of one span of predecoded code. Teams that run from another one, or from a part of it, are interpreted.
 struct RegionTable {
   const Operands* words;  // of the span
   u32 begin, bytes;       // of the span, as in CodeSpan
-  const u32* places;      // for each word of guest code an index in `entries`; 0: no region begins there
+  const u32* places;      // for each word of guest code an index in `entries`, kCold or kInRegion
   const RegionEntry* entries;
   u64* interpreted;  // in host memory: instructions that lanes have retired without regions; warps add to it
+  u32* heat;         // for each word: instructions that were interpreted from there on, of one lane of those together; or null
 };
 
 /// The kernel, and the array of addresses of the regions' functions that it is linked with.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel that runs translated code: a warp runs a team, as in the interpreter's kernel, but lanes visit regions. What a
-// region refuses, and code that has none, the interpreter runs. It is no part of the library's own device code: it is
-// compiled to a relocatable object, and the host links it with the regions (linked_regions.cpp).
-#include "backends/cuda/interpreter/turns.cuh"
+// The kernel that runs translated code, of processes and of other programs: a team runs as in the interpreter's kernel for
+// processes, but lanes visit regions. What a region refuses, and code that has none, is interpreted. It is no part of the library's
+// own device code: it is compiled to a relocatable object, and the host links it with the regions (linked_regions.cpp).
+#include "backends/cuda/interpreter/run_process_kernel.cuh"
 #include "backends/cuda/translated/region_table.h"
 #include "translate/device_region.h"
 
@@ -13,14 +13,14 @@ namespace {
 
 /// The most instructions of a visit, so that all lanes of a warp come to look for orders.
 constexpr u64 kVisit = 1u << 16;
-/// The most instructions that are interpreted until the lanes meet again.
+/// The most instructions that are interpreted one by one until the lanes meet again.
 constexpr u32 kSteps = 256;
-/// Registers are those of regions: see docs/design/translation-on-a-gpu.md.
-constexpr u32 kBlocks = 6;
+/// What a lane interprets between two notes of where it was.
+constexpr u32 kColdQuantum = 512;
 
 static_assert(translate::kDeviceTeam == kTeam && translate::kColumnFp == kSlotFp);
 
-__device__ inline void fill_facts(translate::DeviceTeamFacts* facts, const View& view, u32 team, u32 columns) {
+__device__ __noinline__ void fill_facts(translate::DeviceTeamFacts* facts, const View& view, u32 team, u32 columns) {
   const u64 first = lane_at(team, 0);
   facts->frames = (u64)view.frames;
   facts->table = (u64)table_of(view, team, 0);
@@ -34,17 +34,7 @@ __device__ inline void fill_facts(translate::DeviceTeamFacts* facts, const View&
   facts->granule_step = view.granule_step;
   facts->lane_step = (u32)view.lane_step;
   facts->columns = columns;
-}
-
-__device__ inline u32 place_in(const RegionTable& table, u32 at) {
-  const u32 offset = at - table.begin;
-  return offset < table.bytes ? __ldg(table.places + offset / 4) : 0;
-}
-
-/// Ends a turn: the count is what it is with nothing left of the quantum.
-__device__ inline void settle(Interpreter<true>& cpu) {
-  cpu.retires_at_zero = cpu.retired();
-  cpu.left = 0;
+  facts->permissions = (view.frame_units - 1) << kPageBits;
 }
 
 /// Adds what the lanes of a warp have interpreted to the table's count. All members call it. Out of line, as everything is that
@@ -58,7 +48,8 @@ __device__ __noinline__ void note_interpreted(const RegionTable& table, u32 memb
 }
 
 /// Visits the region of an entry. Returns whether the interpreter must run the next instruction.
-__device__ inline bool visit(Interpreter<true>& cpu, const RegionEntry& entry, u32 team_facts, u64 remaining) {
+template <class Cpu>
+__device__ inline bool visit(Cpu& cpu, const RegionEntry& entry, u32 team_facts, u64 remaining) {
   if (remaining <= entry.longest_run) return true;
   const u64 most = remaining - entry.longest_run;
   const u32 left = (u32)(most < kVisit ? most : kVisit);
@@ -73,91 +64,88 @@ __device__ inline bool visit(Interpreter<true>& cpu, const RegionEntry& entry, u
   return retired == 0 || (result.nzcv & translate::kRegionRefused) != 0;
 }
 
+/// How lanes take turns in translated code; as InterpretedTurns.
+class TranslatedTurns {
+ public:
+  MYR_FN explicit TranslatedTurns(const RegionTable& table) : table_(table) {}
+
+  MYR_FN void begin(const View& view, u32 team, u32 members) {
+    interpreted_ = 0;
+    const u32 columns = (u32)__cvta_generic_to_shared(shared_words()) + threadIdx.x / kTeam * kSharedSlots * kTeam * 8;
+    if (threadIdx.x % kTeam == 0) fill_facts(facts(), view, team, columns);
+    __syncwarp(members);
+  }
+
+  template <bool kLean, bool kSeveral, bool kOwnPages>
+  MYR_FN void run(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& code, u64 end) {
+    code.find(team_of(cpu.lane));
+    const bool has_regions = code.own_words == table_.words && code.own_bytes == table_.bytes;
+    const u32 place = has_regions ? place_in(cpu.at) : kCold;
+    cpu.retires_at_zero = cpu.retired();
+    cpu.left = 0;
+    bool interprets = true, steps = place != kCold;
+    if (place != kCold && place != kInRegion) {
+      interprets = visit(cpu, table_.entries[place], (u32)__cvta_generic_to_shared(facts()), end - cpu.retires_at_zero);
+    }
+    if (interprets) {
+      from_ = cpu.at;
+      retired_before_ = (u32)cpu.retires_at_zero;
+      // Code without regions as the interpreter's kernel runs it. Where a region has refused an instruction, one by one, since the
+      // next may be an entry.
+      for (u32 step = 0; interprets; step++) {
+        interpret(cpu, code, end, steps ? 1 : kColdQuantum);
+        interprets = steps && step < kSteps && cpu.pending == Pending::none && cpu.retired() < end &&
+                     place_in(cpu.at) == kInRegion;
+      }
+      const u32 count = (u32)cpu.retired() - retired_before_;
+      interpreted_ = interpreted_ + count;
+      if (has_regions && table_.heat != nullptr) note_heat(count);
+    }
+    // A lane that has used a quantum of many instructions up goes on with those that have not come to a call.
+    if (steps) {
+      const u64 retired = cpu.retired();
+      cpu.left = retired < end ? 1 : 0;
+      cpu.retires_at_zero = retired + cpu.left;
+    }
+  }
+
+  /// All members call it.
+  MYR_FN void attend(u32 members) {
+    note_interpreted(table_, members, interpreted_);
+    interpreted_ = 0;
+  }
+
+ private:
+  MYR_FN static u64* shared_words() {
+    extern __shared__ u64 shared[];
+    return shared;
+  }
+  MYR_FN static translate::DeviceTeamFacts* facts() {
+    return (translate::DeviceTeamFacts*)(shared_words() + kWarps * kSharedSlots * kTeam) + threadIdx.x / kTeam;
+  }
+  MYR_FN u32 place_in(u32 at) const {
+    const u32 offset = at - table_.begin;
+    return offset < table_.bytes ? __ldg(table_.places + offset / 4) : kCold;
+  }
+  /// One lane of those that are together counts for all.
+  MYR_FN void note_heat(u32 count) const {
+    const u32 offset = from_ - table_.begin;
+    if (threadIdx.x % kTeam == (u32)__ffs(__activemask()) - 1 && offset < table_.bytes) {
+      atomicAdd(table_.heat + offset / 4, count);
+    }
+  }
+
+  const RegionTable& table_;
+  // In local memory: seldom used, they must take no registers.
+  volatile u32 interpreted_, from_, retired_before_;
+};
+
 }  // namespace
 }  // namespace myriarm::cuda
 
-using namespace myriarm;
-using namespace myriarm::cuda;
-
-extern "C" __global__ void __launch_bounds__(kWarps* kTeam, kBlocks)
-    myriarm_run_translated(const __grid_constant__ View view, const __grid_constant__ RegionTable table) {
-  extern __shared__ u64 shared[];
-  const u32 warp = threadIdx.x / kTeam, lane_in_team = threadIdx.x % kTeam;
-  const u32 team = blockIdx.x * kWarps + warp;
-  if (team >= view.teams) return;
-  const u32 lane = (u32)lane_at(team, lane_in_team);
-  const u32 members = __ballot_sync(0xFFFFFFFFu, lane < view.lanes);
-  if (lane >= view.lanes) return;
-  const LaneBounds bounds = begin_lane<false>(view, lane);
-  const u64 end = bounds.end;
-  bool alive = bounds.alive;
-  if (__ballot_sync(members, alive) == 0) return;
-
-  const u32 columns = (u32)__cvta_generic_to_shared(shared) + warp * kSharedSlots * kTeam * 8;
-  auto* facts = (translate::DeviceTeamFacts*)(shared + kWarps * kSharedSlots * kTeam) + warp;
-  const u32 team_facts = (u32)__cvta_generic_to_shared(facts);
-  if (lane_in_team == 0) fill_facts(facts, view, team, columns);
-  __syncwarp(members);
-  Interpreter<true> cpu{view, columns + lane_in_team * 8, table_of(view, team, lane_in_team), lane,
-                        (u32)(lane_in_team * view.lane_step)};
-  load_registers(cpu);
-  cpu.nzcv = loaded_nzcv(view, lane);
-  cpu.at = loaded_place(view, lane);
-  const bool was_alive = alive;
-  Code<true, true> code{view, 0, nullptr, 0};
-  u32 reported = (u32)clock() - kReportCycles;
-  volatile u32 interpreted = 0;  // in local memory: seldom used, it must take no register
-  cpu.retires_at_zero = view.state[kPlaneInstructions * view.lanes + lane];
-
-  for (;;) {
-    __syncwarp(members);
-    const bool used_up = alive && cpu.retired() >= end;
-    if (__any_sync(members, used_up || (u32)clock() - reported >= kReportCycles)) {
-      if (used_up) {
-        view.stops[lane] = stop_record(StopCode::budget);
-        alive = false;
-      }
-      const bool ordered = *(volatile u32*)&view.report->orders != 0;
-      if (__any_sync(members, ordered || (u32)clock() - reported >= kReportCycles)) {
-        reported = (u32)clock();
-        note_interpreted(table, members, interpreted);
-        interpreted = 0;
-        if (was_alive) publish(view, lane, cpu.retired(), alive ? StopCode::none : view.stops[lane].code);
-        if (follow_orders<true, false>(view, members, lane, cpu.at, alive)) break;
-      }
-    }
-    const u32 live = __ballot_sync(members, alive);
-    if (live == 0) break;
-    const bool chosen = goes_on_first(cpu, members, live, alive);
-    cpu.pending = Pending::none;
-    if (chosen) {
-      code.find(team);
-      const bool has_regions = code.own_words == table.words && code.own_bytes == table.bytes;
-      const u32 place = has_regions ? place_in(table, cpu.at) : 0;
-      bool interprets = true;
-      if (place != 0) interprets = visit(cpu, table.entries[place], team_facts, end - cpu.retired());
-      for (u32 step = 0; interprets && step < kSteps && cpu.retired() < end; step++) {
-        cpu.left = 1;
-        cpu.retires_at_zero++;
-        run_lane(cpu, code);
-        settle(cpu);
-        interpreted = interpreted + 1;
-        interprets = cpu.pending == Pending::none && !(has_regions && place_in(table, cpu.at) != 0);
-      }
-      if (cpu.pending == Pending::stopped) {
-        alive = false;
-        if (retires_as_it_stops(view.stops[lane].code)) {
-          cpu.retires_at_zero++;
-          cpu.at += 4;
-        }
-      }
-    }
-    __syncwarp(members);
-    if (copy_pending_pages(view, team, members, cpu.pending, alive)) reported -= kReportCycles;
-  }
-
-  note_interpreted(table, members, interpreted);
-  const u64 retired = cpu.retired();
-  end_lane<false>(view, members, lane, was_alive, retired);
-  if (was_alive) store_registers(cpu, 0);
+extern "C" __global__ void __launch_bounds__(myriarm::cuda::kWarps* myriarm::cuda::kTeam, myriarm::cuda::kManyBlocks)
+    myriarm_run_translated(const __grid_constant__ myriarm::cuda::View view,
+                           const __grid_constant__ myriarm::cuda::RegionTable table) {
+  myriarm::cuda::TranslatedTurns turns(table);
+  myriarm::cuda::run_team<myriarm::cuda::kManyBlocks, true, true>(view, turns);
 }

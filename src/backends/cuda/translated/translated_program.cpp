@@ -2,8 +2,8 @@
 #include "backends/cuda/translated/translated_program.h"
 
 #include <algorithm>
-#include <deque>
-#include <map>
+#include <numeric>
+#include <thread>
 
 #include "backends/cuda/interpreter/kernels.h"
 #include "backends/cuda/translated/driver_api.h"
@@ -11,14 +11,23 @@
 #include "isa/decoder.h"
 #include "myriarm/error.h"
 #include "translate/device_region.h"
-#include "translate/device_translator.h"
 
 namespace myriarm::cuda {
 namespace {
 
-/// The most instructions of a program that are translated.
-constexpr u64 kMostInstructions = 20'000;
+using std::chrono::steady_clock;
+
+/// The most instructions of a program that are translated. A region that is asked for counts as this many until it is there.
+constexpr u64 kMostInstructions = 20'000, kExpectedInstructions = 100;
 constexpr u64 kMostRefusals = 100;  // of TranslationReport
+/// A place is hot if lanes have been interpreted from there on for this part of all that was interpreted in the launch, and
+/// for so many instructions of one lane.
+constexpr u64 kHotPart = 512, kLeastHot = 2048;
+/// Of launches, in ticks of some two milliseconds: of the first, of one while regions are made, and of others.
+constexpr u64 kFirstTicks = 2, kMakingTicks = 8, kMostTicks = 50;
+/// While regions are made, the kernel is linked with those that are ready after so many times as long as it took last.
+constexpr int kLinkPauses = 8;
+constexpr std::chrono::milliseconds kLeastLinkPause{50};
 
 /// Targets of the direct calls in a span of code.
 std::vector<u64> call_targets(const translate::FetchWord& fetch, u64 begin, u64 bytes) {
@@ -38,75 +47,160 @@ std::vector<u64> call_targets(const translate::FetchWord& fetch, u64 begin, u64 
 
 }  // namespace
 
-std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, const CodeSpan& span, u64 entry,
-                                                           const translate::FetchWord& fetch,
-                                                           const std::function<bool()>& cancelled, u32 threads,
-                                                           cudaStream_t stream, TranslationReport& report) {
+TranslatedProgram::TranslatedProgram(const View& view, const CodeSpan& span, translate::FetchWord fetch)
+    : begin_(view.window_begin + span.begin),
+      fetch_(std::move(fetch)),
+      places_of_span_(span.bytes / 4, kCold),
+      heat_of_span_(span.bytes / 4),
+      ticks_(kFirstTicks) {
+  table_.words = span.words;
+  table_.begin = span.begin;
+  table_.bytes = span.bytes;
+}
+
+std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, const CodeSpan& span,
+                                                           translate::FetchWord fetch, u32 threads, cudaStream_t stream,
+                                                           std::string& why) {
   int device = 0, major = 0, minor = 0;
   check(cudaGetDevice(&device), "selecting the CUDA device");
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "asking for the device's version");
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "asking for the device's version");
   translate::DeviceTarget target;
   target.compute_capability = static_cast<u32>(10 * major + minor);
-  const auto translator = translate::make_device_translator(target, report.unavailable);
+  auto translator = translate::make_device_translator(target, why);
   if (translator == nullptr) return nullptr;
-
-  auto program = std::make_unique<TranslatedProgram>();
-  std::vector<RegionEntry> entries = {{0, 0, 0}};  // number 0 is none
-  std::vector<u32> places(span.bytes / 4);
-  const u64 begin = view.window_begin + span.begin;
-  std::vector<u64> waiting = call_targets(fetch, begin, span.bytes);
-  waiting.insert(waiting.begin(), entry);
-  for (const u64 pc : waiting) {
-    if (cancelled()) return nullptr;
-    if (pc - begin >= span.bytes || places[(pc - begin) / 4] != 0 || report.instructions > kMostInstructions) continue;
-    std::string why;
-    auto region = translator->translate(pc, fetch, {}, "region_" + std::to_string(pc), why);
-    if (region == nullptr) {
-      if (++report.refused <= kMostRefusals) report.refusals.push_back({pc, why});
-      continue;
-    }
-    report.regions++;
-    report.instructions += region->instructions;
-    report.seconds += region->seconds;
-    for (u32 i = 0; i < region->entries.size(); i++) {
-      u32& place = places[(region->entries[i] - begin) / 4];
-      if (place != 0) continue;
-      place = static_cast<u32>(entries.size());
-      entries.push_back({static_cast<u32>(program->regions_.size()), i * translate::kEntryApart,
-                         static_cast<u32>(region->longest_run)});
-    }
-    program->regions_.push_back(std::move(region));
-  }
-  if (program->regions_.empty()) {
-    report.unavailable = "none of the program's code could be translated";
-    return nullptr;
-  }
-  std::vector<const translate::DeviceRegion*> regions;
-  for (const auto& region : program->regions_) regions.push_back(region.get());
+  std::unique_ptr<TranslatedProgram> program(new TranslatedProgram(view, span, std::move(fetch)));
   try {
-    compile_regions(regions, threads);
-    program->linked_ = std::make_unique<LinkedRegions>(regions);
+    program->makers_ = std::make_unique<RegionMakers>(std::move(translator), program->fetch_, threads);
+    constexpr const char* kAllocating = "allocating the table of regions";
+    program->places_.resize(program->places_of_span_.size(), kAllocating);
+    program->heat_.resize(program->heat_of_span_.size(), kAllocating);
+    program->interpreted_.resize(1, kAllocating);
+    *program->interpreted_.data() = 0;
+    program->table_.places = program->places_.data();
+    program->table_.heat = program->heat_.data();
+    program->table_.interpreted = program->interpreted_.data();
+    check(cudaMemsetAsync(program->heat_.data(), 0, program->heat_.bytes(), stream), kAllocating);
+    program->link(stream);
   } catch (const DeviceError& error) {
-    report.unavailable = error.what();
+    why = error.what();
     return nullptr;
   }
-  constexpr const char* kAllocating = "allocating the table of regions";
-  program->places_.resize(places.size(), kAllocating);
-  program->places_.upload(places, stream);
-  program->entries_.resize(entries.size(), kAllocating);
-  program->entries_.upload(entries, stream);
-  program->interpreted_.resize(1, kAllocating);
-  *program->interpreted_.data() = 0;
-  check(cudaStreamSynchronize(stream), "copying the table of regions");
-  program->table_ = {span.words,
-                     span.begin,
-                     span.bytes,
-                     program->places_.data(),
-                     program->entries_.data(),
-                     program->interpreted_.data()};
   return program;
 }
+
+bool TranslatedProgram::has_room() const {
+  return report_.instructions + makers_->open() * kExpectedInstructions < kMostInstructions;
+}
+
+void TranslatedProgram::ask(u64 pc) {
+  if (has_room() && asked_.insert(pc).second) makers_->ask(pc);
+}
+
+void TranslatedProgram::take_made() {
+  for (RegionMakers::Made& made : makers_->take()) {
+    if (made.region == nullptr) {
+      if (++report_.refused <= kMostRefusals) report_.refusals.push_back({made.pc, made.why});
+      continue;
+    }
+    report_.regions++;
+    report_.instructions += made.region->instructions;
+    report_.seconds += made.region->seconds;
+    regions_.push_back(std::move(made.region));
+  }
+}
+
+void TranslatedProgram::translate_all(u64 entry, const std::function<bool()>& cancelled, cudaStream_t stream) {
+  const u64 bytes = table_.bytes;
+  std::vector<u64> waiting = call_targets(fetch_, begin_, bytes);
+  waiting.insert(waiting.begin(), entry);
+  for (size_t next = 0; next < waiting.size() || makers_->open() != 0; take_made()) {
+    if (cancelled()) return;
+    while (next < waiting.size() && has_room()) {
+      const u64 pc = waiting[next++];
+      if (pc - begin_ < bytes) ask(pc);
+    }
+    if (!has_room() && makers_->open() == 0) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (linked_regions_ != regions_.size()) link(stream);
+}
+
+void TranslatedProgram::link(cudaStream_t stream) {
+  const auto begin = steady_clock::now();
+  std::vector<const translate::DeviceRegion*> regions;
+  for (const auto& region : regions_) regions.push_back(region.get());
+  auto linked = std::make_unique<LinkedRegions>(regions);
+  std::vector<RegionEntry> entries = {{0, 0, 0}};  // number 0 is none: see kCold
+  const auto place_of = [&](u64 pc) -> u32& { return places_of_span_[(pc - begin_) / 4]; };
+  for (u32& place : places_of_span_) place = kCold;
+  for (const translate::DeviceRegion* region : regions) {
+    for (const u64 pc : region->covered) place_of(pc) = kInRegion;
+  }
+  for (u32 number = 0; number < regions.size(); number++) {
+    for (u32 i = 0; i < regions[number]->entries.size(); i++) {
+      u32& place = place_of(regions[number]->entries[i]);
+      // The region that begins there is better than one that has it in its middle.
+      if (place != kInRegion && i != 0) continue;
+      place = static_cast<u32>(entries.size());
+      entries.push_back(
+          {number, i * translate::kEntryApart, static_cast<u32>(regions[number]->longest_run)});
+    }
+  }
+  entries_.resize(entries.size(), "allocating the table of regions");
+  entries_.upload(entries, stream);
+  places_.upload(places_of_span_, stream);
+  check(cudaStreamSynchronize(stream), "copying the table of regions");
+  table_.entries = entries_.data();
+  linked_ = std::move(linked);
+  linked_regions_ = regions_.size();
+  linked_at_ = steady_clock::now();
+  link_took_ = linked_at_ - begin;
+  ticks_ = kFirstTicks;
+}
+
+void TranslatedProgram::ask_for_hot(cudaStream_t stream) {
+  constexpr const char* kLooking = "looking for hot code";
+  check(cudaMemcpyAsync(heat_of_span_.data(), heat_.data(), heat_of_span_.size() * sizeof(u32), cudaMemcpyDeviceToHost,
+                        stream),
+        kLooking);
+  check(cudaMemsetAsync(heat_.data(), 0, heat_of_span_.size() * sizeof(u32), stream), kLooking);
+  check(cudaStreamSynchronize(stream), kLooking);
+  std::vector<std::pair<u32, u64>> hot;  // how much, and where
+  u64 sum = 0;
+  for (u64 i = 0; i < heat_of_span_.size(); i++) {
+    if (heat_of_span_[i] == 0) continue;
+    sum += heat_of_span_[i];
+    const u64 pc = begin_ + i * 4;
+    const bool is_entry = places_of_span_[i] != kCold && places_of_span_[i] != kInRegion;
+    if (heat_of_span_[i] >= kLeastHot && !is_entry && !asked_.contains(pc)) hot.emplace_back(heat_of_span_[i], pc);
+  }
+  std::sort(hot.rbegin(), hot.rend());
+  for (const auto& [count, pc] : hot) {
+    if (count < sum / kHotPart) break;
+    ask(pc);
+  }
+  if (!has_room() && makers_->open() == 0) table_.heat = nullptr;
+}
+
+void TranslatedProgram::between_launches(cudaStream_t stream) {
+  ticks_ = std::min(2 * ticks_, kMostTicks);
+  take_made();
+  if (table_.heat != nullptr) ask_for_hot(stream);
+  if (linked_regions_ == regions_.size()) return;
+  const auto pause = std::max<steady_clock::duration>(kLinkPauses * link_took_, kLeastLinkPause);
+  if (makers_->open() != 0 && steady_clock::now() - linked_at_ < pause) return;
+  try {
+    link(stream);
+  } catch (const DeviceError& error) {
+    // The kernel stays as it is, and so it does with whatever comes.
+    table_.heat = nullptr;
+    regions_.resize(linked_regions_);
+    if (++report_.refused <= kMostRefusals) report_.refusals.push_back({begin_, error.what()});
+  }
+}
+
+u64 TranslatedProgram::launch_ticks() const { return makers_->open() != 0 ? std::min(ticks_, kMakingTicks) : ticks_; }
 
 void TranslatedProgram::launch(const View& view, cudaStream_t stream) const {
   View view_argument = view;
@@ -116,6 +210,12 @@ void TranslatedProgram::launch(const View& view, cudaStream_t stream) const {
   check(driver_api().launch_kernel(linked_->kernel(), (view.teams + kWarps - 1) / kWarps, 1, 1, kWarps * kTeam, 1, 1,
                                    kShared, stream, arguments, nullptr),
         "starting translated code");
+}
+
+TranslationReport TranslatedProgram::report() const {
+  TranslationReport report = report_;
+  report.interpreted = std::atomic_ref(*interpreted_.data()).load(std::memory_order_relaxed);
+  return report;
 }
 
 }  // namespace myriarm::cuda

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's code as regions on a device, and the launch of the kernel that runs them.
+// The translated code of a fleet's program: which regions there are, and the launch of the kernel that runs them. It begins
+// without any; lanes note where they are interpreted, threads make regions of what is hot, and between two launches the kernel is
+// linked with those that have come.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
+#include <set>
 
 #include "backends/cuda/device_memory.h"
 #include "backends/cuda/translated/linked_regions.h"
+#include "backends/cuda/translated/region_makers.h"
 #include "backends/cuda/translated/region_table.h"
 #include "backends/cuda/view.h"
 #include "myriarm/fleet.h"
@@ -15,23 +20,46 @@ namespace myriarm::cuda {
 
 class TranslatedProgram {
  public:
-  /// Translates what the program's entry and its direct calls reach. `fetch` reads the words of the span, at guest
-  /// addresses; `threads` compile. Null: `report` says in `unavailable` why there is none, unless `cancelled()` was true.
-  static std::unique_ptr<TranslatedProgram> make(const View& view, const CodeSpan& span, u64 entry,
-                                                 const translate::FetchWord& fetch,
-                                                 const std::function<bool()>& cancelled, u32 threads,
-                                                 cudaStream_t stream, TranslationReport& report);
+  /// `fetch` reads the words of the span, at guest addresses, from any thread; `threads` compile. Null: `why` says why there is
+  /// none, as part of a sentence.
+  static std::unique_ptr<TranslatedProgram> make(const View& view, const CodeSpan& span, translate::FetchWord fetch,
+                                                 u32 threads, cudaStream_t stream, std::string& why);
+  /// Translates what `entry` and the span's direct calls reach, and waits for it. Else it is not called.
+  void translate_all(u64 entry, const std::function<bool()>& cancelled, cudaStream_t stream);
+
   void launch(const View& view, cudaStream_t stream) const;
-  /// Instructions that lanes have retired without regions so far.
-  u64 interpreted() const { return std::atomic_ref(*interpreted_.data()).load(std::memory_order_relaxed); }
+  /// How long the next launch may last, in ticks of Control, so that what has become hot, or was made, is seen.
+  u64 launch_ticks() const;
+  /// After a launch has ended: asks for regions where lanes were interpreted, and takes up those that are ready.
+  void between_launches(cudaStream_t stream);
+
+  /// Without `translated`.
+  TranslationReport report() const;
 
  private:
+  TranslatedProgram(const View& view, const CodeSpan& span, translate::FetchWord fetch);
+  void ask(u64 pc);
+  bool has_room() const;
+  void take_made();
+  void ask_for_hot(cudaStream_t stream);
+  void link(cudaStream_t stream);
+
+  const u64 begin_;  // guest address of the span
+  const translate::FetchWord fetch_;
   std::vector<std::unique_ptr<translate::DeviceRegion>> regions_;
+  size_t linked_regions_ = 0;  // the first of them, which the kernel is linked with
+  std::set<u64> asked_;
+  std::vector<u32> places_of_span_, heat_of_span_;  // RegionTable::places and heat
   std::unique_ptr<LinkedRegions> linked_;
-  DeviceArray<u32> places_;
+  DeviceArray<u32> places_, heat_;
   DeviceArray<RegionEntry> entries_;
   PinnedArray<u64> interpreted_;
   RegionTable table_ = {};
+  TranslationReport report_;
+  u64 ticks_;
+  std::chrono::steady_clock::time_point linked_at_;
+  std::chrono::steady_clock::duration link_took_{0};
+  std::unique_ptr<RegionMakers> makers_;  // the last member: its threads use others
 };
 
 }  // namespace myriarm::cuda
