@@ -19,6 +19,9 @@ struct ProcessStart {
   uint64_t heap_limit = 0;   ///< mappings and the heap end here
   uint64_t stack_bytes = 0;  ///< RLIMIT_STACK
   std::string path;          ///< of the program's file, in the guest; at most 255 bytes
+  /// Address of code that makes the call rt_sigreturn (Linux has it in its vDSO): handlers of signals return there whose
+  /// sigaction() names no restorer. 0: there is none, and they fault.
+  uint64_t signal_return = 0;
 };
 
 /// What the process of one lane is given. The bytes must stay as they are until the fleet is told of a change:
@@ -48,6 +51,14 @@ class HostedCall {
 
  protected:
   ~HostedCall() = default;
+};
+
+/// A signal that takes effect on the process of a traced lane: its handler is to run, or it ends the process.
+struct HostedSignal {
+  uint32_t lane = 0;
+  uint64_t input = 0;             ///< GivenInput::number
+  uint64_t information[6] = {};  ///< the first 48 bytes of its siginfo_t
+  bool ends = false;              ///< the process ends by it
 };
 
 /// What became of bytes that a process has written.
@@ -86,6 +97,7 @@ class ProcessHost {
   /// A call of a traced lane, before and after it is served. `result`: x0; none if the process has ended.
   virtual void before(HostedCall& call) = 0;
   virtual void after(HostedCall& call, const int64_t* result) = 0;
+  virtual void signalled(const HostedSignal& signal) { (void)signal; }
   /// Snapshots keep what the host keeps of lanes (none: of all), under the numbers that the fleet gives them. Lane to[i]
   /// becomes what lane from[i] was; with no lanes, each lane of the snapshot becomes what it was itself.
   virtual void saved(uint64_t snapshot, std::span<const uint32_t> lanes) = 0;

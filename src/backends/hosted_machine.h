@@ -25,11 +25,11 @@ struct HostedWindow {
   u64 begin, guest_pages, kernel_pages;
 };
 
-/// What a lane that is at an SVC calls, before its SVC has retired.
+/// What a lane that has run an SVC calls; `retired` includes it.
 struct HostedRegisters {
   u64 x[6];
   u32 w8;
-  u64 pc, retired;
+  u64 retired;
 };
 
 /// kernel::Machine of one lane. The lane must have a GivenInput, and be a process.
@@ -48,10 +48,24 @@ class HostedMachine {
         registers_(registers) {}
 
   u32 lane() const { return lane_; }
-  u64 pc() const { return registers_.pc; }
   u32 number() const { return registers_.w8; }
   u64 argument(u32 n) const { return registers_.x[n]; }
-  u64 retired() const { return registers_.retired + 1; }
+  u64 retired() const { return registers_.retired; }
+  u64 x(u32 n) const { return field(static_cast<Field>(n)); }
+  void set_x(u32 n, u64 value) { set_field(static_cast<Field>(n), value); }
+  u64 pc() const { return field(Field::pc); }
+  void set_pc(u64 value) { set_field(Field::pc, value); }
+  u32 nzcv() const { return static_cast<u32>(field(Field::nzcv)); }
+  void set_nzcv(u32 value) { set_field(Field::nzcv, value); }
+  u64 v(u32 n, u32 half) const { return field(half == 0 ? v_low(n) : v_high(n)); }
+  void set_v(u32 n, u32 half, u64 value) { set_field(half == 0 ? v_low(n) : v_high(n), value); }
+  u64 system(SystemField of) const { return field(field_of(of)); }
+  /// The exclusive monitor is no field: as after an interrupt that nobody notices, it stays as it is.
+  void set_system(SystemField of, u64 value) {
+    if (field_of(of) != Field::count) set_field(field_of(of), value);
+  }
+  void count_delivery() { registers_.retired++; }
+  void tell_of_signal(const u64* information, bool ends) { tell_host_of_signal(host_, lane_, information, ends); }
   const kernel::ProcessFacts& facts() const { return facts_; }
   kernel::ProcessInput input() const {
     return {given_.number,
@@ -87,7 +101,7 @@ class HostedMachine {
     out_of_memory_ = !copy.own;
     return copy.own;
   }
-  void page_written(u64) {}  // store_pages() stores all own pages
+  void page_written(u64) {}  // store_changes() stores all own pages
   bool change_pages(const kernel::PageChange& change) {
     const u64 first = page_of(change.begin), count = page_of(change.end) - first;
     const std::span<const u32> lanes(&lane_, 1);
@@ -115,11 +129,13 @@ class HostedMachine {
 
   /// Why a call was abandoned: there is no frame for a page, or else the run is cancelled.
   bool out_of_memory() const { return out_of_memory_; }
-  /// To be called when the call has been answered.
-  void store_pages() {
+  /// To be called when the call has been answered: stores the pages and the registers.
+  void store_changes() {
     for (const Copy& copy : copies_) {
       if (copy.own) store(copy);
     }
+    for (const auto& [of, value] : changed_) backend_.scatter(of, std::span(&lane_, 1), std::span(&value, 1));
+    changed_.clear();
   }
 
  private:
@@ -129,6 +145,22 @@ class HostedMachine {
     std::unique_ptr<Bytes> bytes;  // null: not fetched yet
     bool own;                      // the call may write to it
   };
+  static Field field_of(SystemField of) {
+    switch (of) {
+      case SystemField::tpidr: return Field::tpidr;
+      case SystemField::fpcr: return Field::fpcr;
+      case SystemField::fpsr: return Field::fpsr;
+      default: return Field::count;
+    }
+  }
+  u64 field(Field of) const {
+    if (const auto changed = changed_.find(of); changed != changed_.end()) return changed->second;
+    u64 value = 0;
+    backend_.gather(of, std::span(&lane_, 1), std::span(&value, 1));
+    return value;
+  }
+  void set_field(Field of, u64 value) { changed_[of] = value; }
+
   /// Pages whose permissions are asked for together.
   static constexpr u64 kBlock = 256;
 
@@ -161,7 +193,8 @@ class HostedMachine {
   ProcessHost& host_;
   const GivenInput& given_;
   const u32 lane_;
-  const HostedRegisters registers_;
+  HostedRegisters registers_;
+  std::map<Field, u64> changed_;
   mutable std::map<u64, std::array<u8, kBlock>> values_;  // page_value() by page / kBlock
   mutable std::map<u64, u32> numbers_;                    // of the copy of a page: its index, and 1
   mutable std::vector<Copy> copies_;
@@ -169,13 +202,14 @@ class HostedMachine {
 };
 static_assert(kernel::Machine<HostedMachine>);
 
-/// Serves the call, with ProcessHost::before() and after() if the lane is traced. With Served::again nothing was done.
+/// Serves the call, with ProcessHost::before() and after() if the lane is traced. With Served::again nothing was done. The lane is
+/// behind its SVC.
 inline kernel::Result serve_hosted(HostedMachine& machine, ProcessHost& host, bool traced) {
-  MachineCall call(machine, machine.lane(), machine.pc());
+  MachineCall call(machine, machine.lane(), machine.pc() - 4);
   if (traced) host.before(call);
   const kernel::Result result = kernel::serve(machine);
   if (result.served == kernel::Served::again) return result;
-  machine.store_pages();
+  machine.store_changes();
   if (result.served == kernel::Served::missing) host.unimplemented(call);
   if (traced) host.after(call, result.served == kernel::Served::ended ? nullptr : &result.value);
   return result;

@@ -3,6 +3,8 @@
 // output.
 #pragma once
 
+#include <cstring>
+
 #include "kernel/guest_memory.h"
 #include "myriarm/process.h"
 
@@ -33,6 +35,18 @@ class MachineCall final : public HostedCall {
  private:
   const M& machine_;
 };
+
+/// kernel::Machine::tell_of_signal() of a machine of the host's processor.
+inline void tell_host_of_signal(ProcessHost& host, u32 lane, const u64* information, bool ends) {
+  const GivenInput given = host.input(lane);
+  if (!given.traced) return;
+  HostedSignal signal;
+  signal.lane = lane;
+  signal.input = given.number;
+  std::memcpy(signal.information, information, sizeof signal.information);
+  signal.ends = ends;
+  host.signalled(signal);
+}
 
 /// kernel::Machine::put_out() of a machine whose pages lie in the host's memory, page by page.
 template <class M>

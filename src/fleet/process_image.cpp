@@ -106,6 +106,7 @@ void add_process(Image& image, ImageProgram& made, const Program& program, const
   facts.heap_limit = layout.heap_limit;
   facts.stack_bytes = layout.stack_bytes;
   facts.seed = options.seed;
+  facts.signal_return = layout.signal_return;
   facts.path_bytes = static_cast<u32>(std::min<size_t>(layout.path.size(), kernel::kPathBytes - 1));
   std::memcpy(facts.path, layout.path.data(), facts.path_bytes);
 

@@ -14,8 +14,9 @@ MYR_FN u64 lesser(u64 a, u64 b) { return a < b ? a : b; }
 MYR_FN u64 greater(u64 a, u64 b) { return a < b ? b : a; }
 MYR_FN u32 offset_in_page(u64 address) { return (u32)address & (kPageSize - 1); }
 
-/// A word of the process; `offset` is a Word, or lies in one of its arrays, and is a multiple of 8.
-template <Machine M>
+/// A word of the process; `offset` is a Word, or lies in one of its arrays, and is a multiple of 8. M needs no more of a
+/// Machine than its pages.
+template <class M>
 MYR_FN u64 word(const M& m, u64 offset) {
   return read_once<u64>(m.locate(m.entry(m.guest_pages() + (offset >> kPageBits)), offset_in_page(offset)));
 }

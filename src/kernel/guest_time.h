@@ -23,15 +23,20 @@ MYR_FN i64 duration(const M& m, u64 address) {
   return seconds < most ? seconds * (i64)kNanoseconds + rest : most * (i64)kNanoseconds;
 }
 
+/// By how much the process's clocks are ahead of its instruction count.
+template <class M>
+MYR_FN u64 slept(const M& m) {
+  return lesser(word(m, kSlept), kEndOfTime);
+}
 /// What the process's clocks have counted since it started, in nanoseconds.
 template <Machine M>
 MYR_FN u64 nanoseconds(const M& m) {
-  return lesser(m.retired(), kEndOfTime) + lesser(word(m, kSlept), kEndOfTime);
+  return lesser(m.retired(), kEndOfTime) + slept(m);
 }
 /// Moves the clocks forward; own_word(kSlept) must have returned true.
 template <Machine M>
 MYR_FN void pass_time(M& m, u64 time) {
-  set_word(m, kSlept, lesser(lesser(word(m, kSlept), kEndOfTime) + time, kEndOfTime));
+  set_word(m, kSlept, lesser(slept(m) + time, kEndOfTime));
 }
 
 }  // namespace myriarm::kernel

@@ -3,7 +3,7 @@
 // (tree_io.h); what it writes is kept for the host, or goes to the host at once.
 #pragma once
 
-#include "kernel/signal_calls.h"
+#include "kernel/signals.h"
 #include "kernel/tree_io.h"
 
 namespace myriarm::kernel {
@@ -80,8 +80,8 @@ MYR_OUTLINE Result put_out(M& m, u32 stream, const Buffers& buffers) {
   if (moved == 0 && problem == kEINTR) return again();
   if (problem == kEPIPE) {
     // As on Linux, also after a part was written. It has to change no page that is not own by now.
-    const Result raised = raise(m, kSignalPipe);
-    if (raised.served != Served::answered) return raised;
+    if (!own_signals(m)) return again();
+    (void)send_signal(m, Target::thread, signal_information(kSignalPipe, kByUser, kSender));
   }
   if (moved == 0) return problem != 0 ? error(problem) : answer(0);
   set_word(m, size_at, kept + moved);

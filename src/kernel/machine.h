@@ -16,6 +16,7 @@ enum class Served : u8 {
   ended,     // the process has ended; the value is Stop::detail
   again,     // abandoned, and to be made again from the beginning: the machine knows why
   missing,   // not implemented: the host reports it, and it returns ENOSYS
+  replaced,  // the lane goes on with the registers that the call has given it; the value is what a trace shows
 };
 struct Result {
   i64 value;
@@ -26,6 +27,7 @@ MYR_FN Result error(i32 number) { return {-(i64)number, Served::answered}; }
 MYR_FN Result ended(u32 detail) { return {(i64)detail, Served::ended}; }
 MYR_FN Result again() { return {0, Served::again}; }
 MYR_FN Result missing() { return {-(i64)kENOSYS, Served::missing}; }
+MYR_FN Result replaced(i64 shown) { return {shown, Served::replaced}; }
 
 enum class PageAction : u8 { map, unmap, protect };
 /// A change of pages of the guest: `map` makes them pages of zeros with these permissions.
@@ -49,11 +51,28 @@ struct Put {
 };
 
 template <class M>
-concept Machine = requires(M& machine, const M& seen, u32 n, u64 value, PageChange change) {
+concept Machine = requires(M& machine, const M& seen, u32 n, u64 value, PageChange change, const u64* information) {
   /// The call: w8, x0 to x5, and the instructions that have retired, the SVC included.
   { seen.number() } -> detail::Is<u32>;
   { seen.argument(n) } -> detail::Is<u64>;
   { seen.retired() } -> detail::Is<u64>;
+  /// The lane's registers: x0 to x30 and SP by Slot; where it goes on, in a call behind the SVC; N in bit 3 of nzcv, Z 2, C 1,
+  /// V 0; halves of the SIMD&FP registers; system registers and the exclusive monitor. A call writes them last.
+  { seen.x(n) } -> detail::Is<u64>;
+  machine.set_x(n, value);
+  { seen.pc() } -> detail::Is<u64>;
+  machine.set_pc(value);
+  { seen.nzcv() } -> detail::Is<u32>;
+  machine.set_nzcv(n);
+  { seen.v(n, n) } -> detail::Is<u64>;
+  machine.set_v(n, n, value);
+  { seen.system(SystemField::fpcr) } -> detail::Is<u64>;
+  machine.set_system(SystemField::fpcr, value);
+  /// Counts one instruction, which a delivered signal takes: a lane that only takes signals comes to the end of its budget.
+  machine.count_delivery();
+  /// A signal is delivered, with these 48 bytes of its siginfo_t; it ends the process, or not.
+  machine.tell_of_signal(information, true);
+
   { seen.facts() } -> detail::Is<const ProcessFacts&>;
   { seen.input() } -> detail::Is<ProcessInput>;
 

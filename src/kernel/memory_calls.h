@@ -123,7 +123,7 @@ MYR_OUTLINE Result map_file(M& m, const Bytes& file, bool in_tree, u64 place, u6
   }
   unmap_range(m, place, end);
   map_range(m, place, filled, permissions);
-  map_range(m, filled, end, 0);
+  map_range(m, filled, end, kBehindFile);
   return answer((i64)place);
 }
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "kernel/descriptors.h"
-#include "kernel/guest_time.h"
+#include "kernel/waiting.h"
 
 namespace myriarm::kernel {
 
@@ -35,18 +35,35 @@ template <Machine M>
 MYR_FN Timeout timeout_at(const M& m, u64 address) {
   return {address, address != 0 ? duration(m, address) : 0};
 }
+/// A set of signals that are blocked while a call waits, and where it is; none if its address is 0.
+struct WaitMask {
+  bool is_set;
+  u64 blocked;
+};
+template <Machine M>
+MYR_FN WaitMask wait_mask_at(const M& m, u64 address) {
+  return {address != 0, address != 0 ? load<u64>(m, address) & ~unblockable_signals() : word(m, kBlocked)};
+}
+template <Machine M>
+MYR_FN Wait wait_of(const M& m, const Timeout& timeout, const WaitMask& mask) {
+  return wait_for_signal(m, mask.blocked, timeout.address != 0 ? (u64)timeout.time : kNever);
+}
 /// To be called, and to have returned true, before wait_in_vain().
 template <Machine M>
 MYR_FN bool own_wait(M& m, const Timeout& timeout) {
   return prepare(m, timeout.address, kTimespecBytes) != Storing::again && own_word(m, kSlept);
 }
-/// Ends a wait for which nothing is ready. As on Linux, the time that is left is stored, if the guest may write there.
+/// Ends a wait for which nothing is ready, with 0 or EINTR. As on Linux, the time that is left is stored, if the guest may
+/// write there.
 template <Machine M>
-MYR_FN void wait_in_vain(M& m, const Timeout& timeout) {
-  pass_time(m, (u64)timeout.time);
+MYR_FN Result wait_in_vain(M& m, const Timeout& timeout, const Wait& wait, const WaitMask& mask) {
   if (accessible(m, timeout.address, kTimespecBytes, kPageWritable) == kTimespecBytes) {
-    store_words(m, timeout.address, 0, 0);
+    const u64 left = (u64)timeout.time - wait.time;
+    store_words(m, timeout.address, left / kNanoseconds, left % kNanoseconds);
   }
+  if (wait.end == WaitEnd::signal) return interrupt(m, wait, mask.blocked, mask.is_set);
+  pass_time(m, wait.time);
+  return answer(0);
 }
 
 // Fields of struct pollfd: descriptor, events that are asked for, events that are there.
@@ -72,7 +89,9 @@ MYR_OUTLINE Result ppoll(M& m) {
   if (!readable(m, records, size) || (mask != 0 && !readable(m, mask, kMaskBytes))) return error(kEFAULT);
   u32 ready = 0;
   for (u32 i = 0; i < count; i++) ready += polled_events(m, records + i * kPollRecord) != 0;
-  if (ready == 0 && timeout.address == 0) return error(kEDEADLK);  // Linux would wait forever
+  const WaitMask blocked = wait_mask_at(m, mask);
+  const Wait wait = wait_of(m, timeout, blocked);
+  if (ready == 0 && wait.end == WaitEnd::never) return error(kEDEADLK);  // Linux would wait forever
   const Storing storing = prepare(m, records, size);
   if (storing == Storing::again || (ready == 0 && !own_wait(m, timeout))) return again();
   if (storing == Storing::allowed) {
@@ -81,8 +100,8 @@ MYR_OUTLINE Result ppoll(M& m) {
       store<u16>(m, record + kPollThere, (u16)polled_events(m, record));
     }
   }
-  if (ready == 0) wait_in_vain(m, timeout);
-  return storing == Storing::refused ? error(kEFAULT) : answer(ready);
+  const Result result = ready == 0 ? wait_in_vain(m, timeout, wait, blocked) : answer(ready);
+  return storing == Storing::refused ? error(kEFAULT) : result;
 }
 
 // Arguments 1 to 3 of pselect6, null or the addresses of sets of descriptors: to read from, to write to, with
@@ -121,8 +140,14 @@ MYR_FN u64 set_word_at(const M& m, u64 set, u32 index, u32 count) {
 
 template <Machine M>
 MYR_OUTLINE Result pselect6(M& m) {
+  constexpr u64 kMaskBytes = 8;
+  const u64 pair = m.argument(5);  // the address of a set of signals, and its size
+  if (pair != 0 && !readable(m, pair, 16)) return error(kEFAULT);
   const Timeout timeout = timeout_at(m, m.argument(4));
   if (timeout.time < 0) return answer(timeout.time);
+  const u64 mask = pair != 0 ? load<u64>(m, pair) : 0;
+  if (mask != 0 && load<u64>(m, pair + 8) != kMaskBytes) return error(kEINVAL);
+  if (mask != 0 && !readable(m, mask, kMaskBytes)) return error(kEFAULT);
   if ((i32)m.argument(0) < 0) return error(kEINVAL);
   const u32 count = (u32)lesser((u32)m.argument(0), kMostFiles), words = (count + 63) / 64;
   for (u32 s = 0; s < kSelectSets; s++) {
@@ -140,11 +165,14 @@ MYR_OUTLINE Result pselect6(M& m) {
       ready += selected.count;
     }
   }
-  if (ready == 0 && timeout.address == 0) return error(kEDEADLK);  // Linux would wait forever
+  const WaitMask blocked = wait_mask_at(m, mask);
+  const Wait wait = wait_of(m, timeout, blocked);
+  if (ready == 0 && wait.end == WaitEnd::never) return error(kEDEADLK);  // Linux would wait forever
   for (u32 s = 0; s < kSelectSets; s++) {
     if (m.argument(1 + s) != 0 && prepare(m, m.argument(1 + s), words * 8) == Storing::again) return again();
   }
   if (ready == 0 && !own_wait(m, timeout)) return again();
+  if (ready == 0 && wait.end == WaitEnd::signal) return wait_in_vain(m, timeout, wait, blocked);
   // Word by word through all sets, so that arguments that are equal give what the last of them does, as on Linux.
   for (u32 i = 0; i < words; i++) {
     u64 results[kSelectSets];
@@ -156,8 +184,7 @@ MYR_OUTLINE Result pselect6(M& m) {
       if (m.argument(1 + s) != 0) store<u64>(m, m.argument(1 + s) + i * 8, results[s]);
     }
   }
-  if (ready == 0) wait_in_vain(m, timeout);
-  return answer(ready);
+  return ready == 0 ? wait_in_vain(m, timeout, wait, blocked) : answer(ready);
 }
 
 }  // namespace myriarm::kernel

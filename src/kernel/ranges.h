@@ -8,13 +8,13 @@
 
 namespace myriarm::kernel {
 
-constexpr u32 kRangeFlags = kPageReadable | kPageWritable | kPageExecutable | kAnonymous;
+constexpr u32 kRangeFlags = kPagePermissions | kAnonymous | kBehindFile;
 constexpr u32 kRangeBytes = 16;
 
 struct Range {
   u64 begin, end;
   u32 flags;
-  MYR_FN u8 permissions() const { return (u8)(flags & ~(u32)kAnonymous); }
+  MYR_FN u8 permissions() const { return (u8)(flags & kPagePermissions); }
 };
 
 template <Machine M>

@@ -4,6 +4,7 @@
 
 #include "kernel/descriptor_calls.h"
 #include "kernel/identity_calls.h"
+#include "kernel/interval_timers.h"
 #include "kernel/io_calls.h"
 #include "kernel/memory_calls.h"
 #include "kernel/path_calls.h"

@@ -1,136 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals that a process sends to itself: a signal is ignored, stays pending while it is blocked, or ends the process,
-// as raise() and abort() need. Handlers are remembered but never run: the host reports a call that would run one.
+// The system calls about signals, of a process that has no other to signal: signal(7), and the manual page of each call.
 #pragma once
 
-#include "kernel/structures.h"
+#include "kernel/signal_delivery.h"
+#include "kernel/waiting.h"
 
 namespace myriarm::kernel {
 
-/// What Stop::detail is more than the number of the signal that has ended a process.
-constexpr u32 kKilledBySignal = 0x100;
-
-constexpr u64 kSignalSetBytes = 8;
-constexpr u32 kActionBytes = 32;
-constexpr u64 kDefaultAction = 0, kIgnoreAction = 1;  // SIG_DFL, SIG_IGN
-
-// clang-format off
-enum Signal : u32 { kSignalKill = 9, kSignalPipe = 13, kSignalChild = 17, kSignalContinue = 18, kSignalStop = 19,
-                    kSignalStopTyped = 20, kSignalTerminalOut = 22, kSignalUrgent = 23, kSignalWindowChange = 28 };
-// clang-format on
-
-// Signals are numbered from 1 to kMostSignals.
-MYR_FN constexpr u64 signal_bit(u32 number) { return (u64)1 << (number - 1); }
-MYR_FN constexpr u64 unblockable_signals() { return signal_bit(kSignalKill) | signal_bit(kSignalStop); }
-/// Where the signal's struct sigaction lies.
-MYR_FN u32 action_word(u32 number) { return kActions + (number - 1) * kActionBytes; }
-
-MYR_FN bool is_ignored_by_default(u32 number) {
-  return number == kSignalChild || number == kSignalContinue || number == kSignalUrgent ||
-         number == kSignalWindowChange;
-}
-MYR_FN bool stops_by_default(u32 number) { return number >= kSignalStop && number <= kSignalTerminalOut; }
-
-/// What happens when a signal that is not blocked is delivered.
-enum class Delivery : u8 { nothing, end, missing };
+/// Sends a signal, of which 0 tests only whether it could be sent.
 template <Machine M>
-MYR_FN Delivery delivery_of(const M& m, u32 number) {
-  const u64 handler = word(m, action_word(number));
-  if (handler == kIgnoreAction || (handler == kDefaultAction && is_ignored_by_default(number))) {
-    return Delivery::nothing;
-  }
-  // No other process could continue one that is stopped.
-  return handler != kDefaultAction || stops_by_default(number) ? Delivery::missing : Delivery::end;
-}
-MYR_FN Result killed(u32 number) { return ended(kKilledBySignal + number); }
-
-/// Sends a signal to the process. `number` is one of a signal.
-template <Machine M>
-MYR_OUTLINE Result raise(M& m, u32 number) {
-  if (word(m, kBlocked) & signal_bit(number)) {
-    if (!own_word(m, kPending)) return again();
-    set_word(m, kPending, word(m, kPending) | signal_bit(number));
-    return answer(0);
-  }
-  switch (delivery_of(m, number)) {
-    case Delivery::nothing: return answer(0);
-    case Delivery::end: return killed(number);
-    default: return missing();
-  }
-}
-/// The same, where 0 sends nothing.
-template <Machine M>
-MYR_FN Result raise_or_test(M& m, u32 number) {
-  return number == 0 ? answer(0) : raise(m, number);
+MYR_FN Result send_or_test(M& m, u32 number, Target target, const SignalInformation& information) {
+  if (number > kMostSignals) return error(kEINVAL);
+  if (number == 0) return answer(0);
+  if (!own_signals(m)) return again();
+  return answer(send_signal(m, target, information));
 }
 
 template <Machine M>
 MYR_OUTLINE Result kill(M& m) {
   // A process can signal itself, also as its group (0). On Linux -1 means all other processes, and there are none.
   const u32 process = (u32)m.argument(0), number = (u32)m.argument(1);
-  if (number > kMostSignals) return error(kEINVAL);
   if (process != kProcessId && process != 0) return error(kESRCH);
-  return raise_or_test(m, number);
+  return send_or_test(m, number, Target::process, signal_information(number, kByUser, kSender));
 }
-
+template <Machine M>
+MYR_FN Result kill_thread(M& m, u32 thread, u32 number) {
+  if (thread != kProcessId) return error(kESRCH);
+  return send_or_test(m, number, Target::thread, signal_information(number, kByThread, kSender));
+}
 template <Machine M>
 MYR_OUTLINE Result tkill(M& m) {
-  const u32 thread = (u32)m.argument(0), number = (u32)m.argument(1);
-  if ((i32)thread <= 0 || number > kMostSignals) return error(kEINVAL);
-  if (thread != kProcessId) return error(kESRCH);
-  return raise_or_test(m, number);
+  const u32 thread = (u32)m.argument(0);
+  return (i32)thread <= 0 ? error(kEINVAL) : kill_thread(m, thread, (u32)m.argument(1));
 }
-
 template <Machine M>
 MYR_OUTLINE Result tgkill(M& m) {
+  const u32 process = (u32)m.argument(0), thread = (u32)m.argument(1);
+  if ((i32)process <= 0 || (i32)thread <= 0) return error(kEINVAL);
+  return process != kProcessId ? error(kESRCH) : kill_thread(m, thread, (u32)m.argument(2));
+}
+
+constexpr u32 kWholeInformation = 128;  // bytes of siginfo_t
+/// The siginfo_t at an address, whose number is replaced. Returns 0 or an error.
+template <Machine M>
+MYR_FN i64 load_information(const M& m, u64 address, u32 number, SignalInformation& information) {
+  if (!readable(m, address, kWholeInformation)) return -kEFAULT;
+  for (u32 i = 0; i < kInformationWords; i++) information.words[i] = load<u64>(m, address + i * 8);
+  information.words[0] = (information.words[0] >> 32 << 32) | number;
+  return 0;
+}
+template <Machine M>
+MYR_OUTLINE Result rt_sigqueueinfo(M& m) {
+  const u32 process = (u32)m.argument(0), number = (u32)m.argument(1);
+  SignalInformation information;
+  if (const i64 failed = load_information(m, m.argument(2), number, information); failed < 0) return answer(failed);
+  const i32 code = (i32)information.words[1];
+  if (process != kProcessId) return error(code >= 0 || code == kByThread ? kEPERM : kESRCH);
+  return send_or_test(m, number, Target::process, information);
+}
+template <Machine M>
+MYR_OUTLINE Result rt_tgsigqueueinfo(M& m) {
   const u32 process = (u32)m.argument(0), thread = (u32)m.argument(1), number = (u32)m.argument(2);
-  if ((i32)process <= 0 || (i32)thread <= 0 || number > kMostSignals) return error(kEINVAL);
+  SignalInformation information;
+  if (const i64 failed = load_information(m, m.argument(3), number, information); failed < 0) return answer(failed);
+  if ((i32)process <= 0 || (i32)thread <= 0) return error(kEINVAL);
+  const i32 code = (i32)information.words[1];
+  if (thread != kProcessId && (code >= 0 || code == kByThread)) return error(kEPERM);
   if (process != kProcessId || thread != kProcessId) return error(kESRCH);
-  return raise_or_test(m, number);
+  return send_or_test(m, number, Target::thread, information);
 }
 
 template <Machine M>
 MYR_OUTLINE Result rt_sigaction(M& m) {
   const u32 number = (u32)m.argument(0);
   const u64 next = m.argument(1), old = m.argument(2);
-  if (m.argument(3) != kSignalSetBytes || number < 1 || number > kMostSignals) return error(kEINVAL);
-  if (next != 0 && (unblockable_signals() & signal_bit(number))) return error(kEINVAL);
+  if (m.argument(3) != kSignalSetBytes) return error(kEINVAL);
   if (next != 0 && !readable(m, next, kActionBytes)) return error(kEFAULT);
+  if (number < 1 || number > kMostSignals) return error(kEINVAL);
+  if (next != 0 && (unblockable_signals() & signal_bit(number))) return error(kEINVAL);
   const Storing storing = old == 0 ? Storing::allowed : prepare(m, old, kActionBytes);
   if (storing == Storing::again) return again();
   const u32 known_at = action_word(number);
-  if (next != 0 && !(own_words(m, known_at, kActionBytes) && own_word(m, kPending))) return again();
+  if (next != 0 && !(own_words(m, known_at, kActionBytes) && own_signals(m))) return again();
   const bool stores = old != 0 && storing == Storing::allowed;
   constexpr u32 kWords = kActionBytes / 8;
   u64 action[kWords];  // both structures may lie at the same place
   for (u32 i = 0; i < kWords && next != 0; i++) action[i] = load<u64>(m, next + i * 8);
+  if (next != 0) {
+    action[kActionFlags / 8] &= kKnownActionFlags;
+    action[kActionMask / 8] &= ~unblockable_signals();
+  }
   for (u32 i = 0; i < kWords; i++) {
     const u64 known = word(m, known_at + i * 8);
     if (next != 0) set_word(m, known_at + i * 8, action[i]);
     if (stores) store<u64>(m, old + i * 8, known);
   }
-  if (next != 0 && action[0] == kIgnoreAction) set_word(m, kPending, word(m, kPending) & ~signal_bit(number));
+  if (next != 0 && is_ignored(m, number)) drop_signals(m, signal_bit(number));
   // As on Linux, the new action has taken effect even if the old one cannot be stored.
   return storing == Storing::refused ? error(kEFAULT) : answer(0);
-}
-
-/// Pending signals that a change of the mask lets through, and what becomes of them.
-struct DueSignals {
-  u64 delivered;
-  u32 last;  // number of the last one delivered
-  Delivery delivery;
-};
-/// They are delivered in rising order up to one that does something.
-template <Machine M>
-MYR_FN DueSignals find_due(const M& m, u64 blocked) {
-  DueSignals due = {0, 0, Delivery::nothing};
-  const u64 pending = word(m, kPending) & ~blocked;
-  for (u32 number = 1; number <= kMostSignals && due.delivery == Delivery::nothing && pending >> (number - 1) != 0;
-       number++) {
-    if (!(pending & signal_bit(number))) continue;
-    due = {due.delivered | signal_bit(number), number, delivery_of(m, number)};
-  }
-  return due;
 }
 
 template <Machine M>
@@ -146,25 +113,129 @@ MYR_OUTLINE Result rt_sigprocmask(M& m) {
     const u64 named = load<u64>(m, next) & ~unblockable_signals();
     mask = how == kBlock ? blocked | named : how == kUnblock ? blocked & ~named : named;
   }
-  const DueSignals due = find_due(m, mask);
-  if (due.delivery == Delivery::missing) return missing();  // the mask stays as it is
   const Storing storing = old == 0 ? Storing::allowed : prepare(m, old, kSignalSetBytes);
-  if (storing == Storing::again || !own_word(m, kBlocked) || !own_word(m, kPending)) return again();
+  if (storing == Storing::again || !own_word(m, kBlocked)) return again();
   set_word(m, kBlocked, mask);
-  set_word(m, kPending, word(m, kPending) & ~due.delivered);
   if (old != 0 && storing == Storing::allowed) store<u64>(m, old, blocked);
-  if (due.delivery == Delivery::end) return killed(due.last);
   return storing == Storing::refused ? error(kEFAULT) : answer(0);
 }
 
 template <Machine M>
 MYR_OUTLINE Result rt_sigpending(M& m) {
-  const u64 address = m.argument(0), size = m.argument(1), pending = word(m, kPending);
+  const u64 address = m.argument(0), size = m.argument(1), pending = pending_signals(m) & word(m, kBlocked);
   if (size > kSignalSetBytes) return error(kEINVAL);
   const Storing storing = prepare(m, address, size);
   if (storing != Storing::allowed) return not_stored(storing);
   for (u32 i = 0; i < size; i++) store<u8>(m, address + i, (u8)(pending >> 8 * i));
   return answer(0);
+}
+
+template <Machine M>
+MYR_OUTLINE Result rt_sigsuspend(M& m) {
+  if (m.argument(1) != kSignalSetBytes) return error(kEINVAL);
+  if (!readable(m, m.argument(0), kSignalSetBytes)) return error(kEFAULT);
+  const u64 mask = load<u64>(m, m.argument(0)) & ~unblockable_signals();
+  const Wait wait = wait_for_signal(m, mask, kNever);
+  if (wait.end == WaitEnd::never) return error(kEDEADLK);
+  if (!own_word(m, kBlocked)) return again();
+  return interrupt(m, wait, mask, true);
+}
+
+/// The signal among `set` that a process takes, waiting for at most a time: sigtimedwait(2).
+template <Machine M>
+MYR_OUTLINE Result rt_sigtimedwait(M& m) {
+  const u64 to = m.argument(1), limit = m.argument(2);
+  if (m.argument(3) != kSignalSetBytes) return error(kEINVAL);
+  if (!readable(m, m.argument(0), kSignalSetBytes)) return error(kEFAULT);
+  const u64 set = load<u64>(m, m.argument(0)) & ~unblockable_signals();
+  const i64 most = limit == 0 ? 0 : duration(m, limit);
+  if (most < 0) return answer(most);
+  NextSignal next = next_signal(m, set);
+  Wait wait = {WaitEnd::signal, 0};
+  bool takes_alarm = false;  // of a timer that expires meanwhile
+  if (next.number == 0) {
+    // The signals of `set` are let through for this time. One that was not blocked before is dropped if it is ignored.
+    const u64 blocked = word(m, kBlocked), longest = limit == 0 ? kNever : (u64)most, alarm = time_to_alarm(m);
+    const bool waits = (blocked & signal_bit(kSignalAlarm)) || !is_ignored(m, kSignalAlarm);
+    takes_alarm = (set & signal_bit(kSignalAlarm)) && waits && alarm < longest &&
+                  interrupting_signal(m, blocked & ~set) == 0;
+    wait = takes_alarm ? Wait{WaitEnd::signal, alarm} : wait_for_signal(m, blocked & ~set, longest);
+    if (wait.end == WaitEnd::never) return error(kEDEADLK);
+  }
+  const Storing storing = to == 0 ? Storing::allowed : prepare(m, to, kWholeInformation);
+  if (storing == Storing::again || !own_signals(m)) return again();
+  pass_time(m, wait.time);
+  if (takes_alarm) {
+    expire_timers(m);
+    next = next_signal(m, set);
+  }
+  if (next.number == 0) return error(wait.end == WaitEnd::signal ? kEINTR : kEAGAIN);
+  const SignalInformation information = take_signal(m, next);
+  if (storing == Storing::refused) return error(kEFAULT);
+  for (u32 i = 0; i < kWholeInformation / 8 && to != 0; i++) {
+    store<u64>(m, to + i * 8, i < kInformationWords ? information.words[i] : 0);
+  }
+  return answer(next.number);
+}
+
+template <Machine M>
+MYR_OUTLINE Result sigaltstack(M& m) {
+  const u64 next = m.argument(0), old = m.argument(1);
+  const SignalStack known = signal_stack(m);
+  if (next != 0) {
+    if (!readable(m, next, kStackBytes)) return error(kEFAULT);
+    if (const i64 refused = change_signal_stack(m, signal_stack_at(m, next), false); refused < 0) return answer(refused);
+  }
+  const Storing storing = old == 0 ? Storing::allowed : prepare(m, old, kStackBytes);
+  if (storing == Storing::again || (next != 0 && !own_word(m, kSignalStack))) return again();
+  if (next != 0) (void)change_signal_stack(m, signal_stack_at(m, next), true);
+  // As on Linux, the new stack is the process's.
+  if (storing == Storing::refused) return error(kEFAULT);
+  if (old != 0) {
+    store_words(m, old, known.begin, known.shown_flags(m.x(kSlotSP)));
+    store<u64>(m, old + 16, known.size);
+  }
+  return answer(0);
+}
+
+/// The lane goes on where the frame at its SP says, with those registers and that mask.
+template <Machine M>
+MYR_OUTLINE Result rt_sigreturn(M& m) {
+  constexpr u64 kFlagBits = 0xF0000000;
+  // Bits of PSTATE that make it another mode than EL0 of AArch64: M, and the masks of interrupts.
+  constexpr u64 kRefusedBits = 0x3DF;
+  const u64 sp = m.x(kSlotSP), frame = sp;
+  const bool whole = (sp & 15) == 0 && readable(m, frame, kFrameBytes);
+  const u64 pstate = whole ? load<u64>(m, frame + kFramePstate) : 0;
+  const u64 vectors = whole && !(pstate & kRefusedBits) ? find_vectors(m, frame) : 0;
+  if (!own_forced(m, kSignalSegment)) return again();
+  if (whole) {
+    set_word(m, kBlocked, load<u64>(m, frame + kFrameMask) & ~unblockable_signals());
+    for (u32 n = 0; n <= kSlotSP; n++) m.set_x(n, load<u64>(m, frame + kFrameRegisters + n * 8));
+    m.set_pc(load<u64>(m, frame + kFramePc));
+    m.set_nzcv((u32)((pstate & kFlagBits) >> 28));
+  }
+  m.set_system(SystemField::monitor, kMonitorOpen);
+  if (vectors == 0) {
+    // As on Linux, the registers are those of the frame.
+    m.set_x(0, 0);
+    force_signal(m, bad_frame(m, m.x(kSlotSP)));
+    return replaced(0);
+  }
+  m.set_system(SystemField::fpsr, load<u32>(m, vectors + 8) & kFpsrMask);
+  m.set_system(SystemField::fpcr, load<u32>(m, vectors + 12) & kFpcrMask);
+  for (u32 n = 0; n < 32; n++) {
+    for (u32 half = 0; half < 2; half++) m.set_v(n, half, load<u64>(m, vectors + 16 + n * 16 + half * 8));
+  }
+  // By the stack pointer of the frame; a stack that cannot be is not taken.
+  (void)change_signal_stack(m, signal_stack_at(m, frame + kFrameStack), true);
+  return replaced((i64)m.x(0));
+}
+
+/// restart_syscall(2), which the kernel makes for a process that it lets go on with a call. No call needs that here.
+template <Machine M>
+MYR_FN Result restart_syscall(M&) {
+  return error(kEINTR);
 }
 
 }  // namespace myriarm::kernel

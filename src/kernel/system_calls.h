@@ -88,9 +88,9 @@ MYR_OUTLINE Result resource_limits(M& m, u32 resource, u64 address) {
     case kStackBytes: limit = m.facts().stack_bytes; break;
     case kOpenFiles: limit = kMostFiles; break;
     case kProcesses: limit = 1; break;
+    case kPendingSignals: limit = kMostQueued; break;
     case kCoreBytes:
     case kLockedBytes:
-    case kPendingSignals:
     case kQueueBytes:
     case kNice:
     case kRealtimePriority: limit = 0; break;

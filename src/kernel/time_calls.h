@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks, sleeping, and futex, whose waits only a timeout ends.
+// Clocks, sleeping, and futex, whose waits only a timeout or a signal ends.
 #pragma once
 
-#include "kernel/guest_time.h"
+#include "kernel/waiting.h"
 
 namespace myriarm::kernel {
 
@@ -81,13 +81,28 @@ MYR_FN u64 time_until(const M& m, u64 time, u64 start) {
 }
 MYR_FN u64 start_of(bool dated) { return dated ? kEpochSeconds * kNanoseconds : 0; }
 
+/// A sleep of `time` nanoseconds. If a signal ends it, what is left is stored at `left`, unless that is 0.
+template <Machine M>
+MYR_FN Result sleep(M& m, u64 time, u64 left) {
+  const Wait wait = wait_for_signal(m, word(m, kBlocked), time);
+  const bool stores = wait.end == WaitEnd::signal && left != 0;
+  const Storing storing = stores ? prepare(m, left, kTimespecBytes) : Storing::allowed;
+  if (storing == Storing::again || !own_word(m, kSlept)) return again();
+  if (wait.end != WaitEnd::signal) {
+    pass_time(m, wait.time);
+    return answer(0);
+  }
+  const Result interrupted = interrupt(m, wait);
+  if (storing == Storing::refused) return error(kEFAULT);
+  const u64 rest = time - wait.time;
+  if (stores) store_words(m, left, rest / kNanoseconds, rest % kNanoseconds);
+  return interrupted;
+}
+
 template <Machine M>
 MYR_OUTLINE Result nanosleep(M& m) {
   const i64 time = duration(m, m.argument(0));
-  if (time < 0) return answer(time);
-  if (!own_word(m, kSlept)) return again();
-  pass_time(m, (u64)time);
-  return answer(0);
+  return time < 0 ? answer(time) : sleep(m, (u64)time, m.argument(1));
 }
 
 template <Machine M>
@@ -100,10 +115,8 @@ MYR_OUTLINE Result clock_nanosleep(M& m) {
   }
   const i64 time = duration(m, m.argument(2));
   if (time < 0) return answer(time);
-  if (!own_word(m, kSlept)) return again();
-  const bool absolute = (m.argument(1) & kAbsolute) != 0;
-  pass_time(m, absolute ? time_until(m, (u64)time, start_of(clock_has_date(clock))) : (u64)time);
-  return answer(0);
+  if (!(m.argument(1) & kAbsolute)) return sleep(m, (u64)time, m.argument(3));
+  return sleep(m, time_until(m, (u64)time, start_of(clock_has_date(clock))), 0);
 }
 
 template <Machine M>
@@ -122,12 +135,16 @@ MYR_OUTLINE Result futex(M& m) {
   if (wakes) return answer(0);  // there is no other thread
   if (!readable(m, address, 4)) return error(kEFAULT);
   if (load<u32>(m, address) != (u32)m.argument(2)) return error(kEAGAIN);
-  if (m.argument(3) == 0) return error(kEDEADLK);  // Linux would wait forever
-  const i64 time = duration(m, m.argument(3));
+  const bool limited = m.argument(3) != 0;
+  const i64 time = limited ? duration(m, m.argument(3)) : 0;
   if (time < 0) return answer(time);
-  if (!own_word(m, kSlept)) return again();
   // The time of kWaitBits is when the wait ends, not how long it lasts.
-  pass_time(m, bits ? time_until(m, (u64)time, start_of((options & kRealtimeClock) != 0)) : (u64)time);
+  const u64 most = !limited ? kNever : bits ? time_until(m, (u64)time, start_of((options & kRealtimeClock) != 0)) : (u64)time;
+  const Wait wait = wait_for_signal(m, word(m, kBlocked), most);
+  if (wait.end == WaitEnd::never) return error(kEDEADLK);  // Linux would wait forever
+  if (!own_word(m, kSlept)) return again();
+  if (wait.end == WaitEnd::signal) return limited ? interrupt(m, wait) : interrupt_or_restart(m, wait);
+  pass_time(m, wait.time);
   return error(kETIMEDOUT);
 }
 

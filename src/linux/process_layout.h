@@ -4,6 +4,8 @@
 //
 //   window begin                                                                    window end
 //   | image | heap, from break_start up to heap_limit ->   | guard page | stack               |
+//
+// The code to which handlers of signals return lies within a page of the image if there is room.
 #pragma once
 
 #include <cstdint>

@@ -129,6 +129,7 @@ void Processes::begin_again(uint32_t lane, const Given& given) {
   Seen& seen = seen_[lane] = given.seen;
   seen.calls.begin_again();
   seen.missing_calls.begin_again();
+  seen.signals.begin_again();
   seen.passed_before = seen.passed;
 }
 
@@ -249,6 +250,14 @@ void Processes::after(HostedCall& call, const int64_t* result) {
   const std::string line = result ? text.mapped().returned(*result, memory_of(call)) : text.mapped().ended();
   std::lock_guard lock(telling_);
   on_call_(traced_number(call.lane), line);
+}
+
+void Processes::signalled(const HostedSignal& signal) {
+  if (!seen_.empty() && seen_[signal.lane].signals.is_known()) return;
+  const std::string line = signal_line(signal.information);
+  std::lock_guard lock(telling_);
+  on_call_(traced_number(signal.lane), line);
+  if (signal.ends) on_call_(traced_number(signal.lane), killed_line(signal.information));
 }
 
 void Processes::saved(uint64_t snapshot, std::span<const uint32_t> lanes) {

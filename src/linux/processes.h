@@ -43,7 +43,7 @@ class Processes final : public ProcessHost {
     void begin_again() { before = std::max(before, std::exchange(now, 0)); }
   };
   struct Seen {
-    Told calls, missing_calls;                          // after(), unimplemented()
+    Told calls, missing_calls, signals;                 // after(), unimplemented(), signalled()
     std::array<uint64_t, 2> passed{}, passed_before{};  // bytes of each stream, where output is passed on
   };
   /// What is kept of a process that begins again.
@@ -96,6 +96,7 @@ class Processes final : public ProcessHost {
   void unimplemented_again(uint32_t number, uint64_t count) override;
   void before(HostedCall& call) override;
   void after(HostedCall& call, const int64_t* result) override;
+  void signalled(const HostedSignal& signal) override;
   void saved(uint64_t snapshot, std::span<const uint32_t> lanes) override;
   void restored(uint64_t snapshot, std::span<const uint32_t> from, std::span<const uint32_t> to) override;
   void dropped(uint64_t snapshot) override;

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "kernel/signal_numbers.h"
 #include "support/text.h"
 
 namespace myriarm::linux_process {
@@ -66,6 +67,7 @@ constexpr Name kResources[] = {{0, "RLIMIT_CPU"}, {1, "RLIMIT_FSIZE"}, {2, "RLIM
                                {8, "RLIMIT_MEMLOCK"}, {9, "RLIMIT_AS"}, {10, "RLIMIT_LOCKS"}, {11, "RLIMIT_SIGPENDING"},
                                {12, "RLIMIT_MSGQUEUE"}, {13, "RLIMIT_NICE"}, {14, "RLIMIT_RTPRIO"},
                                {15, "RLIMIT_RTTIME"}};
+constexpr Name kTimers[] = {{0, "ITIMER_REAL"}, {1, "ITIMER_VIRTUAL"}, {2, "ITIMER_PROF"}};
 constexpr Name kTimerFlags[] = {{1, "TIMER_ABSTIME"}};
 constexpr Name kWhose[] = {{0, "RUSAGE_SELF"}, {1, "RUSAGE_THREAD"}, {0xffffffff, "RUSAGE_CHILDREN"}};
 
@@ -78,7 +80,7 @@ struct Constants {
 };
 constexpr Constants kConstants[] = {
     {'A', kAccessModes, "F_OK"}, {'B', kAdvice}, {'C', kClocks}, {'E', kOpenFlags, "0"}, {'F', kCommands},
-    {'G', kRandomFlags, "0"}, {'H', kHow}, {'I', kRequests}, {'L', kResources}, {'M', kMapFlags, "0"},
+    {'G', kRandomFlags, "0"}, {'H', kHow}, {'I', kRequests}, {'K', kTimers}, {'L', kResources}, {'M', kMapFlags, "0"},
     {'N', kTimerFlags, "0"}, {'P', kProtections, "PROT_NONE"}, {'R', kOptions}, {'T', kPathFlags, "0"},
     {'V', kRemapFlags, "0"}, {'W', kOrigins}, {'Y', kWhose}};
 // clang-format on
@@ -135,8 +137,29 @@ std::string command_text(uint64_t command, uint64_t value) {
 }
 
 std::string signal_text(uint64_t number) {
+  if (number >= kernel::kFirstRealTime && number <= 64) return "SIGRT_" + std::to_string(number - kernel::kFirstRealTime);
   const char* name = sigabbrev_np(static_cast<int>(number));
   return name == nullptr ? std::to_string(static_cast<int32_t>(number)) : "SIG" + std::string(name);
+}
+
+// si_code, as strace names it: those of any signal, and those of faults by signal.
+constexpr Name kSignalCodes[] = {{0, "SI_USER"}, {0x80, "SI_KERNEL"}, {0xffffffff, "SI_QUEUE"}, {0xfffffffe, "SI_TIMER"},
+                                 {0xfffffffd, "SI_MESGQ"}, {0xfffffffc, "SI_ASYNCIO"}, {0xfffffffb, "SI_SIGIO"},
+                                 {0xfffffffa, "SI_TKILL"}};
+constexpr Name kIllegalCodes[] = {{1, "ILL_ILLOPC"}};
+constexpr Name kTrapCodes[] = {{1, "TRAP_BRKPT"}};
+constexpr Name kBusCodes[] = {{1, "BUS_ADRALN"}, {2, "BUS_ADRERR"}};
+constexpr Name kSegmentCodes[] = {{1, "SEGV_MAPERR"}, {2, "SEGV_ACCERR"}};
+
+/// The names of the codes that a fault has; none for signals that are no faults.
+std::span<const Name> fault_codes(uint32_t number) {
+  switch (number) {
+    case kernel::kSignalIllegal: return kIllegalCodes;
+    case kernel::kSignalTrap: return kTrapCodes;
+    case kernel::kSignalBus: return kBusCodes;
+    case kernel::kSignalSegment: return kSegmentCodes;
+    default: return {};
+  }
 }
 
 std::string error_text(int64_t error) {
@@ -185,6 +208,31 @@ std::string quoted(const ReadMemory& read, uint64_t address, uint64_t size, bool
 }
 
 }  // namespace
+
+std::string signal_line(std::span<const uint64_t, 6> information) {
+  const auto number = static_cast<uint32_t>(information[0]);
+  const auto code = static_cast<int32_t>(information[1]);
+  const std::string name = signal_text(number);
+  const bool fault = code > 0 && code < kernel::kByKernel && !fault_codes(number).empty();
+  std::string text = "--- " + name + " {si_signo=" + name +
+                     ", si_code=" + choice_text(static_cast<uint32_t>(code), fault ? fault_codes(number) : kSignalCodes);
+  if (fault) {
+    text += ", si_addr=" + (information[2] == 0 ? std::string("NULL") : hex(information[2]));
+  } else if (code != kernel::kByKernel) {
+    text += ", si_pid=" + std::to_string(static_cast<int32_t>(information[2])) +
+            ", si_uid=" + std::to_string(static_cast<uint32_t>(information[2] >> 32));
+    constexpr int32_t kQueued = -1;
+    if (code == kQueued) {
+      text += ", si_int=" + std::to_string(static_cast<int32_t>(information[3])) +
+              ", si_ptr=" + (information[3] == 0 ? std::string("NULL") : hex(information[3]));
+    }
+  }
+  return text + "} ---";
+}
+
+std::string killed_line(std::span<const uint64_t, 6> information) {
+  return "+++ killed by " + signal_text(static_cast<uint32_t>(information[0])) + " +++";
+}
 
 CallText::CallText(std::string name, const char* signature, const std::array<uint64_t, 6>& arguments,
                    const ReadMemory& read)

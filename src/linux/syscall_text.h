@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,5 +42,10 @@ class CallText {
   std::array<uint64_t, 6> arguments_;
   std::vector<std::string> before_;  ///< arguments that the call may change, as they were before it
 };
+
+/// A signal that a process gets, from the first 48 bytes of its siginfo_t: --- SIGUSR1 {si_signo=SIGUSR1, ...} ---
+std::string signal_line(std::span<const uint64_t, 6> information);
+/// The end of a process by a signal: +++ killed by SIGTERM +++
+std::string killed_line(std::span<const uint64_t, 6> information);
 
 }  // namespace myriarm::linux_process

@@ -2,7 +2,9 @@
 // libFuzzer target: the system calls of a process, on the CPU. The input is a sequence of calls with their arguments, and of
 // what a host does between them: it takes a snapshot, restores it, forks the lane, writes to its memory. Besides "no crash"
 // it checks that each call returns, ends the process or finds the pool spent; that results are numbers which Linux could
-// return; that memory and output stay within their limits; and that a lane which makes no call stays as it is.
+// return; that memory and output stay within their limits; and that a lane which makes no call stays as it is. Calls about
+// signals may let handlers run, at addresses and on stacks that the input names, and the lane may spend time in which timers
+// expire.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +21,8 @@ using namespace myriarm;
 
 constexpr uint64_t kCode = 0x400000, kData = 0x410000, kDataBytes = 4 * kPageBytes, kMemory = uint64_t{1} << 20;
 constexpr uint64_t kPool = 96 * kPageBytes, kOutputLimit = 65536;
+constexpr uint64_t kLoop = kCode + 8, kMostInstructions = 300;
+constexpr uint64_t kSigreturn = 139;
 constexpr uint32_t kCaller = 0, kBystander = 1, kClone = 2, kLanes = 3;
 
 void require(bool holds) {
@@ -28,7 +32,7 @@ void require(bool holds) {
 ElfImage caller() {
   ElfImage image;
   image.program.name = "caller";
-  const uint32_t words[] = {0xd4000001 /* svc #0 */, 0xd4200000 /* brk #0 */};
+  const uint32_t words[] = {0xd4000001 /* svc #0 */, 0xd4200000 /* brk #0 */, 0x14000000 /* b . */};
   std::vector<uint8_t> code(sizeof words);
   std::memcpy(code.data(), words, sizeof words);
   image.program.segments = {{kCode, kPageBytes, kRead | kExecute, code},
@@ -103,20 +107,33 @@ class Source {
   size_t left_;
 };
 
-/// Makes one call. Returns its result, or nothing if the process has ended.
-std::optional<int64_t> call(Fuzzed& fuzzed, Source& source, int64_t last) {
-  Fleet& fleet = fuzzed.processes.fleet();
-  fleet.set(x(8), kCaller, source.byte() | uint64_t{source.byte() & 1u} << 8);
-  for (unsigned n = 0; n < 6; n++) fleet.set(x(n), kCaller, source.argument(last));
-  fleet.set(Field::pc, kCaller, kCode);
+/// Lets the lane run from an address.
+Stop run_from(Fleet& fleet, uint64_t pc, uint64_t instructions) {
+  fleet.set(Field::pc, kCaller, pc);
   fleet.resume(std::span(&kCaller, 1));
   RunOptions one;
   one.lanes = {kCaller};
+  one.instructions = instructions;
   fleet.run(one);
   Stop stop;
   fleet.get_stops(std::span(&kCaller, 1), std::span(&stop, 1));
-  if (stop.reason == StopReason::exited || stop.reason == StopReason::out_of_memory) return {};
-  const uint64_t pc = fleet.get(Field::pc, kCaller);
+  return stop;
+}
+bool has_ended(const Stop& stop) { return stop.reason == StopReason::exited || stop.reason == StopReason::out_of_memory; }
+
+/// Makes one call. Returns its result, or nothing if the process has ended.
+std::optional<int64_t> call(Fuzzed& fuzzed, Source& source, int64_t last) {
+  Fleet& fleet = fuzzed.processes.fleet();
+  const uint64_t number = source.byte() | uint64_t{source.byte() & 1u} << 8;
+  fleet.set(x(8), kCaller, number);
+  for (unsigned n = 0; n < 6; n++) fleet.set(x(n), kCaller, source.argument(last));
+  const uint64_t before = fleet.get(Field::instructions, kCaller);
+  const Stop stop = run_from(fleet, kCode, kMostInstructions);
+  if (has_ended(stop)) return {};
+  const uint64_t pc = fleet.get(Field::pc, kCaller), retired = fleet.get(Field::instructions, kCaller) - before;
+  require(retired <= kMostInstructions);
+  // A handler has run, or the registers are those of a frame: nothing is known.
+  if (retired != 1 || number == kSigreturn) return last;
   // A call may have taken the code away from under itself.
   require(stop.reason == StopReason::breakpoint || (stop.reason == StopReason::fault && pc == kCode + 4) ||
           stop.reason == StopReason::undefined || stop.reason == StopReason::halt);
@@ -147,6 +164,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (taken) fleet.restore(*taken);
     } else if (what < 10) {
       fleet.fork(kCaller, std::span(&kClone, 1));
+    } else if (what < 12) {
+      fleet.set(Field::sp, kCaller, source.argument(last));
+    } else if (what < 14) {
+      if (has_ended(run_from(fleet, kLoop, 20'000))) break;
     } else {
       const uint64_t words[] = {source.argument(last), source.argument(last), source.argument(last)};
       const Transfer transfer = {kCaller, sizeof words, kData + source.number(2) % (kDataBytes - sizeof words), 0};

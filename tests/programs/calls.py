@@ -250,10 +250,6 @@ def is_left_out_8(theirs, ours):
     return theirs is None and ours == "8"
 
 
-def is_no_return(theirs, ours):
-    return theirs == "0" and ours is None
-
-
 def have_same_lower_half(theirs, ours):
     return (number(theirs) - number(ours)) % 2**32 == 0
 
@@ -266,7 +262,6 @@ def unused(program, used):
 BYTES = "QEMU prints their address, we print the bytes; that they are right, the program's output shows"
 SIZE = "QEMU does not print the size of the set of signals, for which Linux takes nothing else than 8"
 LOWER_HALF = "QEMU prints the lower 32 bits"
-KILLED = "the signal ends the process in the call, and we print that it does not return"
 DIFFERENCES = [
     Difference("write", 1, "exit42", BYTES, is_bytes),
     Difference("read", 1, "echo", BYTES, is_bytes),
@@ -282,8 +277,6 @@ DIFFERENCES = [
                lambda theirs, ours: theirs.startswith("{") and ours.startswith("0x")),
     Difference("rt_sigaction", 3, "glibc_ending", SIZE, is_left_out_8),
     Difference("rt_sigprocmask", 3, "glibc_ending", SIZE, is_left_out_8),
-    Difference("rt_sigprocmask", "result", "glibc_ending", KILLED, is_no_return),
-    Difference("tgkill", "result", "glibc_ending", KILLED, is_no_return),
     Difference("sched_getaffinity", "result", "glibc_ending", "the size of the host's set of processors",
                lambda theirs, ours: int(theirs) % 8 == 0 and ours == "8"),
     Difference("set_robust_list", "result", "glibc_fft", "QEMU 7.2 answers with ENOSYS",

@@ -111,8 +111,7 @@ Field x(u32 n) { return static_cast<Field>(static_cast<u32>(Field::x0) + n); }
 
 /// Serves the call at which the lane stands on the host, as a backend with a device does.
 kernel::Result serve(Lanes& lanes, bool traced) {
-  HostedRegisters registers{
-      {}, static_cast<u32>(lanes.get(x(8))), lanes.get(Field::pc) - 4, lanes.get(Field::instructions) - 1};
+  HostedRegisters registers{{}, static_cast<u32>(lanes.get(x(8))), lanes.get(Field::instructions)};
   for (u32 n = 0; n < 6; n++) registers.x[n] = lanes.get(x(n));
   const GivenInput given = lanes.host->input(kLane);
   HostedMachine machine(*lanes.backend, {lanes.image.window_begin, lanes.image.window_pages, lanes.image.kernel_pages},
@@ -126,7 +125,7 @@ kernel::Result serve(Lanes& lanes, bool traced) {
 struct RandomCall {
   explicit RandomCall(std::mt19937_64& random) {
     constexpr u32 numbers[] = {17,  23,  24,  25,  48,  56,  57,  62,  63,  64,  65,  66,  67,
-                               73,  78,  79,  80,  98,  101, 113, 134, 135, 160, 163, 169, 179,
+                               73,  78,  79,  80,  98,  101, 102, 103, 113, 129, 132, 134, 134, 135, 135, 136, 137, 138, 139, 160, 163, 169, 179,
                                214, 215, 216, 222, 222, 226, 226, 233, 261, 278, 291, 999};
     number = numbers[random() % std::size(numbers)];
     const u64 addresses[] = {kData,

@@ -17,7 +17,8 @@ using namespace kernel;
 
 // Calls that linux_caller.h does not name.
 // clang-format off
-enum More : u32 { kUnimplemented = 1, kGetcwdCall = 17, kSetreuid = 145, kSetuid = 146, kSetresuid = 147, kGetresuid = 148,
+enum More : u32 { kUnimplemented = 1, kGetcwdCall = 17, kGetitimer = 102, kSetitimer = 103, kSigaltstack = 132,
+                  kRtSigsuspend = 133, kRtSigtimedwait = 137, kRtSigqueueinfo = 138, kRtSigreturn = 139, kSetreuid = 145, kSetuid = 146, kSetresuid = 147, kGetresuid = 148,
                   kSetpgid = 154, kGetsid = 156, kSetsid = 157, kGetgroups = 158, kUmaskCall = 166, kPrctlCall = 167 };
 // clang-format on
 
@@ -34,9 +35,10 @@ class KernelCaller : public testing::Test {
   bool is_missing(u32 number, const std::vector<u64>& arguments = {}) {
     return m.call(number, arguments).served == Served::missing;
   }
-  /// The status of a process that a call ends; -1 if it does not.
+  /// The status of a process that a call ends, or the signals that it gets then; -1 if it goes on.
   i64 status(u32 number, const std::vector<u64>& arguments = {}) {
-    const Result result = m.call(number, arguments);
+    Result result = m.call(number, arguments);
+    if (result.served != Served::ended) result = m.deliver();
     return result.served == Served::ended ? result.value : -1;
   }
   u64 open_input() {

@@ -66,6 +66,20 @@ class KernelMachine {
   u32 number() const { return number_; }
   u64 argument(u32 n) const { return arguments_[n]; }
   u64 retired() const { return retired_; }
+  u64 x(u32 n) const { return registers.x[n]; }
+  void set_x(u32 n, u64 value) { registers.x[n] = value; }
+  u64 pc() const { return registers.pc; }
+  void set_pc(u64 value) { registers.pc = value; }
+  u32 nzcv() const { return registers.nzcv; }
+  void set_nzcv(u32 value) { registers.nzcv = value; }
+  u64 v(u32 n, u32 half) const { return registers.v[n][half]; }
+  void set_v(u32 n, u32 half, u64 value) { registers.v[n][half] = value; }
+  u64 system(SystemField of) const { return registers.system[static_cast<u32>(of)]; }
+  void set_system(SystemField of, u64 value) { registers.system[static_cast<u32>(of)] = value; }
+  void count_delivery() { retired_++; }
+  void tell_of_signal(const u64* information, bool ends) {
+    told.push_back((ends ? -1 : 1) * static_cast<i64>(information[0]));
+  }
   const kernel::ProcessFacts& facts() const { return facts_; }
   kernel::ProcessInput input() const {
     kernel::ProcessInput input = input_;
@@ -154,7 +168,10 @@ class KernelMachine {
       begin_attempt();
       const kernel::Result result = kernel::serve(*this);
       finish_attempt();
-      if (result.served == kernel::Served::answered || result.served == kernel::Served::ended) return result;
+      if (result.served == kernel::Served::answered || result.served == kernel::Served::ended ||
+          result.served == kernel::Served::replaced) {
+        return result;
+      }
       if (!changed_pages_ && !is_unchanged())
         mistake("a call that was abandoned, or is missing, has changed something");
       if (result.served == kernel::Served::missing) return result;
@@ -162,6 +179,28 @@ class KernelMachine {
         mistake("a call asks for another attempt without a reason");
         return result;
       }
+    }
+  }
+  /// Instructions that make no call.
+  void pass(u64 instructions) { retired_ += instructions; }
+  /// Lets the process take its signals, as a backend does. Returns what ends it, or `answered`.
+  kernel::Result deliver() {
+    for (attempt_ = 0; kernel::wants_attention(*this, retired_); attempt_++) {
+      begin_attempt();
+      const kernel::Result result = kernel::deliver(*this);
+      finish_attempt();
+      if (result.served == kernel::Served::ended) return result;
+      if (result.served == kernel::Served::again && !abandoned_) mistake("a delivery asks for another attempt without a reason");
+    }
+    return kernel::answer(0);
+  }
+  kernel::Result deliver_fault(const StopRecord& stop) {
+    for (attempt_ = 0;; attempt_++) {
+      begin_attempt();
+      const kernel::Result result = kernel::deliver_fault(*this, stop);
+      finish_attempt();
+      if (result.served != kernel::Served::again) return result;
+      if (!abandoned_) mistake("a delivery asks for another attempt without a reason");
     }
   }
   /// The value of a call that must be answered.
@@ -240,6 +279,15 @@ class KernelMachine {
   kernel::PutKind no_more = kernel::PutKind::refused;
   u32 interruptions = 0;
   const FileTree* tree = nullptr;  // the root of the process; null: it has none
+  struct Registers {
+    std::array<u64, 32> x = {};
+    u64 pc = 0x1000;
+    u32 nzcv = 0;
+    std::array<std::array<u64, 2>, 32> v = {};
+    std::array<u64, static_cast<u32>(SystemField::count)> system = {};
+    bool operator==(const Registers&) const = default;
+  } registers;
+  std::vector<i64> told;  // signals: the number, negative if it ends the process
 
  private:
   static constexpr u8 kForeign = 0xEE;  // bytes of the other lane

@@ -118,6 +118,16 @@ class CpuBackend final : public Backend {
   const kernel::ProcessFacts* process_of(u64 lane) const;
   /// Serves the call of a lane at its SVC, which retires. False: the lane has a stop.
   bool serve_call(Lane& lane, u64 index);
+  /// The count of retired instructions at which a process wants attention at the latest, and whether it does now.
+  static u64 next_expiry(const Lane& lane);
+  static bool wants_attention(const Lane& lane);
+  /// Lets a process take a signal. False: the lane has a stop.
+  bool deliver_signals(Lane& lane, u64 index);
+  /// Lets the handler of the signal run that the lane's stop is. False: the lane has a stop, if there is none that one.
+  bool deliver_fault(Lane& lane, u64 index);
+  /// Whether the lane goes on after what the kernel has done for it; else it has a stop.
+  bool goes_on(Lane& lane, const kernel::Result& result);
+  ProcessMachine machine_of(Lane& lane, u64 index);
   void end_process(u64 index);  // gives its memory back, or what is not the guest's of it: snapshot.cpp
 
   // Memory: guest_memory.cpp.

@@ -13,7 +13,7 @@ const kernel::ProcessFacts* CpuBackend::process_of(u64 lane) const {
   return process ? &*process : nullptr;
 }
 
-bool CpuBackend::serve_call(Lane& lane, u64 index) {
+ProcessMachine CpuBackend::machine_of(Lane& lane, u64 index) {
   const auto change_pages = [](void* backend, Lane& of, u64 number, const kernel::PageChange& change) {
     CpuBackend& self = *static_cast<CpuBackend*>(backend);
     const u64 page = (change.begin >> kPageBits) - self.first_page_, count = (change.end - change.begin) >> kPageBits;
@@ -24,32 +24,80 @@ bool CpuBackend::serve_call(Lane& lane, u64 index) {
                               std::span<const u8> bytes) {
     return static_cast<CpuBackend*>(backend)->share_pages(of, number, address, permissions, bytes);
   };
-  lane.stop = {};
-  ProcessMachine machine(lane, index, *process_of(index), *process_host_, this, change_pages, share_pages);
-  const bool traced = process_host_->input(static_cast<u32>(index)).traced;
-  if (traced) {
-    MachineCall call(machine, static_cast<u32>(index), lane.pc);
-    process_host_->before(call);
-  }
-  const kernel::Result result = kernel::serve(machine);
+  return {lane, index, *process_of(index), *process_host_, this, change_pages, share_pages};
+}
+
+bool CpuBackend::goes_on(Lane& lane, const kernel::Result& result) {
   if (result.served == kernel::Served::again) {
     if (lane.stop.code == StopCode::none) lane.stop = stop_record(StopCode::cancelled);
     return false;
   }
-  const bool ended = result.served == kernel::Served::ended;
-  if (traced || result.served == kernel::Served::missing) {
-    MachineCall call(machine, static_cast<u32>(index), lane.pc);
-    if (result.served == kernel::Served::missing) process_host_->unimplemented(call);
-    if (traced) process_host_->after(call, ended ? nullptr : &result.value);
-  }
-  lane.pc += 4;
-  lane.retired++;
-  if (ended) {
+  if (result.served == kernel::Served::ended) {
     lane.stop = stop_record(StopCode::exited, static_cast<u32>(result.value));
     return false;
   }
-  lane.r[0] = static_cast<u64>(result.value);
   return update_code(lane);
+}
+
+bool CpuBackend::serve_call(Lane& lane, u64 index) {
+  lane.stop = {};
+  ProcessMachine machine = machine_of(lane, index);
+  const u64 pc = lane.pc;
+  const bool traced = process_host_->input(static_cast<u32>(index)).traced;
+  if (traced) {
+    MachineCall call(machine, static_cast<u32>(index), pc);
+    process_host_->before(call);
+  }
+  // A call sees the lane behind its SVC.
+  lane.pc += 4;
+  lane.retired++;
+  const kernel::Result result = kernel::serve(machine);
+  if (result.served == kernel::Served::again) {
+    lane.pc = pc;
+    lane.retired--;
+    return goes_on(lane, result);
+  }
+  if (traced || result.served == kernel::Served::missing) {
+    MachineCall call(machine, static_cast<u32>(index), pc);
+    if (result.served == kernel::Served::missing) process_host_->unimplemented(call);
+    if (traced) process_host_->after(call, result.served == kernel::Served::ended ? nullptr : &result.value);
+  }
+  if (result.served != kernel::Served::replaced && result.served != kernel::Served::ended) {
+    lane.r[0] = static_cast<u64>(result.value);
+  }
+  return goes_on(lane, result);
+}
+
+namespace {
+
+/// What the kernel's words are read with.
+struct ProcessWords {
+  const Lane& lane;
+  u64 guest_pages() const { return lane.guest_pages; }
+  u32 entry(u64 page) const { return lane.table[page]; }
+  u8* locate(u32 entry, u32 offset) const { return lane.memory().locate(entry, offset); }
+};
+
+}  // namespace
+
+u64 CpuBackend::next_expiry(const Lane& lane) { return kernel::next_expiry(ProcessWords{lane}); }
+bool CpuBackend::wants_attention(const Lane& lane) {
+  return kernel::wants_attention(ProcessWords{lane}, lane.retired);
+}
+
+bool CpuBackend::deliver_signals(Lane& lane, u64 index) {
+  ProcessMachine machine = machine_of(lane, index);
+  return goes_on(lane, kernel::deliver(machine));
+}
+
+bool CpuBackend::deliver_fault(Lane& lane, u64 index) {
+  const StopRecord stop = lane.stop;
+  lane.stop = {};
+  ProcessMachine machine = machine_of(lane, index);
+  const kernel::Result result = kernel::deliver_fault(machine, stop);
+  if (result.served != kernel::Served::missing) return goes_on(lane, result);
+  lane.stop = stop;
+  return false;
 }
 
 }  // namespace myriarm::cpu

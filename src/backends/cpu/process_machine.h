@@ -34,7 +34,21 @@ class ProcessMachine {
 
   u32 number() const { return static_cast<u32>(lane_.r[8]); }
   u64 argument(u32 n) const { return lane_.r[n]; }
-  u64 retired() const { return lane_.retired + 1; }
+  u64 retired() const { return lane_.retired; }
+  u64 x(u32 n) const { return lane_.r[n]; }
+  void set_x(u32 n, u64 value) { lane_.r[n] = value; }
+  u64 pc() const { return lane_.pc; }
+  void set_pc(u64 pc) { lane_.pc = pc; }
+  u32 nzcv() const { return pack_flags(lane_.flags()); }
+  void set_nzcv(u32 nzcv) { lane_.set_flags(unpack_flags(nzcv)); }
+  u64 v(u32 n, u32 half) const { return lane_.v[2 * n + half]; }
+  void set_v(u32 n, u32 half, u64 value) { lane_.v[2 * n + half] = value; }
+  u64 system(SystemField field) const { return lane_.system[static_cast<int>(field)]; }
+  void set_system(SystemField field, u64 value) { lane_.system[static_cast<int>(field)] = value; }
+  void count_delivery() { lane_.retired++; }
+  void tell_of_signal(const u64* information, bool ends) {
+    tell_host_of_signal(host_, static_cast<u32>(index_), information, ends);
+  }
   const kernel::ProcessFacts& facts() const { return facts_; }
   kernel::ProcessInput input() const {
     const GivenInput given = host_.input(static_cast<u32>(index_));

@@ -41,6 +41,7 @@ struct CpuBackend::Tally {
 
 void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const Batch& batch, Sampler* sampler) {
   const u64 begun = lane.retired;
+  const bool is_process = process_of(index) != nullptr;
   u64 published = begun, considered = begun;
   for (;;) {
     if (lane.retired >= limit) {
@@ -51,14 +52,22 @@ void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const Batch& batch, S
       lane.stop = stop_record(StopCode::cancelled);
       return;
     }
+    u64 until = limit;
+    if (is_process) {
+      if (wants_attention(lane)) {
+        if (!deliver_signals(lane, index)) return;
+        continue;
+      }
+      until = std::min(limit, next_expiry(lane));
+    }
     const u64 before = lane.retired;
-    batch.engine.run(lane, limit, sampler == nullptr ? kQuantum : sampler->left());
+    batch.engine.run(lane, until, sampler == nullptr ? kQuantum : sampler->left());
     if (sampler != nullptr && sampler->is_due(lane.retired - before)) {
       // Where a lane stops says nothing about where it spends its time.
       const bool runs = !lane.restart && lane.stop.code == StopCode::none;
       const CodeSpace& code = code_of(lane);
       sampler->next(runs && batch.translation->look(code, lane.pc, [&](u64 most, std::vector<u64>& path) {
-        follow(lane, std::min(limit, lane.retired + most), code, path);
+        follow(lane, std::min(until, lane.retired + most), code, path);
       }));
     }
     if (lane.is_at_hot_exit) {
@@ -70,7 +79,11 @@ void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const Batch& batch, S
       lane.stop = {};
       continue;
     }
-    if (batch.serves_calls && lane.stop.code == StopCode::syscall && process_of(index) != nullptr) {
+    if (is_process && is_fault_of_process(lane.stop.code)) {
+      if (!deliver_fault(lane, index)) return;
+      continue;
+    }
+    if (batch.serves_calls && lane.stop.code == StopCode::syscall && is_process) {
       if (!serve_call(lane, index)) return;
       if (lane.retired - published < kQuantum) continue;
     }

@@ -58,7 +58,7 @@ CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes,
   for (u64 i = 0; i < count; i++) {
     const u32 lane = lanes[i];
     const GivenInput given = queue_host_ ? queue_host_->input(lane) : processes_->given(lane);
-    HostedRegisters registers{{}, static_cast<u32>(numbers[i]), pcs[i] - 4, retired[i] - (retired[i] != 0)};
+    HostedRegisters registers{{}, static_cast<u32>(numbers[i]), retired[i]};
     for (u32 n = 0; n < 6; n++) registers.x[n] = arguments[n][i];
     HostedMachine machine(*this, {view_.window_begin, view_.guest_pages, view_.page_count - view_.guest_pages},
                           processes_->facts(program_of_team_[team_of(lane)]), host, given, lane, registers);
@@ -67,16 +67,17 @@ CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes,
     if (result.served == kernel::Served::missing) processes_->knows_missing(registers.w8, given.number, stream_);
     if (result.served == kernel::Served::again) {
       abandoned.push_back(lane);
-      old_pcs.push_back(registers.pc);
-      old_retired.push_back(registers.retired);
+      old_pcs.push_back(pcs[i] - 4);
+      old_retired.push_back(retired[i] - (retired[i] != 0));
       records.push_back(stop_record(machine.out_of_memory() ? StopCode::out_of_memory : StopCode::cancelled));
       starved += machine.out_of_memory();
-      done.retired -= retired[i] - registers.retired;
+      done.retired -= retired[i] - old_retired.back();
     } else if (result.served == kernel::Served::ended) {
       records.push_back(stop_record(StopCode::exited, static_cast<u32>(result.value)));
     } else {
+      // A call that has replaced the registers shows x0 as its value.
       answered.push_back(lane);
-      results.push_back(static_cast<u64>(result.value));
+      results.push_back(result.served == kernel::Served::replaced ? machine.x(0) : static_cast<u64>(result.value));
       records.push_back({});
     }
   }

@@ -17,6 +17,7 @@ enum class Pending : u32 {
   stopped,      // its stop is recorded
   call,         // it has stopped behind an SVC whose call is to be served
   copy_page,    // it needs its own copy of a shared page, and then runs the instruction again
+  look,         // it has come to where its batch ends or a timer of its process expires, or it begins
   out_of_line,  // the fast path cannot run it: it is rare, not predecoded, or its access is not simple
 };
 

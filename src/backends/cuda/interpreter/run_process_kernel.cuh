@@ -15,6 +15,7 @@ namespace {
 /// all the time.
 struct Kept {
   u64 retired;
+  u64 look_at;  // the count at which the lane is looked at: see next_look()
   u32 members, at, nzcv, reported;
   Pending pending;
   u64 seen;         // `retired` when the warp was last attended to for its time
@@ -58,11 +59,35 @@ __device__ __noinline__ void attend(const View& view, volatile Kept& kept) {
   const u32 lane = (u32)lane_at(team, place), members = kept.members;
   Pending pending = kept.pending;
   bool alive = kept.alive;
+  const u64 end = state_of(view, kPlaneBatchEnd, lane);
   if (copy_pending_pages(view, team, members, pending, alive)) kept.reported = kept.reported - kReportCycles;
-  const bool calls = pending == Pending::call || (pending == Pending::stopped && is_to_be_served(view, lane));
-  if (__any_sync(members, calls)) {
-    const Registers registers{shared + warp * kSharedSlots * kTeam + place, kTeam};
-    alive |= serve_calls(view, members, lane, registers, kept.retired, calls);
+  Wants wants = Wants::nothing;
+  if (pending == Pending::call || (pending == Pending::stopped && is_to_be_served(view, lane))) {
+    wants = Wants::call;
+  } else if (pending == Pending::stopped && is_signal(view, lane)) {
+    wants = Wants::fault;
+  } else if (pending == Pending::look && alive) {
+    if (kept.retired >= end) {
+      view.stops[lane] = stop_record(StopCode::budget);
+      alive = false;
+    } else if (process_of(view, team) != nullptr) {
+      wants = Wants::signals;
+    }
+  }
+  if (__any_sync(members, wants != Wants::nothing || pending == Pending::look)) {
+    u64* const column = shared + warp * kSharedSlots * kTeam + place;
+    const Registers registers{column, kTeam, column + kSlotFp * kTeam};
+    u64& outside = view.state[kPlanePc * view.lanes + lane];
+    LanePlace at{kept.at != kOutside ? view.window_begin + kept.at : outside, kept.retired, kept.nzcv};
+    const bool goes_on = serve_lanes(view, members, lane, registers, at, end, wants);
+    if (wants != Wants::nothing) alive = goes_on;
+    kept.retired = at.retired;
+    kept.nzcv = at.nzcv;
+    const u64 offset = at.pc - view.window_begin;
+    const bool inside = offset < view.window_bytes && (offset & 3) == 0;
+    if (!inside) outside = at.pc;
+    kept.at = inside ? (u32)offset : kOutside;
+    kept.look_at = next_look(view, lane, registers, at, end);
   }
   kept.alive = alive;
   // While there is an order, warps that have left wait for the others.
@@ -106,7 +131,7 @@ __device__ __noinline__ bool goes_on_with_inputs(const View& view, volatile Kept
   const u64 count = view.state[kPlaneInstructions * view.lanes + lane];
   kept.retired = count;
   kept.seen = count;
-  kept.pending = Pending::none;
+  kept.pending = Pending::look;
   kept.alive = runs;
   kept.was_alive = has_input;
   kept.waits = true;
@@ -171,7 +196,8 @@ MYR_FN void run_team(const View& view, Turns& turns) {
       kept.retired = view.state[kPlaneInstructions * view.lanes + lane];
       kept.reported = clock_now() - kReportCycles;
       kept.members = members;
-      kept.pending = bounds.calls ? Pending::call : Pending::none;
+      kept.look_at = 0;
+      kept.pending = bounds.calls ? Pending::call : Pending::look;
       kept.alive = bounds.alive && !bounds.calls;
       kept.was_alive = bounds.alive;
       kept.seen = kept.retired;
@@ -186,7 +212,7 @@ MYR_FN void run_team(const View& view, Turns& turns) {
     // and does not look for others at each vote of a turn.
     const u32 members = __ballot_sync(0xFFFFFFFFu, true), reported = kept.reported;
     const bool parks = (reported & kNobodyWaits) == 0;
-    const u64 end = state_of(view, kPlaneBatchEnd, lane);
+    const u64 end = kept.look_at;
     bool alive = kept.alive, waits = kept.waits, leaves = kept.leaves;
     cpu.nzcv = kept.nzcv;
     cpu.at = kept.at;
@@ -200,12 +226,10 @@ MYR_FN void run_team(const View& view, Turns& turns) {
       __syncwarp(members);
       const bool used_up = alive && cpu.left == 0;
       if (__any_sync(members, used_up || (u32)clock() - reported >= kReportCycles)) {
-        if (used_up && cpu.retired() >= end) {
-          view.stops[lane] = stop_record(StopCode::budget);
-          alive = false;
-        }
+        const bool at_end = used_up && cpu.retired() >= end;
+        if (at_end) cpu.pending = Pending::look;
         const bool ordered = *(volatile u32*)&view.report->orders != 0;
-        attends = __any_sync(members, ordered || (u32)clock() - reported >= kReportCycles);
+        attends = __any_sync(members, at_end || ordered || (u32)clock() - reported >= kReportCycles);
       }
       const u32 live = __ballot_sync(members, alive);
       leaves = live == 0;
@@ -238,7 +262,10 @@ MYR_FN void run_team(const View& view, Turns& turns) {
       attend<kSeveral>(view, kept);
       continue;
     }
-    if (goes_on_with_inputs<kSeveral>(view, kept)) continue;
+    if (goes_on_with_inputs<kSeveral>(view, kept)) {
+      attend<kSeveral>(view, kept);
+      continue;
+    }
     const u32 back = end_lane<true>(view, members, lane, kept.was_alive, cpu.retired());
     if (kept.was_alive) store_registers(cpu, back);
     if (kept.was_alive && !kept.waits) note_not_parked(view, lane);

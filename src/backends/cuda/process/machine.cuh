@@ -42,24 +42,54 @@ struct DeviceAtomics {
   }
 };
 
-/// A lane's general registers: slot n is at first[n * step].
+/// A lane's general registers: slot n is at first[n * step]; and FPCR, with FPSR in the upper half: null if they are in the
+/// state arrays, as all other registers are.
 struct Registers {
   u64* first;
   u32 step;
+  u64* fp;
   MYR_FN u64& at(u32 slot) const { return first[(u64)slot * step]; }
+};
+/// What the thread of a lane keeps of it besides: where it goes on, behind an SVC that it has run.
+struct LanePlace {
+  u64 pc, retired;
+  u32 nzcv;
 };
 
 class LaneMachine {
  public:
   static constexpr bool kContiguous = false;
 
-  /// `retired`: with the SVC.
-  __device__ LaneMachine(const View& view, u32 lane, const Registers& registers, u64 retired)
-      : view_(view), lane_(lane), registers_(registers), retired_(retired) {}
+  __device__ LaneMachine(const View& view, u32 lane, const Registers& registers, LanePlace& place)
+      : view_(view), lane_(lane), registers_(registers), place_(place) {}
 
   MYR_FN u32 number() const { return (u32)registers_.at(8); }
   MYR_FN u64 argument(u32 n) const { return registers_.at(n); }
-  MYR_FN u64 retired() const { return retired_; }
+  MYR_FN u64 retired() const { return place_.retired; }
+  MYR_FN u64 x(u32 n) const { return registers_.at(n); }
+  MYR_FN void set_x(u32 n, u64 value) { registers_.at(n) = value; }
+  MYR_FN u64 pc() const { return place_.pc; }
+  MYR_FN void set_pc(u64 value) { place_.pc = value; }
+  MYR_FN u32 nzcv() const { return place_.nzcv; }
+  MYR_FN void set_nzcv(u32 value) { place_.nzcv = value; }
+  MYR_FN u64 v(u32 n, u32 half) const { return vector_half(n, half); }
+  MYR_FN void set_v(u32 n, u32 half, u64 value) { vector_half(n, half) = value; }
+  MYR_FN u64 system(SystemField field) const {
+    const bool fp = field == SystemField::fpcr || field == SystemField::fpsr;
+    if (!fp || registers_.fp == nullptr) return state_of(view_, plane_of(field), lane_);
+    return (u32)(*registers_.fp >> (field == SystemField::fpsr ? 32 : 0));
+  }
+  MYR_FN void set_system(SystemField field, u64 value) {
+    const bool fp = field == SystemField::fpcr || field == SystemField::fpsr;
+    if (!fp || registers_.fp == nullptr) {
+      state_of(view_, plane_of(field), lane_) = value;
+    } else {
+      const u32 shift = field == SystemField::fpsr ? 32 : 0;
+      *registers_.fp = (*registers_.fp & ~((u64)0xFFFFFFFF << shift)) | (u64)(u32)value << shift;
+    }
+  }
+  MYR_FN void count_delivery() { place_.retired++; }
+  MYR_FN void tell_of_signal(const u64*, bool) {}  // the host sees no signals of a GPU's lanes
   MYR_FN const kernel::ProcessFacts& facts() const { return view_.processes.facts[view_.team_program[team_of(lane_)]]; }
   MYR_FN kernel::ProcessInput input() const { return view_.processes.inputs[lane_]; }
 
@@ -106,6 +136,7 @@ class LaneMachine {
   kernel::PageChange change = {};
 
  private:
+  MYR_FN u64& vector_half(u32 n, u32 half) const { return view_.vectors[(half * 32 + n) * view_.lanes + lane_]; }
   /// The granule of 8 bytes that holds a readable address.
   MYR_FN u64 granule(u64 address) const {
     return read_once<u64>(locate(entry(page_of(address)), kernel::offset_in_page(address) & ~7u));
@@ -118,7 +149,7 @@ class LaneMachine {
   const View& view_;
   u32 lane_;
   Registers registers_;
-  u64 retired_;
+  LanePlace& place_;
   u32 made_ = 0, passed_ = 0;  // changes of this call that were made, and of those that this attempt has asked for
   u64 logged_ = 0;             // bytes of the log that this attempt has taken
 };

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serves the system calls of a team's lanes that are processes. Out of line, so that the kernels that call it keep their
+// Serves the system calls of a team's lanes that are processes, and lets them take their signals. Out of line, so that the kernels that call it keep their
 // registers.
 #pragma once
 
 #include "backends/cuda/process/machine.cuh"
 #include "backends/cuda/process/team_pages.cuh"
 #include "kernel/serve.h"
+#include "kernel/signal_delivery.h"
 
 namespace myriarm::cuda {
 
@@ -38,55 +39,78 @@ static __device__ inline void abandon_call(const View& view, u32 lane, StopCode 
   view.stops[lane] = {code, FaultCode::none, kBeforeCall, 0, 0};
 }
 
-/// Serves the calls of the lanes that have `calls`, which have stopped behind an SVC; `retired` includes it. All members
-/// call it. Returns whether the thread's lane goes on; else it has a stop.
-static __device__ __noinline__ bool serve_calls(const View& view, u32 members, u32 lane, Registers registers,
-                                                u64 retired, bool calls) {
+/// What a lane needs of the kernel before its next instruction.
+enum class Wants : u8 {
+  nothing,
+  call,     // the call of the SVC behind which it has stopped
+  fault,    // the handler of the signal that its stop is
+  signals,  // what it gets of signals that wait, and of timers
+};
+
+/// Whether a lane that is a process has stopped with what may be a signal for it.
+static __device__ inline bool is_signal(const View& view, u32 lane) {
+  return is_fault_of_process(view.stops[lane].code) && process_of(view, team_of(lane)) != nullptr;
+}
+
+/// What the lane needs next when what it wanted was done. `end`: the count at which its batch ends.
+static __device__ inline Wants next_wants(const LaneMachine& machine, u64 end) {
+  const u64 retired = machine.retired();
+  return retired < end && kernel::wants_attention(machine, retired) ? Wants::signals : Wants::nothing;
+}
+
+/// Does for the lanes what they want. All members call it. `end`: the count of retired instructions at which the batch of the
+/// thread's lane ends. Returns whether the lane goes on; else it has a stop.
+static __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u32 lane, Registers registers,
+                                                LanePlace& place, u64 end, Wants wants) {
   const u32 team = team_of(lane);
-  LaneMachine machine(view, lane, registers, retired);
-  bool goes_on = false, open = calls;
-  if (open && machine.input().on_host) {
+  LaneMachine machine(view, lane, registers, place);
+  bool goes_on = false;
+  const StopRecord stop = view.stops[lane];
+  if (wants == Wants::call && machine.input().on_host) {
     leave_for_host(view, lane);
-    open = false;
+    wants = Wants::nothing;
   }
-  while (__any_sync(members, open)) {
+  while (__any_sync(members, wants != Wants::nothing)) {
     machine.begin_attempt();
-    if (open) {
-      const kernel::Result result = kernel::serve(machine);
-      open = result.served == kernel::Served::again;
-      if (result.served == kernel::Served::answered) {
-        registers.at(0) = (u64)result.value;
+    if (wants != Wants::nothing) {
+      using kernel::Served;
+      const kernel::Result result = wants == Wants::call    ? kernel::serve(machine)
+                                    : wants == Wants::fault ? kernel::deliver_fault(machine, stop)
+                                                            : kernel::deliver(machine);
+      const bool known = wants == Wants::call && result.served == Served::missing && is_known(view, machine);
+      if (result.served == Served::answered || result.served == Served::replaced || known) {
+        if (wants == Wants::call && result.served != Served::replaced) registers.at(0) = (u64)result.value;
         view.stops[lane] = {};
         goes_on = true;
-      } else if (result.served == kernel::Served::ended) {
+        wants = next_wants(machine, end);
+      } else if (result.served == Served::ended) {
         view.stops[lane] = stop_record(StopCode::exited, (u32)result.value);
-      } else if (result.served == kernel::Served::missing && is_known(view, machine)) {
-        registers.at(0) = (u64)result.value;
-        view.stops[lane] = {};
-        goes_on = true;
-      } else if (result.served == kernel::Served::missing || machine.need == Need::host) {
-        leave_for_host(view, lane);
-        open = false;
+        goes_on = false;
+        wants = Wants::nothing;
+      } else if (result.served == Served::missing || machine.need == Need::host) {
+        if (wants == Wants::call) leave_for_host(view, lane);  // else the lane keeps its stop
+        wants = Wants::nothing;
       } else if (machine.need == Need::room) {
         abandon_call(view, lane, StopCode::none);
         atomicOr(&view.report->orders, (u32)kHostOrder);
-        open = false;
+        wants = Wants::nothing;
       }
     }
     __syncwarp(members);
+    const bool open = wants != Wants::nothing;
     bool failed = false;
     copy_pages_for(view, team, members, open && machine.need == Need::own_page, machine.page, failed);
     for (u32 wanting; (wanting = __ballot_sync(members, open && !failed && machine.need == Need::change)) != 0;) {
       // Lanes that ask for the same have it done together.
       const kernel::PageChange& own = machine.change;
       const int first = __ffs(wanting) - 1;
-      const u64 begin = __shfl_sync(members, own.begin, first), end = __shfl_sync(members, own.end, first);
+      const u64 begin = __shfl_sync(members, own.begin, first), end_of_all = __shfl_sync(members, own.end, first);
       const u32 kind = (u32)own.action << 8 | own.permissions, kind_of_all = __shfl_sync(members, kind, first);
       const bool mine =
-          (wanting >> threadIdx.x % kTeam & 1) && own.begin == begin && own.end == end && kind == kind_of_all;
+          (wanting >> threadIdx.x % kTeam & 1) && own.begin == begin && own.end == end_of_all && kind == kind_of_all;
       const bool gone = view.processes.keep_memory == 0 && view.stops[lane].code == StopCode::exited;
       const TeamLanes lanes{team, members, __ballot_sync(members, !gone), __ballot_sync(members, mine)};
-      const PageRun run{(begin >> kPageBits) - view.first_page, (end - begin) >> kPageBits, kind_of_all & 0xFF,
+      const PageRun run{(begin >> kPageBits) - view.first_page, (end_of_all - begin) >> kPageBits, kind_of_all & 0xFF,
                         (kernel::PageAction)(kind_of_all >> 8)};
       const bool changed = change_pages(view, lanes, run);
       if (mine) {
@@ -96,11 +120,22 @@ static __device__ __noinline__ bool serve_calls(const View& view, u32 members, u
       }
     }
     if (failed) {
-      abandon_call(view, lane, StopCode::out_of_memory);
-      open = false;
+      // What is no call begins again at the instruction where the lane is.
+      if (wants == Wants::call) abandon_call(view, lane, StopCode::out_of_memory);
+      else view.stops[lane] = stop_record(StopCode::out_of_memory);
+      goes_on = false;
+      wants = Wants::nothing;
     }
   }
   return goes_on;
+}
+
+/// The count of retired instructions at which a lane is to be looked at: where its batch ends, or a timer of its process
+/// expires.
+static __device__ inline u64 next_look(const View& view, u32 lane, const Registers& registers, LanePlace& place,
+                                       u64 end) {
+  if (process_of(view, team_of(lane)) == nullptr) return end;
+  return smaller(end, kernel::next_expiry(LaneMachine(view, lane, registers, place)));
 }
 
 }  // namespace myriarm::cuda

@@ -139,9 +139,18 @@ __global__ void __launch_bounds__(kWarps* kTeam) step_kernel(const __grid_consta
   bool alive = bounds.alive;
   if (__ballot_sync(members, alive) == 0) return;
   Stepper cpu{view, lane, state_of(view, kPlanePc, lane), state_of(view, kPlaneInstructions, lane)};
-  const Registers registers{view.state + lane, (u32)view.lanes};
-  const auto serve = [&](bool calls) {
-    if (__any_sync(members, calls)) alive |= serve_calls(view, members, lane, registers, cpu.count, calls);
+  const Registers registers{view.state + lane, (u32)view.lanes, nullptr};
+  u64 look_at = 0;
+  const auto serve = [&](Wants wants) {
+    if (!__any_sync(members, wants != Wants::nothing)) return;
+    LanePlace place{cpu.address, cpu.count, (u32)cpu.plane(kPlaneNzcv)};
+    const bool goes_on = serve_lanes(view, members, lane, registers, place, bounds.end, wants);
+    if (wants == Wants::nothing) return;
+    alive = goes_on;
+    cpu.address = place.pc;
+    cpu.count = place.retired;
+    cpu.plane(kPlaneNzcv) = place.nzcv;
+    look_at = next_look(view, lane, registers, place, bounds.end);
   };
   if (alive) {
     // The host may have written more bits than these registers have, through an ArrayView.
@@ -150,7 +159,7 @@ __global__ void __launch_bounds__(kWarps* kTeam) step_kernel(const __grid_consta
     cpu.plane(kPlaneFpsr) &= kFpsrMask;
   }
   alive &= !bounds.calls;
-  serve(bounds.calls);
+  serve(bounds.calls ? Wants::call : Wants::nothing);
   u32 reported = (u32)clock() - kReportCycles;
   while (__any_sync(members, alive)) {
     if (__any_sync(members, (u32)clock() - reported >= kReportCycles)) {
@@ -164,17 +173,24 @@ __global__ void __launch_bounds__(kWarps* kTeam) step_kernel(const __grid_consta
     }
     for (u32 i = 0; i < kQuantum && __any_sync(members, alive); i++) {
       cpu.pending = Pending::none;
-      if (alive && cpu.count >= bounds.end) {
+      const bool looks = alive && cpu.count >= look_at;
+      if (looks && cpu.count >= bounds.end) {
         view.stops[lane] = stop_record(StopCode::budget);
         alive = false;
       }
+      const bool process = process_of(view, team) != nullptr;
+      if (looks && alive && !process) look_at = bounds.end;
+      serve(looks && alive && process ? Wants::signals : Wants::nothing);
       if (alive) {
         step(cpu);
         if (cpu.pending == Pending::stopped) alive = false;
       }
       __syncwarp(members);
       copy_pending_pages(view, team, members, cpu.pending, alive);
-      serve(cpu.pending == Pending::stopped && is_to_be_served(view, lane));
+      const bool stopped = cpu.pending == Pending::stopped;
+      serve(stopped && is_to_be_served(view, lane) ? Wants::call
+            : stopped && is_signal(view, lane)     ? Wants::fault
+                                                   : Wants::nothing);
     }
   }
   const u32 back = end_lane<true>(view, members, lane, bounds.alive, cpu.count);
