@@ -21,7 +21,7 @@ BACKENDS = ["src/backends/common", *(f"src/backends/{name}" for name in BACKEND_
 # What the layers above a fleet may know of src/kernel: names, numbers and streams, and no call.
 KERNEL_FACTS = [
     f"src/kernel/{name}"
-    for name in ("errno.h", "process.h", "random_stream.h", "start_bytes.h", "syscalls.inc")
+    for name in ("errno.h", "path_walk.h", "process.h", "random_stream.h", "start_bytes.h", "syscalls.inc")
 ]
 # What every layer from the backends on may include of those below.
 BASE = ["src/core", "src/isa", "src/kernel"]

@@ -36,6 +36,7 @@ enum Word : u32 {
   kRangeCount = 88,
   kOpeningCount = 96,
   kWorkingFolder = 104,  // a file of the tree
+  kLayerPages = 112,     // of its layer that are mapped: layer.h
   /// By descriptor, 16 bits each: 0 nothing; n: stream n - 1.
   kFiles = 128,
   /// kRangeCount mappings in rising order: begin | flags of RangeFlag, then end.
@@ -49,6 +50,7 @@ enum Word : u32 {
   kProcessBytes = kOpened + kMostFiles * 8,
 };
 constexpr u64 kInputOpened = 0;  // the input file
+/// Behind them in the lane's page table lie those of its layer.
 constexpr u64 kKernelPages = (kProcessBytes + kPageSize - 1) / kPageSize;
 constexpr u64 kClosed = ~(u64)0;
 
@@ -87,6 +89,7 @@ struct ProcessFacts {
   u64 heap_limit;  // mappings and the heap end here, below the stack's guard page
   u64 stack_bytes;
   u64 seed;
+  u64 layer_pages;  // the most that the files which a process has written may take; 0: its tree is read-only
   u32 path_bytes;
   char path[kPathBytes];  // of the program's file in the guest; zeros behind it
 

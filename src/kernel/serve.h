@@ -2,6 +2,7 @@
 // Serves the system call that a lane makes, where the lane runs.
 #pragma once
 
+#include "kernel/change_calls.h"
 #include "kernel/descriptor_calls.h"
 #include "kernel/identity_calls.h"
 #include "kernel/io_calls.h"
