@@ -159,8 +159,7 @@ MYR_OUTLINE Result write_file(M& m, u32 file, const Buffers& buffers, u64 positi
     size += readable;
   }
   if (size == 0) return refused ? error(kEFAULT) : answer(0);
-  if (position >= kMostFileBytes) return error(kEFBIG);
-  size = lesser(size, kMostFileBytes - position);
+  if (size > kMostFileBytes - position) return error(kEINVAL);
   Content content;
   if (!content_of(m, file, content)) return error(kEIO);
   Plan plan;
