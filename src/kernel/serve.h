@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel/change_calls.h"
+#include "kernel/copy_calls.h"
 #include "kernel/descriptor_calls.h"
 #include "kernel/identity_calls.h"
 #include "kernel/io_calls.h"

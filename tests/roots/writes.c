@@ -415,6 +415,34 @@ static void unlinked(void) {
   CHECK(unlink("b"));
 }
 
+static void copies(void) {
+  int from = open("given/large", O_RDONLY), to = open("copied", O_RDWR | O_CREAT, 0600);
+  off_t at = 6100, end = 10;
+  CHECK(copy_file_range(from, NULL, to, NULL, 5000, 0));
+  CHECK(lseek(from, 0, SEEK_CUR));
+  CHECK(lseek(to, 0, SEEK_CUR));
+  CHECK(copy_file_range(from, &at, to, &end, 100000, 0));
+  CHECK(at);
+  CHECK(end);
+  show("copied");
+  CHECK(copy_file_range(to, NULL, to, NULL, 100, 0));
+  at = 0, end = 9000;
+  CHECK(copy_file_range(to, &at, to, &end, 7000, 0));
+  show("copied");
+  at = 100, end = 150;
+  CHECK(copy_file_range(to, &at, to, &end, 100, 0));
+  CHECK(copy_file_range(from, NULL, to, NULL, 1, 1));
+  CHECK(copy_file_range(to, NULL, from, NULL, 1, 0));
+  CHECK(copy_file_range(99, NULL, to, NULL, 1, 0));
+  at = 1000000;
+  CHECK(copy_file_range(from, &at, to, NULL, 1, 0));
+  int folder = open(".", O_RDONLY);
+  CHECK(copy_file_range(folder, NULL, to, NULL, 1, 0));
+  close(folder);
+  close(from);
+  close(to);
+}
+
 static void given(void) {  // what writes_test.py has put there
   char text[100] = "";
   show_folder("given", 0);
@@ -459,6 +487,7 @@ static void given(void) {  // what writes_test.py has put there
   CHECK(half[8191 - 300]);
   CHECK(half[1]);
   close(fd);
+  copies();
   CHECK(rmdir("given"));
   CHECK(unlink("given/link"));
   DIR* folder = opendir("given");
