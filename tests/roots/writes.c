@@ -175,7 +175,8 @@ static void make_and_write(void) {
   OPENS(".", O_WRONLY | O_CREAT, 0666);
   OPENS(".", O_WRONLY);
   OPENS(".", O_RDONLY | O_TRUNC);
-  OPENS("folder", O_RDONLY | O_CREAT | O_DIRECTORY, 0777);
+  const int folder = O_DIRECTORY, itself = O_NOFOLLOW;  // whose values differ by architecture
+  OPENS("folder", O_RDONLY | O_CREAT | folder, 0777);
   OPENS("/new", O_WRONLY | O_CREAT, 0666);
   char longest[300];
   memset(longest, 'n', sizeof longest);
@@ -189,7 +190,7 @@ static void make_and_write(void) {
   CHECK(rename("new", longest));
   CHECK(symlink("missing", "dangling"));
   OPENS("dangling", O_WRONLY | O_CREAT | O_EXCL, 0666);
-  OPENS("dangling", O_WRONLY | O_CREAT | O_NOFOLLOW, 0666);
+  OPENS("dangling", O_WRONLY | O_CREAT | itself, 0666);
   OPENS("dangling", O_WRONLY | O_CREAT, 0666);
   show("missing");
   CHECK(unlink("missing"));
@@ -590,7 +591,9 @@ static void random_calls(long count) {
         static const int flags[] = {O_RDONLY, O_RDWR | O_CREAT, O_WRONLY | O_CREAT | O_TRUNC, O_RDWR, O_WRONLY | O_APPEND | O_CREAT,
                                     O_RDWR | O_CREAT | O_EXCL, O_RDONLY | O_DIRECTORY, O_PATH, O_RDWR | O_NOFOLLOW};
         if (*file >= 0) close(*file);
-        *file = open(path, flags[next_random(9)], 0600 | next_random(0200));
+        const int how = flags[next_random(9)];
+        const unsigned mode = 0600 | next_random(0200);
+        *file = open(path, how, mode);
         result = *file >= 0 ? 0 : -1;
         break;
       }
