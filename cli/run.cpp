@@ -569,20 +569,20 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
          "The folder that is / of every lane, as tools/debian-root makes it; PROGRAM is then a path there, or of this\n"
          "machine if there is none (CPU). What a lane writes is kept in its memory: the folder does not change")
       ->type_name("DIR");
-  run->add_option("--bind", command->binds,
-                  "A further folder in the root, with files that the program can change in its lane if :rw follows")
+  run->add_option_function<std::string>(
+         "--bind", [command](const std::string& text) { command->binds.push_back(text); },
+         "A further folder in the root, with files that the program can change in its lane if :rw follows")
       ->type_name("HOST:GUEST")
-      ->allow_extra_args(false)
       ->trigger_on_parse();
   run->add_option("--cwd", command->process.working_folder, "The folder of the root in which the program begins (/)")
       ->type_name("GUEST");
   run->add_option("--file-bytes", command->file_bytes,
                   "The most that the files a lane has written may take (64M); 0: the root is read-only")
       ->type_name("SIZE");
-  run->add_option("--collect", command->process.collect,
-                  "Takes this file or folder out of each lane at its end, into --output-dir; may be repeated")
+  run->add_option_function<std::string>(
+         "--collect", [command](const std::string& path) { command->process.collect.push_back(path); },
+         "Takes this file or folder out of each lane at its end, into --output-dir; may be repeated")
       ->type_name("GUEST")
-      ->allow_extra_args(false)
       ->trigger_on_parse();
   run->add_option("--seed", command->seed, "Seed of the guests' random numbers")->type_name("N");
   run->add_option(

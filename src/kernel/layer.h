@@ -13,10 +13,9 @@ namespace myriarm::kernel {
 enum LayerWord : u64 {
   kTakenPages = 0,
   kFirstFree = 8,    // all pages before it are taken
-  kInodeTree = 16,   // pages of inodes, by their number divided by kInodesInPage
-  kInodeCount = 24,  // the highest number that an inode has had
-  kFreeInode = 32,   // the first inode that is free again, 0 for none; it names the next
-  kRaisedTree = 40,  // inodes of files of the tree, by their number: pages of kRaisedInPage
+  kInodeTree = 16,  // pages of inodes, by their number divided by kInodesInPage; none of inodes that are all free
+  kFirstFreeInode = 24,  // no inode before it is free; 0 is as 1
+  kRaisedTree = 32,      // inodes of files of the tree, by their number: pages of kRaisedInPage
 };
 constexpr u64 kPagesInBitmapPage = kPageSize * 8;
 constexpr u64 kPagesMappedAtOnce = 16;

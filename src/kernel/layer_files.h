@@ -15,14 +15,14 @@ constexpr u64 kMostFileBytes = ~(u64)0 >> 1;   // as a tmpfs
 
 /// Words of an inode.
 enum InodeWord : u64 {
-  kInodeMode = 0,    // and the links << 32
+  kInodeMode = 0,    // and the links << 32; the mode of a free inode is 0
   kInodeOwner = 8,   // and the group << 32
   kInodeSize = 16,   // of a folder: bytes of its pages, which hold its entries
   kInodeTimes = 24,  // of the last access, modification, change: two words each
   kInodePages = 72,  // a PageTree
   kInodeBelow = 80,  // a file of the tree and 1, of which the pages that are missing are; 0: those are zeros
   kInodeBelowSize = 88,  // so many bytes of it
-  kInodeParent = 96,     // of a folder; of a free inode, the next free one
+  kInodeParent = 96,     // of a folder
   kInodePageCount = 104,
   kInodeEntries = 112,  // names in a folder
   kInodeBytes = 128,
@@ -112,18 +112,23 @@ MYR_FN bool plan_page(M& m, Plan& plan, PageTree tree, u64 key) {
   if (find_page(m, tree, key) == 0) plan.pages += pages_for(tree, key, key, 1);
   return own_way(m, tree, key, true);
 }
+/// The lowest inode from `number` on that is free.
+template <Machine M>
+MYR_OUTLINE u32 free_inode_from(const M& m, u32 number) {
+  const PageTree tree = tree_of(layer_word(m, kInodeTree));
+  for (number = number == 0 ? 1 : number;; number++) {
+    const u32 page = find_page(m, tree, number / kInodesInPage);
+    if (page == 0 || (u32)word(m, layer_at(page) + number % kInodesInPage * kInodeBytes) == 0) return number;
+  }
+}
 /// To be called last: makes sure of all that was planned.
 template <Machine M>
 MYR_OUTLINE Storing secure(M& m, Plan& plan) {
   const PageTree tree = tree_of(layer_word(m, kInodeTree));
-  u64 number = layer_word(m, kInodeCount), next = layer_word(m, kFreeInode);
+  u32 number = (u32)layer_word(m, kFirstFreeInode);
   for (u32 i = 0; i < plan.inodes; i++) {
-    if (next != 0) {
-      if (!own_word(m, inode_at(m, (u32)next))) return Storing::again;
-      next = word(m, inode_at(m, (u32)next) + kInodeParent);
-    } else if (!plan_page(m, plan, tree, ++number / kInodesInPage)) {
-      return Storing::again;
-    }
+    number = free_inode_from(m, number);
+    if (!plan_page(m, plan, tree, number++ / kInodesInPage)) return Storing::again;
   }
   return secure(m, plan.pages);
 }
@@ -131,16 +136,13 @@ MYR_OUTLINE Storing secure(M& m, Plan& plan) {
 /// A new inode of zeros, which was planned.
 template <Machine M>
 MYR_FN u32 take_inode(M& m) {
-  u32 number = (u32)layer_word(m, kFreeInode);
-  if (number != 0) {
-    set_layer_word(m, kFreeInode, word(m, inode_at(m, number) + kInodeParent));
-  } else {
-    number = (u32)layer_word(m, kInodeCount) + 1;
-    set_layer_word(m, kInodeCount, number);
-    const u64 key = number / kInodesInPage;
-    if (find_page(m, tree_of(layer_word(m, kInodeTree)), key) == 0)
-      put_page(m, layer_at(0) + kInodeTree, key, take_page(m));
+  const u32 number = free_inode_from(m, (u32)layer_word(m, kFirstFreeInode));
+  const u64 key = number / kInodesInPage;
+  if (find_page(m, tree_of(layer_word(m, kInodeTree)), key) == 0) {
+    const u32 page = take_page(m);
+    put_page(m, layer_at(0) + kInodeTree, key, page);
   }
+  set_layer_word(m, kFirstFreeInode, number + 1);
   for (u64 at = 0; at < kInodeBytes; at += 8) set_word(m, inode_at(m, number) + at, 0);
   return number;
 }
@@ -222,13 +224,22 @@ MYR_OUTLINE bool is_parent_in_use(const M& m, u32 folder) {
   }
   return false;
 }
+/// Where the table has the number of the inode of a file of the tree that has one.
+template <Machine M>
+MYR_FN u64 raised_at(const M& m, u32 file) {
+  const u32 page = find_page(m, tree_of(layer_word(m, kRaisedTree)), file / kRaisedInPage);
+  return layer_at(page) + file % kRaisedInPage * 4;
+}
 /// Plans to free a file that has an inode: drop_file().
 template <Machine M>
 MYR_FN bool plan_drop(M& m, u32 file) {
-  const u64 inode = inode_of(m, file);
-  if (inode == 0) return true;
-  return own_word(m, inode) &&
-         ((file & kNewFile) || own_way(m, tree_of(layer_word(m, kRaisedTree)), file / kRaisedInPage, true));
+  if (inode_of(m, file) == 0) return true;
+  u32 number = file & ~kNewFile;
+  if (!(file & kNewFile)) {
+    number = half_word(m, raised_at(m, file));
+    if (!own_way(m, tree_of(layer_word(m, kRaisedTree)), file / kRaisedInPage, true)) return false;
+  }
+  return own_way(m, tree_of(layer_word(m, kInodeTree)), number / kInodesInPage, true);
 }
 /// Plans that nothing refers to a file any more that may have lost its names. False: the call is abandoned.
 template <Machine M>
@@ -245,14 +256,17 @@ MYR_OUTLINE void drop_file(M& m, u32 file) {
   if (((u32)word(m, inode) & kTypeMask) == kFolder && is_parent_in_use(m, file)) return;
   u32 number = file & ~kNewFile;
   if (!(file & kNewFile)) {
-    const u64 at = layer_at(find_page(m, tree_of(layer_word(m, kRaisedTree)), file / kRaisedInPage)) +
-                   file % kRaisedInPage * 4;
+    const u64 at = raised_at(m, file);
     number = half_word(m, at);
     set_half_word(m, at, 0);
   }
   drop_tree(m, tree_of(word(m, inode + kInodePages)));
-  set_word(m, inode + kInodeParent, layer_word(m, kFreeInode));
-  set_layer_word(m, kFreeInode, number);
+  set_word(m, inode + kInodeMode, 0);
+  set_layer_word(m, kFirstFreeInode, lesser(layer_word(m, kFirstFreeInode), number));
+  const u64 page = inode & ~(u64)(kPageSize - 1);
+  u64 used = 0;
+  for (u32 i = 0; i < kInodesInPage; i++) used |= (u32)word(m, page + i * kInodeBytes);
+  if (used == 0) drop_page(m, layer_at(0) + kInodeTree, number / kInodesInPage);
 }
 
 }  // namespace myriarm::kernel

@@ -236,12 +236,20 @@ MYR_OUTLINE void add_entry(M& m, u64 folder, u32 file, const u8* name, u32 size)
   }
   fill_entry(m, folder, add_folder_page(m, folder), file, name, size);
 }
-/// Removes the entry that find_entry() has found, and joins the free room around it. Its page must be own.
+/// Removes the entry that find_entry() has found, and joins the free room around it; without entries a folder has no pages.
+/// The page of the entry must be own.
 template <Machine M>
 MYR_OUTLINE void remove_entry(M& m, u64 folder, u64 place) {
   const u64 begin = place & ~(u64)(kPageSize - 1);
   set_word(m, place, value_of({0, entry_of(word(m, place)).words, 0, 0}));
   set_word(m, folder + kInodeEntries, word(m, folder + kInodeEntries) - 1);
+  if (word(m, folder + kInodeEntries) == 0) {
+    drop_tree(m, tree_of(word(m, folder + kInodePages)));
+    set_word(m, folder + kInodePages, 0);
+    set_word(m, folder + kInodeSize, 0);
+    set_word(m, folder + kInodePageCount, 0);
+    return;
+  }
   for (u32 at = 0; at < kPageWords;) {
     const Entry entry = entry_of(word(m, begin + at * 8));
     const u32 next = at + entry.words;

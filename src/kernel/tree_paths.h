@@ -233,8 +233,10 @@ MYR_OUTLINE Result enter_folder(M& m, i64 found) {
   const FileStatus file = file_status(m, (u32)found);
   if (type_of(file) != kFolder) return error(kENOTDIR);
   if (!may(m, file, kMayExecute)) return error(kEACCES);
-  if (!own_word(m, kWorkingFolder)) return again();
+  const u32 left = (u32)word(m, kWorkingFolder);
+  if (!own_word(m, kWorkingFolder) || !plan_leave(m, left)) return again();
   set_word(m, kWorkingFolder, (u64)found);
+  drop_file(m, left);
   return answer(0);
 }
 template <Machine M>
