@@ -17,6 +17,8 @@ class File {
   /// `flags`: those of open(2) beside O_WRONLY and O_CLOEXEC.
   explicit File(const std::string& path, int flags = O_CREAT | O_TRUNC)
       : descriptor_(::open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666)) {}
+  /// Takes a descriptor that is open for writing; -1 is none.
+  explicit File(int descriptor) : descriptor_(descriptor) {}
   File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   File& operator=(File&& other) noexcept {
     std::swap(descriptor_, other.descriptor_);

@@ -15,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include "collected.h"
 #include "file.h"
 #include "lane_report.h"
 #include "number_set.h"
@@ -138,6 +139,7 @@ class JsonResults final : public QueueResults {
     if (!command_.output_dir.empty()) {
       save(result.number, "stdout", result.standard_output);
       save(result.number, "stderr", result.standard_error);
+      if (!result.files.empty()) write_collected(command_.output_dir, result.number, result.files);
     }
     out_->write(open_object(entry));
     if (command_.output_dir.empty()) write_streams(result.standard_output, result.standard_error, *out_);

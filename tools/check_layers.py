@@ -22,7 +22,13 @@ BACKENDS = ["src/backends/common", *(f"src/backends/{name}" for name in BACKEND_
 KERNEL_FACTS = [
     f"src/kernel/{name}"
     for name in (
-        "errno.h", "process.h", "random_stream.h", "signal_numbers.h", "start_bytes.h", "syscalls.inc"
+        "errno.h",
+        "path_walk.h",
+        "process.h",
+        "random_stream.h",
+        "signal_numbers.h",
+        "start_bytes.h",
+        "syscalls.inc",
     )
 ]
 # What every layer from the backends on may include of those below.

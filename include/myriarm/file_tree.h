@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Read-only file systems that processes have as their root: what a file is, the interface that the library asks, and a
-// folder of the host as such a file system. Guest paths are followed in what was read of the folder, never by the host.
+// File systems that processes have as their root: what a file is, the interface that the library asks, and folders of the
+// host as such a file system. It is the same for all processes, and read-only: what a process writes is its own, in pages of
+// its lane. Guest paths are followed in what was read of the folders, never by the host.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace myriarm {
 
@@ -23,13 +25,9 @@ struct FileFacts {
   uint32_t nanoseconds = 0;
 };
 
-/// How FileTree::find() follows a path; combine with |.
+/// How FileTree::find() follows a path.
 enum FindFlag : uint32_t {
-  kFollowLast = 1,    ///< a symbolic link at the end of the path is followed
-  kFindParent = 2,    ///< finds the folder in which the last name of the path is looked for, whether it is there or not
-  kFindToCreate = 4,  ///< as open(2) with O_CREAT: -EROFS if the last name is missing, -EISDIR if a slash follows it
-  kFindNew = 8,  ///< as for a new link: the file of the last name, -EROFS if it is missing, -ENOENT if a slash follows
-  kFindNewFolder = 16,  ///< as kFindNew, and a slash may follow
+  kFollowLast = 1,  ///< a symbolic link at the end of the path is followed
 };
 
 /// A read-only file system. Files have numbers from 0, which is the root. All functions may be called from several threads
@@ -45,17 +43,39 @@ class FileTree {
   /// The bytes of a regular file, the path in a link, or the records of getdents64(2) of a folder, ordered by name after
   /// "." and "..". They stay as they are as long as the tree does. False: they cannot be read.
   virtual bool content(uint32_t file, std::span<const uint8_t>& bytes) const = 0;
-  /// The path of a folder from the root, without a slash at the end unless it is the root.
-  virtual std::string_view path(uint32_t folder) const = 0;
+  /// The file that a folder has under a name other than "." and "..", or -ENOENT.
+  virtual int64_t look_up(uint32_t folder, std::string_view name) const = 0;
+  /// The folder in which a folder is; the root's is the root.
+  virtual uint32_t parent(uint32_t folder) const = 0;
   /// Whether it is the link /proc/self/exe, which leads to each process's own program.
   virtual bool is_program_link(uint32_t file) const = 0;
+};
+
+/// A further folder of the host that processes see in their root.
+struct BoundFolder {
+  std::string folder;  ///< of the host
+  std::string place;   ///< the path of the folder that it is in the guest; what the root has there is not seen
+  /// Its files belong to the user of the processes, which can change them. What they change is kept with the lane, as all else
+  /// that it writes: nothing is ever written to the folder of the host.
+  bool is_writable = false;
 };
 
 /// A folder of the host as the root of processes. Its names, links and file attributes are read now, in the order of the
 /// names, which also gives the files their numbers; the bytes of a regular file are read when a process first needs them,
 /// and kept. A file that is no longer as it was then cannot be read (EIO). All files belong to user 0 and group 0. In place of
-/// the folder's own, /dev has null, zero, full, random, urandom and tty, and /proc has self/exe. Throws ArgumentError if
-/// the folder cannot be read, has more than a million files, or folders nested more than 200 deep.
-std::shared_ptr<const FileTree> read_root(const std::string& folder);
+/// the folder's own, /dev has null, zero, full, random, urandom and tty, and /proc has self/exe; and /tmp is a folder in which
+/// everybody may make files. Throws ArgumentError if the folder cannot be read, has more than a million files, or folders
+/// nested more than 200 deep; or for a bind whose folder cannot be read, or whose place is no path of a folder.
+std::shared_ptr<const FileTree> read_root(const std::string& folder, std::span<const BoundFolder> binds = {});
+
+/// A file that a process has left in its file system.
+struct CollectedFile {
+  std::string path;            ///< in the guest, from the root, without links
+  uint32_t mode = 0;           ///< type and permissions: a folder, a regular file or a symbolic link
+  std::vector<uint8_t> bytes;  ///< of a regular file; of a link, the path in it
+  bool left_out = false;       ///< its bytes are not there: they are more than was asked for, or cannot be read
+  int64_t seconds = 0;         ///< since 1970: when it was last modified
+  uint32_t nanoseconds = 0;
+};
 
 }  // namespace myriarm

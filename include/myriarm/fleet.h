@@ -273,6 +273,9 @@ class Fleet {
   /// Field::instructions and what the process is; not its stop, nor Field::limit. Its host needs to know what the process
   /// has written so far: later writes have the positions behind it. Throws StateError if the lane has no memory.
   Program freeze(uint32_t lane) const;
+  /// What the process of a lane has at a path of its root, as LinuxFleet::collect() says. `root`: that of its host.
+  std::vector<CollectedFile> collect(uint32_t lane, const FileTree& root, const std::string& path,
+                                     uint64_t most_bytes) const;
   /// With MemoryPolicy::transactional: commit() keeps what the runs since the last commit() or rollback() did to
   /// registers, counts, stops and memory, and rollback() undoes it. Changes that the host made before the first of
   /// these runs stay. Both throw StateError with another policy.

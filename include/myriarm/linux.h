@@ -109,8 +109,19 @@ struct LinuxOptions {
   /// If there are any, a lane can open its string as the read-only file kInputFile, and kInputFileMark in arguments
   /// becomes that path.
   ByteStrings files;
-  /// What all lanes have as `/`, read-only; only programs on the CPU can have one. Null: nothing but the file above.
+  /// What all lanes have as `/`; only programs on the CPU can have one. Null: nothing but the file above.
   std::shared_ptr<const FileTree> root = {};
+  /// With a root: the most bytes that the files which a lane writes may take, in its memory; a write beyond them fails with
+  /// ENOSPC. They are pages of the lane: the pool counts them, and snapshots, forks and restart() treat them as its memory.
+  /// A lane that writes no file has none. 0: the root is read-only, and a write fails with EROFS. At most 64 GiB.
+  uint64_t file_bytes = uint64_t{64} << 20;
+  /// The folder in which processes begin, a path in the root; empty: `/`. The constructor throws ArgumentError if it is not
+  /// there.
+  std::string working_folder = {};
+  /// collect() can be called for lanes that have exited: they keep the files that they have written.
+  bool keep_files = false;
+  /// Paths of the root: what a queue takes out of each process at its end, into QueueResult::files. Implies keep_files.
+  std::vector<std::string> collect = {};
 
   uint64_t seed = 0;  ///< random bytes (getrandom, AT_RANDOM) depend only on it, lane and position
   /// Writes lane 0's output to that of this process at once, and keeps none. cancel() ends a write that waits for a
@@ -252,6 +263,12 @@ class LinuxFleet {
   /// What the lane has written so far, valid until the next run().
   std::span<const uint8_t> standard_output(uint32_t lane) const;
   std::span<const uint8_t> standard_error(uint32_t lane) const;
+  /// What a lane has at a path of its root, as it has left it: a file, or a folder and all that is in it, each folder before
+  /// what is in it. A file for whose bytes there is no room in `most_bytes` for all, comes without. Empty: there is nothing
+  /// at this path. Of a lane that has exited it needs LinuxOptions::keep_files. Throws ArgumentError if there is no such
+  /// lane, and StateError without a root.
+  std::vector<CollectedFile> collect(uint32_t lane, const std::string& path,
+                                     uint64_t most_bytes = uint64_t{1} << 30) const;
   /// The system calls that returned ENOSYS because the library lacks them, by name.
   std::map<std::string, UnimplementedCall> unimplemented() const;
 

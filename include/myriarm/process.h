@@ -22,6 +22,10 @@ struct ProcessStart {
   /// Address of code that makes the call rt_sigreturn (Linux has it in its vDSO): handlers of signals return there whose
   /// sigaction() names no restorer. 0: there is none, and they fault.
   uint64_t signal_return = 0;
+  /// The most bytes that a process's own files may take with what is needed to keep them, in pages of its lane; a write beyond
+  /// them fails with ENOSPC. 0: it can write none. Only for processes with a root.
+  uint64_t file_bytes = 0;
+  uint32_t working_folder = 0;  ///< where it begins: a file of the root
 };
 
 /// What the process of one lane is given. The bytes must stay as they are until the fleet is told of a change:
@@ -111,6 +115,8 @@ struct ProcessOptions {
   uint64_t seed = 0;                  ///< random bytes depend only on it, GivenInput::number and position
   /// Lanes that have exited keep their memory. If false, they give it back at once, as Fleet::release_memory() does.
   bool keep_memory = false;
+  /// The files that lanes which have exited have left are kept, for Fleet::collect().
+  bool keep_files = false;
 };
 
 }  // namespace myriarm

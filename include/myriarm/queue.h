@@ -25,6 +25,14 @@ struct QueueResult {
   uint64_t instructions = 0;
   uint64_t pc = 0;
   std::vector<uint8_t> standard_output, standard_error;
+  std::vector<CollectedFile> files;  ///< what the paths of LinuxOptions::collect lead to: LinuxFleet::collect()
+
+  /// Bytes of the outputs and files.
+  uint64_t bytes() const {
+    uint64_t sum = standard_output.size() + standard_error.size();
+    for (const CollectedFile& file : files) sum += sizeof file + file.path.size() + file.bytes.size();
+    return sum;
+  }
 };
 
 struct QueueProgress {
@@ -113,6 +121,7 @@ class Queue final : public InputQueue {
  private:
   class Run;
   std::unique_ptr<LinuxFleet> processes_;
+  std::vector<std::string> collected_;  // LinuxOptions::collect
   std::atomic<uint64_t> cancels_ = 0;  // how often cancel() was called
 };
 

@@ -23,6 +23,7 @@ from .queue import Queue, QueueProgress, QueueResult
 from .results import (
     STOP_DTYPE,
     BatchReport,
+    CollectedFile,
     Outcome,
     Poll,
     Refusal,
@@ -53,6 +54,7 @@ __all__ = [
     "STOP_DTYPE",
     "ArgumentError",
     "BatchReport",
+    "CollectedFile",
     "Device",
     "DeviceError",
     "Error",

@@ -162,6 +162,10 @@ def trace_of(on_call: Any, traced_lanes: Any, lanes: int) -> Trace:
     return Trace(guarded(on_call), chosen.tolist()) if chosen.size else NO_TRACE
 
 
+FILE_BYTES = 64 << 20
+"""The most that the files a lane has written may take, by default."""
+
+
 def _point(value: Any) -> str:
     """A point of LinuxFleet's fork_after as the C++ module takes it."""
     return printable(value) if isinstance(value, str) else hex(integer(value, "fork_after"))
@@ -179,6 +183,10 @@ def process_options(
     trace: Trace = NO_TRACE,
     fork_after: Union[str, int] = "start",
     root: Optional[_core.Root] = None,
+    file_bytes: int = FILE_BYTES,
+    cwd: Any = "",
+    keep_files: bool = False,
+    collect: Sequence[Any] = (),
 ) -> Dict[str, Any]:
     """The options of a process as the C++ module takes them."""
     return {
@@ -190,6 +198,10 @@ def process_options(
         "standard_inputs": inputs.each,
         "files": files,
         "root": root,
+        "file_bytes": integer(file_bytes, "file_bytes"),
+        "cwd": system_string(cwd, "cwd"),
+        "keep_files": bool(keep_files),
+        "collect": [system_string(path, "collect") for path in collect],
         "seed": integer(seed, "seed"),
         "keep_memory": bool(keep_memory),
         "on_call": trace.on_call,

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from .arguments import U64, integer
+from .arguments import U64, integer, system_string
 from .enums import Mode
 from .errors import StateError
 from .fleet import Device, Fleet, fleet_options
 from .inputs import (
+    FILE_BYTES,
     ByLane,
     OnCall,
     arguments_of,
@@ -28,7 +29,7 @@ from .inputs import (
 )
 from .program import DEFAULT_MEMORY, linux_placements_of, root_of
 from .progress import make_tick
-from .results import Outcome, Poll, RunResult, UnimplementedCall, run_result, stop_of
+from .results import CollectedFile, Outcome, Poll, RunResult, UnimplementedCall, collected_file, run_result, stop_of
 from .runs import BATCH, OnBatch, OnSyscall, mode_of
 
 LinuxProgram = Union[str, "os.PathLike[str]", bytes]
@@ -48,9 +49,13 @@ class LinuxFleet:
     stdin: what lanes read from descriptor 0. For all of them: bytes or a (size,) uint8 array. For each: a
     list or an iterator of bytes, a (lanes, size) uint8 array, or (bytes, offsets), where lane i gets
     bytes[offsets[i]:offsets[i + 1]]. file: the same as a read-only file, whose path replaces "@@" in
-    arguments. root: the folder that is / of every lane, read-only, for dynamic programs and the files
-    that they read (CPU only; docs/roots.md); the program is then a path there, or of this machine if
-    there is none. Without it a program must be static. lanes: by default as many as there are inputs,
+    arguments. root: the folder that is / of every lane, for dynamic programs and files (CPU only;
+    docs/roots.md); the program is then a path there, or of this machine if there is none. Without it a
+    program must be static. The folder never changes: a lane keeps the files that it writes in its memory,
+    of which they take file_bytes at most, and collect() gives them; with 0 the root is read-only. binds:
+    further folders in it, (folder, place) or (folder, place, "rw"): what "rw" allows is again kept with
+    the lane. cwd: the folder of the root in which programs begin; by default "/". keep_files: collect()
+    can be called for lanes that have exited. lanes: by default as many as there are inputs,
     arguments or environments, else 1; of an iterator it takes so many. Equal inputs are kept once. seed:
     the random bytes that a guest gets depend on it, on the lane and on the position, and on nothing
     else. keep_memory: lanes that have exited keep their memory; else they give it back at once, and to
@@ -72,6 +77,10 @@ class LinuxFleet:
         stdin: ByLane = b"",
         file: Optional[ByLane] = None,
         root: Union[None, str, "os.PathLike[str]"] = None,
+        binds: Sequence[Sequence[Any]] = (),
+        cwd: str = "",
+        file_bytes: int = FILE_BYTES,
+        keep_files: bool = False,
         seed: int = 0,
         lanes: Optional[int] = None,
         device: str = "auto",
@@ -89,7 +98,7 @@ class LinuxFleet:
     ) -> None:
         size = integer(memory, "memory", 1)
         words, variables = arguments_of(arguments), environment_of(environment)
-        tree = root_of(root)
+        tree = root_of(root, binds)
         placed = linux_placements_of(program, tree)
         counts = [placement.lanes for placement in placed]
         of_programs = None if counts[0] is None else sum(map(int, filter(None, counts)))
@@ -128,6 +137,9 @@ class LinuxFleet:
             trace=trace_of(on_call, traced_lanes, total),
             fork_after=fork_after,
             root=tree,
+            file_bytes=file_bytes,
+            cwd=cwd,
+            keep_files=keep_files,
         )
         if words.each:
             argv0s = [p.argv0 for p in placed for _ in range(p.lanes or total)]
@@ -263,6 +275,15 @@ class LinuxFleet:
     def outcomes(self) -> List[Outcome]:
         """How each lane ended: (stop, exit_status, signal)."""
         return [Outcome(stop_of(*stop), status, signal) for stop, status, signal in self._core.outcomes()]
+
+    def collect(self, lane: int, path: str, most_bytes: int = 1 << 30) -> List[CollectedFile]:
+        """What a lane has at a path of its root, as it has left it: a file, or a folder and all that is in
+        it, each folder before what is in it; an empty list if nothing is there. A file for which there is no
+        room in most_bytes for all comes without its bytes. Of a lane that has exited it needs keep_files.
+        Raises StateError without a root."""
+        lane = integer(lane, "lane", 0, self.lanes - 1)
+        most = integer(most_bytes, "most_bytes")
+        return [collected_file(*file) for file in self._core.collect(lane, system_string(path, "path"), most)]
 
     def stdout(self, lane: int = 0) -> bytes:
         """What a lane wrote to its standard output."""

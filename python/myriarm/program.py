@@ -175,9 +175,19 @@ class ProgramFile(NamedTuple):
     argv0: bytes
 
 
-def root_of(folder: Any) -> Optional[_core.Root]:
-    """The root of processes: a folder, or None."""
-    return None if folder is None else _core.Root(system_string(name_of_file(folder), "root"))
+def root_of(folder: Any, binds: Sequence[Sequence[Any]] = ()) -> Optional[_core.Root]:
+    """The root of processes: a folder and those bound into it, or None."""
+    if folder is None:
+        if binds:
+            raise ArgumentError("binds: the processes have no files; give them a root")
+        return None
+    bound = []
+    for i, bind in enumerate(binds):
+        if not isinstance(bind, (tuple, list)) or len(bind) not in (2, 3) or bind[2:] not in ((), ("rw",), ("ro",)):
+            raise ArgumentError(f'binds[{i}] must be (folder, place) or (folder, place, "rw"), not {bind!r}')
+        place = system_string(bind[1], f"the place of binds[{i}]")
+        bound.append((system_string(name_of_file(bind[0]), f"binds[{i}]"), place, bind[2:] == ("rw",)))
+    return _core.Root(system_string(name_of_file(folder), "root"), bound)
 
 
 def read_program(file: Any, root: Optional[_core.Root] = None) -> Tuple[bytes, str]:

@@ -27,10 +27,10 @@ from .arguments import count, integer, kind, octets, printable
 from .digests import Batch, Digests, work
 from .errors import ArgumentError, StateError
 from .fleet import Device, find_device, fleet_options
-from .inputs import Octets, OnCall, arguments_of, environment_of, process_options, trace_of
+from .inputs import FILE_BYTES, Octets, OnCall, arguments_of, environment_of, process_options, trace_of
 from .program import DEFAULT_MEMORY, ProgramFile, argv0_of, read_program, root_of
 from .progress import make_queue_tick
-from .results import Stop, UnimplementedCall, stop_of
+from .results import CollectedFile, Stop, UnimplementedCall, collected_file, stop_of
 
 Input = Union[Octets, Mapping[str, Any], None]
 _Given = TypeVar("_Given")
@@ -55,6 +55,8 @@ class QueueResult(NamedTuple):
     pc: int
     stdout: bytes
     stderr: bytes
+    files: Sequence[CollectedFile] = ()
+    """what the paths in `collect` of the queue lead to, at the end of the process"""
 
 
 class QueueProgress(NamedTuple):
@@ -85,8 +87,9 @@ class Queue:
     """Runs an AArch64 Linux executable over any number of inputs. `lanes` of them run at a time; a lane
     whose process has ended is put back to the beginning and takes the next one.
 
-    program, memory, pool, threads, seed, engine, compile_threads, translation_cache, fork_after, root: as
-    for LinuxFleet. on_call, traced_lanes: the same with numbers of inputs, below 2**20 in traced_lanes.
+    program, memory, pool, threads, seed, engine, compile_threads, translation_cache, fork_after, root,
+    binds, cwd, file_bytes: as for LinuxFleet. collect: paths of the root, files or folders, that each
+    result has as its process has left them. on_call, traced_lanes: the same with numbers of inputs, below 2**20 in traced_lanes.
     arguments, environment: what inputs have that bring none of their own. lanes: by default 1,024 on the CPU
     and 16,384 on a GPU. What on_call raises ends the run, and the iterator of results raises it.
 
@@ -104,6 +107,10 @@ class Queue:
         arguments: Sequence[str] = (),
         environment: Union[Sequence[str], Mapping[str, str]] = (),
         root: Union[None, str, os.PathLike[str]] = None,
+        binds: Sequence[Sequence[Any]] = (),
+        cwd: str = "",
+        file_bytes: int = FILE_BYTES,
+        collect: Sequence[str] = (),
         seed: int = 0,
         lanes: Optional[int] = None,
         device: str = "auto",
@@ -134,7 +141,7 @@ class Queue:
         words, variables = arguments_of(arguments), environment_of(environment)
         if words.each or variables.each:
             raise ArgumentError("a queue takes one list of arguments; give each input its own in the inputs")
-        tree = root_of(root)
+        tree = root_of(root, binds)
         data, name = read_program(program, tree)
         self._argv0 = argv0_of(program, name)
         self._core: Optional[_core.Queue] = _core.queue(
@@ -149,6 +156,9 @@ class Queue:
                 trace=trace_of(on_call, traced_lanes, TRACED_INPUTS),
                 fork_after=fork_after,
                 root=tree,
+                file_bytes=file_bytes,
+                cwd=cwd,
+                collect=collect,
             ),
         )
         self._running = False
@@ -284,8 +294,8 @@ class Queue:
                 if result is None:
                     yield None
                     continue
-                number, stop, *rest = result
-                yield QueueResult(number, stop_of(*stop), *rest)
+                number, stop, *rest, files = result
+                yield QueueResult(number, stop_of(*stop), *rest, [collected_file(*file) for file in files])
 
     def _input(self, item: Any, what: str) -> Tuple[Any, ...]:
         """(arguments, environment, standard input, file), each of them None if it is not given."""

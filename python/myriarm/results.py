@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
-from typing import Any, Dict, NamedTuple, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -155,6 +156,24 @@ class TranslationReport:
     """why nothing is translated, as part of a sentence; empty if it is, or if no code was hot yet"""
     cache_warning: str
     """what of the cache on disk was ignored, and why, as one sentence; empty: nothing was"""
+
+
+class CollectedFile(NamedTuple):
+    """A file that a process has left in its file system."""
+
+    path: str
+    """in the guest, from the root, without links"""
+    mode: int
+    """type and permissions, as in os.stat_result.st_mode: a folder, a regular file or a symbolic link"""
+    data: Optional[bytes]
+    """the bytes of a regular file; of a link, the path in it; None: they are too many, or cannot be read"""
+    mtime: float
+    """seconds since 1970"""
+
+
+def collected_file(path: bytes, mode: int, data: Optional[bytes], mtime: float) -> CollectedFile:
+    return CollectedFile(os.fsdecode(path), mode, data, mtime)
+
 
 
 class UnimplementedCall(NamedTuple):

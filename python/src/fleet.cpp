@@ -240,6 +240,10 @@ nb::object output(FleetHandle& handle, uint32_t lane, bool error) {
   return nb::bytes(bytes.data(), bytes.size());
 }
 
+nb::object collect(FleetHandle& handle, uint32_t lane, const nb::bytes& path, uint64_t most_bytes) {
+  return list_of(handle.process().collect(lane, text_in(path), most_bytes));
+}
+
 nb::object translation(FleetHandle& handle) {
   const TranslationReport report = handle->translation();
   nb::list refusals;
@@ -324,7 +328,8 @@ void bind_fleet(nb::module_& module) {
       .def("export_memory", &FleetHandle::export_memory)
       .def("outcomes", outcomes)
       .def("output", output, nb::arg("lane"), nb::arg("error"))
-      .def("unimplemented", unimplemented);
+      .def("unimplemented", unimplemented)
+      .def("collect", collect, nb::arg("lane"), nb::arg("path"), nb::arg("most_bytes"));
 }
 
 }  // namespace myriarm::python

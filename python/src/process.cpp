@@ -57,6 +57,22 @@ FleetOptions fleet_options_of(const nb::dict& given) {
   return options;
 }
 
+std::string text_in(nb::handle bytes) {
+  const auto text = nb::cast<nb::bytes>(bytes);
+  return {text.c_str(), text.size()};
+}
+
+nb::list list_of(std::span<const CollectedFile> files) {
+  nb::list list;
+  for (const CollectedFile& file : files) {
+    const nb::object bytes =
+        file.left_out ? nb::object(nb::none()) : nb::object(nb::bytes(file.bytes.data(), file.bytes.size()));
+    const auto time = static_cast<double>(file.seconds) + static_cast<double>(file.nanoseconds) * 1e-9;
+    list.append(nb::make_tuple(nb::bytes(file.path.data(), file.path.size()), file.mode, bytes, time));
+  }
+  return list;
+}
+
 LinuxOptions process_options_of(const nb::dict& given) {
   LinuxOptions options;
   options.arguments = strings_of(nb::cast<nb::list>(given["arguments"]));
@@ -67,6 +83,10 @@ LinuxOptions process_options_of(const nb::dict& given) {
   options.standard_inputs = taken(given["standard_inputs"]);
   options.files = taken(given["files"]);
   if (const nb::object root = given["root"]; !root.is_none()) options.root = nb::cast<RootHandle&>(root).tree;
+  options.file_bytes = nb::cast<uint64_t>(given["file_bytes"]);
+  options.working_folder = text_in(given["cwd"]);
+  options.keep_files = nb::cast<bool>(given["keep_files"]);
+  options.collect = strings_of(nb::cast<nb::list>(given["collect"]));
   options.seed = nb::cast<uint64_t>(given["seed"]);
   options.keep_memory = nb::cast<bool>(given["keep_memory"]);
   options.traced_lanes = nb::cast<std::vector<uint32_t>>(given["traced_lanes"]);
@@ -86,12 +106,17 @@ void bind_root(nb::module_& module) {
   nb::class_<RootHandle>(module, "Root")
       .def(
           "__init__",
-          [](RootHandle* root, const nb::bytes& folder) {
-            const std::string path(folder.c_str(), folder.size());
+          [](RootHandle* root, const nb::bytes& folder, const nb::list& binds) {
+            const std::string path = text_in(folder);
+            std::vector<BoundFolder> bound;
+            for (const nb::handle bind : binds) {
+              const auto [from, place, writable] = nb::cast<std::tuple<nb::bytes, nb::bytes, bool>>(bind);
+              bound.push_back({text_in(from), text_in(place), writable});
+            }
             nb::gil_scoped_release free;
-            new (root) RootHandle{read_root(path)};
+            new (root) RootHandle{read_root(path, bound)};
           },
-          nb::arg("folder"))
+          nb::arg("folder"), nb::arg("binds"))
       .def(
           "load",
           [](const RootHandle& root, const nb::bytes& name) {

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct RootHandle {
 
 std::vector<uint8_t> bytes_of(const nb::bytes& bytes);
 std::vector<std::string> strings_of(const nb::list& list);
+std::string text_in(nb::handle bytes);
+/// (path, mode, bytes or None, time) of each.
+nb::list list_of(std::span<const CollectedFile> files);
 FleetOptions fleet_options_of(const nb::dict& given);
 /// Takes the byte strings out of the ByteStrings in it.
 LinuxOptions process_options_of(const nb::dict& given);

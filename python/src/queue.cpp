@@ -120,7 +120,7 @@ class QueueHandle {
         result.number,
         nb::make_tuple(static_cast<int>(stop.reason), static_cast<int>(stop.fault), stop.detail, stop.address),
         result.outcome.exit_status, result.outcome.signal, result.instructions, result.pc,
-        bytes(result.standard_output), bytes(result.standard_error));
+        bytes(result.standard_output), bytes(result.standard_error), list_of(result.files));
   }
 
   const size_t most_;                                     // inputs, and results, that wait

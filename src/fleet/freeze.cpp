@@ -75,9 +75,16 @@ Program Fleet::freeze(uint32_t lane) const {
   // Of a process that has exited, a kernel knows nothing any more.
   if (use->has_processes && source->process && use->current_stops()[lane].reason != StopReason::exited) {
     const u64 window_end = use->window_begin + (use->window_pages << kPageBits);
-    state->kernel_words.resize(kernel::kKernelPages << kPageBits);
-    const Transfer words = {lane, static_cast<u32>(state->kernel_words.size()), window_end, 0};
-    backend.read({&words, 1}, state->kernel_words, {});
+    u64 layer_pages = 0;
+    const Transfer word = {lane, sizeof layer_pages, window_end + kernel::kLayerPages, 0};
+    backend.read({&word, 1}, {reinterpret_cast<u8*>(&layer_pages), sizeof layer_pages}, {});
+    state->kernel_words.resize((kernel::kKernelPages + layer_pages) << kPageBits);
+    std::vector<Transfer> words;
+    for (u64 done = 0; done < state->kernel_words.size(); done += kChunkPages << kPageBits) {
+      const u64 size = std::min(kChunkPages << kPageBits, state->kernel_words.size() - done);
+      words.push_back({lane, static_cast<u32>(size), window_end + done, done});
+    }
+    backend.read(words, state->kernel_words, {});
   }
   made.state = std::move(state);
   return made;

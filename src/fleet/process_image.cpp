@@ -22,7 +22,7 @@ class Words {
   void set_bytes(u64 offset, const void* from, size_t size) { std::memcpy(&bytes_[offset], from, size); }
   /// As pages, from `first` on. Those of zeros are one run.
   void add_pages(std::vector<ImagePage>& pages, u64 first) const {
-    for (u64 page = 0; page < kernel::kKernelPages; page++) {
+    for (u64 page = 0; page < bytes_.size() >> kPageBits; page++) {
       const auto begin = bytes_.begin() + static_cast<ptrdiff_t>(page * kPageSize);
       const auto end = begin + kPageSize;
       const bool zeros = std::all_of(begin, end, [](u8 byte) { return byte == 0; });
@@ -64,6 +64,7 @@ Words words_at_start(const ImageProgram& made, const std::string& who, const Pro
   words.set(kernel::kBreakEnd, layout.break_start);
   words.set(kernel::kRandomPosition, kernel::kStartRandomBytes);
   words.set(kernel::kModeMask, 022);
+  words.set(kernel::kWorkingFolder, layout.working_folder);
   // Linux names a thread as the file that it runs.
   const size_t slash = layout.path.rfind('/');
   const std::string name = layout.path.substr(slash == std::string::npos ? 0 : slash + 1, kernel::kNameBytes - 1);
@@ -107,12 +108,13 @@ void add_process(Image& image, ImageProgram& made, const Program& program, const
   facts.stack_bytes = layout.stack_bytes;
   facts.seed = options.seed;
   facts.signal_return = layout.signal_return;
+  facts.layer_pages = layout.file_bytes >> kPageBits;
   facts.path_bytes = static_cast<u32>(std::min<size_t>(layout.path.size(), kernel::kPathBytes - 1));
   std::memcpy(facts.path, layout.path.data(), facts.path_bytes);
 
   const std::vector<u8>* kept = program.state ? &program.state->kernel_words : nullptr;
   const Words words = kept && !kept->empty() ? Words(*kept) : words_at_start(made, who, layout, image.window_begin);
-  image.kernel_pages = kernel::kKernelPages;
+  image.kernel_pages = std::max(image.kernel_pages, kernel::kKernelPages + facts.layer_pages);
   words.add_pages(made.pages, image.window_pages);
   made.process = facts;
 }

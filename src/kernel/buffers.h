@@ -54,10 +54,15 @@ MYR_FN bool overlaps_records(const Buffers& buffers, u64 address, u64 size) {
 }
 
 MYR_FN u64 bytes_behind(const Bytes& source, u64 position) { return source.size - lesser(position, source.size); }
-
-/// Copies bytes from a position of `source` to the buffers. `position_at`: the word that follows the position, or 0.
 template <Machine M>
-MYR_OUTLINE Result take_in(M& m, const Buffers& buffers, const Bytes& source, u64 position, u32 position_at) {
+MYR_FN void copy_source(M& m, const Bytes& source, u64 position, u64 address, u64 size) {
+  copy_in(m, address, source.data + position, size);
+}
+
+/// Copies bytes from a position of `source` to the buffers. `position_at`: the word that follows the position, or 0. A source
+/// has bytes_behind() and copy_source().
+template <Machine M, class Source>
+MYR_OUTLINE Result take_in(M& m, const Buffers& buffers, const Source& source, u64 position, u32 position_at) {
   u64 ready = 0;  // bytes that have a place
   bool refused = false;
   for (u32 i = 0; i < buffers.count && !refused; i++) {
@@ -79,7 +84,7 @@ MYR_OUTLINE Result take_in(M& m, const Buffers& buffers, const Bytes& source, u6
   for (u32 i = 0; moved < ready; i++) {
     const Buffer buffer = buffer_at(m, buffers, i);
     const u64 size = lesser(buffer.size, ready - moved);
-    copy_in(m, buffer.address, source.data + position + moved, size);
+    copy_source(m, source, position + moved, buffer.address, size);
     moved += size;
   }
   if (position_at != 0) set_word(m, position_at, position + moved);

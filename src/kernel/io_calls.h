@@ -91,9 +91,44 @@ MYR_OUTLINE Result put_out(M& m, u32 stream, const Buffers& buffers) {
 template <Machine M>
 MYR_OUTLINE Result write(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
-  if (const Opened opened = opened_in_tree(m, stream); opened.in_tree) return write_tree(m, opened, one_buffer(m));
+  if (const Opened opened = opened_in_tree(m, stream); opened.in_tree) {
+    const u32 position_at = position_word((u32)stream);
+    return write_tree(m, opened, one_buffer(m), word(m, position_at), position_at);
+  }
   if (!is_output(stream)) return error(kEBADF);
   return put_out(m, (u32)stream, one_buffer(m));
+}
+/// pwrite64 and pwritev, pread's relatives. A file that is open with O_APPEND is written at its end nevertheless.
+template <Machine M>
+MYR_OUTLINE Result write_at(M& m, i32 stream, const Buffers& buffers, u64 position) {
+  const Opened opened = opened_in_tree(m, stream);
+  if (opened.in_tree) return write_tree(m, opened, buffers, position, 0);
+  return error(stream < (i32)kFirstOpening ? kESPIPE : kEBADF);
+}
+template <Machine M>
+MYR_OUTLINE Result pwrite64(M& m) {
+  const i32 stream = stream_of(m, m.argument(0));
+  if ((i64)m.argument(3) < 0) return error(kEINVAL);
+  return stream < 0 ? error(kEBADF) : write_at(m, stream, one_buffer(m), m.argument(3));
+}
+/// preadv and pwritev.
+template <Machine M>
+MYR_OUTLINE Result move_at(M& m) {
+  constexpr u32 kPreadv = 69;
+  const i32 stream = stream_of(m, m.argument(0));
+  const u64 position = m.argument(3);
+  if ((i64)position < 0) return error(kEINVAL);
+  if (stream < 0) return error(kEBADF);
+  if (stream < (i32)kFirstOpening) return error(kESPIPE);
+  const Opened opened = opened_in_tree(m, stream);
+  const bool reads = m.number() == kPreadv;
+  if (opened.in_tree ? !(reads ? opened.readable() : opened.writable()) : !reads) return error(kEBADF);
+  Buffers buffers;
+  const i64 found = find_buffers(m, buffers);
+  if (found < 0) return answer(found);
+  if (!reads) return write_at(m, stream, buffers, position);
+  return opened.in_tree ? read_tree(m, opened, buffers, position, 0)
+                        : take_in(m, buffers, m.input().file, position, 0);
 }
 template <Machine M>
 MYR_OUTLINE Result writev(M& m) {
@@ -103,7 +138,10 @@ MYR_OUTLINE Result writev(M& m) {
   Buffers buffers;
   const i64 found = find_buffers(m, buffers);
   if (found < 0) return answer(found);
-  if (opened.in_tree) return write_tree(m, opened, buffers);
+  if (opened.in_tree) {
+    const u32 position_at = position_word((u32)stream);
+    return write_tree(m, opened, buffers, word(m, position_at), position_at);
+  }
   return put_out(m, (u32)stream, buffers);
 }
 

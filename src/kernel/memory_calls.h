@@ -6,9 +6,8 @@
 // lane's window.
 #pragma once
 
-#include "kernel/errno.h"
+#include "kernel/layer_data.h"
 #include "kernel/ranges.h"
-#include "kernel/tree.h"
 
 namespace myriarm::kernel {
 
@@ -107,19 +106,21 @@ MYR_FN bool share_pages(M& m, u64 address, u32 permissions, const Bytes& content
 
 /// mmap() of a file: pages behind its end are in use and cannot be accessed.
 template <Machine M>
-MYR_OUTLINE Result map_file(M& m, const Bytes& file, bool in_tree, u64 place, u64 size, bool replaces) {
+MYR_OUTLINE Result map_file(M& m, const Content& file, bool in_tree, u64 place, u64 size, bool replaces) {
   const u64 end = place + size, offset = m.argument(5), in_file = file.size - lesser(file.size, offset);
   const u64 filled = place + lesser(size, page_up(in_file)), bytes = lesser(size, in_file);
   const u32 permissions = permissions_of(m.argument(2));
   if (!own_ranges(m, place)) return again();
   if (replaces && !unmap_pages(m, place, end)) return again();
   if (!map_pages(m, place, filled, permissions) || !map_pages(m, filled, end, 0)) return again();
-  const Bytes content = {file.data + (bytes != 0 ? offset : 0), bytes};
-  if (!in_tree || !share_pages(m, place, permissions, content)) {
+  const Bytes content = {file.below.data + (bytes != 0 ? offset : 0), bytes};
+  // Pages that the process has written are its own; those of a file that it has not are shared with others.
+  const bool shared = in_tree && file.tree.page == 0 && offset + bytes <= file.below.size;
+  if (!shared || !share_pages(m, place, permissions, content)) {
     for (u64 at = place; at < filled; at += kPageSize) {
       if (!m.own_page(m.page_of(at))) return again();
     }
-    copy_in(m, place, content.data, content.size);
+    copy_source(m, file, offset, place, bytes);
   }
   unmap_range(m, place, end);
   map_range(m, place, filled, permissions);
@@ -136,13 +137,16 @@ MYR_FN i64 mapping_refused(i32 stream, u64 type, u64 protection) {
   return (protection & kProtExecute) ? -kEPERM : -kENODEV;
 }
 
-/// The same for what is opened in the tree. `bytes` gets the content of a file that can be mapped.
+/// The same for what is opened in the tree. A file cannot be mapped so that stores change it, as on file systems without a
+/// page cache. `content` gets that of a file that can be mapped.
 template <Machine M>
-MYR_FN i64 tree_mapping_refused(const M& m, const Opened& opened, u64 type, u64 protection, Bytes& bytes) {
+MYR_FN i64 tree_mapping_refused(const M& m, const Opened& opened, u64 type, u64 protection,
+                                Content& content) {
   if (!opened.readable()) return -kEACCES;
-  if (type == kMapShared && (protection & kProtWrite)) return -kEACCES;
-  if (type_of(tree_status(m, opened.file)) != kRegular) return -kENODEV;
-  return tree_content(m, opened.file, bytes) ? 0 : -kEIO;
+  const bool writes_file = type == kMapShared && (protection & kProtWrite);
+  if (writes_file && !opened.writable()) return -kEACCES;
+  if (writes_file || type_of(file_status(m, opened.file)) != kRegular) return -kENODEV;
+  return content_of(m, opened.file, content) ? 0 : -kEIO;
 }
 
 /// As Linux, in whose order the arguments are tested.
@@ -159,7 +163,8 @@ MYR_OUTLINE Result mmap(M& m) {
   if (found < 0) return answer(found);
   if (type != kMapShared && type != kMapPrivate) return error(kEINVAL);
   const Opened opened = opened_in_tree(m, stream);
-  Bytes file = m.input().file;
+  const Bytes input = m.input().file;
+  Content file = {input.size, input, {0, 0}};
   const i64 refused = anonymous        ? 0
                       : opened.in_tree ? tree_mapping_refused(m, opened, type, m.argument(2), file)
                                        : mapping_refused(stream, type, m.argument(2));

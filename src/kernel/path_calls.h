@@ -102,7 +102,7 @@ MYR_OUTLINE Result status_at(M& m, u32 flags, FileStatus& status) {
   if (length == 0) {
     if (!(flags & kEmptyPath)) return error(kENOENT);
     if (has_tree(m) && begins_here(m.argument(0))) {
-      status = tree_status(m, (u32)word(m, kWorkingFolder));
+      status = file_status(m, (u32)word(m, kWorkingFolder));
       return answer(0);
     }
     const i32 stream = stream_of(m, m.argument(0));
@@ -117,7 +117,7 @@ MYR_OUTLINE Result status_at(M& m, u32 flags, FileStatus& status) {
     case PathEnd::tree: {
       const i64 file = find_file(m, m.argument(0), m.argument(1), (u64)length, (flags & kNoFollow) ? 0 : kFollowsLast);
       if (file < 0) return answer(file);
-      status = tree_status(m, (u32)file);
+      status = file_status(m, (u32)file);
       return answer(0);
     }
     case PathEnd::nowhere: return missing();

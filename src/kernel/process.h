@@ -18,7 +18,7 @@ constexpr u32 kMostSignals = 64;
 constexpr u32 kMostQueued = 128;
 constexpr u32 kQueueRecords = kMostQueued + 2 * 31;
 constexpr u32 kQueueRecordBytes = 7 * 8;
-constexpr u32 kIntervalTimers = 3;  // ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF
+constexpr u32 kIntervalTimers = 3;     // ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF
 constexpr u32 kNameBytes = 16;         // of a thread's name, with the NUL
 constexpr u32 kStartRandomBytes = 16;  // of its stream: AT_RANDOM has taken them
 
@@ -36,9 +36,9 @@ enum Word : u32 {
   kSlept = 24,           // nanoseconds that its clocks are ahead of its instruction count
   kBlocked = 32,         // signals: bit n - 1 is signal n
   kPending = 40,         // those sent to its thread
-  kOutputSize = 48,  // bytes that it has written to standard output; the next word: to standard error
-  kModeMask = 64,    // umask()
-  kName = 72,        // of its thread: two words
+  kOutputSize = 48,      // bytes that it has written to standard output; the next word: to standard error
+  kModeMask = 64,        // umask()
+  kName = 72,            // of its thread: two words
   kRangeCount = 88,
   kOpeningCount = 96,
   kWorkingFolder = 104,  // a file of the tree
@@ -49,7 +49,8 @@ enum Word : u32 {
   kSignalStack = 144,   // as sigaltstack() gives it: address, size, flags
   kFaultAddress = 168,  // of the last fault, as a signal frame shows it, and its ESR_EL1, 0 if there is none
   kFaultSyndrome = 176,
-  kTimers = 184,  // two words each: when it expires, 0 if never, and its interval
+  kTimers = 184,      // two words each: when it expires, 0 if never, and its interval
+  kLayerPages = 232,  // of its layer that are mapped: layer.h
   /// By descriptor, 16 bits each: 0 nothing; n: stream n - 1.
   kFiles = 256,
   /// kRangeCount mappings in rising order: begin | flags of RangeFlag, then end.
@@ -66,8 +67,9 @@ enum Word : u32 {
   kProcessBytes = kSignalQueue + kQueueRecords * kQueueRecordBytes,
 };
 // What lies before kFiles is in one page: a call that has made one of these words own may set all of them.
-static_assert(kTimers + kIntervalTimers * 16 <= kFiles && kFiles < kPageSize);
+static_assert(kTimers + kIntervalTimers * 16 <= kLayerPages && kLayerPages < kFiles && kFiles < kPageSize);
 constexpr u64 kInputOpened = 0;  // the input file
+/// Behind them in the lane's page table lie those of its layer.
 constexpr u64 kKernelPages = (kProcessBytes + kPageSize - 1) / kPageSize;
 constexpr u64 kClosed = ~(u64)0;
 
@@ -110,6 +112,7 @@ struct ProcessFacts {
   u64 stack_bytes;
   u64 seed;
   u64 signal_return;  // code that makes the call rt_sigreturn, for handlers without a restorer; 0: there is none
+  u64 layer_pages;    // the most that the files which a process has written may take; 0: its tree is read-only
   u32 path_bytes;
   char path[kPathBytes];  // of the program's file in the guest; zeros behind it
 

@@ -2,6 +2,8 @@
 // Serves the system call that a lane makes, where the lane runs.
 #pragma once
 
+#include "kernel/change_calls.h"
+#include "kernel/copy_calls.h"
 #include "kernel/descriptor_calls.h"
 #include "kernel/identity_calls.h"
 #include "kernel/interval_timers.h"

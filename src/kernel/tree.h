@@ -8,29 +8,29 @@
 
 namespace myriarm::kernel {
 
-/// What a call tells of a file: see stat(2). A file of the tree has one time.
+/// What a call tells of a file: see stat(2).
 struct FileStatus {
   u64 number;
   u32 mode, links;
   u64 size;
   u32 user = kUserId, group = kUserId;
   u64 device = 0;  // st_rdev
-  i64 seconds = 0;
+  i64 seconds = 0;  // when it was modified; a file of the tree has one time
   u32 nanoseconds = 0;
+  u64 blocks = 0;  // of 512 bytes
+  i64 access_seconds = 0, change_seconds = 0;
+  u32 access_nanoseconds = 0, change_nanoseconds = 0;
 };
-
-/// How a path is followed in the tree: FindFlag of myriarm/file_tree.h.
-constexpr u32 kFollowsLast = 1, kFindsParent = 2, kFindsToCreate = 4, kFindsNew = 8, kFindsNewFolder = 16;
 
 /// The functions of FileTree, as a machine offers them. A file of the tree is a number; the root is 0.
 template <class M>
-concept HasTree = Machine<M> && requires(const M& machine, u32 file, u64 value, Bytes& bytes) {
+concept HasTree = Machine<M> && requires(const M& machine, u32 file, const u8* name, Bytes& bytes) {
   { machine.has_tree() } -> detail::Is<bool>;
-  /// The path is `value` bytes that the guest may read. Returns the file, or an error, negative.
-  { machine.find_in_tree(file, value, value, file) } -> detail::Is<i64>;
+  /// The file of a name in a folder, or an error, negative; and the folder in which a folder is.
+  { machine.tree_look_up(file, name, file) } -> detail::Is<i64>;
+  { machine.tree_parent(file) } -> detail::Is<u32>;
   { machine.tree_status(file) } -> detail::Is<FileStatus>;
   { machine.tree_content(file, bytes) } -> detail::Is<bool>;
-  { machine.tree_path(file) } -> detail::Is<Bytes>;
   { machine.is_program_link(file) } -> detail::Is<bool>;
 };
 template <Machine M>
@@ -40,24 +40,29 @@ MYR_FN bool has_tree(const M& m) {
 }
 // To be called if has_tree() alone.
 template <Machine M>
-MYR_FN i64 find_in_tree(const M& m, u32 from, u64 path, u64 length, u32 flags) {
-  if constexpr (HasTree<M>) return m.find_in_tree(from, path, length, flags);
+MYR_FN i64 tree_look_up(const M& m, u32 folder, const u8* name, u32 size) {
+  if constexpr (HasTree<M>) return m.tree_look_up(folder, name, size);
   else return -kENOENT;
 }
 template <Machine M>
+MYR_FN u32 tree_parent(const M& m, u32 folder) {
+  if constexpr (HasTree<M>) return m.tree_parent(folder);
+  else return 0;
+}
+template <Machine M>
 MYR_FN FileStatus tree_status(const M& m, u32 file) {
-  if constexpr (HasTree<M>) return m.tree_status(file);
-  else return {0, 0, 0, 0};
+  constexpr u64 kBlockBytes = 512;
+  FileStatus status = {0, 0, 0, 0};
+  if constexpr (HasTree<M>) status = m.tree_status(file);
+  status.access_seconds = status.change_seconds = status.seconds;
+  status.access_nanoseconds = status.change_nanoseconds = status.nanoseconds;
+  status.blocks = (status.size + kBlockBytes - 1) / kBlockBytes;
+  return status;
 }
 template <Machine M>
 MYR_FN bool tree_content(const M& m, u32 file, Bytes& bytes) {
   if constexpr (HasTree<M>) return m.tree_content(file, bytes);
   else return false;
-}
-template <Machine M>
-MYR_FN Bytes tree_path(const M& m, u32 file) {
-  if constexpr (HasTree<M>) return m.tree_path(file);
-  else return {nullptr, 0};
 }
 template <Machine M>
 MYR_FN bool is_program_link(const M& m, u32 file) {
@@ -80,8 +85,6 @@ MYR_FN bool is_stored(const FileStatus& file) {
   return type_of(file) == kFolder || type_of(file) == kRegular || type_of(file) == kLink;
 }
 constexpr u32 kMayExecute = 1, kMayWrite = 2, kMayRead = 4, kMayAll = 7;
-/// Whether a user who does not own the file has these permissions.
-MYR_FN bool permits(const FileStatus& file, u32 wanted) { return (file.mode & wanted) == wanted; }
 
 enum class DeviceKind : u8 { none, null, zero, full, random };
 MYR_FN DeviceKind device_kind(const FileStatus& file) {
@@ -100,7 +103,7 @@ MYR_FN DeviceKind device_kind(const FileStatus& file) {
 
 // clang-format off
 enum OpenFlag : u32 { kOpenAccess = 3, kOpenReadOnly = 0, kOpenWriteOnly = 1, kOpenCreate = 0100, kOpenExclusive = 0200,
-                      kOpenTruncate = 01000, kOpenFolder = 040000, kOpenNoFollow = 0100000, kOpenLarge = 0400000,
+                      kOpenTruncate = 01000, kOpenAppend = 02000, kOpenNonBlocking = 04000, kOpenFolder = 040000, kOpenNoFollow = 0100000, kOpenLarge = 0400000,
                       kOpenPathOnly = 010000000, kOpenTemporary = 020000000 };
 // clang-format on
 
@@ -121,24 +124,41 @@ MYR_FN Opened opened_in_tree(const M& m, i32 stream) {
   return {value != kInputOpened, (u32)value - 1, (u32)(value >> 32)};
 }
 
-/// Opens the input file (kInputOpened) or a file of the tree (opened_value()).
+/// The descriptor and the place of an opening that is about to be made; or an error, negative.
+struct NewOpening {
+  i64 error;
+  u32 fd, index;
+};
 template <Machine M>
-MYR_OUTLINE Result open_stream(M& m, u64 opened) {
+MYR_OUTLINE NewOpening find_opening(const M& m) {
   const u32 count = opening_count(m), fd = free_file(m, 0);
   u32 index = 0;
   while (index < count && word(m, kOpenings + index * 8) != kClosed) index++;
-  if (fd == kMostFiles || index == kMostFiles) return error(kEMFILE);
-  const u32 stream = kFirstOpening + index;
-  // A process that opens nothing but its input never has this page of its own.
-  const bool changes = word(m, opened_word(stream)) != opened;
-  if (!own_files(m) || !own_word(m, position_word(stream)) || (changes && !own_word(m, opened_word(stream)))) {
-    return again();
-  }
-  set_file(m, fd, (i32)stream);
+  return {fd == kMostFiles || index == kMostFiles ? -(i64)kEMFILE : 0, fd, index};
+}
+/// To be called, and to have returned true, before finish_opening(). `changes`: the word of what was opened there changes.
+template <Machine M>
+MYR_FN bool own_new_opening(M& m, const NewOpening& made, bool changes) {
+  const u32 stream = kFirstOpening + made.index;
+  return own_files(m) && own_word(m, position_word(stream)) && (!changes || own_word(m, opened_word(stream)));
+}
+template <Machine M>
+MYR_FN Result finish_opening(M& m, const NewOpening& made, u64 opened) {
+  const u32 stream = kFirstOpening + made.index;
+  set_file(m, made.fd, (i32)stream);
   set_word(m, position_word(stream), 0);
-  if (changes) set_word(m, opened_word(stream), opened);
-  if (index == count) set_word(m, kOpeningCount, count + 1);
-  return answer(fd);
+  if (word(m, opened_word(stream)) != opened) set_word(m, opened_word(stream), opened);
+  if (made.index == opening_count(m)) set_word(m, kOpeningCount, made.index + 1);
+  return answer(made.fd);
+}
+/// Opens the input file (kInputOpened) or a file of the tree (opened_value()).
+template <Machine M>
+MYR_OUTLINE Result open_stream(M& m, u64 opened) {
+  const NewOpening made = find_opening(m);
+  if (made.error < 0) return answer(made.error);
+  // A process that opens nothing but its input never has the page of this word of its own.
+  if (!own_new_opening(m, made, word(m, opened_word(kFirstOpening + made.index)) != opened)) return again();
+  return finish_opening(m, made, opened);
 }
 
 }  // namespace myriarm::kernel

@@ -2,10 +2,10 @@
 // Reading and writing what a process has opened in its tree: files, folders, and a few devices.
 #pragma once
 
-#include "kernel/buffers.h"
+#include "kernel/layer_data.h"
+#include "kernel/layer_folders.h"
 #include "kernel/random_stream.h"
 #include "kernel/structures.h"
-#include "kernel/tree.h"
 
 namespace myriarm::kernel {
 
@@ -45,61 +45,78 @@ MYR_OUTLINE Result read_device(M& m, const Buffers& buffers, DeviceKind device) 
 template <Machine M>
 MYR_OUTLINE Result read_tree(M& m, const Opened& opened, const Buffers& buffers, u64 position, u32 position_at) {
   if (!opened.readable()) return error(kEBADF);
-  const FileStatus file = tree_status(m, opened.file);
+  const FileStatus file = file_status(m, opened.file);
   if (type_of(file) == kFolder) return error(kEISDIR);
-  Bytes bytes = {nullptr, 0};
+  Content content;
   switch (device_kind(file)) {
     case DeviceKind::null: return answer(0);
     case DeviceKind::zero:
     case DeviceKind::full:
     case DeviceKind::random: return read_device(m, buffers, device_kind(file));
     default:
-      return tree_content(m, opened.file, bytes) ? take_in(m, buffers, bytes, position, position_at) : error(kEIO);
+      if (!content_of(m, opened.file, content)) return error(kEIO);
+      return take_in(m, buffers, content, position, position_at);
   }
 }
 
-/// Writes to a device: nothing else can be open for writing.
+/// Writes at a position. `position_at`: the word that follows it, or 0.
 template <Machine M>
-MYR_OUTLINE Result write_tree(M& m, const Opened& opened, const Buffers& buffers) {
+MYR_OUTLINE Result write_tree(M& m, const Opened& opened, const Buffers& buffers, u64 position, u32 position_at) {
   if (!opened.writable()) return error(kEBADF);
-  const DeviceKind device = device_kind(tree_status(m, opened.file));
+  const DeviceKind device = device_kind(file_status(m, opened.file));
+  if (device == DeviceKind::none) {
+    return write_file(m, opened.file, buffers, position, (opened.flags & kOpenAppend) != 0, position_at);
+  }
   u64 size = 0;
   for (u32 i = 0; i < buffers.count; i++) size += lesser(buffer_at(m, buffers, i).size, kMostBytes - size);
   return device == DeviceKind::full && size != 0 ? error(kENOSPC) : answer((i64)size);
 }
 
-/// Where the record behind that at `at` begins.
-MYR_FN u64 next_record(const Bytes& records, u64 at) {
-  constexpr u32 kLengthAt = 16;  // in a record: two bytes
-  return at + records.data[at + kLengthAt] + ((u64)records.data[at + kLengthAt + 1] << 8);
-}
-/// As many records of a folder, from the position on, as there is room for.
+/// As many names of a folder, from the position on, as there is room for, as struct linux_dirent64.
 template <Machine M>
 MYR_OUTLINE Result getdents64(M& m) {
+  constexpr u32 kFixed = 19, kUnit = 8;  // bytes in front of the name; records are aligned
   const i32 stream = stream_of(m, m.argument(0));
   if (stream < 0) return error(kEBADF);
   const Opened opened = opened_in_tree(m, stream);
   if (!opened.in_tree) return error(kENOTDIR);
   if (!opened.readable()) return error(kEBADF);
-  if (type_of(tree_status(m, opened.file)) != kFolder) return error(kENOTDIR);
-  Bytes records = {nullptr, 0};
-  if (!tree_content(m, opened.file, records)) return error(kEIO);
+  const FileStatus folder = file_status(m, opened.file);
+  if (type_of(folder) != kFolder) return error(kENOTDIR);
+  if (folder.links == 0) return error(kENOENT);
   const u64 address = m.argument(1), room = (u32)m.argument(2), position = word(m, position_word((u32)stream));
-  // The guest may have set the position to a place within a record: then the next one is first.
-  u64 first = 0, end = 0;
-  while (first < records.size && first < position) first = next_record(records, first);
-  for (end = first; end < records.size && next_record(records, end) - first <= room;) end = next_record(records, end);
-  if (first >= records.size) return answer(0);
-  if (end == first) return error(kEINVAL);
-  const Storing storing = prepare(m, address, end - first);
+  Listing listing;
+  Listed listed;
+  if (!begin_listing(m, opened.file, position, listing)) return error(kEIO);
+  u64 size = 0;
+  bool any = false;
+  while (next_listed(m, listing, listed)) {
+    const u64 length = (kFixed + listed.name_size + kUnit) / kUnit * kUnit;
+    any = true;
+    if (length > room - size) break;
+    size += length;
+  }
+  if (size == 0) return any ? error(kEINVAL) : answer(0);
+  const Storing storing = prepare(m, address, size);
   if (storing != Storing::allowed) return not_stored(storing);
   if (!own_word(m, position_word((u32)stream))) return again();
-  copy_in(m, address, records.data + first, end - first);
-  set_word(m, position_word((u32)stream), end);
-  return answer((i64)(end - first));
+  begin_listing(m, opened.file, position, listing);
+  for (u64 done = 0; done < size;) {
+    next_listed(m, listing, listed);
+    const u64 length = (kFixed + listed.name_size + kUnit) / kUnit * kUnit, at = address + done;
+    store_words(m, at, listed.number, listed.next);
+    store<u16>(m, at + 16, (u16)length);
+    store<u8>(m, at + 18, (u8)listed.type);
+    if (listed.tree_name != nullptr) copy_in(m, at + kFixed, listed.tree_name, listed.name_size);
+    else copy_from_layer(m, at + kFixed, listed.name_at, listed.name_size);
+    for (u64 i = kFixed + listed.name_size; i < length; i++) store<u8>(m, at + i, 0);
+    done += length;
+  }
+  set_word(m, position_word((u32)stream), listed.next);
+  return answer((i64)size);
 }
 
-/// Of what is open nothing is ever written, so that all of it is on the disk.
+/// There is no disk: what was written is where it stays.
 template <Machine M>
 MYR_OUTLINE Result fsync(M& m) {
   const i32 stream = stream_of(m, m.argument(0));

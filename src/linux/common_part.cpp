@@ -78,7 +78,7 @@ class CommonLane {
     options.engine = given.engine;
     options.compile_threads = given.compile_threads;
     options.translation_cache = given.translation_cache;
-    options.processes = {processes_, process.seed, true};
+    options.processes = {processes_, process.seed, true, false};
     return options;
   }
 

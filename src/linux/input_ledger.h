@@ -104,7 +104,7 @@ class InputLedger {
 
   /// With the record itself: a process may write nothing.
   static uint64_t size_of(const QueueResult& result) {
-    return sizeof result + result.standard_output.size() + result.standard_error.size();
+    return sizeof result + result.bytes();
   }
   static uint64_t size_of(const ProcessInput& input) {
     uint64_t size = sizeof input;

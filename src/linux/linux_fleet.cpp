@@ -81,6 +81,8 @@ LinuxFleet::Impl::Impl(std::vector<LaidOut>& programs, const FleetOptions& fleet
                        CommonPart* common)
     : seed(options.seed),
       keep_memory(options.keep_memory),
+      keep_files(options.keep_files || !options.collect.empty()),
+      root(options.root),
       forked(common != nullptr),
       lane_digits(common ? common->lane_digits : 0),
       processes(make_processes(programs, options, common)),
@@ -117,7 +119,7 @@ std::shared_ptr<Processes> LinuxFleet::Impl::make_processes(const std::vector<La
 }
 
 Fleet LinuxFleet::Impl::make_fleet(std::vector<LaidOut>& programs, FleetOptions made, CommonPart* common) const {
-  made.processes = {processes, seed, keep_memory};
+  made.processes = {processes, seed, keep_memory, keep_files};
   std::vector<Placement> placements;
   placements.reserve(programs.size());
   for (LaidOut& program : programs) placements.push_back(std::move(program.placement));
@@ -345,6 +347,11 @@ std::span<const uint8_t> LinuxFleet::standard_output(uint32_t lane) const {
 std::span<const uint8_t> LinuxFleet::standard_error(uint32_t lane) const {
   impl_->check_lane(lane);
   return impl_->processes->output(lane, 2);
+}
+std::vector<CollectedFile> LinuxFleet::collect(uint32_t lane, const std::string& path, uint64_t most_bytes) const {
+  impl_->check_lane(lane);
+  if (!impl_->root) throw StateError("collect: the processes have no root, so that there are no files; give them one");
+  return impl_->fleet.collect(lane, *impl_->root, path, most_bytes);
 }
 std::map<std::string, UnimplementedCall> LinuxFleet::unimplemented() const {
   (void)impl_->fleet.lanes();  // throws if the fleet is closed or inherited

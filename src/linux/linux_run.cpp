@@ -156,7 +156,7 @@ class LinuxFleet::Impl::Run {
   /// These lanes have ended, and have their memory yet.
   void end(std::span<const uint32_t> lanes) {
     ended_.insert(ended_.end(), lanes.begin(), lanes.end());
-    if (!run_.as_if_alone || keep_memory_ || lanes.empty()) return;
+    if (!run_.as_if_alone || keep_memory_ || impl_.keep_files || lanes.empty()) return;
     fleet_.release_memory(lanes);
     memory_is_free(lanes.size());
   }

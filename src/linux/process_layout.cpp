@@ -33,6 +33,19 @@ uint64_t place_signal_return(const ElfImage& image, uint64_t& heap_limit) {
   return heap_limit -= kPageBytes;
 }
 
+constexpr uint64_t kMostFileBytes = uint64_t{64} << 30;
+
+uint32_t working_folder_of(const LinuxOptions& options) {
+  if (options.working_folder.empty()) return 0;
+  constexpr uint32_t kTypes = 0170000, kFolder = 0040000;
+  const int64_t found = options.root->find(0, options.working_folder, kFollowLast, "");
+  if (found < 0 || (options.root->facts(static_cast<uint32_t>(found)).mode & kTypes) != kFolder) {
+    throw ArgumentError("working_folder: " + options.working_folder +
+                        " is no folder of the root; give the path of one");
+  }
+  return static_cast<uint32_t>(found);
+}
+
 std::string kibibytes(uint64_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KiB"; }
 
 }  // namespace
@@ -57,6 +70,9 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t window_begin, uint
   if (image.program.segments.empty() || memory > ~window_begin) {
     throw ArgumentError(name + ": a guest memory of " + kibibytes(memory) +
                         " reaches beyond the 64-bit address space; use a smaller one");
+  }
+  if (options.file_bytes > kMostFileBytes) {
+    throw ArgumentError("file_bytes: a lane can keep 64 GiB of files at most; give a smaller number");
   }
   ProcessLayout layout;
   layout.window_end = window_begin + memory;
@@ -83,8 +99,11 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t window_begin, uint
   layout.program.stack_pointer = layout.window_end;
   // The guest is not told where on the host the file is: that file is in its root by its name alone.
   layout.program.process = {layout.break_start, layout.heap_limit, stack_size,
-                            image.path.empty() ? "/" + name.substr(name.rfind('/') + 1) : image.path,
-                            signal_return};
+                            image.path.empty() ? "/" + name.substr(name.rfind('/') + 1) : image.path, signal_return};
+  if (options.root) {
+    layout.program.process->file_bytes = options.file_bytes;
+    layout.program.process->working_folder = working_folder_of(options);
+  }
   if (signal_return != 0) {
     std::vector<uint8_t> code(sizeof kSignalReturn);
     std::memcpy(code.data(), kSignalReturn.data(), code.size());

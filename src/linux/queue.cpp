@@ -24,8 +24,10 @@ using linux_process::kSlice;
 /// One call of run(). The fleet calls ended() between two rounds, in each of which a lane goes on by kSlice instructions.
 class Queue::Run {
  public:
-  Run(LinuxFleet& processes, const QueueSource& source, const QueueSink& sink, const QueueOptions& options)
-      : processes_(processes), source_(source), sink_(sink), options_(options) {
+  /// `collected`: paths of files that each result gets.
+  Run(LinuxFleet& processes, const QueueSource& source, const QueueSink& sink, const QueueOptions& options,
+      const std::vector<std::string>& collected)
+      : processes_(processes), source_(source), sink_(sink), options_(options), collected_(collected) {
     free_.resize(processes.fleet().lanes());
     std::iota(free_.begin(), free_.end(), 0);
     numbers_.resize(free_.size());
@@ -65,7 +67,7 @@ class Queue::Run {
  private:
   /// With the record itself: a process may write nothing, and there may be millions of them.
   static uint64_t size_of(const QueueResult& result) {
-    return sizeof result + result.standard_output.size() + result.standard_error.size();
+    return sizeof result + result.bytes();
   }
 
   /// Takes the results of lanes that have ended, and gives free lanes further inputs. Returns the lanes that begin.
@@ -109,6 +111,9 @@ class Queue::Run {
     const std::span<const uint8_t> out = processes_.standard_output(lane), err = processes_.standard_error(lane);
     result.standard_output.assign(out.begin(), out.end());
     result.standard_error.assign(err.begin(), err.end());
+    for (const std::string& path : collected_) {
+      for (CollectedFile& file : processes_.collect(lane, path)) result.files.push_back(std::move(file));
+    }
     progress_.done++;
     progress_.running--;
     progress_.failed += result.outcome.exit_status != 0;
@@ -201,6 +206,7 @@ class Queue::Run {
   const QueueSource& source_;
   const QueueSink& sink_;
   const QueueOptions& options_;
+  const std::vector<std::string>& collected_;
   QueueProgress progress_;
   linux_process::InputLengths lengths_;
   uint64_t count_at_begin_ = 0;  // instructions of the common part of all processes
@@ -220,6 +226,7 @@ class Queue::Run {
 Queue::Queue(const ElfImage& image, const FleetOptions& fleet, LinuxOptions process) {
   process.restartable = true;
   process.keep_memory = false;  // nobody can ask for that of an input
+  collected_ = process.collect;
   processes_ = std::make_unique<LinuxFleet>(image, fleet, std::move(process));
 }
 Queue::~Queue() = default;
@@ -227,7 +234,7 @@ Queue::~Queue() = default;
 Fleet& Queue::fleet() { return processes_->fleet(); }
 
 QueueProgress Queue::run(const QueueSource& source, const QueueSink& sink, const QueueOptions& options) {
-  return Run(*processes_, source, sink, options).go();
+  return Run(*processes_, source, sink, options, collected_).go();
 }
 
 void Queue::cancel() {

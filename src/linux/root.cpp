@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FileTree of a folder of the host. Paths are followed in the index alone. The host is asked for the bytes of regular files
+// FileTree of folders of the host. Paths are followed in the index alone. The host is asked for the bytes of regular files
 // only: by the names that the index has, each in the folder before it and without following a link, and what is found must
 // be the file that was indexed.
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/path_walk.h"
 #include "linux/root_index.h"
 #include "myriarm/error.h"
 #include "myriarm/file_tree.h"
@@ -26,8 +27,6 @@ using linux_process::RootEntry;
 using linux_process::RootFile;
 using linux_process::RootIndex;
 
-constexpr size_t kLongestName = 255;
-constexpr unsigned kMostLinks = 40;                   // in one path, as on Linux
 constexpr uint64_t kLargestFile = uint64_t{4} << 30;  // whose bytes are kept
 constexpr uint32_t kOthersMayExecute = 1;
 
@@ -49,23 +48,19 @@ class Descriptor {
   int number_;
 };
 
-/// The result for a path whose last name is missing; `slash`: one follows the name.
-int64_t missing(uint32_t flags, bool slash) {
-  if (flags & (kFindToCreate | kFindNewFolder)) return -EROFS;
-  return (flags & kFindNew) && !slash ? -EROFS : -ENOENT;
-}
-
 class HostFolder final : public FileTree {
  public:
-  HostFolder(Descriptor folder, const std::string& name)
-      : folder_(std::move(folder)),
-        index_(linux_process::read_index(folder_.number(), name)),
+  HostFolder(std::vector<Descriptor> folders, const std::string& name,
+             std::span<const linux_process::BoundSource> binds)
+      : folders_(std::move(folders)),
+        index_(linux_process::read_index(folders_[0].number(), name, binds)),
         contents_(new std::atomic<const Content*>[index_.files.size()]()) {}
 
-  int64_t find(uint32_t from, std::string_view path, uint32_t flags, std::string_view program) const override try {
-    return follow(from, path, flags, program);
-  } catch (const std::bad_alloc&) {
-    return -ENOMEM;
+  int64_t find(uint32_t from, std::string_view path, uint32_t flags, std::string_view program) const override {
+    kernel::Walked walked;
+    const uint32_t follows = (flags & kFollowLast) ? uint32_t{kernel::kFollowsLast} : 0;
+    kernel::walk(Names{*this, path, program}, from, static_cast<uint32_t>(path.size()), follows, walked);
+    return walked.file;
   }
 
   FileFacts facts(uint32_t number) const override {
@@ -73,8 +68,8 @@ class HostFolder final : public FileTree {
     return {linux_process::inode_of(number),
             file.mode,
             file.links,
-            0,
-            0,
+            file.owner,
+            file.owner,
             file.device,
             file.size,
             file.seconds,
@@ -90,7 +85,8 @@ class HostFolder final : public FileTree {
     return true;
   }
 
-  std::string_view path(uint32_t folder) const override { return index_.files[folder].path; }
+  int64_t look_up(uint32_t folder, std::string_view name) const override;
+  uint32_t parent(uint32_t folder) const override { return index_.files[folder].parent; }
   bool is_program_link(uint32_t file) const override { return file == index_.program_link; }
 
  private:
@@ -99,13 +95,29 @@ class HostFolder final : public FileTree {
     bool is_there;
   };
 
-  int64_t follow(uint32_t from, std::string_view path, uint32_t flags, std::string_view program) const;
-  /// The file of this name in a folder, which others may search, or a negative error.
-  int64_t look_up(uint32_t folder, std::string_view name) const;
+  /// What a Walk asks for.
+  struct Names {
+    const HostFolder& tree;
+    std::string_view path, program;
+
+    const RootFile& at(uint32_t file) const { return tree.index_.files[file]; }
+    uint8_t path_byte(uint64_t position) const { return static_cast<uint8_t>(path[position]); }
+    int64_t look_up(uint32_t folder, const uint8_t* name, uint32_t size) const {
+      return tree.look_up(folder, {reinterpret_cast<const char*>(name), size});
+    }
+    uint32_t parent(uint32_t folder) const { return tree.parent(folder); }
+    bool is_folder(uint32_t file) const { return at(file).is_folder(); }
+    bool may_search(uint32_t folder) const { return (at(folder).mode & kOthersMayExecute) || at(folder).owner != 0; }
+    bool is_link(uint32_t file) const { return at(file).is_link(); }
+    std::string_view target(uint32_t link) const { return tree.is_program_link(link) ? program : at(link).target; }
+    uint32_t link_size(uint32_t link) const { return static_cast<uint32_t>(target(link).size()); }
+    uint8_t link_byte(uint32_t link, uint32_t position) const { return static_cast<uint8_t>(target(link)[position]); }
+  };
+
   bool regular_content(uint32_t number, std::span<const uint8_t>& bytes) const;
   bool read_content(const RootFile& file, std::vector<uint8_t>& bytes) const;
 
-  const Descriptor folder_;
+  const std::vector<Descriptor> folders_;  // of the host: the root's, then those bound
   const RootIndex index_;
   const std::unique_ptr<std::atomic<const Content*>[]> contents_;  // by file; null: not read yet
   mutable std::mutex mutex_;                                       // guards what follows
@@ -114,50 +126,10 @@ class HostFolder final : public FileTree {
 
 int64_t HostFolder::look_up(uint32_t number, std::string_view name) const {
   const RootFile& folder = index_.files[number];
-  if (!folder.is_folder()) return -ENOTDIR;
-  if (!(folder.mode & kOthersMayExecute)) return -EACCES;
-  if (name == ".") return number;
-  if (name == "..") return folder.parent;
-  if (name.size() > kLongestName) return -ENAMETOOLONG;
   const auto entry = std::lower_bound(folder.entries.begin(), folder.entries.end(), name,
                                       [](const RootEntry& e, std::string_view wanted) { return e.name < wanted; });
   if (entry == folder.entries.end() || entry->name != name) return -ENOENT;
   return entry->file;
-}
-
-int64_t HostFolder::follow(uint32_t from, std::string_view path, uint32_t flags, std::string_view program) const {
-  std::string text;              // the path, once a link has been put in it
-  std::string_view rest = path;  // what is left to follow
-  uint32_t at = path.starts_with('/') ? 0 : from;
-  unsigned links = 0;
-  for (;;) {
-    rest.remove_prefix(std::min(rest.find_first_not_of('/'), rest.size()));
-    if (rest.empty()) return at;
-    const std::string_view name = rest.substr(0, rest.find('/'));
-    const std::string_view after = rest.substr(name.size());
-    const bool is_last = after.find_first_not_of('/') == std::string_view::npos;
-    if (is_last && (flags & kFindParent)) {
-      const int64_t allowed = look_up(at, ".");
-      return allowed < 0 ? allowed : at;
-    }
-    const int64_t found = look_up(at, name);
-    if (is_last && (flags & kFindToCreate) && !after.empty() && (found >= 0 || found == -ENOENT)) return -EISDIR;
-    if (found == -ENOENT && is_last) return missing(flags, !after.empty());
-    if (found < 0 || (is_last && (flags & (kFindNew | kFindNewFolder)))) return found;
-    const RootFile& file = index_.files[static_cast<uint32_t>(found)];
-    if (file.is_link() && (!is_last || !after.empty() || (flags & kFollowLast))) {
-      if (++links > kMostLinks) return -ELOOP;
-      const std::string_view target = is_program_link(static_cast<uint32_t>(found)) ? program : file.target;
-      if (target.empty()) return -ENOENT;
-      if (target[0] == '/') at = 0;
-      text = std::string(target).append(after);  // `after` may be a part of the old text
-      rest = text;
-      continue;
-    }
-    at = static_cast<uint32_t>(found);
-    if (is_last && !after.empty() && !file.is_folder()) return -ENOTDIR;
-    rest = after;
-  }
 }
 
 bool HostFolder::regular_content(uint32_t number, std::span<const uint8_t>& bytes) const {
@@ -185,8 +157,9 @@ bool HostFolder::regular_content(uint32_t number, std::span<const uint8_t>& byte
 bool HostFolder::read_content(const RootFile& file, std::vector<uint8_t>& bytes) const {
   if (file.size > kLargestFile) return false;
   std::vector<const RootFile*> folders;
-  for (uint32_t at = file.parent; at != 0; at = index_.files[at].parent) folders.push_back(&index_.files[at]);
-  Descriptor in(::fcntl(folder_.number(), F_DUPFD_CLOEXEC, 0));
+  const uint32_t top = index_.tops[file.source];
+  for (uint32_t at = file.parent; at != top; at = index_.files[at].parent) folders.push_back(&index_.files[at]);
+  Descriptor in(::fcntl(folders_[file.source].number(), F_DUPFD_CLOEXEC, 0));
   for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder) {
     in = Descriptor(::openat(in.number(), (*folder)->name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (in.number() < 0) return false;
@@ -215,13 +188,19 @@ bool HostFolder::read_content(const RootFile& file, std::vector<uint8_t>& bytes)
 
 }  // namespace
 
-std::shared_ptr<const FileTree> read_root(const std::string& folder) {
-  Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.number() < 0) {
-    throw ArgumentError(folder + ": cannot be opened as a root (" + std::strerror(errno) +
+std::shared_ptr<const FileTree> read_root(const std::string& folder, std::span<const BoundFolder> binds) {
+  std::vector<Descriptor> folders;
+  const auto open = [&](const std::string& name, const char* what) {
+    folders.emplace_back(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folders.back().number() >= 0) return;
+    throw ArgumentError(name + ": cannot be opened as " + what + " (" + std::strerror(errno) +
                         "); give a folder, as tools/debian-root makes one");
-  }
-  return std::make_shared<const HostFolder>(std::move(opened), folder);
+  };
+  open(folder, "a root");
+  for (const BoundFolder& bind : binds) open(bind.folder, "a bind");
+  std::vector<linux_process::BoundSource> sources;
+  for (size_t i = 0; i < binds.size(); i++) sources.push_back({folders[i + 1].number(), binds[i]});
+  return std::make_shared<const HostFolder>(std::move(folders), folder, sources);
 }
 
 }  // namespace myriarm

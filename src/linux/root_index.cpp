@@ -14,6 +14,7 @@
 #include <memory>
 #include <utility>
 
+#include "kernel/path_walk.h"
 #include "kernel/process.h"
 #include "myriarm/error.h"
 
@@ -33,16 +34,17 @@ class Reader {
  public:
   explicit Reader(const std::string& name) : name_(name) {}
 
-  RootIndex read(int folder) {
-    struct stat status = {};
-    if (::fstat(folder, &status) != 0) fail("", errno);
-    add(status, 0, "");
-    index_.files[0].path = "/";
-    open_.push_back({0, {}, {}, 0});
-    enter(::fcntl(folder, F_DUPFD_CLOEXEC, 0), 0);
-    while (!open_.empty()) step();
+  RootIndex read(int folder, std::span<const BoundSource> binds) {
+    read_folder(folder, add_top(folder, 0, ""));
     add_devices();
     add_process();
+    add_temporary();
+    for (const BoundSource& bind : binds) {
+      name_ = bind.bound.folder;
+      source_ = static_cast<uint32_t>(index_.tops.size());
+      owner_ = bind.bound.is_writable ? kernel::kUserId : 0;
+      add_bind(bind);
+    }
     for (uint32_t file = 0; file < index_.files.size(); file++) {
       if (index_.files[file].is_folder()) finish_folder(file);
     }
@@ -65,6 +67,65 @@ class Reader {
   std::string path_in_root(uint32_t folder, const std::string& name) const {
     const std::string& path = index_.files[folder].path;
     return (path == "/" ? path : path + "/") + name;
+  }
+
+  /// The file that the open folder is.
+  uint32_t add_top(int folder, uint32_t parent, const std::string& name) {
+    struct stat status = {};
+    if (::fstat(folder, &status) != 0) fail("", errno);
+    const uint32_t file = add(status, parent, name);
+    index_.tops.push_back(file);
+    return file;
+  }
+  void read_folder(int folder, uint32_t file) {
+    const uint32_t parent = index_.files[file].parent;
+    index_.files[file].path = file == 0 ? "/" : path_in_root(parent, index_.files[file].name);
+    several_names_.clear();
+    open_.push_back({file, {}, {}, 0});
+    enter(::fcntl(folder, F_DUPFD_CLOEXEC, 0), file);
+    while (!open_.empty()) step();
+  }
+
+  RootEntry* entry_of(uint32_t folder, const std::string& name) {
+    for (RootEntry& entry : index_.files[folder].entries) {
+      if (entry.name == name) return &entry;
+    }
+    return nullptr;
+  }
+  /// Puts the folder in the place of what is there. The folders on the way are made if they are not there.
+  void add_bind(const BoundSource& bind) {
+    const std::string& place = bind.bound.place;
+    const auto refuse = [&](const std::string& why) {
+      throw ArgumentError("bind: " + place + " cannot be the place of " + bind.bound.folder + ": " + why +
+                          "; give the path of a folder, from / on and without links");
+    };
+    if (!place.starts_with('/')) refuse("it does not begin with a slash");
+    std::vector<std::string> names;
+    for (size_t at = 0; at < place.size();) {
+      const size_t end = std::min(place.find('/', at), place.size());
+      const std::string name = place.substr(at, end - at);
+      at = end + 1;
+      if (name.empty()) continue;
+      if (name == "." || name == "..") refuse("it has " + name);
+      if (name.size() > kernel::kLongestName) refuse("a name in it is too long");
+      names.push_back(name);
+    }
+    if (names.empty()) refuse("that is the root");
+    if (names[0] == "dev" || names[0] == "proc") refuse("/" + names[0] + " is not of files");
+    uint32_t folder = 0;
+    const uint32_t owner = std::exchange(owner_, 0);
+    for (size_t i = 0; i + 1 < names.size(); i++) {
+      const RootEntry* known = entry_of(folder, names[i]);
+      const uint32_t next = known ? known->file : make(folder, names[i].c_str(), kFolderMode);
+      if (!index_.files[next].is_folder()) refuse(names[i] + " is no folder");
+      folder = next;
+    }
+    owner_ = owner;
+    const uint32_t top = add_top(bind.folder, folder, names.back());
+    index_.files[top].mode = S_IFDIR | (bind.bound.is_writable ? 0755 : index_.files[top].mode & 0777);
+    if (RootEntry* known = entry_of(folder, names.back())) known->file = top;
+    else index_.files[folder].entries.push_back({names.back(), top});
+    read_folder(bind.folder, top);
   }
 
   /// Begins to read the open folder `descriptor` into the last level.
@@ -100,6 +161,8 @@ class Reader {
     file.nanoseconds = static_cast<uint32_t>(status.st_mtim.tv_nsec);
     file.parent = parent;
     file.name = name;
+    file.owner = owner_;
+    file.source = source_;
     file.host_device = status.st_dev;
     file.host_number = status.st_ino;
     index_.files.push_back(std::move(file));
@@ -185,6 +248,14 @@ class Reader {
     add_device("zero", kMemory, 5);
   }
 
+  /// Everybody may make files in /tmp, and remove their own.
+  void add_temporary() {
+    constexpr uint32_t kTemporaryMode = S_IFDIR | 01777;
+    const RootEntry* known = entry_of(0, "tmp");
+    if (known == nullptr) make(0, "tmp", kTemporaryMode);
+    else if (index_.files[known->file].is_folder()) index_.files[known->file].mode = kTemporaryMode;
+  }
+
   void add_process() {
     const uint32_t folder = make(0, "proc", kReadOnlyFolderMode);
     const std::string number = std::to_string(kernel::kProcessId);
@@ -226,7 +297,8 @@ class Reader {
     std::copy(name.begin(), name.end(), record + kFixed);  // zeros follow
   }
 
-  const std::string& name_;
+  std::string name_;
+  uint32_t source_ = 0, owner_ = 0;
   RootIndex index_;
   std::vector<Level> open_;
   std::map<std::pair<dev_t, ino_t>, uint32_t> several_names_;
@@ -234,6 +306,8 @@ class Reader {
 
 }  // namespace
 
-RootIndex read_index(int folder, const std::string& name) { return Reader(name).read(folder); }
+RootIndex read_index(int folder, const std::string& name, std::span<const BoundSource> binds) {
+  return Reader(name).read(folder, binds);
+}
 
 }  // namespace myriarm::linux_process

@@ -95,11 +95,10 @@ class KernelMachine {
     return frame.bytes.data() + ((entry & kPageShared) ? offset : place_in_own(offset));
   }
   bool has_tree() const { return tree != nullptr; }
-  i64 find_in_tree(u32 from, u64 path, u64 length, u32 flags) const {
-    std::string text(length, 0);
-    kernel::copy_out(*this, reinterpret_cast<u8*>(text.data()), path, length);
-    return tree->find(from, text, flags, {facts_.path, facts_.path_bytes});
+  i64 tree_look_up(u32 folder, const u8* name, u32 size) const {
+    return tree->look_up(folder, {reinterpret_cast<const char*>(name), size});
   }
+  u32 tree_parent(u32 folder) const { return tree->parent(folder); }
   kernel::FileStatus tree_status(u32 file) const {
     const FileFacts f = tree->facts(file);
     return {f.number, f.mode, f.links, f.size, f.user, f.group, f.device, f.seconds, f.nanoseconds};
@@ -109,9 +108,6 @@ class KernelMachine {
     const bool there = tree->content(file, content);
     bytes = {content.data(), content.size()};
     return there;
-  }
-  kernel::Bytes tree_path(u32 file) const {
-    return {reinterpret_cast<const u8*>(tree->path(file).data()), tree->path(file).size()};
   }
   bool is_program_link(u32 file) const { return tree->is_program_link(file); }
   bool own_page(u64 page) {
@@ -125,8 +121,10 @@ class KernelMachine {
     written_.insert(page);
   }
   bool change_pages(const kernel::PageChange& change) {
+    const bool in_layer = change.begin >= kEnd + kernel::layer_at(0) &&
+                          change.end <= kEnd + kernel::layer_at(facts_.layer_pages) && change.permissions == 0;
     if (change.begin >= change.end || change.begin % kPageSize != 0 || change.end % kPageSize != 0 ||
-        change.begin < kBegin || change.end > kEnd) {
+        change.begin < kBegin || (change.end > kEnd && !in_layer)) {
       return mistake("a change of pages that cannot be");
     }
     if (mode_ == Abandon::after_changes) {
@@ -272,6 +270,11 @@ class KernelMachine {
   void set_file(const std::string& text) {
     file_.assign(text.begin(), text.end());
     input_.has_file = 1;
+  }
+  /// The files of the process can be changed, and what it writes takes so many pages at most.
+  void set_layer_pages(u64 pages) {
+    facts_.layer_pages = pages;
+    table_.resize(kPages + kernel::kKernelPages + pages);
   }
   void set_output_limit(u64 bytes) { input_.output_limit = bytes; }
   // How many bytes of a stream put_out() takes, and what it answers then; and how often it is interrupted before.

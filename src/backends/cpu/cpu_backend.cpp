@@ -61,6 +61,7 @@ CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
       own_code_(lanes_),
       process_host_(options.processes.host),
       keep_memory_(options.processes.keep_memory),
+      keep_files_(options.processes.keep_files),
       workers_(options.threads != 0 ? options.threads : host_threads()),
       compile_threads_(options.compile_threads),
       caches_translation_(options.translation_cache) {

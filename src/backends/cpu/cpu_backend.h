@@ -174,7 +174,7 @@ class CpuBackend final : public Backend {
   u64 next_snapshot_ = 1;
   std::atomic<bool> cancel_{false};
   std::shared_ptr<ProcessHost> process_host_;  // null: no lane is a process
-  bool keep_memory_;                           // of processes that have exited
+  bool keep_memory_, keep_files_;              // of processes that have exited
   WorkerPool workers_;
   unsigned compile_threads_;
   bool caches_translation_;

@@ -78,11 +78,10 @@ class ProcessMachine {
   }
   // kernel::HasTree and kernel::SharesPages.
   bool has_tree() const { return tree_ != nullptr; }
-  i64 find_in_tree(u32 from, u64 path, u64 length, u32 flags) const {
-    char bytes[kernel::kMostPathBytes];
-    kernel::copy_out(*this, reinterpret_cast<u8*>(bytes), path, length);
-    return tree_->find(from, {bytes, length}, flags, {facts_.path, facts_.path_bytes});
+  i64 tree_look_up(u32 folder, const u8* name, u32 size) const {
+    return tree_->look_up(folder, {reinterpret_cast<const char*>(name), size});
   }
+  u32 tree_parent(u32 folder) const { return tree_->parent(folder); }
   kernel::FileStatus tree_status(u32 file) const {
     const FileFacts facts = tree_->facts(file);
     return {facts.number, facts.mode,   facts.links,   facts.size,       facts.user,
@@ -93,10 +92,6 @@ class ProcessMachine {
     if (!tree_->content(file, content)) return false;
     bytes = {content.data(), content.size()};
     return true;
-  }
-  kernel::Bytes tree_path(u32 file) const {
-    const std::string_view path = tree_->path(file);
-    return {reinterpret_cast<const u8*>(path.data()), path.size()};
   }
   bool is_program_link(u32 file) const { return tree_->is_program_link(file); }
   bool share_pages(u64 address, u32 permissions, const kernel::Bytes& bytes) {

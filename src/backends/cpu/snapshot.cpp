@@ -256,6 +256,14 @@ void CpuBackend::release_memory(std::span<const u32> lanes) {
 }
 
 void CpuBackend::end_process(u64 index) {
+  if (keep_files_) {
+    if (keep_memory_) return;
+    Lane lane;
+    attach(lane, index);
+    replace_pages(lane, index, 0, guest_pages_, false, 0);
+    own_code_[index].reset();
+    return;
+  }
   if (!keep_memory_) {
     const FleetSnapshot none;
     Restorer(*this, none).forget(index, true);

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# writes.c makes the same calls natively, in a folder of the host's Linux, under QEMU and under myriarm: every result is
+# the same. Natively its working folder lies on a tmpfs, and it is user 1000.
+#   writes_test.py MYRIARM FOLDER
+# Skipped (status 77) where the host does not let the test make a root: it has to be root, and to mount.
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+SKIPPED = 77
+SOURCE = pathlib.Path(__file__).resolve().parent / "writes.c"
+NATIVE = """mount -t tmpfs -o mode=755 none "$2" && cp -a "$1/." "$2" && chown -R 1000:1000 "$2/work" &&
+top="$2" && shift 2 && exec chroot --userspec=1000:1000 "$top" /in-work "$@" """
+SEEDS, RANDOM_CALLS = range(1, 13), 1500
+IN_WORK = """#include <unistd.h>
+int main(int argc, char** argv) { chdir("/work"); argv[0] = argv[1]; return execv(argv[1], argv + 1); }
+"""
+
+
+def fill(work):
+    shutil.rmtree(work, ignore_errors=True)
+    (work / "given/sub/inner").mkdir(parents=True)
+    (work / "given/one").write_text("one")
+    (work / "given/large").write_bytes(bytes(i * 7 % 251 for i in range(20000)))
+    (work / "given/sub/x").write_text("x in sub")
+    (work / "given/sub/inner/deep").write_text("deep")
+    (work / "given/link").symlink_to("one")
+    (work / "given/pair1").write_text("pair")
+    os.link(work / "given/pair1", work / "given/pair2")
+    for i in range(60):
+        (work / f"given/file{i}").write_text(str(i))
+
+
+def compile_for(compiler, source, output):
+    subprocess.run([compiler, "-O1", "-w", "-x", "c", "-", "-o", str(output), "-static"], check=True, input=source)
+
+
+def differences(expected, got, name):
+    expected, got = expected.splitlines(), got.splitlines()
+    found = 0
+    for i in range(max(len(expected), len(got))):
+        wanted, line = (lines[i] if i < len(lines) else "nothing" for lines in (expected, got))
+        if wanted == line:
+            continue
+        found += 1
+        if found <= 20:
+            print(f"{name} line {i + 1}: natively {wanted}\n  here {line}")
+    return found
+
+
+def main(myriarm, folder):
+    root = pathlib.Path(folder).resolve() / "root"
+    shutil.rmtree(root, ignore_errors=True)
+    (root / "tmp").mkdir(parents=True)
+    work = root / "work"
+    source = SOURCE.read_bytes()
+    compile_for("gcc", source, root / "native")
+    compile_for("gcc", IN_WORK.encode(), root / "in-work")
+    compile_for("aarch64-linux-gnu-gcc", source, root / "guest")
+    if os.geteuid() != 0:
+        print("skipped: only root can make a root of the host's Linux for another user")
+        return SKIPPED
+    mounted = root.parent / "mounted"
+    mounted.mkdir(exist_ok=True)
+    different = checks = 0
+    for words in ([], *([str(seed), str(RANDOM_CALLS)] for seed in SEEDS)):
+        fill(work)
+        command = ["unshare", "--mount", "sh", "-c", NATIVE, "sh", str(root), str(mounted), "/native", *words]
+        native = subprocess.run(command, capture_output=True, encoding="utf-8", errors="backslashreplace", timeout=120)
+        if native.returncode != 0:
+            print(f"skipped: the host cannot make a root here ({native.stderr.strip()})")
+            return SKIPPED
+        run = [os.path.abspath(myriarm), "run", "--device", "cpu", "--quiet", "--root", str(root)]
+        run += ["--bind", f"{work}:/work:rw", "--cwd", "/work", "/guest", *words]
+        guest = subprocess.run(run, capture_output=True, encoding="utf-8", errors="backslashreplace", timeout=300)
+        print(guest.stderr, end="")
+        different += differences(native.stdout, guest.stdout, " ".join(["writes", *words])) + (guest.returncode != 0)
+        checks += sum(line[:1].isdigit() and ": " in line for line in native.stdout.splitlines())
+    print(f"{checks} checks, {different} lines differ")
+    return 1 if different or checks < 15000 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

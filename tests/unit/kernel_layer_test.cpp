@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that a process writes, as src/kernel/ keeps them: what calls do, where memory for them ends, that it is given back,
+// and that a call which is abandoned at any point gives the same when it is made again. tests/roots/writes.c compares the
+// effects and errors of the calls with Linux.
+#include <fcntl.h>
+
+#include <cerrno>
+
+#include "kernel_caller.h"
+#include "root_folder.h"
+
+namespace myriarm {
+namespace {
+
+using namespace test;
+
+// clang-format off
+enum LayerCall : u32 { kMkdirat = 34, kUnlinkat = 35, kSymlinkat = 36, kLinkat = 37, kRenameat = 38, kTruncate = 45,
+                       kFtruncate = 46, kFallocate = 47, kChdir = 49, kFchmod = 52, kGetdents = 61, kPwrite64 = 68,
+                       kUtimensat = 88, kMemfdCreate = 279 };
+// clang-format on
+constexpr u64 kCreateFlags = 0102, kTruncateFlags = 01102, kRemoveFolder = 0x200;
+constexpr u64 kManyPages = 300;
+
+template <class M>
+class Files {
+ public:
+  explicit Files(const FileTree& tree, u64 pages = kManyPages) {
+    m.tree = &tree;
+    m.set_layer_pages(pages);
+  }
+  static constexpr u64 kPath = M::kData + 0x800, kOther = M::kData + 0xA00, kOut = M::kData + 0x1000;
+  u64 at(const std::string& path, u64 address = kPath) {
+    m.put_path(address, path);
+    return address;
+  }
+  i64 call(u32 number, const std::vector<u64>& arguments) {
+    m.abandon(mode);
+    const i64 value = m.value(number, arguments);
+    m.abandon(Abandon::never);
+    results.push_back(value);
+    return value;
+  }
+  i64 open(const std::string& path, u64 flags = 0, u64 mode_bits = 0644) {
+    return call(kOpenat, {kHere, at(path), flags, mode_bits});
+  }
+  i64 write(i64 fd, const std::string& text) {
+    m.put_text(kOut, text);
+    return call(kWrite64, {static_cast<u64>(fd), kOut, text.size()});
+  }
+  i64 write_at(i64 fd, const std::string& text, u64 position) {
+    m.put_text(kOut, text);
+    return call(kPwrite64, {static_cast<u64>(fd), kOut, text.size(), position});
+  }
+  std::string read(i64 fd, u64 position = 0, u64 size = 100) {
+    const i64 got = call(kPread64, {static_cast<u64>(fd), kOut, size, position});
+    return got < 0 ? "error " + std::to_string(-got) : m.text(kOut, static_cast<u64>(got));
+  }
+  std::string content(const std::string& path) {
+    const i64 fd = open(path);
+    if (fd < 0) return "error " + std::to_string(-fd);
+    const std::string text = read(fd);
+    close(fd);
+    return text;
+  }
+  i64 close(i64 fd) { return call(kClose, {static_cast<u64>(fd)}); }
+  i64 remove(const std::string& path, u64 flags = 0) { return call(kUnlinkat, {kHere, at(path), flags}); }
+  i64 make_folder(const std::string& path) { return call(kMkdirat, {kHere, at(path), 0755}); }
+  i64 rename(const std::string& from, const std::string& to) {
+    return call(kRenameat, {kHere, at(from), kHere, at(to, kOther)});
+  }
+  /// The names in a folder, in the order of the listing.
+  std::vector<std::string> names(const std::string& path) {
+    std::vector<std::string> found;
+    const i64 fd = open(path, O_DIRECTORY);
+    for (i64 size; (size = call(kGetdents, {static_cast<u64>(fd), kOut, 100})) > 0;) {
+      for (u64 record = kOut; record < kOut + static_cast<u64>(size);) {
+        const std::string text = m.text(record, 100);
+        found.emplace_back(text.c_str() + 19);
+        record += static_cast<u8>(text[16]);
+      }
+    }
+    close(fd);
+    return found;
+  }
+  /// Pages that are taken, apart from those that an empty layer has.
+  u64 taken() const { return kernel::layer_word(m, kernel::kTakenPages); }
+
+  M m;
+  Abandon mode = Abandon::never;
+  std::vector<i64> results;
+};
+
+class KernelLayer : public testing::Test {
+ protected:
+  KernelLayer() {
+    folder_.folder("own");
+    folder_.file("own/large", std::string(3 * kPageSize, 'l'));
+    folder_.file("own/one", "one");
+    folder_.folder("own/sub/inner");
+    folder_.file("own/sub/x", "x");
+    folder_.link("own/link", "one");
+    folder_.file("program", "it");
+    const BoundFolder bind = {folder_.path("own"), "/w", true};
+    tree_ = read_root(folder_.path(), {&bind, 1});
+  }
+
+  RootFolder folder_;
+  std::shared_ptr<const FileTree> tree_;
+};
+
+/// Calls of each kind, with what they leave.
+template <class M>
+std::vector<std::string> change_much(Files<M>& f) {
+  std::vector<std::string> seen;
+  EXPECT_GE(f.open("/w/new", kCreateFlags), 0);
+  EXPECT_EQ(f.write(3, "hello"), 5);
+  EXPECT_EQ(f.write_at(3, "far", 3 * kPageSize - 1), 3);
+  EXPECT_EQ(f.make_folder("/w/d"), 0);
+  EXPECT_EQ(f.call(kLinkat, {kHere, f.at("/w/new"), kHere, f.at("/w/d/hard", f.kOther), 0}), 0);
+  EXPECT_EQ(f.rename("/w/sub", "/w/d/moved"), 0);
+  EXPECT_EQ(f.open("/w/large", 2), 4);
+  EXPECT_EQ(f.write_at(4, "LLL", kPageSize + 10), 3);
+  EXPECT_EQ(f.call(kFtruncate, {4, kPageSize + 12}), 0);
+  EXPECT_EQ(f.call(kFtruncate, {4, 2 * kPageSize}), 0);
+  seen.push_back(f.read(4, kPageSize + 8, 8));
+  EXPECT_EQ(f.call(kSymlinkat, {f.at("d/moved/x", f.kOther), kHere, f.at("/w/l")}), 0);
+  seen.push_back(f.content("/w/l"));
+  EXPECT_EQ(f.call(kUtimensat, {kHere, f.at("/w/one"), 0, 0}), 0);
+  EXPECT_EQ(f.remove("/w/one"), 0);
+  EXPECT_EQ(f.remove("/w/d/hard"), 0);
+  EXPECT_EQ(f.rename("/w/new", "/w/link"), 0);
+  EXPECT_EQ(f.call(kFchmod, {3, 0600}), 0);
+  EXPECT_EQ(f.call(kFallocate, {3, 0, 0, 4 * kPageSize}), 0);
+  EXPECT_EQ(f.remove("/w/d/moved/inner", kRemoveFolder), 0);
+  EXPECT_EQ(f.open("/w/d/moved/x", kTruncateFlags), 5);
+  EXPECT_EQ(f.remove("/w/d/moved/x"), 0);
+  EXPECT_EQ(f.write(5, "no name"), 7);
+  seen.push_back(f.read(5));
+  EXPECT_EQ(f.close(5), 0);
+  EXPECT_EQ(f.call(kMemfdCreate, {f.at("memory"), 0}), 5);
+  EXPECT_EQ(f.call(kChdir, {f.at("/w/d/moved")}), 0);
+  f.call(kGetcwdCall, {f.kOut, 50});
+  seen.push_back(f.m.text(f.kOut, 10));
+  for (const std::string& name : f.names("/w")) seen.push_back(name);
+  return seen;
+}
+
+TEST_F(KernelLayer, WhatCallsLeave) {
+  Files<KernelMachine<1>> f(*tree_);
+  const std::vector<std::string> expected = {
+      std::string("llLL\0\0\0\0", 8), "x",     "no name", "/w/d/moved", ".", "..", "large", "link", "l", "d"};
+  EXPECT_EQ(change_much(f), expected);
+  EXPECT_EQ(f.m.mistakes(), std::vector<std::string>());
+}
+
+TEST_F(KernelLayer, CallsThatWereAbandonedGiveTheSame) {
+  Files<KernelMachine<1>> first(*tree_);
+  const std::vector<std::string> expected = change_much(first);
+  for (Abandon mode : {Abandon::each_once, Abandon::after_changes}) {
+    Files<KernelMachine<1>> f(*tree_);
+    f.mode = mode;
+    EXPECT_EQ(change_much(f), expected);
+    EXPECT_EQ(f.results, first.results);
+    EXPECT_EQ(f.m.state(), first.m.state());
+    EXPECT_EQ(f.m.mistakes(), std::vector<std::string>());
+  }
+  Files<KernelMachine<2>> interleaved(*tree_);
+  interleaved.mode = Abandon::each_once;
+  EXPECT_EQ(change_much(interleaved), expected);
+  EXPECT_EQ(interleaved.results, first.results);
+  EXPECT_EQ(interleaved.m.mistakes(), std::vector<std::string>());
+}
+
+TEST_F(KernelLayer, NothingIsTakenBeforeTheFirstWrite) {
+  Files<KernelMachine<1>> f(*tree_);
+  EXPECT_EQ(f.content("/w/one"), "one");
+  EXPECT_EQ(f.open("/w/none"), -ENOENT);
+  EXPECT_EQ(f.open("/program", 1), -EACCES);
+  EXPECT_EQ(f.m.kernel_word(kLayerPages), 0u);
+  EXPECT_EQ(f.m.entry(f.m.guest_pages() + kKernelPages), 0u) << "no page of it is mapped";
+}
+
+TEST_F(KernelLayer, AWrittenPageOfALargeFileCostsThatPage) {
+  Files<KernelMachine<1>> f(*tree_);
+  const i64 fd = f.open("/w/large", 2);
+  EXPECT_EQ(f.write_at(fd, "1", 5), 1);
+  const u64 taken = f.taken();
+  EXPECT_EQ(f.write_at(fd, "2", 6), 1);
+  EXPECT_EQ(f.taken(), taken);
+  EXPECT_EQ(f.write_at(fd, "3", kPageSize), 1);
+  EXPECT_EQ(f.taken(), taken + 2) << "a page and a node";
+  EXPECT_EQ(f.read(fd, 4, 4), "l12l");
+  EXPECT_EQ(f.read(fd, kPageSize - 1, 3), "l3l");
+  EXPECT_EQ(f.m.mistakes(), std::vector<std::string>());
+}
+
+TEST_F(KernelLayer, PagesAreGivenBack) {
+  Files<KernelMachine<1>> f(*tree_);
+  const i64 kept = f.open("/w/kept", kCreateFlags);
+  ASSERT_GE(kept, 0);
+  f.close(kept);
+  const u64 taken = f.taken();
+  for (int turn = 0; turn < 3; turn++) {
+    const i64 fd = f.open("/w/a", kCreateFlags);
+    for (u64 page : {0, 1, 5, 2000, 3'000'000}) EXPECT_EQ(f.write_at(fd, "x", page * kPageSize), 1);
+    EXPECT_GT(f.taken(), taken + 5);
+    EXPECT_EQ(f.remove("/w/a"), 0);
+    EXPECT_GT(f.taken(), taken + 5) << "it is open";
+    f.close(fd);
+    EXPECT_EQ(f.taken(), taken) << turn;
+    const i64 other = f.open("/w/a", kCreateFlags);
+    EXPECT_EQ(f.write_at(other, "x", 7 * kPageSize), 1);
+    EXPECT_EQ(f.call(kFtruncate, {static_cast<u64>(other), 0}), 0);
+    EXPECT_EQ(f.taken(), taken);
+    EXPECT_EQ(f.rename("/w/a", "/w/kept"), 0);
+    EXPECT_EQ(f.make_folder("/w/folder"), 0);
+    EXPECT_EQ(f.make_folder("/w/folder/inner"), 0);
+    EXPECT_EQ(f.remove("/w/folder/inner", kRemoveFolder), 0);
+    EXPECT_EQ(f.remove("/w/folder", kRemoveFolder), 0);
+    f.close(other);
+    EXPECT_EQ(f.taken(), taken) << turn;
+  }
+  EXPECT_EQ(f.m.mistakes(), std::vector<std::string>());
+}
+
+TEST_F(KernelLayer, AFullLayerRefusesAndStaysAsItIs) {
+  for (u64 pages = 1; pages < 40; pages++) {
+    Files<KernelMachine<1>> f(*tree_, pages);
+    const i64 fd = f.open("/w/new", kCreateFlags);
+    if (fd < 0) {
+      EXPECT_EQ(fd, -ENOSPC) << pages;
+      EXPECT_EQ(f.names("/w").size(), 6u);
+      continue;
+    }
+    i64 result = 0;
+    u64 written = 0;
+    while ((result = f.write(fd, std::string(kPageSize, 'w'))) > 0) written += static_cast<u64>(result);
+    EXPECT_EQ(result, -ENOSPC);
+    EXPECT_LT(written, pages * kPageSize);
+    EXPECT_LE(f.taken(), pages);
+    EXPECT_EQ(f.call(kFtruncate, {static_cast<u64>(fd), 0}), 0);
+    EXPECT_EQ(f.m.mistakes(), std::vector<std::string>());
+  }
+}
+
+TEST_F(KernelLayer, AListingGoesOnWhileItsNamesGo) {
+  Files<KernelMachine<1>> f(*tree_);
+  const i64 fd = f.open("/w", O_DIRECTORY);
+  const auto next = [&] {  // one name at a time
+    const i64 size = f.call(kGetdents, {static_cast<u64>(fd), f.kOut, 32});
+    return size <= 0 ? std::string() : std::string(f.m.text(f.kOut + 19, 12).c_str());
+  };
+  EXPECT_EQ(next(), ".");
+  EXPECT_EQ(next(), "..");
+  EXPECT_EQ(next(), "large");
+  EXPECT_EQ(f.remove("/w/large"), 0) << "now the names are those of the layer";
+  EXPECT_EQ(next(), "link");
+  EXPECT_EQ(f.remove("/w/one"), 0);
+  EXPECT_EQ(next(), "sub");
+  EXPECT_EQ(next(), "");
+  EXPECT_EQ(f.m.mistakes(), std::vector<std::string>());
+}
+
+}  // namespace
+}  // namespace myriarm
