@@ -20,6 +20,17 @@ template <class M>
 MYR_FN u64 word(const M& m, u64 offset) {
   return read_once<u64>(m.locate(m.entry(m.guest_pages() + (offset >> kPageBits)), offset_in_page(offset)));
 }
+/// The words of the first kernel page, with one look at the page table for all of them.
+template <class M>
+class FirstWords {
+ public:
+  MYR_FN explicit FirstWords(const M& m) : m_(m), entry_(m.entry(m.guest_pages())) {}
+  MYR_FN u64 operator[](u32 offset) const { return read_once<u64>(m_.locate(entry_, offset)); }
+
+ private:
+  const M& m_;
+  const u32 entry_;
+};
 /// Must be called, and have returned true, before set_word() for words within these `size` bytes.
 template <Machine M>
 MYR_FN bool own_words(M& m, u64 offset, u64 size) {

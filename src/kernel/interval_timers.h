@@ -25,13 +25,19 @@ MYR_FN u64 timer_clock(const M& m, u32 timer) {
 
 /// The count of retired instructions at which the next timer expires; kNever if none does.
 template <class M>
-MYR_FN u64 next_expiry(const M& m) {
+MYR_FN u64 next_expiry(const FirstWords<M>& words) {
   u64 next = kNever;
   for (u32 timer = 0; timer < kIntervalTimers; timer++) {
-    const u64 expires = word(m, timer_word(timer)), ahead = timer == kRealTimer ? slept(m) : 0;
-    if (is_armed(expires)) next = lesser(next, expires - lesser(expires, ahead));
+    const u64 expires = words[timer_word(timer)];
+    if (!is_armed(expires)) continue;
+    const u64 ahead = timer == kRealTimer ? lesser(words[kSlept], kEndOfTime) : 0;
+    next = lesser(next, expires - lesser(expires, ahead));
   }
   return next;
+}
+template <class M>
+MYR_FN u64 next_expiry(const M& m) {
+  return next_expiry(FirstWords<M>(m));
 }
 /// How long it is until ITIMER_REAL expires; kNever if it does not.
 template <Machine M>

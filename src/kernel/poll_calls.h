@@ -51,7 +51,7 @@ MYR_FN Wait wait_of(const M& m, const Timeout& timeout, const WaitMask& mask) {
 /// To be called, and to have returned true, before wait_in_vain().
 template <Machine M>
 MYR_FN bool own_wait(M& m, const Timeout& timeout) {
-  return prepare(m, timeout.address, kTimespecBytes) != Storing::again && own_word(m, kSlept);
+  return prepare(m, timeout.address, kTimespecBytes) != Storing::again && own_signals(m);
 }
 /// Ends a wait for which nothing is ready, with 0 or EINTR. As on Linux, the time that is left is stored, if the guest may
 /// write there.
@@ -62,7 +62,7 @@ MYR_FN Result wait_in_vain(M& m, const Timeout& timeout, const Wait& wait, const
     store_words(m, timeout.address, left / kNanoseconds, left % kNanoseconds);
   }
   if (wait.end == WaitEnd::signal) return interrupt(m, wait, mask.blocked, mask.is_set);
-  pass_time(m, wait.time);
+  wait_masked(m, wait, mask.blocked);
   return answer(0);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of signals: a lane that is a process takes them where it would run its next instruction. A backend calls
-// wants_attention() wherever a run begins for a lane, its call has been served, or it has come to next_expiry(); deliver() if it
-// does; and deliver_fault() for the stops that are signals. docs/design/signals.md.
+// What becomes of signals: a lane that is a process takes them where it would run its next instruction. A backend asks
+// attention_at() wherever a run begins for a lane and its call has been served, and calls deliver() as soon as the lane has come
+// there; and deliver_fault() for the stops that are signals. docs/design/signals.md.
 #pragma once
 
 #include "core/system/registers.h"
@@ -9,10 +9,12 @@
 
 namespace myriarm::kernel {
 
-/// Whether deliver() has something to do. `retired`: the instructions that the lane has retired.
+/// The count of retired instructions from which on deliver() has something to do; 0 if it has now.
 template <class M>
-MYR_FN bool wants_attention(const M& m, u64 retired) {
-  return (pending_signals(m) & ~word(m, kBlocked)) != 0 || word(m, kMaskIsSaved) != 0 || next_expiry(m) <= retired;
+MYR_FN u64 attention_at(const M& m) {
+  const FirstWords<M> words(m);
+  if (((words[kPending] | words[kPendingShared]) & ~words[kBlocked]) != 0 || words[kMaskIsSaved] != 0) return 0;
+  return next_expiry(words);
 }
 
 MYR_FN Result killed(u32 number) { return ended(kKilledBySignal + number); }
@@ -136,8 +138,8 @@ MYR_OUTLINE Result refuse_handler(M& m, NextSignal next, SignalInformation infor
   return answer(0);
 }
 
-/// Brings the process to where its next instruction is, at most one handler further: to be called again as long as
-/// wants_attention(). The result is `answered`, `ended` or `again`.
+/// Brings the process to where its next instruction is, at most one handler further: to be called again until
+/// attention_at() lies ahead. The result is `answered`, `ended` or `again`.
 template <Machine M>
 MYR_OUTLINE Result deliver(M& m) {
   if (next_expiry(m) <= m.retired()) {

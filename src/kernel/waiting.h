@@ -28,6 +28,23 @@ MYR_OUTLINE Wait wait_for_signal(const M& m, u64 blocked, u64 most) {
   return most == kNever ? Wait{WaitEnd::never, 0} : Wait{WaitEnd::time_out, most};
 }
 
+/// Lets the time of a wait pass that no signal ends, with these signals blocked, after own_signals(). What is let through and does
+/// nothing waits no longer.
+template <Machine M>
+MYR_FN void wait_masked(M& m, const Wait& wait, u64 mask) {
+  const u64 blocked = word(m, kBlocked);
+  pass_time(m, wait.time);
+  set_word(m, kBlocked, mask);
+  expire_timers(m);
+  u64 useless = 0;
+  for (u64 rest = pending_signals(m) & ~mask; rest != 0; rest &= rest - 1) {
+    const u32 number = first_of(rest & (~rest + 1), Target::thread).number;
+    if (does_nothing(m, number)) useless |= signal_bit(number);
+  }
+  drop_signals(m, useless);
+  set_word(m, kBlocked, blocked);
+}
+
 /// Ends a wait that a signal ends, after own_word(kBlocked): EINTR. `mask`: what is blocked until the signal has been delivered,
 /// if the call sets it for this time.
 template <Machine M>

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# signals.c does the same natively on the host's Linux, under QEMU user mode and under myriarm, on each engine.
+# signals.c does the same natively on the host's Linux, under QEMU user mode and under myriarm, on each engine; random.c
+# natively and under myriarm.
 #   signals_test.py MYRIARM FOLDER [DEVICE]
 # What is native is right. QEMU may differ where QEMU says so, and myriarm nowhere but in ARM, for which there is no
 # native Linux here.
@@ -10,7 +11,8 @@ import re
 import subprocess
 import sys
 
-SOURCE = pathlib.Path(__file__).resolve().parent / "signals.c"
+HERE = pathlib.Path(__file__).resolve().parent
+SEEDS, STEPS = 60, 300  # of random.c
 ENDINGS = 20
 # One model: newer ones have SVE, and QEMU 7.2 then takes the vectors of a frame from a record that a handler does
 # not know.
@@ -58,8 +60,8 @@ address of the kernel: signal 11, code 1, address + -281474976710640
 address with a tag: signal 11, code 1, address + 16""".splitlines()
 
 
-def compile_for(compiler, output):
-    command = [compiler, "-O1", "-w", "-static", str(SOURCE), "-o", str(output)]
+def compile_for(compiler, source, output):
+    command = [compiler, "-O1", "-w", "-static", str(HERE / source), "-o", str(output)]
     subprocess.run(command, check=True)
 
 
@@ -78,8 +80,8 @@ def main(myriarm, folder, device="cpu"):
     folder = pathlib.Path(folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     native, guest = folder / "native", folder / "guest"
-    compile_for("gcc", native)
-    compile_for("aarch64-linux-gnu-gcc", guest)
+    compile_for("gcc", "signals.c", native)
+    compile_for("aarch64-linux-gnu-gcc", "signals.c", guest)
     expected, status, problem = run([str(native)])
     if status != 0 or len(expected) < 300:
         print(f"natively: status {status}, {len(expected)} lines\n{problem}")
@@ -107,6 +109,20 @@ def main(myriarm, folder, device="cpu"):
                 wrong += 1
                 print(f"{engine}: ending {how} has status {status}, natively {ended}")
         print(f"{engine}: {arm} checks as natively, {len(got) - arm} of AArch64, {ENDINGS} endings")
+    native_random, guest_random = folder / "native_random", folder / "guest_random"
+    compile_for("gcc", "random.c", native_random)
+    compile_for("aarch64-linux-gnu-gcc", "random.c", guest_random)
+    for seed in range(SEEDS):
+        arguments = [str(seed), str(STEPS)]
+        right = run([str(native_random), *arguments])[:2]
+        ours = [os.path.abspath(myriarm), "run", "--device", device, "--quiet", str(guest_random), *arguments]
+        found = run(ours)[:2]
+        if right != found:
+            wrong += 1
+            pairs = enumerate(zip(right[0] + ["nothing"], found[0] + ["nothing"]))
+            at, (line, other) = next(((i, pair) for i, pair in pairs if pair[0] != pair[1]), (0, ("", "")))
+            print(f"random {seed} {STEPS}, line {at}: it should be {line}\n  and is {other}")
+    print(f"{SEEDS} random sequences of {STEPS} steps")
     theirs, _, _ = run([*QEMU, str(guest)])
     theirs = theirs[: theirs.index("arm checks")] if "arm checks" in theirs else theirs
     differ = 0

@@ -183,7 +183,7 @@ class KernelMachine {
   void pass(u64 instructions) { retired_ += instructions; }
   /// Lets the process take its signals, as a backend does. Returns what ends it, or `answered`.
   kernel::Result deliver() {
-    for (attempt_ = 0; kernel::wants_attention(*this, retired_); attempt_++) {
+    for (attempt_ = 0; kernel::attention_at(*this) <= retired_; attempt_++) {
       begin_attempt();
       const kernel::Result result = kernel::deliver(*this);
       finish_attempt();

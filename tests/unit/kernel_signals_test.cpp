@@ -247,8 +247,7 @@ TYPED_TEST(KernelSignals, TimersExpireAtACount) {
   EXPECT_EQ(next_expiry(this->m), now + 50'000);
   this->set_timer(1, 7, 3);
   EXPECT_EQ(next_expiry(this->m), now + 1000 + 7000);
-  EXPECT_FALSE(wants_attention(this->m, now + 7999));
-  EXPECT_TRUE(wants_attention(this->m, now + 8000));
+  EXPECT_EQ(attention_at(this->m), now + 8000);
   this->m.pass(7000);
   EXPECT_TRUE(this->goes_on());
   EXPECT_EQ(this->m.pc(), kHandlerAt + 4);

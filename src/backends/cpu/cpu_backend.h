@@ -118,9 +118,8 @@ class CpuBackend final : public Backend {
   const kernel::ProcessFacts* process_of(u64 lane) const;
   /// Serves the call of a lane at its SVC, which retires. False: the lane has a stop.
   bool serve_call(Lane& lane, u64 index);
-  /// The count of retired instructions at which a process wants attention at the latest, and whether it does now.
-  static u64 next_expiry(const Lane& lane);
-  static bool wants_attention(const Lane& lane);
+  /// The count of retired instructions from which on deliver_signals() has something to do; 0 if it has now.
+  static u64 attention_at(const Lane& lane);
   /// Lets a process take a signal. False: the lane has a stop.
   bool deliver_signals(Lane& lane, u64 index);
   /// Lets the handler of the signal run that the lane's stop is. False: the lane has a stop, if there is none that one.

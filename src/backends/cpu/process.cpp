@@ -80,10 +80,7 @@ struct ProcessWords {
 
 }  // namespace
 
-u64 CpuBackend::next_expiry(const Lane& lane) { return kernel::next_expiry(ProcessWords{lane}); }
-bool CpuBackend::wants_attention(const Lane& lane) {
-  return kernel::wants_attention(ProcessWords{lane}, lane.retired);
-}
+u64 CpuBackend::attention_at(const Lane& lane) { return kernel::attention_at(ProcessWords{lane}); }
 
 bool CpuBackend::deliver_signals(Lane& lane, u64 index) {
   ProcessMachine machine = machine_of(lane, index);

@@ -54,11 +54,12 @@ void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const Batch& batch, S
     }
     u64 until = limit;
     if (is_process) {
-      if (wants_attention(lane)) {
+      const u64 attention = attention_at(lane);
+      if (attention <= lane.retired) {
         if (!deliver_signals(lane, index)) return;
         continue;
       }
-      until = std::min(limit, next_expiry(lane));
+      until = std::min(limit, attention);
     }
     const u64 before = lane.retired;
     batch.engine.run(lane, until, sampler == nullptr ? kQuantum : sampler->left());

@@ -55,7 +55,7 @@ static __device__ inline bool is_signal(const View& view, u32 lane) {
 /// What the lane needs next when what it wanted was done. `end`: the count at which its batch ends.
 static __device__ inline Wants next_wants(const LaneMachine& machine, u64 end) {
   const u64 retired = machine.retired();
-  return retired < end && kernel::wants_attention(machine, retired) ? Wants::signals : Wants::nothing;
+  return retired < end && kernel::attention_at(machine) <= retired ? Wants::signals : Wants::nothing;
 }
 
 /// Does for the lanes what they want. All members call it. `end`: the count of retired instructions at which the batch of the
@@ -130,12 +130,12 @@ static __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u
   return goes_on;
 }
 
-/// The count of retired instructions at which a lane is to be looked at: where its batch ends, or a timer of its process
-/// expires.
+/// The count of retired instructions at which a lane is to be looked at: where its batch ends, or its process has a signal to
+/// take.
 static __device__ inline u64 next_look(const View& view, u32 lane, const Registers& registers, LanePlace& place,
                                        u64 end) {
   if (process_of(view, team_of(lane)) == nullptr) return end;
-  return smaller(end, kernel::next_expiry(LaneMachine(view, lane, registers, place)));
+  return smaller(end, kernel::attention_at(LaneMachine(view, lane, registers, place)));
 }
 
 }  // namespace myriarm::cuda
