@@ -72,6 +72,17 @@ void write_file(const Folder& folder, const std::string& name, const std::string
   if (!made.close()) fail(path, errno);
 }
 
+/// The folder of the host in which the file of this path in the guest is to be.
+Folder folder_of(const std::string& base, const std::string& path) {
+  Folder at(::open(base.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (at.number() < 0) fail(base, errno);
+  size_t begin = 1;
+  for (size_t end; (end = path.find('/', begin)) != std::string::npos; begin = end + 1) {
+    at = at.enter(path.substr(begin, end - begin), base + path);
+  }
+  return at;
+}
+
 }  // namespace
 
 void write_collected(const std::string& folder, uint64_t number, std::span<const CollectedFile> files) {
@@ -80,21 +91,20 @@ void write_collected(const std::string& folder, uint64_t number, std::span<const
   std::filesystem::create_directories(base, error);
   if (error) fail(base, error.value());
   for (const CollectedFile& file : files) {
-    Folder at(::open(base.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (at.number() < 0) fail(base, errno);
     const std::string path = base + file.path;
     if (file.left_out) {
       print_error("myriarm: --collect: {} of {} is too large to be collected, and was left out\n", file.path, number);
       continue;
     }
-    size_t begin = 1;
-    for (size_t end; (end = file.path.find('/', begin)) != std::string::npos; begin = end + 1) {
-      at = at.enter(file.path.substr(begin, end - begin), path);
-    }
-    const std::string name = file.path.substr(begin);
+    const std::string name = file.path.substr(file.path.rfind('/') + 1);
     if (name.empty()) continue;  // the root
+    Folder at = folder_of(base, file.path);
     if (S_ISDIR(file.mode)) at = at.enter(name, path);
     else write_file(at, name, path, file);
+  }
+  // Permissions of folders last, and of those within others first: it may be that nothing can be made in them then.
+  for (auto file = files.rbegin(); file != files.rend(); ++file) {
+    if (S_ISDIR(file->mode) && file->path != "/") ::fchmod(folder_of(base, file->path + "/").number(), file->mode & kPermissions);
   }
 }
 

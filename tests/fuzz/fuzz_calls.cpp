@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // libFuzzer target: the system calls of a process, on the CPU. The input is a sequence of calls with their arguments, and of
-// what a host does between them: it takes a snapshot, restores it, forks the lane, writes to its memory. Besides "no crash"
-// it checks that each call returns, ends the process or finds the pool spent; that results are numbers which Linux could
-// return; that memory and output stay within their limits; and that a lane which makes no call stays as it is. Calls about
-// signals may let handlers run, at addresses and on stacks that the input names, and the lane may spend time in which timers
-// expire.
+// what a host does between them: it takes a snapshot, restores it, forks the lane, writes to its memory. The process has a root
+// and a folder in it whose files it may change. Besides "no crash" it checks that each call returns, ends the process or finds
+// the pool spent; that results are numbers which Linux could return; that memory and output stay within their limits; and that
+// a lane which makes no call stays as it is. Calls about signals may let handlers run, at addresses and on stacks that the input
+// names, and the lane may spend time in which timers expire.
+#include <stdlib.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "myriarm/linux.h"
@@ -20,7 +25,7 @@ namespace {
 using namespace myriarm;
 
 constexpr uint64_t kCode = 0x400000, kData = 0x410000, kDataBytes = 4 * kPageBytes, kMemory = uint64_t{1} << 20;
-constexpr uint64_t kPool = 96 * kPageBytes, kOutputLimit = 65536;
+constexpr uint64_t kPool = 150 * kPageBytes, kOutputLimit = 65536;
 constexpr uint64_t kLoop = kCode + 8, kMostInstructions = 300;
 constexpr uint64_t kSigreturn = 139;
 constexpr uint32_t kCaller = 0, kBystander = 1, kClone = 2, kLanes = 3;
@@ -29,6 +34,38 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
+constexpr const char* kPaths[] = {"/input", "/w",   "/w/f",   "/w/d",   "/w/d/g",      "/w/new", "/w/l",
+                                  "/tmp/x", "/w/d/new", "/w/d/..", "/",   "/dev/urandom", "/none",  "new"};
+constexpr uint64_t kPathRoom = 16;
+
+std::vector<uint8_t> paths() {
+  std::vector<uint8_t> bytes(std::size(kPaths) * kPathRoom);
+  for (size_t i = 0; i < std::size(kPaths); i++) std::strcpy(reinterpret_cast<char*>(&bytes[i * kPathRoom]), kPaths[i]);
+  return bytes;
+}
+
+/// A folder of the host that is the root, as long as the fuzzer runs.
+class RootFolder {
+ public:
+  RootFolder() {
+    std::string name = std::filesystem::temp_directory_path() / "fuzz-calls-XXXXXX";
+    require(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+    std::filesystem::create_directories(path_ / "bound/d");
+    std::ofstream(path_ / "bound/f") << std::string(10'000, 'f');
+    std::ofstream(path_ / "bound/d/g") << "g";
+    std::filesystem::create_symlink("d/g", path_ / "bound/l");
+  }
+  ~RootFolder() { std::filesystem::remove_all(path_); }
+  std::shared_ptr<const FileTree> read() const {
+    const BoundFolder bound = {path_ / "bound", "/w", true};
+    return read_root(path_, {&bound, 1});
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
 ElfImage caller() {
   ElfImage image;
   image.program.name = "caller";
@@ -36,7 +73,7 @@ ElfImage caller() {
   std::vector<uint8_t> code(sizeof words);
   std::memcpy(code.data(), words, sizeof words);
   image.program.segments = {{kCode, kPageBytes, kRead | kExecute, code},
-                            {kData, kDataBytes, kRead | kWrite, {'/', 'i', 'n', 'p', 'u', 't', 0}}};
+                            {kData, kDataBytes, kRead | kWrite, paths()}};
   image.program.entry = kCode;
   image.break_start = kData + kDataBytes;
   return image;
@@ -50,6 +87,10 @@ LinuxOptions options() {
   for (uint32_t lane = 0; lane < kLanes; lane++) options.files.add(bytes);
   options.output_limit = kOutputLimit * kLanes;
   options.keep_memory = true;
+  options.keep_files = true;
+  options.file_bytes = 40 * kPageBytes;
+  static const RootFolder folder;
+  options.root = folder.read();
   return options;
 }
 
@@ -67,6 +108,7 @@ struct Fuzzed {
   LinuxFleet processes{caller(), fleet_options(), options()};
   Snapshot beginning = processes.fleet().snapshot();
   std::vector<uint8_t> bystander = processes.fleet().read(kBystander, kData, kDataBytes);
+  size_t bystander_files = processes.collect(kBystander, "/").size();
 };
 
 /// Takes values from the fuzzer's bytes; zeros behind their end.
@@ -92,11 +134,13 @@ class Source {
     const uint8_t kind = byte();
     switch (kind >> 5) {
       case 0: return kind & 31;
+      case 5:
+        if (kind & 16) return kData + (kind & 15) % std::size(kPaths) * kPathRoom;
+        return uint64_t{1} << (kind & 15) * 2;
       case 1: return kData + number(2) % kDataBytes;
       case 2: return kCode + number(2) % (kMemory / kPageBytes) * kPageBytes;
       case 3: return edges[(kind & 31) % std::size(edges)];
       case 4: return static_cast<uint64_t>(last);
-      case 5: return uint64_t{1} << (kind & 31);
       case 6: return number(2);
       default: return number(8);
     }
@@ -183,5 +227,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     require(fuzzed.processes.standard_error(kCaller).size() <= kOutputLimit);
   }
   require(fleet.read(kBystander, kData, kDataBytes) == fuzzed.bystander);
+  require(fuzzed.processes.collect(kBystander, "/").size() == fuzzed.bystander_files);
+  (void)fuzzed.processes.collect(kCaller, "/");
   return 0;
 }

@@ -82,7 +82,7 @@ TEST(Root, FilesHaveTheFactsOfTheHostButOneOwner) {
   EXPECT_EQ(content_of(*tree, "/a/again"), "two words");
   EXPECT_EQ(content_of(*tree, "/l", 0), "a/inner");
   EXPECT_EQ(facts("/").number, 2u);
-  EXPECT_EQ(tree->path(static_cast<uint32_t>(tree->find(0, "/l", kFollowLast, ""))), "/a/inner");
+  EXPECT_EQ(tree->find(0, "/l", kFollowLast, ""), tree->find(0, "/a/inner", 0, ""));
 }
 
 TEST(Root, NamesAndNumbersComeInOneOrder) {
@@ -95,7 +95,7 @@ TEST(Root, NamesAndNumbersComeInOneOrder) {
   make(first, {"b", "a", "C"});
   make(second, {"C", "a", "b"});
   const auto one = read_root(first.path()), other = read_root(second.path());
-  const std::vector<std::string> expected = {".", "..", "C", "a", "b", "dev", "proc", "sub"};
+  const std::vector<std::string> expected = {".", "..", "C", "a", "b", "dev", "proc", "sub", "tmp"};
   EXPECT_EQ(names_of(*one, "/"), expected);
   EXPECT_EQ(names_of(*other, "/"), expected);
   EXPECT_EQ(names_of(*one, "/sub"), (std::vector<std::string>{".", "..", "x"}));
@@ -172,18 +172,6 @@ TEST(Root, FindsErrorsInLinuxOrder) {
   EXPECT_EQ(find("/" + std::string(255, 'n')), -ENOENT);
   EXPECT_EQ(find("/" + std::string(256, 'n')), -ENAMETOOLONG);
   EXPECT_EQ(find("/a/f/" + std::string(256, 'n')), -ENOTDIR);
-  EXPECT_EQ(find("/a/new", kFollowLast | kFindToCreate), -EROFS);
-  EXPECT_EQ(find("/a/new/", kFollowLast | kFindToCreate), -EISDIR);
-  EXPECT_EQ(find("/x/new", kFollowLast | kFindToCreate), -ENOENT);
-  EXPECT_EQ(find("/dangling", kFollowLast | kFindToCreate), -ENOENT);
-  EXPECT_EQ(find("/a/new", kFindNew), -EROFS);
-  EXPECT_EQ(find("/a/new/", kFindNew), -ENOENT);
-  EXPECT_EQ(find("/a/new/", kFindNewFolder), -EROFS);
-  EXPECT_EQ(find("/a/f/", kFindNew), file) << "it is there, whatever follows";
-  EXPECT_EQ(find("/loop", kFindNew), find("/loop", 0));
-  EXPECT_EQ(find("/a/new", kFindParent), find("/a"));
-  EXPECT_EQ(find("/a/f/new", kFindParent), -ENOTDIR);
-  EXPECT_EQ(find("/locked/new", kFindParent), -EACCES);
 }
 
 /// Where the host's Linux ends with the path, with `root` as "/": a path inside it, or an error.
@@ -313,6 +301,35 @@ TEST(Root, AFileThatHasChangedCannotBeRead) {
   folder.file("f", "as it is now");
   std::span<const uint8_t> bytes;
   EXPECT_FALSE(tree->content(static_cast<uint32_t>(tree->find(0, "/f", 0, "")), bytes));
+}
+
+TEST(Root, FoldersAreBoundIntoIt) {
+  RootFolder folder, first, second;
+  folder.folder("in/there");
+  folder.file("in/there/hidden", "is not seen");
+  folder.file("in/beside", "beside");
+  first.file("f", "first", 0640);
+  first.link("up", "../beside");
+  second.folder("deep");
+  second.file("deep/f", "second");
+  const BoundFolder binds[] = {{first.path(), "/in/there/", true}, {second.path(), "/made/for/it", false}};
+  const auto tree = read_root(folder.path(), binds);
+  EXPECT_EQ(names_of(*tree, "/in/there"), (std::vector<std::string>{".", "..", "f", "up"}));
+  EXPECT_EQ(content_of(*tree, "/in/there/f"), "first");
+  EXPECT_EQ(content_of(*tree, "/in/there/up"), "beside") << "paths go on in the root";
+  EXPECT_EQ(content_of(*tree, "/made/for/it/deep/f"), "second");
+  EXPECT_EQ(content_of(*tree, "/made/for/it/../../../in/beside"), "beside");
+  const auto facts = [&](const char* path) { return tree->facts(static_cast<uint32_t>(tree->find(0, path, 0, ""))); };
+  EXPECT_EQ(facts("/in/there/f").user, 1000u);
+  EXPECT_EQ(facts("/in/there").user, 1000u);
+  EXPECT_EQ(facts("/made/for/it/deep/f").user, 0u);
+  EXPECT_EQ(facts("/made").user, 0u);
+  EXPECT_EQ(facts("/in/there/f").mode, uint32_t{S_IFREG | 0640});
+  EXPECT_EQ(facts("/tmp").mode, uint32_t{S_IFDIR | 01777});
+  for (const char* place : {"", "there", "/", "/dev/x", "/proc", "/a/../b", "/in/beside/x"}) {
+    const BoundFolder wrong = {first.path(), place, false};
+    EXPECT_THROW(read_root(folder.path(), {&wrong, 1}), ArgumentError) << place;
+  }
 }
 
 TEST(Root, RefusesWhatIsNoFolder) {
