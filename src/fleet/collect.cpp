@@ -23,11 +23,7 @@ class StoppedLane {
     facts_.layer_pages = layer_pages;
   }
 
-  u32 number() const { return 0; }
-  u64 argument(u32) const { return 0; }
-  u64 retired() const { return 0; }
   const kernel::ProcessFacts& facts() const { return facts_; }
-  kernel::ProcessInput input() const { return {}; }
   u64 page_of(u64 address) const { return (address - window_begin_) >> kPageBits; }
   u64 guest_pages() const { return window_pages_; }
   u32 entry(u64 page) const { return static_cast<u32>(page + 1) << kPageFlagBits; }
@@ -44,7 +40,6 @@ class StoppedLane {
   bool own_page(u64) { return false; }
   void page_written(u64) {}
   bool change_pages(const kernel::PageChange&) { return false; }
-  kernel::Put put_out(u32, u64, u64, u64) { return {kernel::PutKind::again, 0}; }
   bool has_tree() const { return true; }
   i64 tree_look_up(u32 folder, const u8* name, u32 size) const {
     return tree_.look_up(folder, {reinterpret_cast<const char*>(name), size});

@@ -25,12 +25,12 @@ struct Buffers {
 };
 
 /// The buffer that arguments 1 and 2 are.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN Buffers one_buffer(const M& m) {
   return {1, false, 0, {m.argument(1), lesser(m.argument(2), kMostBytes)}};
 }
 /// Those of the array that arguments 1 and 2 are. Returns 0 or an error, negative.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN i64 find_buffers(const M& m, Buffers& buffers) {
   const u64 records = m.argument(1), count = m.argument(2);
   if (count > kMostBuffers) return -kEINVAL;
@@ -41,7 +41,7 @@ MYR_FN i64 find_buffers(const M& m, Buffers& buffers) {
   buffers = {(u32)count, true, records, {0, 0}};
   return 0;
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN Buffer buffer_at(const M& m, const Buffers& buffers, u32 index) {
   if (!buffers.listed) return buffers.one;
   const u64 record = buffers.records + index * kBufferRecord;
@@ -54,14 +54,14 @@ MYR_FN bool overlaps_records(const Buffers& buffers, u64 address, u64 size) {
 }
 
 MYR_FN u64 bytes_behind(const Bytes& source, u64 position) { return source.size - lesser(position, source.size); }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void copy_source(M& m, const Bytes& source, u64 position, u64 address, u64 size) {
   copy_in(m, address, source.data + position, size);
 }
 
 /// Copies bytes from a position of `source` to the buffers. `position_at`: the word that follows the position, or 0. A source
 /// has bytes_behind() and copy_source().
-template <Machine M, class Source>
+template <MemoryMachine M, class Source>
 MYR_OUTLINE Result take_in(M& m, const Buffers& buffers, const Source& source, u64 position, u32 position_at) {
   u64 ready = 0;  // bytes that have a place
   bool refused = false;

@@ -11,7 +11,7 @@ namespace myriarm::kernel {
 constexpr u32 kModeBits = 07777, kSticky = 01000;
 
 /// Whether the files of the process can be changed.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN bool is_writable(const M& m) {
   return has_tree(m) && m.facts().layer_pages != 0;
 }
@@ -24,14 +24,14 @@ MYR_FN u32 kept_flags(u32 flags) {
 }
 
 /// Whether names in a folder may change, as Linux tests it: 0 or an error, negative.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN i64 folder_refuses(const M& m, u32 folder) {
   const FileStatus status = file_status(m, folder);
   if (!may(m, status, kMayWrite | kMayExecute)) return -(i64)kEACCES;
   return 0;
 }
 /// The same for a new name. A folder that was removed gets none.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN i64 new_name_refused(const M& m, u32 folder) {
   if (file_status(m, folder).links == 0) return -(i64)kENOENT;
   return folder_refuses(m, folder);
@@ -43,7 +43,7 @@ struct NewFile {
   u64 target, target_size;
 };
 /// Plans a file with the name that a walk has not found. Answers 0, or what the call returns at once.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result plan_new_file(M& m, Plan& plan, const Walked& walked, const NewFile& file) {
   if (const i64 refused = new_name_refused(m, walked.folder); refused < 0) return answer(refused);
   if (!plan_folder(m, plan, walked.folder, walked.name_size)) return again();
@@ -52,7 +52,7 @@ MYR_OUTLINE Result plan_new_file(M& m, Plan& plan, const Walked& walked, const N
   return answer(0);
 }
 /// Makes it, and returns its number.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE u32 make_new_file(M& m, const Walked& walked, const NewFile& file) {
   const bool is_folder = (file.mode & kTypeMask) == kFolder;
   const u64 folder = raise_folder(m, walked.folder);

@@ -32,24 +32,24 @@ class FirstWords {
   const u32 entry_;
 };
 /// Must be called, and have returned true, before set_word() for words within these `size` bytes.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN bool own_words(M& m, u64 offset, u64 size) {
   for (u64 page = offset >> kPageBits; page <= (offset + size - 1) >> kPageBits; page++) {
     if (!m.own_page(m.guest_pages() + page)) return false;
   }
   return true;
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN bool own_word(M& m, u64 offset) {
   return own_words(m, offset, 8);
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void set_word(M& m, u64 offset, u64 value) {
   write_once<u64>(m.locate(m.entry(m.guest_pages() + (offset >> kPageBits)), offset_in_page(offset)), value);
 }
 
 /// Moves words within the process; the places may overlap. own_words() must have returned true for the target.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void move_words(M& m, u64 to, u64 from, u64 size) {
   if constexpr (M::kContiguous) {
     // As much at a time as lies in one page on both sides, from the end that is not overwritten.
@@ -78,7 +78,7 @@ MYR_FN void move_words(M& m, u64 to, u64 from, u64 size) {
 }
 
 /// How many of the `size` bytes from `address` on allow `permission` (a PageFlag), up to the first that does not.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u64 accessible(const M& m, u64 address, u64 size, u32 permission) {
   u64 done = 0;
   while (done < size) {
@@ -88,7 +88,7 @@ MYR_FN u64 accessible(const M& m, u64 address, u64 size, u32 permission) {
   }
   return lesser(done, size);
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN bool readable(const M& m, u64 address, u64 size) {
   return accessible(m, address, size, kPageReadable) == size;
 }
@@ -96,7 +96,7 @@ MYR_FN bool readable(const M& m, u64 address, u64 size) {
 /// What a store to guest memory may do.
 enum class Storing : u8 { allowed, refused, again };
 /// Makes the pages of these bytes the lane's own, if the guest may write all of them. Must come before store().
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN Storing prepare(M& m, u64 address, u64 size) {
   if (accessible(m, address, size, kPageWritable) != size) return Storing::refused;
   if (size == 0) return Storing::allowed;  // whatever the address
@@ -109,7 +109,7 @@ MYR_FN Storing prepare(M& m, u64 address, u64 size) {
 namespace detail_of_memory {
 
 // Accesses that are not aligned, or reach into a second page. They are rare, and the calls have many loads and stores.
-template <Machine M>
+template <MemoryMachine M>
 MYR_COLD u64 load_bytes(const M& m, u64 address, u32 size) {
   u64 value = 0;
   for (u32 i = 0; i < size; i++) {
@@ -118,7 +118,7 @@ MYR_COLD u64 load_bytes(const M& m, u64 address, u32 size) {
   }
   return value;
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_COLD void store_bytes(M& m, u64 address, u64 value, u32 size) {
   for (u32 i = 0; i < size; i++) {
     const u64 at = address + i;
@@ -154,7 +154,7 @@ MYR_FN void store(M& m, u64 address, T value) {
 }
 
 /// Copies bytes to guest memory; prepare() must have allowed it.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void copy_in(M& m, u64 address, const u8* from, u64 size) {
   for (u64 done = 0; done < size;) {
     const u64 at = address + done, page = m.page_of(at);
@@ -179,7 +179,7 @@ MYR_FN void copy_in(M& m, u64 address, const u8* from, u64 size) {
   }
 }
 /// Copies bytes that are readable.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void copy_out(const M& m, u8* to, u64 address, u64 size) {
   for (u64 done = 0; done < size;) {
     const u64 at = address + done;

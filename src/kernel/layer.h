@@ -22,43 +22,43 @@ constexpr u64 kPagesMappedAtOnce = 16;
 
 /// Where a page of the layer begins, as word() takes it.
 MYR_FN constexpr u64 layer_at(u64 page) { return (kKernelPages + page) << kPageBits; }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u64 bitmap_pages(const M& m) {
   return (m.facts().layer_pages + kPagesInBitmapPage - 1) / kPagesInBitmapPage;
 }
 /// Whether anything has been written.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN bool has_layer(const M& m) {
   return m.facts().layer_pages != 0 && word(m, kLayerPages) != 0;
 }
 /// A LayerWord.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u64 layer_word(const M& m, u64 at) {
   return has_layer(m) ? word(m, layer_at(0) + at) : 0;
 }
 /// secure() must have returned `allowed` before these.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void set_layer_word(M& m, u64 at, u64 value) {
   set_word(m, layer_at(0) + at, value);
 }
 
 // A half of a word: entries of nodes are numbers of pages.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u32 half_word(const M& m, u64 offset) {
   return (u32)(word(m, offset & ~(u64)7) >> (offset & 4) * 8);
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void set_half_word(M& m, u64 offset, u32 value) {
   const u64 at = offset & ~(u64)7, shift = (offset & 4) * 8;
   set_word(m, at, (word(m, at) & ~((u64)0xFFFFFFFF << shift)) | (u64)value << shift);
 }
 
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u64 bitmap_word_at(u64 page) {
   return layer_at(1) + page / 64 * 8;
 }
 /// The lowest page from `page` on that is not taken.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u64 free_page_from(const M& m, u64 page) {
   for (;;) {
     const u64 free = ~word(m, bitmap_word_at<M>(page)) >> page % 64 << page % 64;
@@ -68,7 +68,7 @@ MYR_FN u64 free_page_from(const M& m, u64 page) {
 }
 
 /// How many pages are free.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u64 free_pages(const M& m) {
   const u64 taken = has_layer(m) ? layer_word(m, kTakenPages) : 1 + bitmap_pages(m);
   return m.facts().layer_pages - lesser(m.facts().layer_pages, taken);
@@ -76,7 +76,7 @@ MYR_FN u64 free_pages(const M& m) {
 
 /// Makes sure that so many pages can be taken, and that pages can be given back. Whatever else can fail must come before it,
 /// and all pages that are given back must be so after those that are taken.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Storing secure(M& m, u64 pages) {
   if (pages > free_pages(m)) return Storing::refused;
   const u64 mapped = word(m, kLayerPages), fixed = 1 + bitmap_pages(m);
@@ -113,7 +113,7 @@ MYR_OUTLINE Storing secure(M& m, u64 pages) {
 }
 
 /// A page that secure() has made sure of, all zeros.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE u32 take_page(M& m) {
   const u64 page = free_page_from(m, layer_word(m, kFirstFree)), at = bitmap_word_at<M>(page);
   set_word(m, at, word(m, at) | (u64)1 << page % 64);
@@ -122,7 +122,7 @@ MYR_OUTLINE u32 take_page(M& m) {
   for (u64 i = 0; i < kPageSize; i += 8) set_word(m, layer_at(page) + i, 0);
   return (u32)page;
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void give_back_page(M& m, u32 page) {
   const u64 at = bitmap_word_at<M>(page);
   set_word(m, at, word(m, at) & ~((u64)1 << page % 64));

@@ -15,7 +15,7 @@ struct Content {
   PageTree tree;  // pages over it
 };
 /// False: its bytes in the tree cannot be read.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE bool content_of(const M& m, u32 file, Content& content) {
   const u64 inode = inode_of(m, file);
   content = {0, {nullptr, 0}, {0, 0}};
@@ -33,7 +33,7 @@ MYR_OUTLINE bool content_of(const M& m, u32 file, Content& content) {
 }
 
 /// Copies bytes of a page of the layer to guest memory; prepare() must have allowed it.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void copy_from_layer(M& m, u64 address, u64 at, u64 size) {
   const u8* from = m.locate(m.entry(m.guest_pages() + (at >> kPageBits)), offset_in_page(at));
   if constexpr (M::kContiguous) {
@@ -44,7 +44,7 @@ MYR_FN void copy_from_layer(M& m, u64 address, u64 at, u64 size) {
   }
 }
 /// The other way; the page must be own, and the bytes of the guest readable.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void copy_to_layer(M& m, u64 at, u64 address, u64 size) {
   const u32 entry = m.entry(m.guest_pages() + (at >> kPageBits));
   if constexpr (M::kContiguous) {
@@ -54,21 +54,21 @@ MYR_FN void copy_to_layer(M& m, u64 at, u64 address, u64 size) {
   }
 }
 /// Bytes of the device's memory, or with null zeros, to an own page of the layer.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void fill_layer(M& m, u64 at, const u8* bytes, u64 size) {
   const u32 entry = m.entry(m.guest_pages() + (at >> kPageBits));
   for (u64 i = 0; i < size; i++) {
     write_once<u8>(m.locate(entry, offset_in_page(at + i)), bytes != nullptr ? bytes[i] : (u8)0);
   }
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u8 layer_byte(const M& m, u64 at) {
   return read_once<u8>(m.locate(m.entry(m.guest_pages() + (at >> kPageBits)), offset_in_page(at)));
 }
 
 MYR_FN u64 bytes_behind(const Content& source, u64 position) { return source.size - lesser(position, source.size); }
 /// Copies bytes of a file to guest memory, as copy_in().
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE void copy_source(M& m, const Content& content, u64 position, u64 address, u64 size) {
   if (content.tree.page == 0 && position + size <= content.below.size) {
     return copy_in(m, address, content.below.data + position, size);
@@ -87,7 +87,7 @@ MYR_OUTLINE void copy_source(M& m, const Content& content, u64 position, u64 add
   }
 }
 /// One byte of a file.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u8 content_byte(const M& m, const Content& content, u64 at) {
   const u32 page = find_page(m, content.tree, at >> kPageBits);
   if (page != 0) return layer_byte(m, layer_at(page) + offset_in_page(at));
@@ -98,7 +98,7 @@ MYR_FN u8 content_byte(const M& m, const Content& content, u64 at) {
 
 /// How many bytes from a position on can be written with the pages that are free, at most `size`. Plans them, and that the
 /// pages which are there become own. -1: the call is abandoned.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE i64 plan_bytes(M& m, Plan& plan, u32 file, u64 position, u64 size) {
   const u64 inode = inode_of(m, file);
   const PageTree tree = inode != 0 ? tree_of(word(m, inode + kInodePages)) : PageTree{0, 0};
@@ -118,7 +118,7 @@ MYR_OUTLINE i64 plan_bytes(M& m, Plan& plan, u32 file, u64 position, u64 size) {
   return key == first ? 0 : (i64)((key << kPageBits) - position);
 }
 /// Makes the planned pages of a file with this inode. What lies below is copied to them.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE void make_pages(M& m, u64 inode, u64 position, u64 size) {
   const u64 below = word(m, inode + kInodeBelow), below_size = word(m, inode + kInodeBelowSize);
   Bytes bytes = {nullptr, 0};
@@ -134,7 +134,7 @@ MYR_OUTLINE void make_pages(M& m, u64 inode, u64 position, u64 size) {
   }
 }
 /// Copies bytes of the guest to pages of a file that are there and own.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void copy_to_file(M& m, u64 inode, u64 position, u64 address, u64 size) {
   const PageTree tree = tree_of(word(m, inode + kInodePages));
   for (u64 done = 0; done < size;) {
@@ -145,7 +145,7 @@ MYR_FN void copy_to_file(M& m, u64 inode, u64 position, u64 address, u64 size) {
 }
 
 /// Writes to a regular file at a position, or at its end. `position_at`: the word that follows the position, or 0.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result write_file(M& m, u32 file, const Buffers& buffers, u64 position, bool appends, u32 position_at) {
   const u64 old_size = file_status(m, file).size;
   if (appends) position = old_size;
@@ -192,7 +192,7 @@ MYR_OUTLINE Result write_file(M& m, u32 file, const Buffers& buffers, u64 positi
 // ---- length
 
 /// Plans that a file gets this size. False: the call is abandoned.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE bool plan_size(M& m, Plan& plan, u32 file, u64 size) {
   if (!plan_raise_file(m, plan, file)) return false;
   const u64 inode = inode_of(m, file);
@@ -203,7 +203,7 @@ MYR_OUTLINE bool plan_size(M& m, Plan& plan, u32 file, u64 size) {
   }
   return true;
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE void change_size(M& m, u32 file, u64 size) {
   const u64 inode = raise_file(m, file), tree_at = inode + kInodePages;
   const u64 behind = (size + kPageSize - 1) >> kPageBits;
@@ -228,7 +228,7 @@ MYR_OUTLINE void change_size(M& m, u32 file, u64 size) {
   note_modification(m, inode);
 }
 /// ftruncate(), truncate().
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result resize_file(M& m, u32 file, u64 size) {
   if (size > kMostFileBytes) return error(kEFBIG);
   Plan plan;

@@ -30,13 +30,13 @@ enum InodeWord : u64 {
 constexpr u32 kInodesInPage = kPageSize / kInodeBytes, kRaisedInPage = kPageSize / 4;
 enum FileTime : u64 { kAccessTime = kInodeTimes, kModifyTime = kInodeTimes + 16, kChangeTime = kInodeTimes + 32 };
 
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u64 inode_at(const M& m, u32 number) {
   const u32 page = find_page(m, tree_of(layer_word(m, kInodeTree)), number / kInodesInPage);
   return layer_at(page) + number % kInodesInPage * kInodeBytes;
 }
 /// Where the inode of a file lies; 0 if it has none.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u64 inode_of(const M& m, u32 file) {
   if (!has_layer(m)) return 0;
   if (file & kNewFile) return inode_at(m, file & ~kNewFile);
@@ -45,7 +45,7 @@ MYR_FN u64 inode_of(const M& m, u32 file) {
   return number == 0 ? 0 : inode_at(m, number);
 }
 
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE FileStatus file_status(const M& m, u32 file) {
   const u64 inode = inode_of(m, file);
   if (inode == 0) return tree_status(m, file);
@@ -70,29 +70,29 @@ MYR_OUTLINE FileStatus file_status(const M& m, u32 file) {
   return status;
 }
 
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void set_time(M& m, u64 inode, u64 time, u64 seconds, u64 nanoseconds) {
   set_word(m, inode + time, seconds);
   set_word(m, inode + time + 8, nanoseconds);
 }
 /// Sets one of the times of an inode to now.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void set_now(M& m, u64 inode, u64 time) {
   const u64 now = nanoseconds(m);
   set_time(m, inode, time, kEpochSeconds + now / kNanoseconds, now % kNanoseconds);
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void note_change(M& m, u64 inode) {
   set_now(m, inode, kChangeTime);
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void note_modification(M& m, u64 inode) {
   set_now(m, inode, kModifyTime);
   set_now(m, inode, kChangeTime);
 }
 
 // A file has one owner; others have what the last bits of its mode grant.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN bool may(const M&, const FileStatus& file, u32 wanted) {
   const u32 shift = file.user == kUserId ? 6 : file.group == kUserId ? 3 : 0;
   return (file.mode >> shift & wanted) == wanted;
@@ -107,13 +107,13 @@ struct Plan {
   u32 inodes = 0;
 };
 /// Adds the pages of one more number in a tree whose word is that of the layer.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN bool plan_page(M& m, Plan& plan, PageTree tree, u64 key) {
   if (find_page(m, tree, key) == 0) plan.pages += pages_for(tree, key, key, 1);
   return own_way(m, tree, key, true);
 }
 /// The lowest inode from `number` on that is free.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE u32 free_inode_from(const M& m, u32 number) {
   const PageTree tree = tree_of(layer_word(m, kInodeTree));
   for (number = number == 0 ? 1 : number;; number++) {
@@ -122,7 +122,7 @@ MYR_OUTLINE u32 free_inode_from(const M& m, u32 number) {
   }
 }
 /// To be called last: makes sure of all that was planned.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Storing secure(M& m, Plan& plan) {
   const PageTree tree = tree_of(layer_word(m, kInodeTree));
   u32 number = (u32)layer_word(m, kFirstFreeInode);
@@ -134,7 +134,7 @@ MYR_OUTLINE Storing secure(M& m, Plan& plan) {
 }
 
 /// A new inode of zeros, which was planned.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u32 take_inode(M& m) {
   const u32 number = free_inode_from(m, (u32)layer_word(m, kFirstFreeInode));
   const u64 key = number / kInodesInPage;
@@ -147,7 +147,7 @@ MYR_FN u32 take_inode(M& m) {
   return number;
 }
 /// Makes a new file, which was planned, without a name.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u32 make_inode(M& m, u32 mode, u32 links) {
   const u32 number = take_inode(m);
   const u64 inode = inode_at(m, number);
@@ -157,20 +157,20 @@ MYR_FN u32 make_inode(M& m, u32 mode, u32 links) {
   note_modification(m, inode);
   return number;
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void add_links(M& m, u64 inode, i32 more) {
   set_word(m, inode + kInodeMode, word(m, inode + kInodeMode) + ((u64)(i64)more << 32));
 }
 
 /// Plans to give a file that is no folder an inode, if it has none, and that the inode changes.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE bool plan_raise_file(M& m, Plan& plan, u32 file) {
   if (const u64 inode = inode_of(m, file); inode != 0) return own_word(m, inode);
   plan.inodes++;
   return plan_page(m, plan, tree_of(layer_word(m, kRaisedTree)), file / kRaisedInPage);
 }
 /// Gives a file of the tree that has none an inode, as was planned.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE u64 make_raised(M& m, u32 file) {
   const FileStatus status = tree_status(m, file);
   const u32 number = take_inode(m);
@@ -194,14 +194,14 @@ MYR_OUTLINE u64 make_raised(M& m, u32 file) {
   }
   return inode;
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u64 raise_file(M& m, u32 file) {
   const u64 inode = inode_of(m, file);
   return inode != 0 ? inode : make_raised(m, file);
 }
 
 /// Whether something refers to the file without a name.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE bool is_in_use(const M& m, u32 file) {
   if (word(m, kWorkingFolder) == file) return true;
   const u32 count = opening_count(m);
@@ -212,7 +212,7 @@ MYR_OUTLINE bool is_in_use(const M& m, u32 file) {
   return false;
 }
 /// Whether ".." of a folder that was removed, and that something refers to, leads here.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE bool is_parent_in_use(const M& m, u32 folder) {
   const u32 count = opening_count(m);
   for (u32 i = 0; i <= count; i++) {
@@ -225,13 +225,13 @@ MYR_OUTLINE bool is_parent_in_use(const M& m, u32 folder) {
   return false;
 }
 /// Where the table has the number of the inode of a file of the tree that has one.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u64 raised_at(const M& m, u32 file) {
   const u32 page = find_page(m, tree_of(layer_word(m, kRaisedTree)), file / kRaisedInPage);
   return layer_at(page) + file % kRaisedInPage * 4;
 }
 /// Plans to free a file that has an inode: drop_file().
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN bool plan_drop(M& m, u32 file) {
   if (inode_of(m, file) == 0) return true;
   u32 number = file & ~kNewFile;
@@ -242,14 +242,14 @@ MYR_FN bool plan_drop(M& m, u32 file) {
   return own_way(m, tree_of(layer_word(m, kInodeTree)), number / kInodesInPage, true);
 }
 /// Plans that nothing refers to a file any more that may have lost its names. False: the call is abandoned.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE bool plan_leave(M& m, u32 file) {
   const u64 inode = inode_of(m, file);
   if (inode == 0 || word(m, inode + kInodeMode) >> 32 != 0) return true;
   return plan_drop(m, file) && secure(m, 0) == Storing::allowed;
 }
 /// Frees a file that has no name any more and that nothing refers to.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE void drop_file(M& m, u32 file) {
   const u64 inode = inode_of(m, file);
   if (inode == 0 || word(m, inode + kInodeMode) >> 32 != 0 || is_in_use(m, file)) return;

@@ -39,12 +39,12 @@ MYR_FN u64 place_behind(u64 at, u32 words) {
 }
 
 /// Where an entry of a folder lies, as word() takes it.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u64 entry_place(const M& m, u64 folder, u64 at) {
   return layer_at(find_page(m, tree_of(word(m, folder + kInodePages)), at / kPageWords)) + at % kPageWords * 8;
 }
 /// Where the entry of a name lies in the folder with this inode; 0 if it is not there.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE u64 find_entry(const M& m, u64 folder, const u8* name, u32 size) {
   const PageTree tree = tree_of(word(m, folder + kInodePages));
   const u64 pages = word(m, folder + kInodeSize) >> kPageBits;
@@ -62,14 +62,14 @@ MYR_OUTLINE u64 find_entry(const M& m, u64 folder, const u8* name, u32 size) {
   return 0;
 }
 /// The file of a name in a folder, or an error, negative.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE i64 look_up(const M& m, u32 folder, const u8* name, u32 size) {
   const u64 inode = inode_of(m, folder);
   if (inode == 0) return tree_look_up(m, folder, name, size);
   const u64 entry = find_entry(m, inode, name, size);
   return entry == 0 ? -(i64)kENOENT : (i64)entry_of(word(m, entry)).file;
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u32 parent_of(const M& m, u32 folder) {
   const u64 inode = inode_of(m, folder);
   return inode == 0 ? tree_parent(m, folder) : (u32)word(m, inode + kInodeParent);
@@ -111,7 +111,7 @@ constexpr u64 kFirstEntry = 2;
 MYR_TABLE u8 kDots[] = {'.', '.'};
 
 /// False: the folder cannot be read.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN bool begin_listing(const M& m, u32 folder, u64 position, Listing& listing) {
   listing = {folder, inode_of(m, folder), {nullptr, 0}, 0, 0, position};
   if (listing.inode != 0) return true;
@@ -120,7 +120,7 @@ MYR_FN bool begin_listing(const M& m, u32 folder, u64 position, Listing& listing
   return true;
 }
 /// The next name; false: there is no other.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE bool next_listed(const M& m, Listing& listing, Listed& listed) {
   if (listing.position < kFirstEntry) {
     const u32 dots = (u32)listing.position + 1;
@@ -163,7 +163,7 @@ MYR_OUTLINE bool next_listed(const M& m, Listing& listing, Listed& listed) {
 
 /// Plans that a folder gets an inode with all of its names, if it has none, and one more name of `name_size` bytes, if that
 /// is not 0. False: the call is abandoned.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE bool plan_folder(M& m, Plan& plan, u32 folder, u32 name_size) {
   const u64 inode = inode_of(m, folder);
   const u32 words = entry_words(name_size);
@@ -196,13 +196,13 @@ MYR_OUTLINE bool plan_folder(M& m, Plan& plan, u32 folder, u32 name_size) {
   return plan_page(m, plan, tree, pages);
 }
 
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void set_entry(M& m, u64 place, const Entry& entry, const u8* name) {
   set_word(m, place, value_of(entry));
   for (u32 i = 0; i < entry.name_size; i += 8) set_word(m, place + 8 + i, name_word(name, entry.name_size, i));
 }
 /// A new page of a folder, one free entry. Returns where it lies.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u64 add_folder_page(M& m, u64 folder) {
   const u32 page = take_page(m);
   const u64 size = word(m, folder + kInodeSize);
@@ -213,7 +213,7 @@ MYR_FN u64 add_folder_page(M& m, u64 folder) {
   return layer_at(page);
 }
 /// Puts a name into free room, and makes what is left of it an entry that is free.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void fill_entry(M& m, u64 folder, u64 place, u32 file, const u8* name, u32 size) {
   const u32 room = entry_of(word(m, place)).words, words = entry_words(size);
   set_entry(m, place, {file, words, size, hash_of(name, size)}, name);
@@ -221,7 +221,7 @@ MYR_FN void fill_entry(M& m, u64 folder, u64 place, u32 file, const u8* name, u3
   set_word(m, folder + kInodeEntries, word(m, folder + kInodeEntries) + 1);
 }
 /// Adds a name that was planned to the folder with this inode.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE void add_entry(M& m, u64 folder, u32 file, const u8* name, u32 size) {
   const PageTree tree = tree_of(word(m, folder + kInodePages));
   const u64 pages = word(m, folder + kInodeSize) >> kPageBits;
@@ -238,7 +238,7 @@ MYR_OUTLINE void add_entry(M& m, u64 folder, u32 file, const u8* name, u32 size)
 }
 /// Removes the entry that find_entry() has found, and joins the free room around it; without entries a folder has no pages.
 /// The page of the entry must be own.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE void remove_entry(M& m, u64 folder, u64 place) {
   const u64 begin = place & ~(u64)(kPageSize - 1);
   set_word(m, place, value_of({0, entry_of(word(m, place)).words, 0, 0}));
@@ -263,7 +263,7 @@ MYR_OUTLINE void remove_entry(M& m, u64 folder, u64 place) {
 }
 
 /// Gives a folder an inode with its names, as was planned. Returns the inode.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE u64 raise_folder(M& m, u32 folder) {
   if (const u64 inode = inode_of(m, folder); inode != 0) return inode;
   const u64 inode = make_raised(m, folder);

@@ -27,7 +27,7 @@ MYR_FN u32 height_for(u64 key) {
 }
 
 /// The page with this number; 0 if there is none.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u32 find_page(const M& m, PageTree tree, u64 key) {
   if (tree.height < height_for(key)) return 0;
   u32 page = tree.page;
@@ -35,7 +35,7 @@ MYR_FN u32 find_page(const M& m, PageTree tree, u64 key) {
   return page;
 }
 /// The lowest number from `key` on that has a page; kNoPage if none has.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE u64 next_key(const M& m, PageTree tree, u64 key) {
   while (tree.page != 0 && tree.height >= height_for(key)) {
     u32 page = tree.page, level = tree.height;
@@ -51,7 +51,7 @@ MYR_OUTLINE u64 next_key(const M& m, PageTree tree, u64 key) {
 }
 
 /// Makes the nodes on the way to a number own, and with `page_too` its page. False: the call is abandoned.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN bool own_way(M& m, PageTree tree, u64 key, bool page_too) {
   if (tree.height < height_for(key)) return true;
   u32 page = tree.page;
@@ -76,7 +76,7 @@ MYR_FN u64 pages_for(PageTree tree, u64 first, u64 last, u64 missing) {
 }
 
 /// Puts a page into the tree whose word is at `tree_at`. pages_for() must have been secured, and the way be own.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE void put_page(M& m, u64 tree_at, u64 key, u32 new_page) {
   PageTree tree = tree_of(word(m, tree_at));
   const u32 height = height_for(key);
@@ -98,7 +98,7 @@ MYR_OUTLINE void put_page(M& m, u64 tree_at, u64 key, u32 new_page) {
   }
 }
 /// Gives the page of a number back, which is there. Its nodes stay.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN void drop_page(M& m, u64 tree_at, u64 key) {
   PageTree tree = tree_of(word(m, tree_at));
   u32 page = tree.page;
@@ -112,7 +112,7 @@ MYR_FN void drop_page(M& m, u64 tree_at, u64 key) {
   else set_word(m, tree_at, 0);
 }
 /// Gives all pages and nodes back. Nothing but the words that say which pages are taken changes.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE void drop_tree(M& m, PageTree tree) {
   u32 pages[kMostHeight + 1], at[kMostHeight + 1], depth = 0;
   if (tree.page == 0) return;

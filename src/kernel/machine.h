@@ -50,8 +50,32 @@ struct Put {
   u64 size;  // how many bytes were taken
 };
 
+/// What calls need to read and change memory, the guest's and the kernel's pages.
 template <class M>
-concept Machine = requires(M& machine, const M& seen, u32 n, u64 value, PageChange change, const u64* information) {
+concept MemoryMachine = requires(M& machine, const M& seen, u32 n, u64 value, PageChange change) {
+  { seen.facts() } -> detail::Is<const ProcessFacts&>;
+
+  /// Pages by their number in the window, which an address outside it exceeds; the kernel pages begin at guest_pages().
+  { seen.page_of(value) } -> detail::Is<u64>;
+  { seen.guest_pages() } -> detail::Is<u64>;
+  /// A page's entry as it is for this lane, 0 if it is not mapped, and where a byte of the page lies.
+  { seen.entry(value) } -> detail::Is<u32>;
+  { seen.locate(n, n) } -> detail::Is<u8*>;
+  /// Whether the bytes of a page lie together. If not, only those of a granule of 8 do.
+  { M::kContiguous } -> detail::Is<const bool&>;
+
+  /// To be called before stores to a mapped page: makes it the lane's own, whatever its permissions. False: the call is
+  /// abandoned.
+  { machine.own_page(value) } -> detail::Is<bool>;
+  /// To be called after stores to an own page of the guest.
+  machine.page_written(value);
+  /// Makes the change. False: the call is abandoned. A machine may abandon the first attempt of a call at each change, and
+  /// make the change then: the next attempt, which asks for the same changes in the same order, passes over those made.
+  { machine.change_pages(change) } -> detail::Is<bool>;
+};
+
+template <class M>
+concept Machine = MemoryMachine<M> && requires(M& machine, const M& seen, u32 n, u64 value, const u64* information) {
   /// The call: w8, x0 to x5, and the instructions that have retired, the SVC included.
   { seen.number() } -> detail::Is<u32>;
   { seen.argument(n) } -> detail::Is<u64>;
@@ -73,26 +97,7 @@ concept Machine = requires(M& machine, const M& seen, u32 n, u64 value, PageChan
   /// A signal is delivered, with these 48 bytes of its siginfo_t; it ends the process, or not.
   machine.tell_of_signal(information, true);
 
-  { seen.facts() } -> detail::Is<const ProcessFacts&>;
   { seen.input() } -> detail::Is<ProcessInput>;
-
-  /// Pages by their number in the window, which an address outside it exceeds; the kernel pages begin at guest_pages().
-  { seen.page_of(value) } -> detail::Is<u64>;
-  { seen.guest_pages() } -> detail::Is<u64>;
-  /// A page's entry as it is for this lane, 0 if it is not mapped, and where a byte of the page lies.
-  { seen.entry(value) } -> detail::Is<u32>;
-  { seen.locate(n, n) } -> detail::Is<u8*>;
-  /// Whether the bytes of a page lie together. If not, only those of a granule of 8 do.
-  { M::kContiguous } -> detail::Is<const bool&>;
-
-  /// To be called before stores to a mapped page: makes it the lane's own, whatever its permissions. False: the call is
-  /// abandoned.
-  { machine.own_page(value) } -> detail::Is<bool>;
-  /// To be called after stores to an own page of the guest.
-  machine.page_written(value);
-  /// Makes the change. False: the call is abandoned. A machine may abandon the first attempt of a call at each change, and
-  /// make the change then: the next attempt, which asks for the same changes in the same order, passes over those made.
-  { machine.change_pages(change) } -> detail::Is<bool>;
   /// Keeps `size` bytes at `address`, which the lane may read, as output of a stream (1 or 2) from `position` on: what was
   /// kept behind it is dropped.
   { machine.put_out(n, value, value, value) } -> detail::Is<Put>;

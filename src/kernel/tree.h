@@ -24,7 +24,7 @@ struct FileStatus {
 
 /// The functions of FileTree, as a machine offers them. A file of the tree is a number; the root is 0.
 template <class M>
-concept HasTree = Machine<M> && requires(const M& machine, u32 file, const u8* name, Bytes& bytes) {
+concept HasTree = MemoryMachine<M> && requires(const M& machine, u32 file, const u8* name, Bytes& bytes) {
   { machine.has_tree() } -> detail::Is<bool>;
   /// The file of a name in a folder, or an error, negative; and the folder in which a folder is.
   { machine.tree_look_up(file, name, file) } -> detail::Is<i64>;
@@ -33,23 +33,23 @@ concept HasTree = Machine<M> && requires(const M& machine, u32 file, const u8* n
   { machine.tree_content(file, bytes) } -> detail::Is<bool>;
   { machine.is_program_link(file) } -> detail::Is<bool>;
 };
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN bool has_tree(const M& m) {
   if constexpr (HasTree<M>) return m.has_tree();
   else return false;
 }
 // To be called if has_tree() alone.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN i64 tree_look_up(const M& m, u32 folder, const u8* name, u32 size) {
   if constexpr (HasTree<M>) return m.tree_look_up(folder, name, size);
   else return -kENOENT;
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN u32 tree_parent(const M& m, u32 folder) {
   if constexpr (HasTree<M>) return m.tree_parent(folder);
   else return 0;
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN FileStatus tree_status(const M& m, u32 file) {
   constexpr u64 kBlockBytes = 512;
   FileStatus status = {0, 0, 0, 0};
@@ -59,12 +59,12 @@ MYR_FN FileStatus tree_status(const M& m, u32 file) {
   status.blocks = (status.size + kBlockBytes - 1) / kBlockBytes;
   return status;
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN bool tree_content(const M& m, u32 file, Bytes& bytes) {
   if constexpr (HasTree<M>) return m.tree_content(file, bytes);
   else return false;
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN bool is_program_link(const M& m, u32 file) {
   if constexpr (HasTree<M>) return m.is_program_link(file);
   else return false;
@@ -117,7 +117,7 @@ struct Opened {
 };
 MYR_FN u32 opened_word(u32 stream) { return kOpened + (stream - kFirstOpening) * 8; }
 MYR_FN u64 opened_value(u32 file, u32 flags) { return ((u64)file + 1) | (u64)flags << 32; }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN Opened opened_in_tree(const M& m, i32 stream) {
   if (!has_tree(m) || stream < (i32)kFirstOpening) return {false, 0, 0};
   const u64 value = word(m, opened_word((u32)stream));
@@ -129,7 +129,7 @@ struct NewOpening {
   i64 error;
   u32 fd, index;
 };
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE NewOpening find_opening(const M& m) {
   const u32 count = opening_count(m), fd = free_file(m, 0);
   u32 index = 0;
@@ -137,12 +137,12 @@ MYR_OUTLINE NewOpening find_opening(const M& m) {
   return {fd == kMostFiles || index == kMostFiles ? -(i64)kEMFILE : 0, fd, index};
 }
 /// To be called, and to have returned true, before finish_opening(). `changes`: the word of what was opened there changes.
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN bool own_new_opening(M& m, const NewOpening& made, bool changes) {
   const u32 stream = kFirstOpening + made.index;
   return own_files(m) && own_word(m, position_word(stream)) && (!changes || own_word(m, opened_word(stream)));
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN Result finish_opening(M& m, const NewOpening& made, u64 opened) {
   const u32 stream = kFirstOpening + made.index;
   set_file(m, made.fd, (i32)stream);
@@ -152,7 +152,7 @@ MYR_FN Result finish_opening(M& m, const NewOpening& made, u64 opened) {
   return answer(made.fd);
 }
 /// Opens the input file (kInputOpened) or a file of the tree (opened_value()).
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result open_stream(M& m, u64 opened) {
   const NewOpening made = find_opening(m);
   if (made.error < 0) return answer(made.error);

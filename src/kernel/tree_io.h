@@ -10,7 +10,7 @@
 namespace myriarm::kernel {
 
 /// Fills the buffers with zeros, or with the random bytes that getrandom() would give next.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result read_device(M& m, const Buffers& buffers, DeviceKind device) {
   const bool random = device == DeviceKind::random;
   u64 ready = 0;  // bytes that have a place
@@ -42,7 +42,7 @@ MYR_OUTLINE Result read_device(M& m, const Buffers& buffers, DeviceKind device) 
 }
 
 /// Reads from a position. `position_at`: the word that follows it, or 0.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result read_tree(M& m, const Opened& opened, const Buffers& buffers, u64 position, u32 position_at) {
   if (!opened.readable()) return error(kEBADF);
   const FileStatus file = file_status(m, opened.file);
@@ -60,7 +60,7 @@ MYR_OUTLINE Result read_tree(M& m, const Opened& opened, const Buffers& buffers,
 }
 
 /// Writes at a position. `position_at`: the word that follows it, or 0.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result write_tree(M& m, const Opened& opened, const Buffers& buffers, u64 position, u32 position_at) {
   if (!opened.writable()) return error(kEBADF);
   const DeviceKind device = device_kind(file_status(m, opened.file));
@@ -73,7 +73,7 @@ MYR_OUTLINE Result write_tree(M& m, const Opened& opened, const Buffers& buffers
 }
 
 /// As many names of a folder, from the position on, as there is room for, as struct linux_dirent64.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result getdents64(M& m) {
   constexpr u32 kFixed = 19, kUnit = 8;  // bytes in front of the name; records are aligned
   const i32 stream = stream_of(m, m.argument(0));
@@ -117,14 +117,14 @@ MYR_OUTLINE Result getdents64(M& m) {
 }
 
 /// There is no disk: what was written is where it stays.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result fsync(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
   const Opened opened = opened_in_tree(m, stream);
   if (stream < 0 || opened.path_only()) return error(kEBADF);
   return opened.in_tree ? answer(0) : error(kEINVAL);  // of a pipe
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result fadvise64(M& m) {
   constexpr u32 kAdvices = 6;
   const i32 stream = stream_of(m, m.argument(0));

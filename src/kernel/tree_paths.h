@@ -12,7 +12,7 @@ constexpr u64 kMostPathBytes = 4096;                                         // 
 constexpr u32 kNoFollow = 0x100, kNoAutomount = 0x800, kEmptyPath = 0x1000;  // AT_SYMLINK_NOFOLLOW and its relatives
 
 /// How long the path at an address is, without the NUL; or an error, negative.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE i64 path_length(const M& m, u64 address) {
   const u64 size = accessible(m, address, kMostPathBytes, kPageReadable);
   for (u64 i = 0; i < size; i++) {
@@ -26,13 +26,13 @@ MYR_FN bool begins_here(u64 descriptor) {
   constexpr u32 kHere = (u32)-100;  // AT_FDCWD
   return (u32)descriptor == kHere;
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_FN bool begins_at_root(const M& m, u64 descriptor) {
   return begins_here(descriptor) && word(m, kWorkingFolder) == 0;
 }
 
 /// The names of the files of a process, as a Walk asks for them. Its path lies in guest memory.
-template <Machine M>
+template <MemoryMachine M>
 struct LaneNames {
   const M& m;
   u64 path;
@@ -54,7 +54,7 @@ struct LaneNames {
 };
 
 /// Follows a path from a descriptor, with `flags` of WalkFlag. A path that is empty leads to the descriptor's file.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE i64 walk_path(const M& m, u64 descriptor, u64 path, u64 length, u32 flags, Walked& walked) {
   u32 from = (u32)word(m, kWorkingFolder);
   walked.folder = walked.name_size = 0;
@@ -70,7 +70,7 @@ MYR_OUTLINE i64 walk_path(const M& m, u64 descriptor, u64 path, u64 length, u32 
   walk(LaneNames<M>{m, path}, from, (u32)length, flags, walked);
   return walked.file;
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE i64 find_file(const M& m, u64 descriptor, u64 path, u64 length, u32 flags) {
   Walked walked;
   return walk_path(m, descriptor, path, length, flags, walked);
@@ -79,7 +79,7 @@ MYR_OUTLINE i64 find_file(const M& m, u64 descriptor, u64 path, u64 length, u32 
 constexpr u64 kHereDescriptor = (u64)-100;
 
 /// openat() of a new file, whose name the walk has looked for in vain.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result open_new_file(M& m, const Walked& walked, u32 flags) {
   if (!is_writable(m)) return error(kEROFS);
   const NewOpening made = find_opening(m);
@@ -95,7 +95,7 @@ MYR_OUTLINE Result open_new_file(M& m, const Walked& walked, u32 flags) {
 }
 
 /// openat() of a path that leads into the tree.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result open_in_tree(M& m, u64 length) {
   u32 flags = (u32)m.argument(2);
   if ((flags & kOpenTemporary) == kOpenTemporary) flags &= ~(u32)kOpenCreate;
@@ -137,7 +137,7 @@ MYR_OUTLINE Result open_in_tree(M& m, u64 length) {
 }
 
 /// As access(2) tells it.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result check_access_in_tree(M& m, u64 length, u32 mode, u32 flags) {
   const i64 found = find_file(m, m.argument(0), m.argument(1), length, (flags & kNoFollow) ? 0 : kFollowsLast);
   if (found < 0) return answer(found);
@@ -147,7 +147,7 @@ MYR_OUTLINE Result check_access_in_tree(M& m, u64 length, u32 mode, u32 flags) {
 }
 
 /// Stores a path that is in a link, as readlinkat() does: without a NUL, and cut to the room there is.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result store_link(M& m, const Bytes& target) {
   const u64 size = lesser((u64)(u32)m.argument(3), target.size), address = m.argument(2);
   const Storing storing = prepare(m, address, size);
@@ -155,7 +155,7 @@ MYR_OUTLINE Result store_link(M& m, const Bytes& target) {
   copy_in(m, address, target.data, size);
   return answer((i64)size);
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result read_link(M& m, u64 length) {
   const i64 found = find_file(m, m.argument(0), m.argument(1), length, 0);
   if (found < 0) return answer(length == 0 && found == -kENOTDIR ? -kENOENT : found);
@@ -174,7 +174,7 @@ MYR_FN u64 major_number(u64 device) { return device >> 8 & 0xfff; }
 MYR_FN u64 minor_number(u64 device) { return (device & 0xff) | (device >> 12 & 0xfff00); }
 
 /// Stores a struct statx at an address. Returns the call's result.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result store_statx(M& m, const FileStatus& file, u64 address) {
   constexpr u32 kWords = 32, kBasic = 0x7ff;  // STATX_BASIC_STATS
   constexpr u64 kDevice = 12;
@@ -195,7 +195,7 @@ MYR_OUTLINE Result store_statx(M& m, const FileStatus& file, u64 address) {
 }
 
 /// Stores a struct statfs of the tree at an address: it has the room that is left for what the process writes.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result store_statfs(M& m, u64 address) {
   constexpr u32 kWords = 15;
   constexpr u64 kType = 0xef53, kReadOnly = 0x21, kWritable = 0x20;  // ext4; ST_RDONLY, ST_VALID
@@ -211,14 +211,14 @@ MYR_OUTLINE Result store_statfs(M& m, u64 address) {
   store<u64>(m, address + 48, free_pages(m));                          // f_ffree
   return answer(0);
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result statfs(M& m) {
   const i64 length = path_length(m, m.argument(0));
   if (length <= 0) return length < 0 ? answer(length) : error(kENOENT);
   const i64 found = find_file(m, kHereDescriptor, m.argument(0), (u64)length, kFollowsLast);
   return found < 0 ? answer(found) : store_statfs(m, m.argument(1));
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result fstatfs(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
   if (stream < 0) return error(kEBADF);
@@ -227,7 +227,7 @@ MYR_OUTLINE Result fstatfs(M& m) {
 
 // ---- the working folder
 
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result enter_folder(M& m, i64 found) {
   if (found < 0) return answer(found);
   const FileStatus file = file_status(m, (u32)found);
@@ -239,13 +239,13 @@ MYR_OUTLINE Result enter_folder(M& m, i64 found) {
   drop_file(m, left);
   return answer(0);
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result chdir(M& m) {
   const i64 length = path_length(m, m.argument(0));
   if (length <= 0) return length < 0 ? answer(length) : error(kENOENT);
   return enter_folder(m, find_file(m, kHereDescriptor, m.argument(0), (u64)length, kFollowsLast));
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result fchdir(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
   if (stream < 0) return error(kEBADF);
@@ -254,7 +254,7 @@ MYR_OUTLINE Result fchdir(M& m) {
 }
 
 /// The name of a folder in the one that it is in. False: it has none any more.
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE bool find_own_name(const M& m, u32 folder, Listed& listed) {
   const u64 number = file_status(m, folder).number;
   Listing listing;
@@ -264,7 +264,7 @@ MYR_OUTLINE bool find_own_name(const M& m, u32 folder, Listed& listed) {
   }
   return false;
 }
-template <Machine M>
+template <MemoryMachine M>
 MYR_OUTLINE Result getcwd(M& m) {
   const u32 folder = has_tree(m) ? (u32)word(m, kWorkingFolder) : 0;
   Listed listed;
