@@ -23,6 +23,9 @@ constexpr u64 kMostRefusals = 100;  // of TranslationReport
 /// A place is hot if lanes have been interpreted from there on for this part of all that was interpreted in the launch, and
 /// for so many instructions of one lane.
 constexpr u64 kHotPart = 512, kLeastHot = 2048;
+/// In one look, places less than so many bytes behind one that is asked for wait for the next; and a function that begins so
+/// near is asked for in place of its middle.
+constexpr u64 kNear = 1024;
 /// Of launches, in ticks of some two milliseconds: of the first, of one while regions are made, and of others.
 constexpr u64 kFirstTicks = 2, kMakingTicks = 8, kMostTicks = 50;
 /// While regions are made, the kernel is linked with those that are ready after so many times as long as it took last.
@@ -50,6 +53,7 @@ std::vector<u64> call_targets(const translate::FetchWord& fetch, u64 begin, u64 
 TranslatedProgram::TranslatedProgram(const View& view, const CodeSpan& span, translate::FetchWord fetch)
     : begin_(view.window_begin + span.begin),
       fetch_(std::move(fetch)),
+      call_targets_(call_targets(fetch_, begin_, span.bytes)),
       places_of_span_(span.bytes / 4, kCold),
       heat_of_span_(span.bytes / 4),
       ticks_(kFirstTicks) {
@@ -76,7 +80,7 @@ std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, con
     program->places_.resize(program->places_of_span_.size(), kAllocating);
     program->heat_.resize(program->heat_of_span_.size(), kAllocating);
     program->interpreted_.resize(1, kAllocating);
-    *program->interpreted_.data() = 0;
+    check(cudaMemsetAsync(program->interpreted_.data(), 0, sizeof(u64), stream), kAllocating);
     program->table_.places = program->places_.data();
     program->table_.heat = program->heat_.data();
     program->table_.interpreted = program->interpreted_.data();
@@ -112,7 +116,7 @@ void TranslatedProgram::take_made() {
 
 void TranslatedProgram::translate_all(u64 entry, const std::function<bool()>& cancelled, cudaStream_t stream) {
   const u64 bytes = table_.bytes;
-  std::vector<u64> waiting = call_targets(fetch_, begin_, bytes);
+  std::vector<u64> waiting = call_targets_;
   waiting.insert(waiting.begin(), entry);
   for (size_t next = 0; next < waiting.size() || makers_->open() != 0; take_made()) {
     if (cancelled()) return;
@@ -143,8 +147,7 @@ void TranslatedProgram::link(cudaStream_t stream) {
       // The region that begins there is better than one that has it in its middle.
       if (place != kInRegion && i != 0) continue;
       place = static_cast<u32>(entries.size());
-      entries.push_back(
-          {number, i * translate::kEntryApart, static_cast<u32>(regions[number]->longest_run)});
+      entries.push_back({number, i * translate::kEntryApart, static_cast<u32>(regions[number]->longest_run)});
     }
   }
   entries_.resize(entries.size(), "allocating the table of regions");
@@ -157,6 +160,13 @@ void TranslatedProgram::link(cudaStream_t stream) {
   linked_at_ = steady_clock::now();
   link_took_ = linked_at_ - begin;
   ticks_ = kFirstTicks;
+}
+
+u64 TranslatedProgram::beginning_for(u64 pc) const {
+  const auto next = std::upper_bound(call_targets_.begin(), call_targets_.end(), pc);
+  if (next == call_targets_.begin()) return pc;
+  const u64 target = *std::prev(next);
+  return pc - target < kNear && !asked_.contains(target) ? target : pc;
 }
 
 void TranslatedProgram::ask_for_hot(cudaStream_t stream) {
@@ -176,9 +186,15 @@ void TranslatedProgram::ask_for_hot(cudaStream_t stream) {
     if (heat_of_span_[i] >= kLeastHot && !is_entry && !asked_.contains(pc)) hot.emplace_back(heat_of_span_[i], pc);
   }
   std::sort(hot.rbegin(), hot.rend());
+  std::set<u64> now;
   for (const auto& [count, pc] : hot) {
     if (count < sum / kHotPart) break;
-    ask(pc);
+    // A long loop is hot wherever lanes happened to be in it. What is asked for first probably has the rest inside.
+    const auto near = now.upper_bound(pc - std::min(pc, kNear));
+    if (near != now.end() && *near <= pc) continue;
+    const u64 beginning = beginning_for(pc);
+    ask(beginning);
+    now.insert(beginning);
   }
   if (!has_room() && makers_->open() == 0) table_.heat = nullptr;
 }
@@ -186,7 +202,10 @@ void TranslatedProgram::ask_for_hot(cudaStream_t stream) {
 void TranslatedProgram::between_launches(cudaStream_t stream) {
   ticks_ = std::min(2 * ticks_, kMostTicks);
   take_made();
+  check(cudaMemcpyAsync(&report_.interpreted, interpreted_.data(), sizeof(u64), cudaMemcpyDeviceToHost, stream),
+        "counting instructions");
   if (table_.heat != nullptr) ask_for_hot(stream);
+  else check(cudaStreamSynchronize(stream), "counting instructions");
   if (linked_regions_ == regions_.size()) return;
   const auto pause = std::max<steady_clock::duration>(kLinkPauses * link_took_, kLeastLinkPause);
   if (makers_->open() != 0 && steady_clock::now() - linked_at_ < pause) return;
@@ -210,12 +229,6 @@ void TranslatedProgram::launch(const View& view, cudaStream_t stream) const {
   check(driver_api().launch_kernel(linked_->kernel(), (view.teams + kWarps - 1) / kWarps, 1, 1, kWarps * kTeam, 1, 1,
                                    kShared, stream, arguments, nullptr),
         "starting translated code");
-}
-
-TranslationReport TranslatedProgram::report() const {
-  TranslationReport report = report_;
-  report.interpreted = std::atomic_ref(*interpreted_.data()).load(std::memory_order_relaxed);
-  return report;
 }
 
 }  // namespace myriarm::cuda

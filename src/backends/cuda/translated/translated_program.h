@@ -4,7 +4,6 @@
 // linked with those that have come.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <set>
@@ -33,12 +32,14 @@ class TranslatedProgram {
   /// After a launch has ended: asks for regions where lanes were interpreted, and takes up those that are ready.
   void between_launches(cudaStream_t stream);
 
-  /// Without `translated`.
-  TranslationReport report() const;
+  /// Without `translated`; `interpreted` is as of between_launches().
+  const TranslationReport& report() const { return report_; }
 
  private:
   TranslatedProgram(const View& view, const CodeSpan& span, translate::FetchWord fetch);
   void ask(u64 pc);
+  /// Where a region is asked for that is to have the instruction at pc, which is hot.
+  u64 beginning_for(u64 pc) const;
   bool has_room() const;
   void take_made();
   void ask_for_hot(cudaStream_t stream);
@@ -49,11 +50,12 @@ class TranslatedProgram {
   std::vector<std::unique_ptr<translate::DeviceRegion>> regions_;
   size_t linked_regions_ = 0;  // the first of them, which the kernel is linked with
   std::set<u64> asked_;
+  std::vector<u64> call_targets_;                   // of the span, in order
   std::vector<u32> places_of_span_, heat_of_span_;  // RegionTable::places and heat
   std::unique_ptr<LinkedRegions> linked_;
   DeviceArray<u32> places_, heat_;
   DeviceArray<RegionEntry> entries_;
-  PinnedArray<u64> interpreted_;
+  DeviceArray<u64> interpreted_;  // in the device's memory: not every device has atomics for the host's
   RegionTable table_ = {};
   TranslationReport report_;
   u64 ticks_;
