@@ -26,7 +26,7 @@ struct RegisterSet {
 
 /// How many registers of the guest, and halves of vector registers, a region for a GPU keeps in machine registers, of which it
 /// has 80 with 32 bits each.
-constexpr size_t kKeptRegisters = 20;
+constexpr size_t kKeptRegisters = 12;
 
 /// The registers that such a region does not keep, since it uses more: those that it names least. It accesses them where they are
 /// when the region begins and ends. A vector register is farther away than a general one, and instructions in a loop count more.

@@ -20,17 +20,18 @@ using std::chrono::steady_clock;
 /// The most instructions of a program that are translated. A region that is asked for counts as this many until it is there.
 constexpr u64 kMostInstructions = 20'000, kExpectedInstructions = 100;
 constexpr u64 kMostRefusals = 100;  // of TranslationReport
-/// A place is hot if lanes have been interpreted from there on for this part of all that was interpreted in the launch, and
-/// for so many instructions of one lane.
-constexpr u64 kHotPart = 512, kLeastHot = 2048;
+/// A place is hot if lanes have been interpreted from there on for this part of all that was retired in the launch, and for so
+/// many instructions of one lane. In a region it must be hotter: lanes get there from code that is interpreted, and one more
+/// region for what others have parts lanes that could go on together.
+constexpr u64 kHotPart = 1024, kHotPartInRegion = 64, kLeastHot = 2048;
 /// In one look, places less than so many bytes behind one that is asked for wait for the next; and a function that begins so
 /// near is asked for in place of its middle.
 constexpr u64 kNear = 1024;
 /// Of launches, in ticks of some two milliseconds: of the first, of one while regions are made, and of others.
 constexpr u64 kFirstTicks = 2, kMakingTicks = 8, kMostTicks = 50;
 /// While regions are made, the kernel is linked with those that are ready after so many times as long as it took last.
-constexpr int kLinkPauses = 8;
-constexpr std::chrono::milliseconds kLeastLinkPause{50};
+constexpr int kLinkPauses = 3;
+constexpr std::chrono::milliseconds kLeastLinkPause{30};
 
 /// Targets of the direct calls in a span of code.
 std::vector<u64> call_targets(const translate::FetchWord& fetch, u64 begin, u64 bytes) {
@@ -51,7 +52,8 @@ std::vector<u64> call_targets(const translate::FetchWord& fetch, u64 begin, u64 
 }  // namespace
 
 TranslatedProgram::TranslatedProgram(const View& view, const CodeSpan& span, translate::FetchWord fetch)
-    : begin_(view.window_begin + span.begin),
+    : lanes_(view.lanes),
+      begin_(view.window_begin + span.begin),
       fetch_(std::move(fetch)),
       call_targets_(call_targets(fetch_, begin_, span.bytes)),
       places_of_span_(span.bytes / 4, kCold),
@@ -169,7 +171,7 @@ u64 TranslatedProgram::beginning_for(u64 pc) const {
   return pc - target < kNear && !asked_.contains(target) ? target : pc;
 }
 
-void TranslatedProgram::ask_for_hot(cudaStream_t stream) {
+void TranslatedProgram::ask_for_hot(u64 retired, cudaStream_t stream) {
   constexpr const char* kLooking = "looking for hot code";
   check(cudaMemcpyAsync(heat_of_span_.data(), heat_.data(), heat_of_span_.size() * sizeof(u32), cudaMemcpyDeviceToHost,
                         stream),
@@ -177,18 +179,18 @@ void TranslatedProgram::ask_for_hot(cudaStream_t stream) {
   check(cudaMemsetAsync(heat_.data(), 0, heat_of_span_.size() * sizeof(u32), stream), kLooking);
   check(cudaStreamSynchronize(stream), kLooking);
   std::vector<std::pair<u32, u64>> hot;  // how much, and where
-  u64 sum = 0;
   for (u64 i = 0; i < heat_of_span_.size(); i++) {
-    if (heat_of_span_[i] == 0) continue;
-    sum += heat_of_span_[i];
-    const u64 pc = begin_ + i * 4;
-    const bool is_entry = places_of_span_[i] != kCold && places_of_span_[i] != kInRegion;
-    if (heat_of_span_[i] >= kLeastHot && !is_entry && !asked_.contains(pc)) hot.emplace_back(heat_of_span_[i], pc);
+    const u64 pc = begin_ + i * 4, count = heat_of_span_[i];
+    if (count < kLeastHot || asked_.contains(pc)) continue;
+    const u32 place = places_of_span_[i];
+    if (place != kCold && place != kInRegion) continue;
+    // What is noted is of one lane of those that are together.
+    const u64 part = place == kInRegion ? kHotPartInRegion : kHotPart;
+    if (count * std::min<u64>(lanes_, kTeam) * part >= retired) hot.emplace_back(heat_of_span_[i], pc);
   }
   std::sort(hot.rbegin(), hot.rend());
   std::set<u64> now;
-  for (const auto& [count, pc] : hot) {
-    if (count < sum / kHotPart) break;
+  for (const auto& [heat, pc] : hot) {
     // A long loop is hot wherever lanes happened to be in it. What is asked for first probably has the rest inside.
     const auto near = now.upper_bound(pc - std::min(pc, kNear));
     if (near != now.end() && *near <= pc) continue;
@@ -199,12 +201,12 @@ void TranslatedProgram::ask_for_hot(cudaStream_t stream) {
   if (!has_room() && makers_->open() == 0) table_.heat = nullptr;
 }
 
-void TranslatedProgram::between_launches(cudaStream_t stream) {
+void TranslatedProgram::between_launches(u64 retired, cudaStream_t stream) {
   ticks_ = std::min(2 * ticks_, kMostTicks);
   take_made();
   check(cudaMemcpyAsync(&report_.interpreted, interpreted_.data(), sizeof(u64), cudaMemcpyDeviceToHost, stream),
         "counting instructions");
-  if (table_.heat != nullptr) ask_for_hot(stream);
+  if (table_.heat != nullptr) ask_for_hot(retired, stream);
   else check(cudaStreamSynchronize(stream), "counting instructions");
   if (linked_regions_ == regions_.size()) return;
   const auto pause = std::max<steady_clock::duration>(kLinkPauses * link_took_, kLeastLinkPause);

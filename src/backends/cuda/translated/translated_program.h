@@ -29,8 +29,9 @@ class TranslatedProgram {
   void launch(const View& view, cudaStream_t stream) const;
   /// How long the next launch may last, in ticks of Control, so that what has become hot, or was made, is seen.
   u64 launch_ticks() const;
-  /// After a launch has ended: asks for regions where lanes were interpreted, and takes up those that are ready.
-  void between_launches(cudaStream_t stream);
+  /// After a launch has ended in which lanes have retired so many instructions: asks for regions where they were interpreted, and
+  /// takes up those that are ready.
+  void between_launches(u64 retired, cudaStream_t stream);
 
   /// Without `translated`; `interpreted` is as of between_launches().
   const TranslationReport& report() const { return report_; }
@@ -42,9 +43,10 @@ class TranslatedProgram {
   u64 beginning_for(u64 pc) const;
   bool has_room() const;
   void take_made();
-  void ask_for_hot(cudaStream_t stream);
+  void ask_for_hot(u64 retired, cudaStream_t stream);
   void link(cudaStream_t stream);
 
+  const u64 lanes_;
   const u64 begin_;  // guest address of the span
   const translate::FetchWord fetch_;
   std::vector<std::unique_ptr<translate::DeviceRegion>> regions_;
