@@ -20,13 +20,6 @@ using std::chrono::steady_clock;
 /// The most instructions of a program that are translated. A region that is asked for counts as this many until it is there.
 constexpr u64 kMostInstructions = 20'000, kExpectedInstructions = 100;
 constexpr u64 kMostRefusals = 100;  // of TranslationReport
-/// A place is hot if lanes have been interpreted from there on for this part of all that was retired in the launch, and for so
-/// many instructions of one lane. In a region it must be hotter: lanes get there from code that is interpreted, and one more
-/// region for what others have parts lanes that could go on together.
-constexpr u64 kHotPart = 1024, kHotPartInRegion = 64, kLeastHot = 2048;
-/// In one look, places less than so many bytes behind one that is asked for wait for the next; and a function that begins so
-/// near is asked for in place of its middle.
-constexpr u64 kNear = 1024;
 /// Of launches, in ticks of some two milliseconds: of the first, of one while regions are made, and of others.
 constexpr u64 kFirstTicks = 2, kMakingTicks = 8, kMostTicks = 50;
 /// While regions are made, the kernel is linked with those that are ready after so many times as long as it took last.
@@ -52,13 +45,17 @@ std::vector<u64> call_targets(const translate::FetchWord& fetch, u64 begin, u64 
 }  // namespace
 
 TranslatedProgram::TranslatedProgram(const View& view, const CodeSpan& span, translate::FetchWord fetch)
-    : lanes_(view.lanes),
-      begin_(view.window_begin + span.begin),
+    : begin_(view.window_begin + span.begin),
       fetch_(std::move(fetch)),
       call_targets_(call_targets(fetch_, begin_, span.bytes)),
       places_of_span_(span.bytes / 4, kCold),
       heat_of_span_(span.bytes / 4),
       ticks_(kFirstTicks) {
+  std::vector<u32> words;
+  for (const u64 pc : call_targets_) {
+    if (pc - begin_ < span.bytes) words.push_back(static_cast<u32>((pc - begin_) / 4));
+  }
+  hot_.emplace(std::move(words), std::min<u64>(view.lanes, kTeam));
   table_.words = span.words;
   table_.begin = span.begin;
   table_.bytes = span.bytes;
@@ -164,13 +161,6 @@ void TranslatedProgram::link(cudaStream_t stream) {
   ticks_ = kFirstTicks;
 }
 
-u64 TranslatedProgram::beginning_for(u64 pc) const {
-  const auto next = std::upper_bound(call_targets_.begin(), call_targets_.end(), pc);
-  if (next == call_targets_.begin()) return pc;
-  const u64 target = *std::prev(next);
-  return pc - target < kNear && !asked_.contains(target) ? target : pc;
-}
-
 void TranslatedProgram::ask_for_hot(u64 retired, cudaStream_t stream) {
   constexpr const char* kLooking = "looking for hot code";
   check(cudaMemcpyAsync(heat_of_span_.data(), heat_.data(), heat_of_span_.size() * sizeof(u32), cudaMemcpyDeviceToHost,
@@ -178,26 +168,7 @@ void TranslatedProgram::ask_for_hot(u64 retired, cudaStream_t stream) {
         kLooking);
   check(cudaMemsetAsync(heat_.data(), 0, heat_of_span_.size() * sizeof(u32), stream), kLooking);
   check(cudaStreamSynchronize(stream), kLooking);
-  std::vector<std::pair<u32, u64>> hot;  // how much, and where
-  for (u64 i = 0; i < heat_of_span_.size(); i++) {
-    const u64 pc = begin_ + i * 4, count = heat_of_span_[i];
-    if (count < kLeastHot || asked_.contains(pc)) continue;
-    const u32 place = places_of_span_[i];
-    if (place != kCold && place != kInRegion) continue;
-    // What is noted is of one lane of those that are together.
-    const u64 part = place == kInRegion ? kHotPartInRegion : kHotPart;
-    if (count * std::min<u64>(lanes_, kTeam) * part >= retired) hot.emplace_back(heat_of_span_[i], pc);
-  }
-  std::sort(hot.rbegin(), hot.rend());
-  std::set<u64> now;
-  for (const auto& [heat, pc] : hot) {
-    // A long loop is hot wherever lanes happened to be in it. What is asked for first probably has the rest inside.
-    const auto near = now.upper_bound(pc - std::min(pc, kNear));
-    if (near != now.end() && *near <= pc) continue;
-    const u64 beginning = beginning_for(pc);
-    ask(beginning);
-    now.insert(beginning);
-  }
+  for (const u32 word : hot_->choose(heat_of_span_, places_of_span_, retired)) ask(begin_ + u64{word} * 4);
   if (!has_room() && makers_->open() == 0) table_.heat = nullptr;
 }
 

@@ -6,9 +6,11 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <set>
 
 #include "backends/cuda/device_memory.h"
+#include "backends/cuda/translated/hot_places.h"
 #include "backends/cuda/translated/linked_regions.h"
 #include "backends/cuda/translated/region_makers.h"
 #include "backends/cuda/translated/region_table.h"
@@ -39,20 +41,18 @@ class TranslatedProgram {
  private:
   TranslatedProgram(const View& view, const CodeSpan& span, translate::FetchWord fetch);
   void ask(u64 pc);
-  /// Where a region is asked for that is to have the instruction at pc, which is hot.
-  u64 beginning_for(u64 pc) const;
   bool has_room() const;
   void take_made();
   void ask_for_hot(u64 retired, cudaStream_t stream);
   void link(cudaStream_t stream);
 
-  const u64 lanes_;
   const u64 begin_;  // guest address of the span
   const translate::FetchWord fetch_;
   std::vector<std::unique_ptr<translate::DeviceRegion>> regions_;
   size_t linked_regions_ = 0;  // the first of them, which the kernel is linked with
   std::set<u64> asked_;
-  std::vector<u64> call_targets_;                   // of the span, in order
+  const std::vector<u64> call_targets_;  // of the span's direct calls, in order
+  std::optional<HotPlaces> hot_;
   std::vector<u32> places_of_span_, heat_of_span_;  // RegionTable::places and heat
   std::unique_ptr<LinkedRegions> linked_;
   DeviceArray<u32> places_, heat_;
