@@ -14,17 +14,6 @@
 
 namespace myriarm::translate {
 
-/// The pages of a lane. Where the lanes of its team differ in their permissions, an entry is the lane's own.
-struct DevicePages : PagedMemory<kDeviceTeam> {
-  u32 permissions;  // from the first byte of a frame to that of the lane's permissions
-  MYR_FN u32 entry(u64 page) const {
-    const u32 entry = PagedMemory::entry(page);
-    if (MYR_LIKELY(!(entry & kPageDiffer))) return entry;
-    const u8 own = frames[((u64)(entry >> kPageFlagBits) << kPageBits) + permissions];
-    return (entry & ~(u32)(kPagePermissions | kPageDiffer)) | (own & kPagePermissions);
-  }
-};
-
 struct DeviceCpu : FlagSource<kEntryApart> {
   u64 at;    // the address of the instruction
   u64 next;  // the target of a branch
@@ -55,13 +44,22 @@ struct DeviceCpu : FlagSource<kEntryApart> {
   MYR_FN MYR_GLOBAL u64* plane(SystemField field) const {
     return (MYR_GLOBAL u64*)(team->system[(int)field] + place());
   }
-  MYR_FN MYR_GLOBAL u64* vector_half(u32 index) const {
-    return (MYR_GLOBAL u64*)(team->vectors + (u64)((index & 1) * 32 + index / 2) * team->vector_plane + place());
+  MYR_FN MYR_GLOBAL u64* vector_half(u32 index, u32 plane) const {
+    return (MYR_GLOBAL u64*)(team->vectors + place() + (u64)((index & 1) * 32 + index / 2) * plane);
   }
-  MYR_FN DevicePages memory() const {
-    return {{(u8*)(MYR_GLOBAL u8*)team->frames, (u32*)(MYR_GLOBAL u32*)team->table, team->first_page, team->page_count,
-             place() / 8, team->granule_step, place() / 8 * team->lane_step},
-            team->permissions + place() / 8};
+  MYR_FN MYR_GLOBAL u64* vector_half(u32 index) const { return vector_half(index, team->vector_plane); }
+  /// The same, computed each time: kept, the addresses of some registers would take more machine registers than these.
+  MYR_FN MYR_GLOBAL u64* vector_half_anew(u32 index) const {
+    return vector_half(index, *(const volatile MYR_SHARED u32*)&team->vector_plane);
+  }
+  MYR_FN PagedMemory<kDeviceTeam> memory() const {
+    return {(u8*)(MYR_GLOBAL u8*)team->frames,
+            (u32*)(MYR_GLOBAL u32*)team->table,
+            team->first_page,
+            team->page_count,
+            place() / 8,
+            team->granule_step,
+            place() / 8 * team->lane_step};
   }
   MYR_FN SlowLoad load_slow(u64, u32) { return {0, false}; }
   MYR_FN bool store_slow(u64, u64, u32) { return false; }

@@ -25,7 +25,6 @@ struct alignas(8) DeviceTeamFacts {
   u32 granule_step;                     // as in PagedMemory
   u32 lane_step;                        // bytes from a lane's part of a frame to the next lane's
   u32 columns;                          // address in shared memory of the first lane's column
-  u32 permissions;                      // from the first byte of a frame to the first lane's permissions: see OwnPages
 };
 
 /// Entry number n of a region has the number n * kEntryApart: see FlagSource.

@@ -24,11 +24,13 @@ MYR_ROW void myriarm_fetch_r(DeviceCpu* cpu, u32 slot) {
   cpu->x[slot] = *(const volatile MYR_SHARED u64*)cpu->slot(slot);
 }
 MYR_ROW void myriarm_put_r(DeviceCpu* cpu, u32 slot) { *(volatile MYR_SHARED u64*)cpu->slot(slot) = cpu->x[slot]; }
+MYR_ROW void myriarm_forget_r(DeviceCpu* cpu, u32 slot) { cpu->x[slot] = 0; }
+MYR_ROW void myriarm_forget_v(DeviceCpu* cpu, u32 half) { cpu->vectors[half] = 0; }
 MYR_ROW void myriarm_fetch_v(DeviceCpu* cpu, u32 half) {
-  cpu->vectors[half] = *(const volatile MYR_GLOBAL u64*)cpu->vector_half(half);
+  cpu->vectors[half] = *(const volatile MYR_GLOBAL u64*)cpu->vector_half_anew(half);
 }
 MYR_ROW void myriarm_put_v(DeviceCpu* cpu, u32 half) {
-  *(volatile MYR_GLOBAL u64*)cpu->vector_half(half) = cpu->vectors[half];
+  *(volatile MYR_GLOBAL u64*)cpu->vector_half_anew(half) = cpu->vectors[half];
 }
 MYR_ROW void myriarm_load_system(DeviceCpu* cpu, u32 field) {
   switch ((SystemField)field) {

@@ -24,7 +24,7 @@ class DeviceLane {
     if (low == MAP_FAILED) throw std::runtime_error("no memory at an address of 32 bits");
     low_ = static_cast<u8*>(low);
     for (u64 page = 0; page < pages_; page++) {
-      const u32 unit = static_cast<u32>((page + 1) * kFrameUnits);
+      const u32 unit = static_cast<u32>((page + 1) * kDeviceTeam);
       const u32 shared = page < shared_pages ? u32{kPageShared} : 0;
       table_[page] = unit << kPageFlagBits | (like.table[page] & kPageFlagMask) | shared;
     }
@@ -39,7 +39,6 @@ class DeviceLane {
     facts->granule_step = kDeviceTeam;
     facts->lane_step = 8;
     facts->columns = address(low_ + kColumnsAt);
-    facts->permissions = kPageSize * kDeviceTeam;
   }
   ~DeviceLane() { munmap(low_, kLowBytes); }
   DeviceLane(const DeviceLane&) = delete;
@@ -48,12 +47,6 @@ class DeviceLane {
   u32 team() const { return address(low_ + kTeamAt); }
   /// The flags of a page beside its permissions.
   void add_flags(u64 page, u32 flags) { table_[page] |= flags; }
-  /// Lanes differ in the permissions of a page; those of this lane stay as they are.
-  void let_differ(u64 page) {
-    if (table_[page] & (kPageShared | kPageDiffer)) return;
-    own_permissions(page) = table_[page] & kPagePermissions;
-    table_[page] = (table_[page] & ~u32{kPagePermissions}) | kPageDiffer;
-  }
 
   void take(FlatMachine& from) {
     for (u32 i = 0; i <= kSlotSP; i++) slot(i) = from.r[i];
@@ -75,9 +68,6 @@ class DeviceLane {
     FlatMachine nothing(pages_);
     std::memset(nothing.at(0), kOthers, nothing.size());
     take(nothing);
-    for (u64 page = 0; page < pages_; page++) {
-      if (table_[page] & kPageDiffer) own_permissions(page) = kOthers;
-    }
     for (const u8 byte : frames_) {
       if (byte != kOthers) return false;
     }
@@ -94,15 +84,11 @@ class DeviceLane {
   }
 
  private:
-  static constexpr u32 kFrameUnits = kDeviceTeam + 1;
-  static constexpr size_t kFrame = size_t{kPageSize} * kFrameUnits, kFields = static_cast<size_t>(SystemField::count);
+  static constexpr size_t kFrame = size_t{kPageSize} * kDeviceTeam, kFields = static_cast<size_t>(SystemField::count);
   static constexpr size_t kTeamAt = 0, kColumnsAt = kPageSize, kLowBytes = size_t{8} * kPageSize;
   static constexpr int kFpcr = static_cast<int>(SystemField::fpcr), kFpsr = static_cast<int>(SystemField::fpsr);
   static u32 address(const u8* at) { return static_cast<u32>(reinterpret_cast<u64>(at)); }
   u64& slot(u32 number) { return *reinterpret_cast<u64*>(low_ + kColumnsAt + number * kColumnStep + place_ * 8); }
-  u8& own_permissions(u64 page) {
-    return frames_[(size_t{table_[page] >> kPageFlagBits} << kPageBits) + kPageSize * kDeviceTeam + place_];
-  }
   u8* granule(u64 at) {
     const PagedMemory<kDeviceTeam> memory{frames_.data(), table_.data(), 0, pages_, place_};
     return memory.locate(memory.entry(at >> kPageBits), static_cast<u32>(at) & (kPageSize - 1));

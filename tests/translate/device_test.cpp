@@ -86,8 +86,8 @@ void compare(u64 seed, const BlockGenerator& generator, u32 blocks, const BlockO
   const std::vector<u32> code = random_program(random, generator, blocks, options);
   FlatMachine start = random_machine(random, code, options.roles);
   DeviceLane lane(start, static_cast<u32>(random.below(kDeviceTeam)), kDataPage);
-  if (random.one_in(4)) lane.let_differ(kDataPage + 2);
-  // A page whose stores regions must leave to others.
+  // Pages whose accesses regions must leave to others.
+  lane.add_flags(kDataPage + 2, random.one_in(4) ? u32{kPageDiffer} : 0);
   lane.add_flags(kDataPage + 3, random.one_in(4) ? u32{kPageCode} : 0);
   DeviceRunner runner;
   runner.add(start, random.one_in(2) ? 256 : static_cast<u32>(1 + random.below(30)));

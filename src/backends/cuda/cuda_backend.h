@@ -188,11 +188,11 @@ class CudaBackend final : public Backend {
   DeviceArray<u32> team_frames_;
   std::unique_ptr<TranslatedProgram> translated_;
   bool has_tried_to_translate_ = false;
-  const u32 compile_threads_;  // 0: as many as the host has
-  const Engine engine_;        // of the fleet
+  const u32 compile_threads_;             // 0: as many as the host has
+  const Engine engine_;                   // of the fleet
   TranslationReport translation_report_;  // while there is no translated_
-  bool runs_translated_ = false;  // the launch that began last
-  u64 retired_translated_ = 0;    // in launches of translated code, also by interpretation
+  bool runs_translated_ = false;          // the launch that began last
+  u64 retired_translated_ = 0;            // in launches of translated code, also by interpretation
   std::unique_ptr<Chain> chain_;
   std::vector<u8> chain_view_;  // bytes of the View that the chain was made with
   Engine chain_engine_ = Engine::interpreter;

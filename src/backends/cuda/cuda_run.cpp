@@ -78,7 +78,7 @@ Report CudaBackend::end_dispatch() {
   code_wanted_ |= report.wants_code != 0;
   if (runs_translated_) {
     retired_translated_ += report.retired;
-    translated_->between_launches(stream_);
+    translated_->between_launches(report.retired, stream_);
   }
   if (host_control_.data()->batches <= 1) report.batches = 1;
   return report;

@@ -44,8 +44,8 @@ std::unique_ptr<TranslatedProgram> CudaBackend::translate_program(std::string& w
     const u32 entry = table[first + i];
     present[i] = (entry & kPageCode) != 0;
     if (!present[i]) continue;
-    check(cudaMemcpyAsync(code.data() + (i << kPageBits), image_ + (u64{entry >> kPageFlagBits} << kPageBits), kPageSize,
-                          cudaMemcpyDeviceToHost, stream_),
+    check(cudaMemcpyAsync(code.data() + (i << kPageBits), image_ + (u64{entry >> kPageFlagBits} << kPageBits),
+                          kPageSize, cudaMemcpyDeviceToHost, stream_),
           "fetching the program");
   }
   u64 entry = 0;
@@ -62,7 +62,8 @@ std::unique_ptr<TranslatedProgram> CudaBackend::translate_program(std::string& w
   const u32 threads = compile_threads_ != 0 ? compile_threads_ : std::max(1u, std::thread::hardware_concurrency());
   auto program = TranslatedProgram::make(view_, span, std::move(fetch), threads, stream_, why);
   if (program != nullptr && translates_all()) {
-    program->translate_all(entry, [&] { return is_cancelled(); }, stream_);
+    program->translate_all(
+        entry, [&] { return is_cancelled(); }, stream_);
   }
   return program;
 }

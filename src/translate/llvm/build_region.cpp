@@ -26,7 +26,7 @@ struct RegisterSet {
 
 /// How many registers of the guest, and halves of vector registers, a region for a GPU keeps in machine registers, of which it
 /// has 80 with 32 bits each.
-constexpr size_t kKeptRegisters = 20;
+constexpr size_t kKeptRegisters = 12;
 
 /// The registers that such a region does not keep, since it uses more: those that it names least. It accesses them where they are
 /// when the region begins and ends. A vector register is farther away than a general one, and instructions in a loop count more.
@@ -35,7 +35,8 @@ RegisterSet registers_left_in_place(const Shape& shape) {
   for (const auto& [pc, block] : shape.blocks) {
     const Instruction& last = block.last();
     const Flow flow = flow_of(last.operands.row);
-    if (flow == Flow::next || flow == Flow::ret || !is_relative(last.operands.row) || last.effects.always_stops) continue;
+    if (flow == Flow::next || flow == Flow::ret || !is_relative(last.operands.row) || last.effects.always_stops)
+      continue;
     if (last.target() <= last.pc && shape.blocks.contains(last.target())) {
       u64& end = loops[last.target()];
       end = std::max(end, last.pc);
@@ -150,8 +151,10 @@ class Builder {
     const u64 registers = u64{o.rd} | u64{o.rn} << 8 | u64{o.rm} << 16 | u64{o.ra} << 24;
     // What it may write, and may leave as it is, is put back too.
     const Effects& e = at.effects;
-    for_each((e.reads_r | (e.writes_r & ~e.always_writes_r)) & left_in_place_.r, "myriarm_fetch_r");
-    for_each((e.reads_v | (e.writes_v & ~e.always_writes_v)) & left_in_place_.v, "myriarm_fetch_v");
+    for_each((e.reads_r | (e.writes_r & ~e.always_writes_r)) & left_in_place_.r & ~fetched_.r, "myriarm_fetch_r");
+    for_each((e.reads_v | (e.writes_v & ~e.always_writes_v)) & left_in_place_.v & ~fetched_.v, "myriarm_fetch_v");
+    fetched_.r |= e.reads_r | e.writes_r;
+    fetched_.v |= e.reads_v | e.writes_v;
     return call("myriarm_row_" + std::string(kRowInfos[o.row].name), {constant(registers), constant(o.imm)});
   }
   /// To be called where an instruction has been executed.
@@ -222,6 +225,10 @@ class Builder {
   void build_block(const Block& block) {
     ir_.SetInsertPoint(blocks_.at(block.pc()));
     retired_ = 0;
+    fetched_ = {};
+    // What an earlier block had of them must not stay alive.
+    for_each(left_in_place_.r, "myriarm_forget_r");
+    for_each(left_in_place_.v, "myriarm_forget_v");
     for (const Instruction& at : block.instructions) {
       if (at.effects.always_stops) {
         retire();
@@ -329,7 +336,8 @@ class Builder {
   BasicBlock *leave_ = nullptr, *stop_ = nullptr, *returns_ = nullptr;
   std::map<u64, BasicBlock*> blocks_;
   std::map<std::string, llvm::Function*> callees_;
-  u64 retired_ = 0;  // instructions of the block that are not counted yet
+  u64 retired_ = 0;      // instructions of the block that are not counted yet
+  RegisterSet fetched_;  // registers left in place that the block has read or written so far
 };
 
 }  // namespace

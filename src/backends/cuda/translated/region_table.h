@@ -23,8 +23,8 @@ struct RegionTable {
   u32 begin, bytes;       // of the span, as in CodeSpan
   const u32* places;      // for each word of guest code an index in `entries`, kCold or kInRegion
   const RegionEntry* entries;
-  u64* interpreted;  // in host memory: instructions that lanes have retired without regions; warps add to it
-  u32* heat;         // for each word: instructions that were interpreted from there on, of one lane of those together; or null
+  u64* interpreted;  // instructions that lanes have retired without regions; warps add to it
+  u32* heat;  // for each word: instructions that were interpreted from there on, of one lane of those together; or null
 };
 
 /// The kernel, and the array of addresses of the regions' functions that it is linked with.

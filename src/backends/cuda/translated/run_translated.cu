@@ -34,7 +34,6 @@ __device__ __noinline__ void fill_facts(translate::DeviceTeamFacts* facts, const
   facts->granule_step = view.granule_step;
   facts->lane_step = (u32)view.lane_step;
   facts->columns = columns;
-  facts->permissions = (view.frame_units - 1) << kPageBits;
 }
 
 /// Adds what the lanes of a warp have interpreted to the table's count. All members call it. Out of line, as everything is that
@@ -42,9 +41,7 @@ __device__ __noinline__ void fill_facts(translate::DeviceTeamFacts* facts, const
 __device__ __noinline__ void note_interpreted(const RegionTable& table, u32 members, u32 interpreted) {
   u32 sum = 0;
   for (u32 rest = members; rest != 0; rest &= rest - 1) sum += __shfl_sync(members, interpreted, __ffs(rest) - 1);
-  if (threadIdx.x % kTeam == 0 && sum != 0) {
-    atomicAdd_system((unsigned long long*)table.interpreted, (unsigned long long)sum);
-  }
+  if (threadIdx.x % kTeam == 0 && sum != 0) atomicAdd((unsigned long long*)table.interpreted, (unsigned long long)sum);
 }
 
 /// Visits the region of an entry. Returns whether the interpreter must run the next instruction.

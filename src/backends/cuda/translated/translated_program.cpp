@@ -20,14 +20,11 @@ using std::chrono::steady_clock;
 /// The most instructions of a program that are translated. A region that is asked for counts as this many until it is there.
 constexpr u64 kMostInstructions = 20'000, kExpectedInstructions = 100;
 constexpr u64 kMostRefusals = 100;  // of TranslationReport
-/// A place is hot if lanes have been interpreted from there on for this part of all that was interpreted in the launch, and
-/// for so many instructions of one lane.
-constexpr u64 kHotPart = 512, kLeastHot = 2048;
 /// Of launches, in ticks of some two milliseconds: of the first, of one while regions are made, and of others.
 constexpr u64 kFirstTicks = 2, kMakingTicks = 8, kMostTicks = 50;
 /// While regions are made, the kernel is linked with those that are ready after so many times as long as it took last.
-constexpr int kLinkPauses = 8;
-constexpr std::chrono::milliseconds kLeastLinkPause{50};
+constexpr int kLinkPauses = 3;
+constexpr std::chrono::milliseconds kLeastLinkPause{30};
 
 /// Targets of the direct calls in a span of code.
 std::vector<u64> call_targets(const translate::FetchWord& fetch, u64 begin, u64 bytes) {
@@ -50,9 +47,15 @@ std::vector<u64> call_targets(const translate::FetchWord& fetch, u64 begin, u64 
 TranslatedProgram::TranslatedProgram(const View& view, const CodeSpan& span, translate::FetchWord fetch)
     : begin_(view.window_begin + span.begin),
       fetch_(std::move(fetch)),
+      call_targets_(call_targets(fetch_, begin_, span.bytes)),
       places_of_span_(span.bytes / 4, kCold),
       heat_of_span_(span.bytes / 4),
       ticks_(kFirstTicks) {
+  std::vector<u32> words;
+  for (const u64 pc : call_targets_) {
+    if (pc - begin_ < span.bytes) words.push_back(static_cast<u32>((pc - begin_) / 4));
+  }
+  hot_.emplace(std::move(words), std::min<u64>(view.lanes, kTeam));
   table_.words = span.words;
   table_.begin = span.begin;
   table_.bytes = span.bytes;
@@ -76,7 +79,7 @@ std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, con
     program->places_.resize(program->places_of_span_.size(), kAllocating);
     program->heat_.resize(program->heat_of_span_.size(), kAllocating);
     program->interpreted_.resize(1, kAllocating);
-    *program->interpreted_.data() = 0;
+    check(cudaMemsetAsync(program->interpreted_.data(), 0, sizeof(u64), stream), kAllocating);
     program->table_.places = program->places_.data();
     program->table_.heat = program->heat_.data();
     program->table_.interpreted = program->interpreted_.data();
@@ -112,7 +115,7 @@ void TranslatedProgram::take_made() {
 
 void TranslatedProgram::translate_all(u64 entry, const std::function<bool()>& cancelled, cudaStream_t stream) {
   const u64 bytes = table_.bytes;
-  std::vector<u64> waiting = call_targets(fetch_, begin_, bytes);
+  std::vector<u64> waiting = call_targets_;
   waiting.insert(waiting.begin(), entry);
   for (size_t next = 0; next < waiting.size() || makers_->open() != 0; take_made()) {
     if (cancelled()) return;
@@ -143,8 +146,7 @@ void TranslatedProgram::link(cudaStream_t stream) {
       // The region that begins there is better than one that has it in its middle.
       if (place != kInRegion && i != 0) continue;
       place = static_cast<u32>(entries.size());
-      entries.push_back(
-          {number, i * translate::kEntryApart, static_cast<u32>(regions[number]->longest_run)});
+      entries.push_back({number, i * translate::kEntryApart, static_cast<u32>(regions[number]->longest_run)});
     }
   }
   entries_.resize(entries.size(), "allocating the table of regions");
@@ -159,34 +161,24 @@ void TranslatedProgram::link(cudaStream_t stream) {
   ticks_ = kFirstTicks;
 }
 
-void TranslatedProgram::ask_for_hot(cudaStream_t stream) {
+void TranslatedProgram::ask_for_hot(u64 retired, cudaStream_t stream) {
   constexpr const char* kLooking = "looking for hot code";
   check(cudaMemcpyAsync(heat_of_span_.data(), heat_.data(), heat_of_span_.size() * sizeof(u32), cudaMemcpyDeviceToHost,
                         stream),
         kLooking);
   check(cudaMemsetAsync(heat_.data(), 0, heat_of_span_.size() * sizeof(u32), stream), kLooking);
   check(cudaStreamSynchronize(stream), kLooking);
-  std::vector<std::pair<u32, u64>> hot;  // how much, and where
-  u64 sum = 0;
-  for (u64 i = 0; i < heat_of_span_.size(); i++) {
-    if (heat_of_span_[i] == 0) continue;
-    sum += heat_of_span_[i];
-    const u64 pc = begin_ + i * 4;
-    const bool is_entry = places_of_span_[i] != kCold && places_of_span_[i] != kInRegion;
-    if (heat_of_span_[i] >= kLeastHot && !is_entry && !asked_.contains(pc)) hot.emplace_back(heat_of_span_[i], pc);
-  }
-  std::sort(hot.rbegin(), hot.rend());
-  for (const auto& [count, pc] : hot) {
-    if (count < sum / kHotPart) break;
-    ask(pc);
-  }
+  for (const u32 word : hot_->choose(heat_of_span_, places_of_span_, retired)) ask(begin_ + u64{word} * 4);
   if (!has_room() && makers_->open() == 0) table_.heat = nullptr;
 }
 
-void TranslatedProgram::between_launches(cudaStream_t stream) {
+void TranslatedProgram::between_launches(u64 retired, cudaStream_t stream) {
   ticks_ = std::min(2 * ticks_, kMostTicks);
   take_made();
-  if (table_.heat != nullptr) ask_for_hot(stream);
+  check(cudaMemcpyAsync(&report_.interpreted, interpreted_.data(), sizeof(u64), cudaMemcpyDeviceToHost, stream),
+        "counting instructions");
+  if (table_.heat != nullptr) ask_for_hot(retired, stream);
+  else check(cudaStreamSynchronize(stream), "counting instructions");
   if (linked_regions_ == regions_.size()) return;
   const auto pause = std::max<steady_clock::duration>(kLinkPauses * link_took_, kLeastLinkPause);
   if (makers_->open() != 0 && steady_clock::now() - linked_at_ < pause) return;
@@ -210,12 +202,6 @@ void TranslatedProgram::launch(const View& view, cudaStream_t stream) const {
   check(driver_api().launch_kernel(linked_->kernel(), (view.teams + kWarps - 1) / kWarps, 1, 1, kWarps * kTeam, 1, 1,
                                    kShared, stream, arguments, nullptr),
         "starting translated code");
-}
-
-TranslationReport TranslatedProgram::report() const {
-  TranslationReport report = report_;
-  report.interpreted = std::atomic_ref(*interpreted_.data()).load(std::memory_order_relaxed);
-  return report;
 }
 
 }  // namespace myriarm::cuda

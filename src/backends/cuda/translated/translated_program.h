@@ -4,12 +4,13 @@
 // linked with those that have come.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <set>
 
 #include "backends/cuda/device_memory.h"
+#include "backends/cuda/translated/hot_places.h"
 #include "backends/cuda/translated/linked_regions.h"
 #include "backends/cuda/translated/region_makers.h"
 #include "backends/cuda/translated/region_table.h"
@@ -30,18 +31,19 @@ class TranslatedProgram {
   void launch(const View& view, cudaStream_t stream) const;
   /// How long the next launch may last, in ticks of Control, so that what has become hot, or was made, is seen.
   u64 launch_ticks() const;
-  /// After a launch has ended: asks for regions where lanes were interpreted, and takes up those that are ready.
-  void between_launches(cudaStream_t stream);
+  /// After a launch has ended in which lanes have retired so many instructions: asks for regions where they were interpreted, and
+  /// takes up those that are ready.
+  void between_launches(u64 retired, cudaStream_t stream);
 
-  /// Without `translated`.
-  TranslationReport report() const;
+  /// Without `translated`; `interpreted` is as of between_launches().
+  const TranslationReport& report() const { return report_; }
 
  private:
   TranslatedProgram(const View& view, const CodeSpan& span, translate::FetchWord fetch);
   void ask(u64 pc);
   bool has_room() const;
   void take_made();
-  void ask_for_hot(cudaStream_t stream);
+  void ask_for_hot(u64 retired, cudaStream_t stream);
   void link(cudaStream_t stream);
 
   const u64 begin_;  // guest address of the span
@@ -49,11 +51,13 @@ class TranslatedProgram {
   std::vector<std::unique_ptr<translate::DeviceRegion>> regions_;
   size_t linked_regions_ = 0;  // the first of them, which the kernel is linked with
   std::set<u64> asked_;
+  const std::vector<u64> call_targets_;  // of the span's direct calls, in order
+  std::optional<HotPlaces> hot_;
   std::vector<u32> places_of_span_, heat_of_span_;  // RegionTable::places and heat
   std::unique_ptr<LinkedRegions> linked_;
   DeviceArray<u32> places_, heat_;
   DeviceArray<RegionEntry> entries_;
-  PinnedArray<u64> interpreted_;
+  DeviceArray<u64> interpreted_;  // in the device's memory: not every device has atomics for the host's
   RegionTable table_ = {};
   TranslationReport report_;
   u64 ticks_;
