@@ -107,6 +107,8 @@ class ProcessHost {
   virtual void saved(uint64_t snapshot, std::span<const uint32_t> lanes) = 0;
   virtual void restored(uint64_t snapshot, std::span<const uint32_t> from, std::span<const uint32_t> to) = 0;
   virtual void dropped(uint64_t snapshot) = 0;
+  /// Whether a BRK stops a lane whatever its process has for SIGTRAP: for hosts that put BRKs into programs. Only on the CPU.
+  virtual bool keeps_breakpoints() const { return false; }
 };
 
 /// For all processes of a fleet.

@@ -67,7 +67,9 @@ class CommonLane {
     options.root = given.root;
     options.output_limit = Processes::output_share(given.output_limit, fleet.lanes);
     options.on_call = given.on_call;
-    return std::make_shared<Processes>(1, options, cancelled_);
+    auto processes = std::make_shared<Processes>(1, options, cancelled_);
+    processes->keep_breakpoints();
+    return processes;
   }
 
   FleetOptions fleet_options(const FleetOptions& given, const LinuxOptions& process) const {

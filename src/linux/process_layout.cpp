@@ -17,8 +17,11 @@ constexpr uint64_t kLargestStack = uint64_t{8} << 20;
 constexpr std::array<uint32_t, 2> kSignalReturn = {0xd2801168, 0xd4000001};
 
 /// Where the code for handlers' return lies: behind other code of the program, in the same page, so that it takes no
-/// memory and is predecoded with it; else in a page between the heap and the stack, which moves `heap_limit`.
-uint64_t place_signal_return(const ElfImage& image, uint64_t& heap_limit) {
+/// memory and is predecoded with it; else in a page between the heap and the stack, which moves `heap_limit`; or nowhere: then
+/// the address is 0.
+Segment place_signal_return(const ElfImage& image, uint64_t& heap_limit) {
+  std::vector<uint8_t> bytes(sizeof kSignalReturn);
+  std::memcpy(bytes.data(), kSignalReturn.data(), bytes.size());
   constexpr uint64_t kRoom = 16;
   const auto& segments = image.program.segments;
   for (const Segment& code : segments) {
@@ -27,10 +30,10 @@ uint64_t place_signal_return(const ElfImage& image, uint64_t& heap_limit) {
     const bool taken = std::any_of(segments.begin(), segments.end(), [&](const Segment& other) {
       return other.address < place + kRoom && place < other.address + other.size;
     });
-    if (!taken && place + kRoom <= heap_limit) return place;
+    if (!taken && place + kRoom <= heap_limit) return {place, bytes.size(), code.permissions, bytes};
   }
-  if (heap_limit - kPageBytes < image.break_start) return 0;
-  return heap_limit -= kPageBytes;
+  if (heap_limit - kPageBytes < image.break_start) return {};
+  return {heap_limit -= kPageBytes, bytes.size(), kRead | kExecute, bytes};
 }
 
 constexpr uint64_t kMostFileBytes = uint64_t{64} << 30;
@@ -86,7 +89,7 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t window_begin, uint
   uint64_t stack_begin = layout.window_end - stack_size;
   layout.break_start = image.break_start;
   layout.heap_limit = stack_begin - kPageBytes;
-  const uint64_t signal_return = place_signal_return(image, layout.heap_limit);
+  Segment signal_return = place_signal_return(image, layout.heap_limit);
 
   layout.stack = {name,
                   layout.window_end,
@@ -99,16 +102,13 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t window_begin, uint
   layout.program.stack_pointer = layout.window_end;
   // The guest is not told where on the host the file is: that file is in its root by its name alone.
   layout.program.process = {layout.break_start, layout.heap_limit, stack_size,
-                            image.path.empty() ? "/" + name.substr(name.rfind('/') + 1) : image.path, signal_return};
+                            image.path.empty() ? "/" + name.substr(name.rfind('/') + 1) : image.path,
+                            signal_return.address};
   if (options.root) {
     layout.program.process->file_bytes = options.file_bytes;
     layout.program.process->working_folder = working_folder_of(options);
   }
-  if (signal_return != 0) {
-    std::vector<uint8_t> code(sizeof kSignalReturn);
-    std::memcpy(code.data(), kSignalReturn.data(), code.size());
-    layout.program.segments.push_back({signal_return, code.size(), kRead | kExecute, std::move(code)});
-  }
+  if (signal_return.address != 0) layout.program.segments.push_back(std::move(signal_return));
   const uint32_t permissions = kRead | kWrite | (image.executable_stack ? kExecute : 0u);
   Segment filled = {layout.window_end, 0, permissions, {}};
   if (options.lane_arguments.empty() && options.lane_environments.empty()) {

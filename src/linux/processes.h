@@ -62,6 +62,8 @@ class Processes final : public ProcessHost {
   static uint64_t output_share(uint64_t limit, uint64_t lanes);
   /// To be called before the fleet is made: all processes have written and called this when they begin.
   void begin_with(Outputs output, std::map<std::string, UnimplementedCall> unimplemented);
+  /// A BRK of the host's is no signal of the process.
+  void keep_breakpoints() { keeps_breakpoints_ = true; }
   /// Passes on what lane 0 had written when it began, if its output is passed on and this was not done yet.
   void pass_first_output();
 
@@ -93,6 +95,7 @@ class Processes final : public ProcessHost {
   PutOut put_out(uint32_t lane, unsigned stream, uint64_t position, std::span<const uint8_t> bytes) override;
   void unimplemented(HostedCall& call) override;
   bool wants_each_unimplemented() const override { return false; }
+  bool keeps_breakpoints() const override { return keeps_breakpoints_; }
   void unimplemented_again(uint32_t number, uint64_t count) override;
   void before(HostedCall& call) override;
   void after(HostedCall& call, const int64_t* result) override;
@@ -153,6 +156,8 @@ class Processes final : public ProcessHost {
   mutable std::mutex mutex_;                // guards what follows
   std::map<uint32_t, CallText> under_way_;  // by lane: the call that before() was told of
   std::map<std::string, UnimplementedCall> unimplemented_;
+
+  bool keeps_breakpoints_ = false;
 };
 
 }  // namespace myriarm::linux_process

@@ -89,6 +89,7 @@ bool CpuBackend::deliver_signals(Lane& lane, u64 index) {
 
 bool CpuBackend::deliver_fault(Lane& lane, u64 index) {
   const StopRecord stop = lane.stop;
+  if (stop.code == StopCode::breakpoint && process_host_->keeps_breakpoints()) return false;
   lane.stop = {};
   ProcessMachine machine = machine_of(lane, index);
   const kernel::Result result = kernel::deliver_fault(machine, stop);
