@@ -170,9 +170,9 @@ int RunCommand::execute() {
 
 /// Refuses options on files that need others.
 void RunCommand::check_files() {
-  for (const auto& [given, option] : {std::pair(!binds.empty(), "--bind"), std::pair(!file_bytes.empty(), "--file-bytes"),
-                                      std::pair(!process.working_folder.empty(), "--cwd"),
-                                      std::pair(!process.collect.empty(), "--collect")}) {
+  for (const auto& [given, option] :
+       {std::pair(!binds.empty(), "--bind"), std::pair(!file_bytes.empty(), "--file-bytes"),
+        std::pair(!process.working_folder.empty(), "--cwd"), std::pair(!process.collect.empty(), "--collect")}) {
     if (!given || !root.empty()) continue;
     throw ArgumentError(fmt::format("{}: the program has no files; give it a root with --root", option));
   }
