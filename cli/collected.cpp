@@ -109,6 +109,13 @@ void write_collected(const std::string& folder, uint64_t number, std::span<const
   }
 }
 
+void write_collected(const std::string& folder, const LinuxFleet& machine, uint64_t lanes,
+                     std::span<const std::string> paths) {
+  for (uint32_t lane = 0; lane < lanes && !paths.empty(); lane++) {
+    for (const std::string& path : paths) write_collected(folder, lane, machine.collect(lane, path));
+  }
+}
+
 BoundFolder parse_bind(const std::string& text) {
   BoundFolder bind;
   std::string rest = text;
