@@ -104,7 +104,15 @@ void write_collected(const std::string& folder, uint64_t number, std::span<const
   }
   // Permissions of folders last, and of those within others first: it may be that nothing can be made in them then.
   for (auto file = files.rbegin(); file != files.rend(); ++file) {
-    if (S_ISDIR(file->mode) && file->path != "/") ::fchmod(folder_of(base, file->path + "/").number(), file->mode & kPermissions);
+    if (S_ISDIR(file->mode) && file->path != "/")
+      ::fchmod(folder_of(base, file->path + "/").number(), file->mode & kPermissions);
+  }
+}
+
+void write_collected(const std::string& folder, const LinuxFleet& machine, uint64_t lanes,
+                     std::span<const std::string> paths) {
+  for (uint32_t lane = 0; lane < lanes && !paths.empty(); lane++) {
+    for (const std::string& path : paths) write_collected(folder, lane, machine.collect(lane, path));
   }
 }
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "myriarm/file_tree.h"
+#include "myriarm/linux.h"
 
 namespace myriarm::cli {
 
@@ -14,6 +14,10 @@ namespace myriarm::cli {
 /// is there under these names is replaced. Throws Error if a file cannot be written, and names on standard error files that
 /// were left out.
 void write_collected(const std::string& folder, uint64_t number, std::span<const CollectedFile> files);
+
+/// The same for paths of all lanes, as they are now.
+void write_collected(const std::string& folder, const LinuxFleet& machine, uint64_t lanes,
+                     std::span<const std::string> paths);
 
 /// What --bind gives: HOST:GUEST, HOST:GUEST:ro or HOST:GUEST:rw.
 BoundFolder parse_bind(const std::string& text);

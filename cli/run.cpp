@@ -14,6 +14,7 @@
 #include "collected.h"
 #include "commands.h"
 #include "file.h"
+#include "file_options.h"
 #include "interrupt.h"
 #include "lane_inputs.h"
 #include "lane_report.h"
@@ -44,9 +45,8 @@ struct RunCommand {
   FleetOptions fleet;
   LinuxOptions process;
   std::string program, lanes, threads, engine, maximum, memory, pool, raw, entry, standard_input, seed, json;
-  std::string root, compile_threads, inputs, record_size, args_file, traced, trace_file, fork_after;
-  std::string file_bytes;
-  std::vector<std::string> binds;
+  std::string compile_threads, inputs, record_size, args_file, traced, trace_file, fork_after;
+  FileOptions files;
   QueueCommand queue;
   bool registers = false;
   bool explain = false;
@@ -63,8 +63,6 @@ struct RunCommand {
   void trace_calls(bool as_queue);
   InputFeeder make_feeder() const;
   bool is_queue() const;
-  void check_files();
-  void collect(const LinuxFleet& machine);
   int execute_queue(const ElfImage& image);
   QueueJob queue_job(const ElfImage& image) const;
   std::vector<FleetOptions> queue_fleets() const;
@@ -79,7 +77,6 @@ struct RunCommand {
   File json_file_;  ///< standard output is not opened again, and so not here
   std::vector<std::string> input_names_;
   std::vector<uint8_t> program_file_;
-  std::vector<std::string> collected_;  ///< paths of the guest
 };
 
 /// Writes a usage line with PROGRAM and its arguments, which CLI11 does not parse and would not name.
@@ -155,31 +152,17 @@ int RunCommand::execute() {
     for (const auto& [given, option] :
          {std::pair(&standard_input, "--stdin"), std::pair(&inputs, "--inputs"), std::pair(&args_file, "--args-file"),
           std::pair(&traced, "--strace"), std::pair(&trace_file, "--strace-file"),
-          std::pair(&fork_after, "--fork-after"), std::pair(&root, "--root")}) {
+          std::pair(&fork_after, "--fork-after"), std::pair(&files.root, "--root")}) {
       if (given->empty()) continue;
       throw ArgumentError(
           fmt::format("{}: a bare program makes no system calls; leave it out, or leave out --raw", option));
     }
   }
-  check_files();
+  files.check(process, queue.output_dir);
   if (!record_size.empty() && inputs.empty()) {
     throw ArgumentError("--record-size: there is no file to cut into records; give one with --inputs");
   }
   return raw.empty() ? execute_linux() : execute_bare();
-}
-
-/// Refuses options on files that need others.
-void RunCommand::check_files() {
-  for (const auto& [given, option] : {std::pair(!binds.empty(), "--bind"), std::pair(!file_bytes.empty(), "--file-bytes"),
-                                      std::pair(!process.working_folder.empty(), "--cwd"),
-                                      std::pair(!process.collect.empty(), "--collect")}) {
-    if (!given || !root.empty()) continue;
-    throw ArgumentError(fmt::format("{}: the program has no files; give it a root with --root", option));
-  }
-  if (!file_bytes.empty()) process.file_bytes = parse_size(file_bytes, "--file-bytes");
-  if (!process.collect.empty() && queue.output_dir.empty()) {
-    throw ArgumentError("--collect: the files need a place; give a folder with --output-dir");
-  }
 }
 
 InputFeeder RunCommand::make_feeder() const {
@@ -315,11 +298,7 @@ QueueJob RunCommand::queue_job(const ElfImage& image) const {
   job.add("--memory", fleet.memory);
   job.add("--max-instructions", queue.instructions == kEndless ? "none" : std::to_string(queue.instructions));
   job.add("--entry", hex(image.program.entry));
-  job.add("--root", root.empty() ? "none" : root);
-  if (!binds.empty()) job.add("--bind", binds);
-  if (!file_bytes.empty()) job.add("--file-bytes", process.file_bytes);
-  if (!process.working_folder.empty()) job.add("--cwd", process.working_folder);
-  if (!process.collect.empty()) job.add("--collect", process.collect);
+  files.add_to(job, process);
   job.add("--fork-after", fork_after.empty() ? "start" : fork_after);
   return job;
 }
@@ -356,13 +335,11 @@ int RunCommand::execute_queue(const ElfImage& image) {
 
 ElfImage RunCommand::load_image() {
   ElfImage image;
-  if (root.empty()) {
+  if (files.root.empty()) {
     image = load_elf(program);
     program_file_ = read_file(program);
   } else {
-    std::vector<BoundFolder> bound;
-    for (const std::string& bind : binds) bound.push_back(parse_bind(bind));
-    process.root = read_root(root, bound);
+    process.root = files.read();
     RootProgram found = load_program(*process.root, program);
     image = std::move(found.image);
     program_file_ = std::move(found.file);
@@ -385,7 +362,7 @@ int RunCommand::execute_linux() {
   if (!maximum.empty()) process.fork_limit = parse_count(maximum, "--max-instructions");
   if (as_queue) return execute_queue(image);
   process.pass_output = fleet.lanes == 1 && !json_alone();
-  collected_ = process.collect;
+  const std::vector<std::string> collected = process.collect;
   LinuxFleet machine(image, fleet, std::move(process));
   if (!maximum.empty()) machine.fleet().fill(Field::limit, parse_count(maximum, "--max-instructions"));
   open_json();
@@ -396,16 +373,8 @@ int RunCommand::execute_linux() {
   if (bar) progress = [this](const LinuxProgress& p) { show_progress(p, fleet.lanes); };
   RunResult result = machine.run(progress);
   if (bar) print_error("\r\x1b[K");
-  collect(machine);
+  write_collected(queue.output_dir, machine, fleet.lanes, collected);
   return report({machine.fleet(), &machine, result, input_names_, explain}, interrupt);
-}
-
-void RunCommand::collect(const LinuxFleet& machine) {
-  for (uint32_t lane = 0; lane < fleet.lanes && !collected_.empty(); lane++) {
-    for (const std::string& path : collected_) {
-      write_collected(queue.output_dir, lane, machine.collect(lane, path));
-    }
-  }
 }
 
 int RunCommand::execute_bare() {
@@ -564,26 +533,7 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
       ->type_name("LANES");
   run->add_option("--strace-file", command->trace_file, "Prints them there instead of on standard error")
       ->type_name("FILE");
-  run->add_option(
-         "--root", command->root,
-         "The folder that is / of every lane, as tools/debian-root makes it; PROGRAM is then a path there, or of this\n"
-         "machine if there is none (CPU). What a lane writes is kept in its memory: the folder does not change")
-      ->type_name("DIR");
-  run->add_option_function<std::string>(
-         "--bind", [command](const std::string& text) { command->binds.push_back(text); },
-         "A further folder in the root, with files that the program can change in its lane if :rw follows")
-      ->type_name("HOST:GUEST")
-      ->trigger_on_parse();
-  run->add_option("--cwd", command->process.working_folder, "The folder of the root in which the program begins (/)")
-      ->type_name("GUEST");
-  run->add_option("--file-bytes", command->file_bytes,
-                  "The most that the files a lane has written may take (64M); 0: the root is read-only")
-      ->type_name("SIZE");
-  run->add_option_function<std::string>(
-         "--collect", [command](const std::string& path) { command->process.collect.push_back(path); },
-         "Takes this file or folder out of each lane at its end, into --output-dir; may be repeated")
-      ->type_name("GUEST")
-      ->trigger_on_parse();
+  command->files.add_to(*run, command->process);
   run->add_option("--seed", command->seed, "Seed of the guests' random numbers")->type_name("N");
   run->add_option(
          "--json", command->json,

@@ -122,7 +122,7 @@ class Queue final : public InputQueue {
   class Run;
   std::unique_ptr<LinuxFleet> processes_;
   std::vector<std::string> collected_;  // LinuxOptions::collect
-  std::atomic<uint64_t> cancels_ = 0;  // how often cancel() was called
+  std::atomic<uint64_t> cancels_ = 0;   // how often cancel() was called
 };
 
 }  // namespace myriarm

@@ -114,7 +114,8 @@ class Collection {
   std::string name_of(const kernel::Listed& listed) const {
     std::string name(listed.name_size, 0);
     for (u32 i = 0; i < listed.name_size; i++) {
-      name[i] = static_cast<char>(listed.tree_name ? listed.tree_name[i] : kernel::layer_byte(lane_, listed.name_at + i));
+      name[i] =
+          static_cast<char>(listed.tree_name ? listed.tree_name[i] : kernel::layer_byte(lane_, listed.name_at + i));
     }
     return name;
   }

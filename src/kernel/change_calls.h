@@ -349,8 +349,7 @@ MYR_OUTLINE Result fchownat(M& m) {
   if (flags & ~(kNoFollow | kEmptyPath)) return error(kEINVAL);
   const i64 length = path_length(m, m.argument(1));
   if (length < 0 || (length == 0 && !(flags & kEmptyPath))) return length < 0 ? answer(length) : error(kENOENT);
-  const i64 found =
-      find_file(m, m.argument(0), m.argument(1), (u64)length, (flags & kNoFollow) ? 0 : kFollowsLast);
+  const i64 found = find_file(m, m.argument(0), m.argument(1), (u64)length, (flags & kNoFollow) ? 0 : kFollowsLast);
   return set_owner(m, found, (u32)m.argument(2), (u32)m.argument(3));
 }
 

@@ -15,7 +15,8 @@ MYR_OUTLINE void copy_file_bytes(M& m, const Content& from, u64 position, u64 in
     const u64 at = to + done, source = position + done;
     const u64 part = lesser(size - done, kPageSize - greater(offset_in_page(at), offset_in_page(source)));
     const u64 place = layer_at(find_page(m, tree, at >> kPageBits)) + offset_in_page(at);
-    const u32 page = find_page(m, from.tree, source >> kPageBits), own = m.entry(m.guest_pages() + (place >> kPageBits));
+    const u32 page = find_page(m, from.tree, source >> kPageBits),
+              own = m.entry(m.guest_pages() + (place >> kPageBits));
     if (page == 0) {
       const u64 below = lesser(part, from.below.size - lesser(source, from.below.size));
       if (below != 0) fill_layer(m, place, from.below.data + source, below);
@@ -45,7 +46,9 @@ MYR_FN i64 find_copy_end(const M& m, u32 argument, CopyEnd& end) {
   end.position_at = position_word((u32)stream);
   end.address = m.argument(argument + 1);
   if (end.address != 0 && accessible(m, end.address, 8, kPageWritable) != 8) return -(i64)kEFAULT;
-  end.position = end.address != 0 ? load<u64>(m, end.address) : stream < (i32)kFirstOpening ? 0 : word(m, end.position_at);
+  end.position = end.address != 0              ? load<u64>(m, end.address)
+                 : stream < (i32)kFirstOpening ? 0
+                                               : word(m, end.position_at);
   return 0;
 }
 template <Machine M>

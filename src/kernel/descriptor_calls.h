@@ -126,7 +126,8 @@ MYR_OUTLINE Result fcntl(M& m) {
     case kWaitForLock:
     case kGetOwnLock:
     case kSetOwnLock:
-    case kWaitForOwnLock: return lock_file(m, stream, (u32)m.argument(1) == kGetLock || (u32)m.argument(1) == kGetOwnLock);
+    case kWaitForOwnLock:
+      return lock_file(m, stream, (u32)m.argument(1) == kGetLock || (u32)m.argument(1) == kGetOwnLock);
     case kGetFlags:
       if (const Opened opened = opened_in_tree(m, stream); opened.in_tree) return answer(opened.flags);
       if (stream >= (i32)kFirstOpening) return answer(kReadOnly | kLargeFile);
@@ -258,14 +259,14 @@ MYR_OUTLINE Result store_status(M& m, const FileStatus& file, u64 address) {
   const Storing storing = prepare(m, address, kWords * 8);
   if (storing != Storing::allowed) return not_stored(storing);
   clear_words(m, address, kWords);
-  store<u64>(m, address, kDevice);                                           // st_dev
-  store<u64>(m, address + 8, file.number);                                   // st_ino
-  store<u64>(m, address + 16, file.mode | (u64)file.links << 32);            // st_mode, st_nlink
-  store<u64>(m, address + 24, file.user | (u64)file.group << 32);            // st_uid, st_gid
-  store<u64>(m, address + 32, file.device);                                  // st_rdev
-  store<u64>(m, address + 48, file.size);                                    // st_size
-  store<u64>(m, address + 56, kPageSize);                                    // st_blksize
-  store<u64>(m, address + 64, file.blocks);                                           // st_blocks
+  store<u64>(m, address, kDevice);                                                   // st_dev
+  store<u64>(m, address + 8, file.number);                                           // st_ino
+  store<u64>(m, address + 16, file.mode | (u64)file.links << 32);                    // st_mode, st_nlink
+  store<u64>(m, address + 24, file.user | (u64)file.group << 32);                    // st_uid, st_gid
+  store<u64>(m, address + 32, file.device);                                          // st_rdev
+  store<u64>(m, address + 48, file.size);                                            // st_size
+  store<u64>(m, address + 56, kPageSize);                                            // st_blksize
+  store<u64>(m, address + 64, file.blocks);                                          // st_blocks
   store_words(m, address + 72, (u64)file.access_seconds, file.access_nanoseconds);   // st_atim
   store_words(m, address + 88, (u64)file.seconds, file.nanoseconds);                 // st_mtim
   store_words(m, address + 104, (u64)file.change_seconds, file.change_nanoseconds);  // st_ctim

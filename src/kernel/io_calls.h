@@ -127,8 +127,7 @@ MYR_OUTLINE Result move_at(M& m) {
   const i64 found = find_buffers(m, buffers);
   if (found < 0) return answer(found);
   if (!reads) return write_at(m, stream, buffers, position);
-  return opened.in_tree ? read_tree(m, opened, buffers, position, 0)
-                        : take_in(m, buffers, m.input().file, position, 0);
+  return opened.in_tree ? read_tree(m, opened, buffers, position, 0) : take_in(m, buffers, m.input().file, position, 0);
 }
 template <Machine M>
 MYR_OUTLINE Result writev(M& m) {

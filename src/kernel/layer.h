@@ -12,8 +12,8 @@ namespace myriarm::kernel {
 /// Words of the layer's page 0, from its beginning on.
 enum LayerWord : u64 {
   kTakenPages = 0,
-  kFirstFree = 8,    // all pages before it are taken
-  kInodeTree = 16,  // pages of inodes, by their number divided by kInodesInPage; none of inodes that are all free
+  kFirstFree = 8,        // all pages before it are taken
+  kInodeTree = 16,       // pages of inodes, by their number divided by kInodesInPage; none of inodes that are all free
   kFirstFreeInode = 24,  // no inode before it is free; 0 is as 1
   kRaisedTree = 32,      // inodes of files of the tree, by their number: pages of kRaisedInPage
 };

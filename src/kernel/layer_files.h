@@ -15,12 +15,12 @@ constexpr u64 kMostFileBytes = ~(u64)0 >> 1;   // as a tmpfs
 
 /// Words of an inode.
 enum InodeWord : u64 {
-  kInodeMode = 0,    // and the links << 32; the mode of a free inode is 0
-  kInodeOwner = 8,   // and the group << 32
-  kInodeSize = 16,   // of a folder: bytes of its pages, which hold its entries
-  kInodeTimes = 24,  // of the last access, modification, change: two words each
-  kInodePages = 72,  // a PageTree
-  kInodeBelow = 80,  // a file of the tree and 1, of which the pages that are missing are; 0: those are zeros
+  kInodeMode = 0,        // and the links << 32; the mode of a free inode is 0
+  kInodeOwner = 8,       // and the group << 32
+  kInodeSize = 16,       // of a folder: bytes of its pages, which hold its entries
+  kInodeTimes = 24,      // of the last access, modification, change: two words each
+  kInodePages = 72,      // a PageTree
+  kInodeBelow = 80,      // a file of the tree and 1, of which the pages that are missing are; 0: those are zeros
   kInodeBelowSize = 88,  // so many bytes of it
   kInodeParent = 96,     // of a folder
   kInodePageCount = 104,

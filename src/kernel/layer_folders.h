@@ -275,8 +275,8 @@ MYR_OUTLINE u64 raise_folder(M& m, u32 folder) {
     const TreeRecord record = tree_record(records, at);
     at = record.next;
     const i64 file = tree_look_up(m, folder, record.name, record.name_size);
-    const bool dots = record.name[0] == '.' &&
-                      (record.name_size == 1 || (record.name_size == 2 && record.name[1] == '.'));
+    const bool dots =
+        record.name[0] == '.' && (record.name_size == 1 || (record.name_size == 2 && record.name[1] == '.'));
     if (dots || file < 0) continue;
     const u64 place = place_behind(end, entry_words(record.name_size));
     if (place % kPageWords == 0) page = add_folder_page(m, inode);

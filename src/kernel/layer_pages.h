@@ -22,7 +22,8 @@ MYR_FN u64 entry_at(u32 node, u64 key, u32 level) {
 /// The height that a tree with this number in it has at least.
 MYR_FN u32 height_for(u64 key) {
   u32 height = 0;
-  for (; key >> height * kNodeBits != 0; height++) {}
+  for (; key >> height * kNodeBits != 0; height++) {
+  }
   return height;
 }
 

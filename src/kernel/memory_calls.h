@@ -140,8 +140,7 @@ MYR_FN i64 mapping_refused(i32 stream, u64 type, u64 protection) {
 /// The same for what is opened in the tree. A file cannot be mapped so that stores change it, as on file systems without a
 /// page cache. `content` gets that of a file that can be mapped.
 template <Machine M>
-MYR_FN i64 tree_mapping_refused(const M& m, const Opened& opened, u64 type, u64 protection,
-                                Content& content) {
+MYR_FN i64 tree_mapping_refused(const M& m, const Opened& opened, u64 type, u64 protection, Content& content) {
   if (!opened.readable()) return -kEACCES;
   const bool writes_file = type == kMapShared && (protection & kProtWrite);
   if (writes_file && !opened.writable()) return -kEACCES;

@@ -14,7 +14,7 @@ struct FileStatus {
   u32 mode, links;
   u64 size;
   u32 user = kUserId, group = kUserId;
-  u64 device = 0;  // st_rdev
+  u64 device = 0;   // st_rdev
   i64 seconds = 0;  // when it was modified; a file of the tree has one time
   u32 nanoseconds = 0;
   u64 blocks = 0;  // of 512 bytes

@@ -181,11 +181,11 @@ MYR_OUTLINE Result store_statx(M& m, const FileStatus& file, u64 address) {
   const Storing storing = prepare(m, address, kWords * 8);
   if (storing != Storing::allowed) return not_stored(storing);
   clear_words(m, address, kWords);
-  store<u64>(m, address, kBasic | (u64)kPageSize << 32);                     // stx_mask, stx_blksize
-  store<u64>(m, address + 16, file.links | (u64)file.user << 32);            // stx_nlink, stx_uid
-  store<u64>(m, address + 24, file.group | (u64)file.mode << 32);            // stx_gid, stx_mode
-  store_words(m, address + 32, file.number, file.size);                      // stx_ino, stx_size
-  store<u64>(m, address + 48, file.blocks);                                  // stx_blocks
+  store<u64>(m, address, kBasic | (u64)kPageSize << 32);                            // stx_mask, stx_blksize
+  store<u64>(m, address + 16, file.links | (u64)file.user << 32);                   // stx_nlink, stx_uid
+  store<u64>(m, address + 24, file.group | (u64)file.mode << 32);                   // stx_gid, stx_mode
+  store_words(m, address + 32, file.number, file.size);                             // stx_ino, stx_size
+  store<u64>(m, address + 48, file.blocks);                                         // stx_blocks
   store_words(m, address + 64, (u64)file.access_seconds, file.access_nanoseconds);  // stx_atime; no stx_btime
   store_words(m, address + 96, (u64)file.change_seconds, file.change_nanoseconds);  // stx_ctime
   store_words(m, address + 112, (u64)file.seconds, file.nanoseconds);               // stx_mtime
@@ -202,8 +202,8 @@ MYR_OUTLINE Result store_statfs(M& m, u64 address) {
   const Storing storing = prepare(m, address, kWords * 8);
   if (storing != Storing::allowed) return not_stored(storing);
   clear_words(m, address, kWords);
-  store_words(m, address, kType, kPageSize);              // f_type, f_bsize
-  store_words(m, address + 64, kLongestName, kPageSize);  // f_namelen, f_frsize
+  store_words(m, address, kType, kPageSize);                            // f_type, f_bsize
+  store_words(m, address + 64, kLongestName, kPageSize);                // f_namelen, f_frsize
   store<u64>(m, address + 80, is_writable(m) ? kWritable : kReadOnly);  // f_flags
   if (!is_writable(m)) return answer(0);
   store_words(m, address + 16, m.facts().layer_pages, free_pages(m));  // f_blocks, f_bfree

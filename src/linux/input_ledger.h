@@ -103,9 +103,7 @@ class InputLedger {
   };
 
   /// With the record itself: a process may write nothing.
-  static uint64_t size_of(const QueueResult& result) {
-    return sizeof result + result.bytes();
-  }
+  static uint64_t size_of(const QueueResult& result) { return sizeof result + result.bytes(); }
   static uint64_t size_of(const ProcessInput& input) {
     uint64_t size = sizeof input;
     for (const auto* bytes : {&input.standard_input, &input.file}) size += *bytes ? (*bytes)->size() : 0;

@@ -79,8 +79,8 @@ struct LinuxFleet::Impl {
   const uint64_t seed;
   const bool keep_memory, keep_files;
   const std::shared_ptr<const FileTree> root;  ///< null: the processes have none
-  const bool forked;           ///< the lanes begin after a common part
-  const uint64_t lane_digits;  ///< CommonPart::lane_digits
+  const bool forked;                           ///< the lanes begin after a common part
+  const uint64_t lane_digits;                  ///< CommonPart::lane_digits
   const std::shared_ptr<linux_process::Processes> processes;
   Fleet fleet;
   std::vector<PlacedProcess> placed;  ///< in the order of their lanes

@@ -66,9 +66,7 @@ class Queue::Run {
 
  private:
   /// With the record itself: a process may write nothing, and there may be millions of them.
-  static uint64_t size_of(const QueueResult& result) {
-    return sizeof result + result.bytes();
-  }
+  static uint64_t size_of(const QueueResult& result) { return sizeof result + result.bytes(); }
 
   /// Takes the results of lanes that have ended, and gives free lanes further inputs. Returns the lanes that begin.
   std::vector<uint32_t> ended(std::span<const uint32_t> lanes) {

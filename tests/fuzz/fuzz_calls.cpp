@@ -34,8 +34,8 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-constexpr const char* kPaths[] = {"/input", "/w",   "/w/f",   "/w/d",   "/w/d/g",      "/w/new", "/w/l",
-                                  "/tmp/x", "/w/d/new", "/w/d/..", "/",   "/dev/urandom", "/none",  "new"};
+constexpr const char* kPaths[] = {"/input", "/w",       "/w/f",    "/w/d", "/w/d/g",       "/w/new", "/w/l",
+                                  "/tmp/x", "/w/d/new", "/w/d/..", "/",    "/dev/urandom", "/none",  "new"};
 constexpr uint64_t kPathRoom = 16;
 
 std::vector<uint8_t> paths() {
@@ -72,8 +72,7 @@ ElfImage caller() {
   const uint32_t words[] = {0xd4000001 /* svc #0 */, 0xd4200000 /* brk #0 */, 0x14000000 /* b . */};
   std::vector<uint8_t> code(sizeof words);
   std::memcpy(code.data(), words, sizeof words);
-  image.program.segments = {{kCode, kPageBytes, kRead | kExecute, code},
-                            {kData, kDataBytes, kRead | kWrite, paths()}};
+  image.program.segments = {{kCode, kPageBytes, kRead | kExecute, code}, {kData, kDataBytes, kRead | kWrite, paths()}};
   image.program.entry = kCode;
   image.break_start = kData + kDataBytes;
   return image;

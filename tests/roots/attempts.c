@@ -22,7 +22,7 @@ static void put(const char* path, int flags, const char* text) {
 static int keep(void) {
   char line[100];
   if (!fgets(line, sizeof line, stdin)) return 1;
-  put("/work/text", O_APPEND, line);
+  put("/own/text", O_APPEND, line);
   put("/tmp/own", O_EXCL, line);
   return access("/tmp/other", F_OK) == 0;
 }
@@ -51,7 +51,7 @@ static void paths(void) {
   REFUSED(rename("/dev", "/tmp/dev"));
   REFUSED(unlink("/dev/null"));
   REFUSED(mkdir("/dev/new", 0777));
-  REFUSED(rename("/work", "/elsewhere"));
+  REFUSED(rename("/own", "/elsewhere"));
   REFUSED(rmdir("/tmp"));
   REFUSED(unlink("/guest"));
   REFUSED(rename("/guest", "/tmp/guest"));
@@ -117,39 +117,45 @@ static void floods(void) {
   char name[300];
   long count = 0, made = 0;
   int fd = open("/tmp/flood", O_WRONLY | O_CREAT, 0600);
-  for (; write(fd, block, sizeof block) > 0; count++) {}
+  for (; write(fd, block, sizeof block) > 0; count++) {
+  }
   NOT(errno != ENOSPC || count > 32);
   close(fd), unlink("/tmp/flood");
-  for (; sprintf(name, "/tmp/%ld", made), (fd = open(name, O_WRONLY | O_CREAT, 0600)) >= 0 && made < 100000; made++) close(fd);
+  for (; sprintf(name, "/tmp/%ld", made), (fd = open(name, O_WRONLY | O_CREAT, 0600)) >= 0 && made < 100000; made++)
+    close(fd);
   NOT(errno != ENOSPC || made < 1000 || made > 20000);
   for (long i = 0; i < made; i++) sprintf(name, "/tmp/%ld", i), unlink(name);
   mkdir("/tmp/d", 0777), chdir("/tmp/d");
-  for (count = 0; mkdir("d", 0777) == 0 && chdir("d") == 0 && count < 100000; count++) {}
+  for (count = 0; mkdir("d", 0777) == 0 && chdir("d") == 0 && count < 100000; count++) {
+  }
   NOT(errno != ENOSPC);
   static char path[1 << 16];
   NOT(count > 2100 && getcwd(path, sizeof path) != NULL);
   for (; count > 0 && chdir("..") == 0; count--) rmdir("d");
-  chdir("/work");
+  chdir("/own");
   NOT(rmdir("/tmp/d") != 0);
-  for (count = 0; count < 2000 && open("/tmp/same", O_RDWR | O_CREAT, 0600) >= 0; count++) {}
+  for (count = 0; count < 2000 && open("/tmp/same", O_RDWR | O_CREAT, 0600) >= 0; count++) {
+  }
   NOT(errno != EMFILE || count > 1024);
   for (fd = 3; fd < 1024; fd++) close(fd);
   unlink("/tmp/same");
   fd = open("/tmp/sparse", O_RDWR | O_CREAT, 0600);
-  for (count = 0; pwrite(fd, "x", 1, count << 40) == 1 && count < 1 << 20; count++) {}
+  for (count = 0; pwrite(fd, "x", 1, count << 40) == 1 && count < 1 << 20; count++) {
+  }
   NOT(errno != ENOSPC);
   NOT(ftruncate(fd, 0x7fffffffffffffff) != 0 || ftruncate(fd, 0) != 0);
   close(fd), unlink("/tmp/sparse");
   // After all of this the lane has the room that it had.
   fd = open("/tmp/flood", O_WRONLY | O_CREAT, 0600);
-  for (count = 0; write(fd, block, sizeof block) > 0; count++) {}
+  for (count = 0; write(fd, block, sizeof block) > 0; count++) {
+  }
   NOT(count < 24);
   close(fd), unlink("/tmp/flood");
 }
 
 static int look(void) {
   char text[100];
-  DIR* folder = opendir("/work");
+  DIR* folder = opendir("/own");
   printf("%s", fgets(text, sizeof text, fopen("text", "r")));
   printf("and nothing else:");
   for (struct dirent* entry; (entry = readdir(folder));) printf(" %s", entry->d_name);
@@ -166,7 +172,8 @@ int main(int argc, char** argv) {
   }
   if (strcmp(what, "giant") == 0) {
     put("/tmp/small", 0, "small");
-    return truncate("/tmp/small", 5) | close(open("/tmp/giant", O_CREAT | O_WRONLY, 0600)) | truncate("/tmp/giant", 1L << 60);
+    return truncate("/tmp/small", 5) | close(open("/tmp/giant", O_CREAT | O_WRONLY, 0600)) |
+           truncate("/tmp/giant", 1L << 60);
   }
   if (strcmp(getenv("MYRIARM_LANE"), "0") != 0) return look();
   paths();

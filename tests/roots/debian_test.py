@@ -302,14 +302,14 @@ def main(myriarm, root):
         top.chmod(0o755)
         for line in WRITES.strip().splitlines():
             words = shlex.split(line)
-            fill(top / "work")
-            options = ["--bind", f"{top}/work:/work:rw", "--cwd", "/work", "--collect", "/work", "--output-dir", top / "out"]
+            fill(top / "own")
+            options = ["--bind", f"{top}/own:/own:rw", "--cwd", "/own", "--collect", "/own", "--output-dir", top / "out"]
             got = run([*ours, *options, *words])
-            files = left_in(top / "out/0/work")
+            files = left_in(top / "out/0/own")
             shutil.rmtree(top / "out")
             command = [*user, "qemu-aarch64", "-L", root, "-0", words[0], root + words[0], *words[1:]]
-            qemu = run(command, env=VARIABLES, cwd=top / "work")
-            seen.add(line, (*qemu, left_in(top / "work")), (*got, files))
+            qemu = run(command, env=VARIABLES, cwd=top / "own")
+            seen.add(line, (*qemu, left_in(top / "own")), (*got, files))
     print(f"{seen.same} of {seen.count} are the same, {seen.wrong} are not as expected")
     return 1 if seen.wrong else 0
 

@@ -43,7 +43,7 @@ class Files(unittest.TestCase):
         self.assertEqual(after, self.before, "the host's files have changed")
 
     def run_lanes(self, *words, options=(), **more):
-        command = [*RUN, "--root", ROOT, "--bind", f"{BIND}:/work:rw", "--cwd", "/work", *options, "/guest", *words]
+        command = [*RUN, "--root", ROOT, "--bind", f"{BIND}:/own:rw", "--cwd", "/own", *options, "/guest", *words]
         return subprocess.run(command, capture_output=True, timeout=300, **more)
 
     def lanes_of(self, done):
@@ -63,14 +63,14 @@ class Files(unittest.TestCase):
         for lanes in ([], ["--lanes", "2"], ["--lanes", "2", "--fork-after", "read"]):
             with self.subTest(lanes):
                 shutil.rmtree(self.out, ignore_errors=True)
-                options = ["--inputs", FOLDER / "inputs", *lanes, "--collect", "/work", "--collect", "/tmp"]
+                options = ["--inputs", FOLDER / "inputs", *lanes, "--collect", "/own", "--collect", "/tmp"]
                 done = self.run_lanes("keep", options=[*options, "--output-dir", self.out])
                 self.assertEqual(done.returncode, 0, done.stderr)
                 for i in range(6):
-                    expected = {"work/text": f"given\nlane {i}\n", "work/sub/inner": "inner", "tmp/own": f"lane {i}\n"}
+                    expected = {"own/text": f"given\nlane {i}\n", "own/sub/inner": "inner", "tmp/own": f"lane {i}\n"}
                     self.assertEqual(self.collected(i), expected)
                     self.assertEqual((self.out / f"{i}/tmp/own").stat().st_mode & 0o777, 0o640)
-                    self.assertEqual(os.readlink(self.out / f"{i}/work/way-out"), "/../../../../../../etc")
+                    self.assertEqual(os.readlink(self.out / f"{i}/own/way-out"), "/../../../../../../etc")
 
     def test_without_collecting_nothing_is_left(self):
         done = self.run_lanes("keep", input=b"x\n", options=["--stdin", "-"])

@@ -1,86 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbered checks of calls that change files, each printed with its result: the same program runs natively on the host's Linux,
-// under QEMU and here, as user 1000 in a working folder of its own that is empty but for what writes_test.py puts there.
-//   writes            each effect and each error
-//   writes SEED COUNT random calls, and what they leave
-#define _GNU_SOURCE
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <sys/xattr.h>
-#include <unistd.h>
-
-static int number;
-static void say(const char* what, long result) {
-  if (result < 0) printf("%d %s: %s\n", ++number, what, strerrorname_np(errno));
-  else printf("%d %s: %ld\n", ++number, what, result);
-}
-#define CHECK(call) (errno = 0, say(#call, (long)(call)))
-static long opens(long fd) {
-  if (fd >= 0) close((int)fd);
-  return fd >= 0 ? 0 : -1;
-}
-#define OPENS(...) CHECK(opens(open(__VA_ARGS__)))
-
-static unsigned sum_of(const unsigned char* bytes, size_t size, unsigned sum) {
-  for (size_t i = 0; i < size; i++) sum = sum * 31 + bytes[i];
-  return sum;
-}
-// Size and sum of a file's bytes; of a link, its target.
-static void show(const char* path) {
-  struct stat status;
-  if (lstat(path, &status) != 0) {
-    printf("  %s: %s\n", path, strerrorname_np(errno));
-    return;
-  }
-  printf("  %s: %o %ld %d:%d", path, status.st_mode, (long)status.st_nlink, (int)status.st_uid, (int)status.st_gid);
-  if (S_ISLNK(status.st_mode)) {
-    char target[PATH_MAX + 1];
-    const ssize_t size = readlink(path, target, PATH_MAX);
-    printf(" -> %.*s", (int)(size < 0 ? 0 : size), target);
-  } else if (S_ISREG(status.st_mode)) {
-    unsigned char bytes[4096];
-    unsigned sum = 0;
-    long total = 0;
-    const int fd = open(path, O_RDONLY);
-    for (ssize_t size; fd >= 0 && total < 1000000 && (size = read(fd, bytes, sizeof bytes)) > 0; total += size)
-      sum = sum_of(bytes, (size_t)size, sum);
-    if (fd >= 0) close(fd);
-    printf(" %ld %ld %x", (long)status.st_size, total, sum);
-  }
-  printf("\n");
-}
-static int by_name(const void* a, const void* b) { return strcmp(*(char* const*)a, *(char* const*)b); }
-static void show_folder(const char* path, int depth) {
-  DIR* folder = opendir(path);
-  char* names[500];
-  size_t count = 0;
-  show(path);
-  if (!folder) return;
-  for (struct dirent* entry; count < 500 && (entry = readdir(folder));) {
-    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) names[count++] = strdup(entry->d_name);
-  }
-  closedir(folder);
-  qsort(names, count, sizeof *names, by_name);
-  for (size_t i = 0; i < count; i++) {
-    char inner[PATH_MAX];
-    struct stat status;
-    snprintf(inner, sizeof inner, "%s/%s", path, names[i]);
-    if (lstat(inner, &status) == 0 && S_ISDIR(status.st_mode) && depth < 20) show_folder(inner, depth + 1);
-    else show(inner);
-    free(names[i]);
-  }
-}
+// Numbered checks of calls that change files, each effect and each error, printed with their results: the same program runs
+// natively on the host's Linux, under QEMU and here, as user 1000 in a working folder of its own that is empty but for what
+// writes_test.py puts there.
+#include "checks.h"
 
 static void make_and_write(void) {
   char text[100] = "";
@@ -511,8 +433,10 @@ static void many(void) {
   int failed = 0, count = 0;
   for (int i = 0; i < 400; i++) {
     char name[250];
-    snprintf(name, sizeof name, "%d%.*s", i, i % 200, "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnop"
-             "qrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvw"
+    snprintf(name, sizeof name, "%d%.*s", i, i % 200,
+             "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnop"
+             "qrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopq"
+             "rstuvw"
              "xyzabcdefghijklmnopqrstuvwxyz");
     failed += opens(open(name, O_WRONLY | O_CREAT | O_EXCL, 0600)) != 0;
     if (i % 3 == 0) failed += unlink(name) != 0;
@@ -540,12 +464,14 @@ static void many(void) {
   CHECK(ftruncate(fd, 0));
   CHECK(close(fd));
   CHECK(unlink("sparse"));
-  for (; depth < 100 && mkdir("deep", 0755) == 0 && chdir("deep") == 0; depth++) {}
+  for (; depth < 100 && mkdir("deep", 0755) == 0 && chdir("deep") == 0; depth++) {
+  }
   char text[PATH_MAX];
   CHECK(depth);
   CHECK(getcwd(text, sizeof text) ? (long)strlen(text) : -1);
   CHECK(getcwd(text, 20) ? 0 : -1);
-  for (; depth > 0 && chdir("..") == 0 && rmdir("deep") == 0; depth--) {}
+  for (; depth > 0 && chdir("..") == 0 && rmdir("deep") == 0; depth--) {
+  }
   CHECK(depth);
   CHECK(getxattr("new", "user.x", text, 1) < 0);
   fd = memfd_create("m", 0);
@@ -558,75 +484,8 @@ static void many(void) {
   CHECK(memfd_create("m", 0x8000));
 }
 
-// ---- random calls
-
-static unsigned long state;
-static unsigned next_random(unsigned below) {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return (unsigned)(state >> 20) % below;
-}
-static const char* random_path(void) {
-  static const char* const paths[] = {"p",   "q",     "r",     "s",     "p/a",   "p/b",     "p/q",   "q/a", "q/b/c", "r/a/../b",
-                                      "p/.", "q/..",  "given", "given/one", "given/sub/x", "given/sub", "given/large",
-                                      "l1",  "l1/a",  "l2",    "l2/b",  "p/l",   "given/link", "p/a/b/c", "q/"};
-  return paths[next_random(sizeof paths / sizeof *paths)];
-}
-static void random_calls(long count) {
-  int files[6] = {-1, -1, -1, -1, -1, -1};
-  for (long i = 0; i < count; i++) {
-    const char *path = random_path(), *other = random_path();
-    int* file = &files[next_random(6)];
-    static unsigned char bytes[20000];
-    struct stat status;
-    const unsigned size = next_random(4) == 0 ? next_random(20000) : next_random(50), at = next_random(3) ? next_random(200) : next_random(40000);
-    long result = 0;
-    const unsigned what = next_random(20);
-    errno = 0;
-    switch (what) {
-      case 0:
-      case 1:
-      case 2: {
-        static const int flags[] = {O_RDONLY, O_RDWR | O_CREAT, O_WRONLY | O_CREAT | O_TRUNC, O_RDWR, O_WRONLY | O_APPEND | O_CREAT,
-                                    O_RDWR | O_CREAT | O_EXCL, O_RDONLY | O_DIRECTORY, O_PATH, O_RDWR | O_NOFOLLOW};
-        if (*file >= 0) close(*file);
-        const int how = flags[next_random(9)];
-        const unsigned mode = 0600 | next_random(0200);
-        *file = open(path, how, mode);
-        result = *file >= 0 ? 0 : -1;
-        break;
-      }
-      case 3:
-      case 4: memset(bytes, (int)i, size); result = *file < 0 ? 0 : write(*file, bytes, size); break;
-      case 5: memset(bytes, (int)i, size); result = *file < 0 ? 0 : pwrite(*file, bytes, size, at); break;
-      case 6: result = *file < 0 ? 0 : pread(*file, bytes, size, at); result = result > 0 ? (long)sum_of(bytes, (size_t)result, 1) : result; break;
-      case 7: result = *file < 0 ? 0 : ftruncate(*file, at); break;
-      case 8: result = truncate(path, at); break;
-      case 9: result = mkdir(path, 0755); break;
-      case 10: result = rmdir(path); break;
-      case 11: result = unlink(path); break;
-      case 12:
-      case 13: result = rename(path, other); break;
-      case 14: result = link(path, other); break;
-      case 15: result = symlink(other, path); break;
-      case 16: result = chmod(path, next_random(2) ? 0700 : 0644); break;
-      case 17: result = *file < 0 ? 0 : fstat(*file, &status); if (*file >= 0 && result == 0) result = (long)(S_ISDIR(status.st_mode) ? 0 : status.st_size) * 10 + (long)status.st_nlink; break;
-      case 18: if (*file >= 0) { result = close(*file); *file = -1; } break;
-      case 19: result = lstat(path, &status); if (result == 0) result = status.st_mode; break;
-    }
-    printf("%ld %u %s %s: %ld %s\n", i, what, path, other, result, result < 0 ? strerrorname_np(errno) : "");
-    if (i % 100 == 99) show_folder(".", 0);
-  }
-}
-
-int main(int argc, char** argv) {
+int main(void) {
   umask(022);
-  if (argc > 2) {
-    state = strtoul(argv[1], NULL, 0) * 0x9e3779b97f4a7c15 | 1;
-    random_calls(atol(argv[2]));
-    return 0;
-  }
   make_and_write();
   names();
   attributes();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# writes.c makes the same calls natively, in a folder of the host's Linux, under QEMU and under myriarm: every result is
-# the same. Natively its working folder lies on a tmpfs, and it is user 1000.
+# writes.c and random_writes.c make the same calls natively, in a folder of the host's Linux, and under myriarm: every result
+# is the same. Natively the working folder lies on a tmpfs, and the user is 1000.
 #   writes_test.py MYRIARM FOLDER
 # Skipped (status 77) where the host does not let the test make a root: it has to be root, and to mount.
 import os
@@ -11,12 +11,12 @@ import subprocess
 import sys
 
 SKIPPED = 77
-SOURCE = pathlib.Path(__file__).resolve().parent / "writes.c"
-NATIVE = """mount -t tmpfs -o mode=755 none "$2" && cp -a "$1/." "$2" && chown -R 1000:1000 "$2/work" &&
+HERE = pathlib.Path(__file__).resolve().parent
+NATIVE = """mount -t tmpfs -o mode=755 none "$2" && cp -a "$1/." "$2" && chown -R 1000:1000 "$2/own" &&
 top="$2" && shift 2 && exec chroot --userspec=1000:1000 "$top" /in-work "$@" """
 SEEDS, RANDOM_CALLS = range(1, 13), 1500
 IN_WORK = """#include <unistd.h>
-int main(int argc, char** argv) { chdir("/work"); argv[0] = argv[1]; return execv(argv[1], argv + 1); }
+int main(int argc, char** argv) { chdir("/own"); argv[0] = argv[1]; return execv(argv[1], argv + 1); }
 """
 
 
@@ -35,7 +35,8 @@ def fill(work):
 
 
 def compile_for(compiler, source, output):
-    subprocess.run([compiler, "-O1", "-w", "-x", "c", "-", "-o", str(output), "-static"], check=True, input=source)
+    command = [compiler, "-O1", "-w", f"-I{HERE}", "-x", "c", "-", "-o", str(output), "-static"]
+    subprocess.run(command, check=True, input=source)
 
 
 def differences(expected, got, name):
@@ -55,29 +56,30 @@ def main(myriarm, folder):
     root = pathlib.Path(folder).resolve() / "root"
     shutil.rmtree(root, ignore_errors=True)
     (root / "tmp").mkdir(parents=True)
-    work = root / "work"
-    source = SOURCE.read_bytes()
-    compile_for("gcc", source, root / "native")
+    work = root / "own"
+    for name in ("writes", "random_writes"):
+        source = (HERE / f"{name}.c").read_bytes()
+        compile_for("gcc", source, root / f"native-{name}")
+        compile_for("aarch64-linux-gnu-gcc", source, root / name)
     compile_for("gcc", IN_WORK.encode(), root / "in-work")
-    compile_for("aarch64-linux-gnu-gcc", source, root / "guest")
     if os.geteuid() != 0:
         print("skipped: only root can make a root of the host's Linux for another user")
         return SKIPPED
     mounted = root.parent / "mounted"
     mounted.mkdir(exist_ok=True)
     different = checks = 0
-    for words in ([], *([str(seed), str(RANDOM_CALLS)] for seed in SEEDS)):
+    for words in (["writes"], *(["random_writes", str(seed), str(RANDOM_CALLS)] for seed in SEEDS)):
         fill(work)
-        command = ["unshare", "--mount", "sh", "-c", NATIVE, "sh", str(root), str(mounted), "/native", *words]
+        command = ["unshare", "--mount", "sh", "-c", NATIVE, "sh", str(root), str(mounted), f"/native-{words[0]}", *words[1:]]
         native = subprocess.run(command, capture_output=True, encoding="utf-8", errors="backslashreplace", timeout=120)
         if native.returncode != 0:
             print(f"skipped: the host cannot make a root here ({native.stderr.strip()})")
             return SKIPPED
         run = [os.path.abspath(myriarm), "run", "--device", "cpu", "--quiet", "--root", str(root)]
-        run += ["--bind", f"{work}:/work:rw", "--cwd", "/work", "/guest", *words]
+        run += ["--bind", f"{work}:/own:rw", "--cwd", "/own", f"/{words[0]}", *words[1:]]
         guest = subprocess.run(run, capture_output=True, encoding="utf-8", errors="backslashreplace", timeout=300)
         print(guest.stderr, end="")
-        different += differences(native.stdout, guest.stdout, " ".join(["writes", *words])) + (guest.returncode != 0)
+        different += differences(native.stdout, guest.stdout, " ".join(words)) + (guest.returncode != 0)
         checks += sum(line[:1].isdigit() and ": " in line for line in native.stdout.splitlines())
     print(f"{checks} checks, {different} lines differ")
     return 1 if different or checks < 15000 else 0

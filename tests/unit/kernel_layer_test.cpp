@@ -149,7 +149,7 @@ std::vector<std::string> change_much(Files<M>& f) {
 TEST_F(KernelLayer, WhatCallsLeave) {
   Files<KernelMachine<1>> f(*tree_);
   const std::vector<std::string> expected = {
-      std::string("llLL\0\0\0\0", 8), "x",     "no name", "/w/d/moved", ".", "..", "large", "link", "l", "d"};
+      std::string("llLL\0\0\0\0", 8), "x", "no name", "/w/d/moved", ".", "..", "large", "link", "l", "d"};
   EXPECT_EQ(change_much(f), expected);
   EXPECT_EQ(f.m.mistakes(), std::vector<std::string>());
 }

@@ -115,6 +115,82 @@ TEST_F(LinuxRoot, MappedPagesAreCommonUntilALaneWrites) {
   EXPECT_EQ(text(caller.machine.fleet().read(5, place, 5)), "xxxxx") << "the file is as it was";
 }
 
+constexpr uint64_t kMakeFile = 0102, kAppend = 02001;
+
+std::string collected(const Caller& caller, uint32_t lane, const std::string& path, uint64_t most = 1 << 20) {
+  std::string all;
+  for (const CollectedFile& file : caller.machine.collect(lane, path, most)) {
+    all += file.path + "=" + (file.left_out ? "left out" : std::string(file.bytes.begin(), file.bytes.end())) + " ";
+  }
+  return all;
+}
+
+/// Writes a text to /tmp/f, which is made if it is not there.
+void append(Caller& caller, const std::string& what, uint32_t lane = 0) {
+  std::vector<Caller::Request> open(2, {kGetpid}), write = open, close = open;
+  caller.put_text(kPath, std::string("/tmp/f\0", 7), lane);
+  caller.put_text(kOut, what, lane);
+  open[lane] = {kOpenat, kHere, kPath, kMakeFile | kAppend, 0644};
+  write[lane] = {kWrite64, 3, kOut, what.size()};
+  close[lane] = {kClose, 3};
+  EXPECT_EQ(caller.call(open)[lane], 3);
+  EXPECT_EQ(caller.call(write)[lane], static_cast<int64_t>(what.size()));
+  EXPECT_EQ(caller.call(close)[lane], 0);
+}
+
+TEST_F(LinuxRoot, FilesGoWithSnapshotsForksAndRestarts) {
+  Rooted rooted;
+  LinuxOptions options = rooted.options();
+  options.restartable = true;
+  Caller caller(2, options);
+  Fleet& fleet = caller.machine.fleet();
+  const uint64_t before = fleet.pool_used();
+  EXPECT_EQ(collected(caller, 0, "/tmp/f"), "") << "there is none";
+  append(caller, "one");
+  EXPECT_LE(fleet.pool_used() - before, 14 * kPageBytes) << "with those of the process";
+  const Snapshot snapshot = fleet.snapshot();
+  append(caller, " two");
+  append(caller, "other", 1);
+  EXPECT_EQ(collected(caller, 0, "/tmp/f"), "/tmp/f=one two ");
+  EXPECT_EQ(collected(caller, 1, "/tmp/f"), "/tmp/f=other ");
+  const uint32_t second = 1;
+  fleet.fork(0, {&second, 1});
+  append(caller, " three", 1);
+  EXPECT_EQ(collected(caller, 0, "/tmp"), "/tmp= /tmp/f=one two ");
+  EXPECT_EQ(collected(caller, 1, "/tmp/f"), "/tmp/f=one two three ");
+  fleet.restore(snapshot);
+  EXPECT_EQ(collected(caller, 0, "/tmp/f"), "/tmp/f=one ");
+  EXPECT_EQ(collected(caller, 1, "/tmp/f"), "");
+  append(caller, " again");
+  EXPECT_EQ(collected(caller, 0, "/tmp/f"), "/tmp/f=one again ");
+  EXPECT_EQ(collected(caller, 0, "/tmp/f", 5), "/tmp/f=left out ");
+  const uint32_t lanes[] = {0, 1};
+  const uint64_t numbers[] = {4, 5};
+  ProcessInput inputs[2];
+  caller.machine.restart(lanes, numbers, inputs);
+  EXPECT_EQ(collected(caller, 0, "/tmp/f"), "");
+  EXPECT_THROW(caller.machine.collect(2, "/"), ArgumentError);
+}
+
+TEST_F(LinuxRoot, AProcessBeginsInItsWorkingFolder) {
+  Rooted rooted;
+  LinuxOptions options = rooted.options();
+  options.working_folder = "/a";
+  Caller caller(1, options);
+  EXPECT_EQ(caller.call(kGetcwd, kOut, 100), 3) << "/a and its NUL";
+  options = rooted.options();
+  options.working_folder = "/a/f";
+  EXPECT_THROW(Caller(1, options), ArgumentError);
+  options = rooted.options();
+  options.file_bytes = uint64_t{65} << 30;
+  EXPECT_THROW(Caller(1, options), ArgumentError);
+  options = rooted.options();
+  options.file_bytes = 0;
+  Caller read_only(1, options);
+  read_only.put_text(kPath, std::string("/tmp/f\0", 7));
+  EXPECT_EQ(read_only.call(kOpenat, kHere, kPath, kMakeFile, 0644), -EROFS);
+}
+
 TEST(LinuxRoots, ADynamicProgramNeedsARootWithItsLoader) {
   RootFolder folder;
   folder.file("nothing", "");
