@@ -2,7 +2,7 @@
 """Small programs in one lane: the interpreter and translated code beside qemu-aarch64.
 
     python3 bench/programs.py --myriarm build/bin/myriarm --busybox PATH [--repeats N] [--only NAME[,NAME...]]
-        [--engine ENGINE[,ENGINE...]] [--cached] [--results FILE]
+        [--engine ENGINE[,ENGINE...]] [--cached | --steady] [--results FILE]
 
 docs/design/translation.md names the programs. PATH is a static busybox for AArch64. Each program takes some 1
 to 2 seconds in QEMU. The engines take turns, --repeats times. A figure is the median of user and system
@@ -10,7 +10,11 @@ seconds of processor time of the whole command. Prints a table in Markdown, with
 engine, and the geometric mean of these ratios; for translated code also without the seconds that it took to
 compile, which tell more of a program that runs for long. The cache of translated code is not used; with
 --cached each program has one of its own, and runs once before it is measured. With --results the figures also
-go to FILE, as a line of JSON for each program. Another output or exit status than QEMU's ends it."""
+go to FILE, as a line of JSON for each program. Another output or exit status than QEMU's ends it.
+
+--steady compares the speed at which programs that run for long go on. Each does its work once and three times,
+and what the longer run takes more is a column of its own; runs that find code of a former one are another. All
+figures are then the least of --repeats, since what else the machine does only adds to them."""
 
 import argparse
 import bz2
@@ -73,26 +77,30 @@ def records(count):
 
 
 class Programs:
-    """The command line and the standard input of each program, in a folder of its own."""
+    """The command line and the standard input of each program, in a folder of its own. Each does its work
+    `times`."""
 
-    def __init__(self, folder, busybox, wanted):
-        self.folder = folder
+    def __init__(self, folder, busybox, wanted, times=1):
+        folder.mkdir()
+        self.folder, self.times = folder, times
         self.commands = {}
         self.nothing = self.input("nothing", b"")
         for name, (sources, flags, arguments) in BUILT.items():
             if name in wanted:
-                self.build(name, flags, [f"bench/guests/{source}" for source in sources], arguments)
-        for name, times in TIMES.items():
+                seed, runs = arguments
+                self.build(name, flags, [f"bench/guests/{source}" for source in sources], [seed, times * runs])
+        for name, runs in TIMES.items():
             if name in wanted:
                 source = f'-DPROGRAM="{ROOT / REPEATED.format(name)}"'
-                self.build(name, [source], ["bench/guests/repeat.c"], [7, times])
+                self.build(name, [source], ["bench/guests/repeat.c"], [7, times * runs])
         if "json" in wanted:
             self.build("json", [], [REPEATED.format("json")], [])
-            self.commands["json"] = (self.commands["json"][0], self.input("records", records(100000)))
+            self.commands["json"] = (self.commands["json"][0], self.input("records", records(100000 * times)))
         if any(name in wanted for name in APPLETS):
             words = text(16 << 20)
-            inputs = {"zeros": bytes(100 << 20), "text": words, "lines": words[:12 << 20],
-                      "bz2": bz2.compress(words), "xz": lzma.compress(words, preset=1)}
+            lines = words[: words.rindex(b"\n", 0, 12 << 20) + 1]
+            inputs = {"zeros": bytes(100 * times << 20), "text": times * words, "lines": times * lines,
+                      "bz2": bz2.compress(times * words), "xz": lzma.compress(times * words, preset=1)}
             paths = {name: self.input(name, contents) for name, contents in inputs.items()}
             for name, (arguments, contents) in APPLETS.items():
                 if name in wanted:
@@ -118,6 +126,11 @@ def measure(words, stdin, **variables):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, (done.stdout, done.returncode)
 
 
+def command_of(options, engine, report, stdin, *more):
+    return [options.myriarm, "run", "--quiet", "--ignore-unimplemented", "--explain", *more, "--memory", "512M",
+            "--device", "cpu", "--engine", engine, "--json", str(report), "--stdin", str(stdin)]
+
+
 def columns_of(engine):
     return [engine, "without compiling"] if engine == "translate" else [engine]
 
@@ -130,9 +143,7 @@ def take_turns(options, engines, words, stdin, report):
         used, expected = measure([options.qemu, *words], stdin)
         seconds["qemu"].append(used)
         for engine in engines:
-            own = [options.myriarm, "run", "--quiet", "--ignore-unimplemented", "--explain",
-                   *([] if options.cached else ["--no-cache"]), "--memory", "512M", "--device", "cpu",
-                   "--engine", engine, "--json", str(report), "--stdin", str(stdin)]
+            own = command_of(options, engine, report, stdin, *([] if options.cached else ["--no-cache"]))
             if options.cached and len(seconds["qemu"]) == 1:
                 measure([*own, *words], stdin, **cache)
             used, result = measure([*own, *words], stdin, **cache)
@@ -145,6 +156,56 @@ def take_turns(options, engines, words, stdin, report):
     return seconds
 
 
+def steady_turns(options, short, long, report):
+    """The seconds of each turn of a program, by column; `short`, `long`: its command and input for both lengths."""
+    cache = {"MYRIARM_CACHE_DIR": tempfile.mkdtemp(dir=report.parent)}
+    stored = command_of(options, "translate", report, long[1])
+    measure([*stored, *long[0]], long[1], **cache)
+    seconds = {}
+    for _ in range(options.repeats):
+        for length, (words, stdin) in {"": short, ", three times": long}.items():
+            for column, own in {
+                "qemu": [options.qemu],
+                "cold": command_of(options, "translate", report, stdin, "--no-cache"),
+                "from the cache": command_of(options, "translate", report, stdin),
+            }.items():
+                if column == "cold" and length:
+                    continue
+                used, result = measure([*own, *words], stdin, **cache)
+                if column == "qemu":
+                    expected = result
+                elif result != expected:
+                    sys.exit(f"{words[0]} gives something else {column} than with {options.qemu}")
+                seconds.setdefault(column + length, []).append(used)
+    return seconds
+
+
+def steady_table(options, wanted, folder, report):
+    """Prints QEMU's time over that of translated code: whole runs without a cache and with one, and what more work
+    takes."""
+    short, long = (Programs(folder / f"{times}", options.busybox, wanted, times) for times in (1, 3))
+    ratios = {"cold": [], "from the cache": [], "steady": []}
+    print("| program | qemu-aarch64 |" + "".join(f" {column} |" for column in ratios) + " G/s, steady |")
+    print("|---|---|" + "---|" * len(ratios) + "---|")
+    for name in wanted:
+        seconds = steady_turns(options, short.commands[name], long.commands[name], report)
+        counted = json.loads(report.read_text())["instructions"]
+        least = {column: min(values) for column, values in seconds.items()}
+        more = {column: least[f"{column}, three times"] - least[column] for column in ("qemu", "from the cache")}
+        values = [least["qemu"] / least["cold"], least["qemu"] / least["from the cache"],
+                  more["qemu"] / more["from the cache"]]
+        for column, value in zip(ratios, values):
+            ratios[column].append(value)
+        speed = counted * 2 / 3 / more["from the cache"] / 1e9
+        print(f"| {name} | {least['qemu']:.2f} s |" + "".join(f" {value:.2f} |" for value in values) +
+              f" {speed:.2f} |", flush=True)
+        if options.results:
+            with open(options.results, "a") as results:
+                results.write(json.dumps({"program": name, "seconds": seconds}) + "\n")
+    means = [math.exp(statistics.fmean(map(math.log, values))) for values in ratios.values()]
+    print(f"| geometric mean of {len(wanted)} | |" + "".join(f" **{mean:.2f}** |" for mean in means) + " |")
+
+
 def main():
     parser = argparse.ArgumentParser(description="Small programs in one lane beside qemu-aarch64.")
     parser.add_argument("--myriarm", required=True, help="path of the command")
@@ -154,6 +215,7 @@ def main():
     parser.add_argument("--only", help="names of programs, with commas between them")
     parser.add_argument("--engine", default="interpreter,translate", help="engines, with commas between them")
     parser.add_argument("--cached", action="store_true", help="measure runs that find code of a former one")
+    parser.add_argument("--steady", action="store_true", help="compare how fast more work is done, too")
     parser.add_argument("--results", help="a file for the figures as JSON")
     options = parser.parse_args()
     everything = [*BUILT, *TIMES, "json", *APPLETS]
@@ -163,11 +225,14 @@ def main():
     engines = options.engine.split(",")
     columns = [column for engine in engines for column in columns_of(engine)]
     print(f"Machine: {machine('cpu')}. `{' '.join(sys.argv)}`\n")
+    if options.steady:
+        with tempfile.TemporaryDirectory() as folder:
+            return steady_table(options, wanted, pathlib.Path(folder), pathlib.Path(folder) / "report")
     print("| program | qemu-aarch64 |" + "".join(f" {column} | QEMU's time over it |" for column in columns))
     print("|---|---|" + "---|---|" * len(columns))
     ratios = {column: [] for column in columns}
     with tempfile.TemporaryDirectory() as folder:
-        programs = Programs(pathlib.Path(folder), options.busybox, wanted)
+        programs = Programs(pathlib.Path(folder) / "programs", options.busybox, wanted)
         for name in wanted:
             seconds = take_turns(options, engines, *programs.commands[name], pathlib.Path(folder) / "report")
             qemu = statistics.median(seconds["qemu"])
