@@ -15,7 +15,7 @@ struct PageTree {
   u32 page, height;
 };
 MYR_FN PageTree tree_of(u64 value) { return {(u32)value, (u32)(value >> 32)}; }
-MYR_FN u64 value_of(PageTree tree) { return tree.page | (u64)tree.height << 32; }
+MYR_FN u64 word_of(PageTree tree) { return tree.page | (u64)tree.height << 32; }
 MYR_FN u64 entry_at(u32 node, u64 key, u32 level) {
   return layer_at(node) + (key >> (level - 1) * kNodeBits & (kNodeEntries - 1)) * 4;
 }
@@ -89,7 +89,7 @@ MYR_OUTLINE void put_page(M& m, u64 tree_at, u64 key, u32 new_page) {
   }
   if (tree.height == 0) tree.page = new_page;
   else if (tree.page == 0) tree.page = take_page(m);
-  set_word(m, tree_at, value_of(tree));
+  set_word(m, tree_at, word_of(tree));
   u32 page = tree.page;
   for (u32 level = tree.height; level != 0; level--) {
     const u64 entry = entry_at(page, key, level);
