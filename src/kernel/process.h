@@ -18,7 +18,7 @@ constexpr u32 kMostSignals = 64;
 constexpr u32 kMostQueued = 128;
 constexpr u32 kQueueRecords = kMostQueued + 2 * 31;
 constexpr u32 kQueueRecordBytes = 7 * 8;
-constexpr u32 kIntervalTimers = 3;  // ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF
+constexpr u32 kIntervalTimers = 3;     // ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF
 constexpr u32 kNameBytes = 16;         // of a thread's name, with the NUL
 constexpr u32 kStartRandomBytes = 16;  // of its stream: AT_RANDOM has taken them
 
@@ -36,9 +36,9 @@ enum Word : u32 {
   kSlept = 24,           // nanoseconds that its clocks are ahead of its instruction count
   kBlocked = 32,         // signals: bit n - 1 is signal n
   kPending = 40,         // those sent to its thread
-  kOutputSize = 48,  // bytes that it has written to standard output; the next word: to standard error
-  kModeMask = 64,    // umask()
-  kName = 72,        // of its thread: two words
+  kOutputSize = 48,      // bytes that it has written to standard output; the next word: to standard error
+  kModeMask = 64,        // umask()
+  kName = 72,            // of its thread: two words
   kRangeCount = 88,
   kOpeningCount = 96,
   kWorkingFolder = 104,  // a file of the tree
