@@ -60,9 +60,9 @@ class HostedCall {
 /// A signal that takes effect on the process of a traced lane: its handler is to run, or it ends the process.
 struct HostedSignal {
   uint32_t lane = 0;
-  uint64_t input = 0;             ///< GivenInput::number
+  uint64_t input = 0;            ///< GivenInput::number
   uint64_t information[6] = {};  ///< the first 48 bytes of its siginfo_t
-  bool ends = false;              ///< the process ends by it
+  bool ends = false;             ///< the process ends by it
 };
 
 /// What became of bytes that a process has written.

@@ -61,7 +61,8 @@ MYR_FN bool expire_timer(M& m, u32 timer) {
   const u64 expires = word(m, timer_word(timer)), interval = word(m, interval_word(timer));
   if (!is_armed(expires) || timer_clock(m, timer) < expires) return false;
   const bool waits = timer == kRealTimer && interval != 0;
-  set_word(m, timer_word(timer), waits ? expires | kTimerHasExpired : expiry_after(expires, interval, timer_clock(m, timer)));
+  set_word(m, timer_word(timer),
+           waits ? expires | kTimerHasExpired : expiry_after(expires, interval, timer_clock(m, timer)));
   return true;
 }
 /// To be called when the process takes a SIGALRM.

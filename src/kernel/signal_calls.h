@@ -157,8 +157,8 @@ MYR_OUTLINE Result rt_sigtimedwait(M& m) {
     // The signals of `set` are let through for this time. One that was not blocked before is dropped if it is ignored.
     const u64 blocked = word(m, kBlocked), longest = limit == 0 ? kNever : (u64)most, alarm = time_to_alarm(m);
     const bool waits = (blocked & signal_bit(kSignalAlarm)) || !is_ignored(m, kSignalAlarm);
-    takes_alarm = (set & signal_bit(kSignalAlarm)) && waits && alarm < longest &&
-                  interrupting_signal(m, blocked & ~set) == 0;
+    takes_alarm =
+        (set & signal_bit(kSignalAlarm)) && waits && alarm < longest && interrupting_signal(m, blocked & ~set) == 0;
     wait = takes_alarm ? Wait{WaitEnd::signal, alarm} : wait_for_signal(m, blocked & ~set, longest);
     if (wait.end == WaitEnd::never) return error(kEDEADLK);
   }
@@ -184,7 +184,8 @@ MYR_OUTLINE Result sigaltstack(M& m) {
   const SignalStack known = signal_stack(m);
   if (next != 0) {
     if (!readable(m, next, kStackBytes)) return error(kEFAULT);
-    if (const i64 refused = change_signal_stack(m, signal_stack_at(m, next), false); refused < 0) return answer(refused);
+    if (const i64 refused = change_signal_stack(m, signal_stack_at(m, next), false); refused < 0)
+      return answer(refused);
   }
   const Storing storing = old == 0 ? Storing::allowed : prepare(m, old, kStackBytes);
   if (storing == Storing::again || (next != 0 && !own_word(m, kSignalStack))) return again();

@@ -58,7 +58,8 @@ MYR_OUTLINE FaultSignal signal_of_stop(const M& m, const StopRecord& stop) {
       return fault(kSignalBus, kBadAlignment, kDataAbort | kMisaligned | store);
     case FaultCode::unmapped: {
       const bool fetches = stop.address == pc;
-      return fault(kSignalSegment, kUnmappedAddress, (fetches ? (u32)kFetchAbort : kDataAbort | store) | kNoTranslation);
+      return fault(kSignalSegment, kUnmappedAddress,
+                   (fetches ? (u32)kFetchAbort : kDataAbort | store) | kNoTranslation);
     }
     default: {
       const u32 kind = stop.fault == FaultCode::execute ? (u32)kFetchAbort : kDataAbort | store;

@@ -29,9 +29,7 @@ MYR_FN constexpr u64 stopping_signals() {
 
 /// Words of the kernel's struct sigaction.
 enum ActionWord : u32 { kHandler = 0, kActionFlags = 8, kRestorer = 16, kActionMask = 24, kActionBytes = 32 };
-MYR_FN u32 action_word(u32 number, ActionWord part = kHandler) {
-  return kActions + (number - 1) * kActionBytes + part;
-}
+MYR_FN u32 action_word(u32 number, ActionWord part = kHandler) { return kActions + (number - 1) * kActionBytes + part; }
 
 /// The first 48 bytes of a siginfo_t, which is all that the kernel fills in.
 constexpr u32 kInformationWords = 6;
@@ -61,8 +59,8 @@ MYR_FN bool is_ignored(const M& m, u32 number) {
 /// Whether a signal that is not blocked does nothing to the process when it is delivered.
 template <Machine M>
 MYR_FN bool does_nothing(const M& m, u32 number) {
-  return is_ignored(m, number) ||
-         (word(m, action_word(number)) == kDefaultAction && number != kSignalStop && (stopping_signals() & signal_bit(number)));
+  return is_ignored(m, number) || (word(m, action_word(number)) == kDefaultAction && number != kSignalStop &&
+                                   (stopping_signals() & signal_bit(number)));
 }
 
 /// Whom a signal is sent to. What waits for the thread comes first.

@@ -139,7 +139,9 @@ MYR_OUTLINE Result futex(M& m) {
   const i64 time = limited ? duration(m, m.argument(3)) : 0;
   if (time < 0) return answer(time);
   // The time of kWaitBits is when the wait ends, not how long it lasts.
-  const u64 most = !limited ? kNever : bits ? time_until(m, (u64)time, start_of((options & kRealtimeClock) != 0)) : (u64)time;
+  const u64 most = !limited ? kNever
+                   : bits   ? time_until(m, (u64)time, start_of((options & kRealtimeClock) != 0))
+                            : (u64)time;
   const Wait wait = wait_for_signal(m, word(m, kBlocked), most);
   if (wait.end == WaitEnd::never) return error(kEDEADLK);  // Linux would wait forever
   if (!own_word(m, kSlept)) return again();

@@ -137,15 +137,16 @@ std::string command_text(uint64_t command, uint64_t value) {
 }
 
 std::string signal_text(uint64_t number) {
-  if (number >= kernel::kFirstRealTime && number <= 64) return "SIGRT_" + std::to_string(number - kernel::kFirstRealTime);
+  if (number >= kernel::kFirstRealTime && number <= 64)
+    return "SIGRT_" + std::to_string(number - kernel::kFirstRealTime);
   const char* name = sigabbrev_np(static_cast<int>(number));
   return name == nullptr ? std::to_string(static_cast<int32_t>(number)) : "SIG" + std::string(name);
 }
 
 // si_code, as strace names it: those of any signal, and those of faults by signal.
-constexpr Name kSignalCodes[] = {{0, "SI_USER"}, {0x80, "SI_KERNEL"}, {0xffffffff, "SI_QUEUE"}, {0xfffffffe, "SI_TIMER"},
-                                 {0xfffffffd, "SI_MESGQ"}, {0xfffffffc, "SI_ASYNCIO"}, {0xfffffffb, "SI_SIGIO"},
-                                 {0xfffffffa, "SI_TKILL"}};
+constexpr Name kSignalCodes[] = {{0, "SI_USER"},           {0x80, "SI_KERNEL"},      {0xffffffff, "SI_QUEUE"},
+                                 {0xfffffffe, "SI_TIMER"}, {0xfffffffd, "SI_MESGQ"}, {0xfffffffc, "SI_ASYNCIO"},
+                                 {0xfffffffb, "SI_SIGIO"}, {0xfffffffa, "SI_TKILL"}};
 constexpr Name kIllegalCodes[] = {{1, "ILL_ILLOPC"}};
 constexpr Name kTrapCodes[] = {{1, "TRAP_BRKPT"}};
 constexpr Name kBusCodes[] = {{1, "BUS_ADRALN"}, {2, "BUS_ADRERR"}};
@@ -214,8 +215,8 @@ std::string signal_line(std::span<const uint64_t, 6> information) {
   const auto code = static_cast<int32_t>(information[1]);
   const std::string name = signal_text(number);
   const bool fault = code > 0 && code < kernel::kByKernel && !fault_codes(number).empty();
-  std::string text = "--- " + name + " {si_signo=" + name +
-                     ", si_code=" + choice_text(static_cast<uint32_t>(code), fault ? fault_codes(number) : kSignalCodes);
+  std::string text = "--- " + name + " {si_signo=" + name + ", si_code=" +
+                     choice_text(static_cast<uint32_t>(code), fault ? fault_codes(number) : kSignalCodes);
   if (fault) {
     text += ", si_addr=" + (information[2] == 0 ? std::string("NULL") : hex(information[2]));
   } else if (code != kernel::kByKernel) {

@@ -69,16 +69,20 @@ Words signalled_program(uint64_t& handler, uint64_t& restorer) {
   const Words body =
       Words{guest::madd(25, 25, 26, 19), guest::add(27, 27, 1), guest::eor_register(24, 25, 27)} +
       every_eighth(3, {guest::ldr(3, 5, 28)}) +
-      every_eighth(5, value_in(0, kProcessNumber) + value_in(1, kUser) + call(kTkill) + Words{guest::add_register(25, 25, 0)}) +
+      every_eighth(
+          5, value_in(0, kProcessNumber) + value_in(1, kUser) + call(kTkill) + Words{guest::add_register(25, 25, 0)}) +
       every_eighth(6, value_in(0, kSleep) + value_in(1, 0) + call(kNanosleep) + Words{guest::add_register(25, 25, 0)});
-  words = words + body + Words{guest::subs(19, 19, 1), guest::b_cond(guest::kNe, -static_cast<int32_t>(body.size()) - 1)};
+  words =
+      words + body + Words{guest::subs(19, 19, 1), guest::b_cond(guest::kNe, -static_cast<int32_t>(body.size()) - 1)};
   words = words + value_in(0, 7) + call(kExitGroup) + Words{guest::hlt(9)};
   handler = kCode + words.size() * 4;
-  words = words + value_in(9, kSum) +
-          Words{guest::ldr(3, 10, 9), guest::madd(10, 10, 26, 0), guest::str(3, 10, 9), guest::add(9, 9, 8),
-                guest::ldr(3, 10, 9), guest::add(10, 10, 1), guest::str(3, 10, 9), guest::cmp(0, kSegment),
-                guest::b_cond(guest::kNe, 5), guest::add(11, 2, 440), guest::ldr(3, 12, 11), guest::add(12, 12, 4),
-                guest::str(3, 12, 11), guest::ret()};
+  words = words + value_in(9, kSum) + Words{guest::ldr(3, 10, 9),         guest::madd(10, 10, 26, 0),
+                                            guest::str(3, 10, 9),         guest::add(9, 9, 8),
+                                            guest::ldr(3, 10, 9),         guest::add(10, 10, 1),
+                                            guest::str(3, 10, 9),         guest::cmp(0, kSegment),
+                                            guest::b_cond(guest::kNe, 5), guest::add(11, 2, 440),
+                                            guest::ldr(3, 12, 11),        guest::add(12, 12, 4),
+                                            guest::str(3, 12, 11),        guest::ret()};
   restorer = kCode + words.size() * 4;
   return words + call(kRtSigreturn) + Words{guest::hlt(8)};
 }
@@ -99,7 +103,8 @@ Fleet signalled_fleet(uint64_t lanes) {
     write_word(fleet, lane, kSum, 1);
     write_word(fleet, lane, kSum + 8, 0);
     for (size_t i = 0; i < std::size(kSignals); i++) {
-      const uint64_t mask = kSignals[i] == kSegment ? 0 : ~uint64_t{0};  // alarms may come within the handler of a fault
+      const uint64_t mask =
+          kSignals[i] == kSegment ? 0 : ~uint64_t{0};  // alarms may come within the handler of a fault
       const uint64_t action[] = {handler, kInforms | kHasRestorer, restorer, mask};
       for (size_t k = 0; k < 4; k++) write_word(fleet, lane, kActions + i * 32 + k * 8, action[k]);
     }

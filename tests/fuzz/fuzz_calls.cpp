@@ -162,7 +162,9 @@ Stop run_from(Fleet& fleet, uint64_t pc, uint64_t instructions) {
   fleet.get_stops(std::span(&kCaller, 1), std::span(&stop, 1));
   return stop;
 }
-bool has_ended(const Stop& stop) { return stop.reason == StopReason::exited || stop.reason == StopReason::out_of_memory; }
+bool has_ended(const Stop& stop) {
+  return stop.reason == StopReason::exited || stop.reason == StopReason::out_of_memory;
+}
 
 /// Makes one call. Returns its result, or nothing if the process has ended.
 std::optional<int64_t> call(Fuzzed& fuzzed, Source& source, int64_t last) {

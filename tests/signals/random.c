@@ -127,7 +127,9 @@ static void step(void) {
       break;
     }
     case 8: {
-      stack_t next = {stack, below(3) == 0 ? SS_DISABLE : 0, (size_t[]){sizeof stack, sizeof stack / 2, 1024}[below(3)]}, old = {0};
+      stack_t next = {stack, below(3) == 0 ? SS_DISABLE : 0,
+                      (size_t[]){sizeof stack, sizeof stack / 2, 1024}[below(3)]},
+              old = {0};
       if (below(4) == 0) next.ss_flags |= (int)(1u << 31);
       const int result = sigaltstack(&next, &old);
       printf("stack: %d, before %d %lu\n", result, old.ss_flags, (unsigned long)old.ss_size);

@@ -124,9 +124,9 @@ kernel::Result serve(Lanes& lanes, bool traced) {
 /// A call of a kind that changes much, with arguments that are often good.
 struct RandomCall {
   explicit RandomCall(std::mt19937_64& random) {
-    constexpr u32 numbers[] = {17,  23,  24,  25,  48,  56,  57,  62,  63,  64,  65,  66,  67,
-                               73,  78,  79,  80,  98,  101, 102, 103, 113, 129, 132, 134, 134, 135, 135, 136, 137, 138, 160, 163, 169, 179,
-                               214, 215, 216, 222, 222, 226, 226, 233, 261, 278, 291, 999};
+    constexpr u32 numbers[] = {17,  23,  24,  25,  48,  56,  57,  62,  63,  64,  65,  66,  67,  73,  78,  79,
+                               80,  98,  101, 102, 103, 113, 129, 132, 134, 134, 135, 135, 136, 137, 138, 160,
+                               163, 169, 179, 214, 215, 216, 222, 222, 226, 226, 233, 261, 278, 291, 999};
     number = numbers[random() % std::size(numbers)];
     const u64 addresses[] = {kData,
                              kData + 0xFFB,

@@ -188,7 +188,8 @@ class KernelMachine {
       const kernel::Result result = kernel::deliver(*this);
       finish_attempt();
       if (result.served == kernel::Served::ended) return result;
-      if (result.served == kernel::Served::again && !abandoned_) mistake("a delivery asks for another attempt without a reason");
+      if (result.served == kernel::Served::again && !abandoned_)
+        mistake("a delivery asks for another attempt without a reason");
     }
     return kernel::answer(0);
   }

@@ -349,8 +349,9 @@ TEST(LinuxCalls, SurviveHostileArguments) {
   };
   // Without those that end a process, and those that unmap its memory (linux_memory_test.cpp tests these).
   constexpr uint64_t kSetitimer = 103, kRtSigqueueinfo = 138, kRtSigreturn = 139, kRtTgsigqueueinfo = 240;
-  const std::set<uint64_t> left_out = {kExit,   kExitGroup, kKill, kTkill,    kTgkill, kSetitimer, kRtSigqueueinfo, kRtSigreturn,
-                                       kRtTgsigqueueinfo, kBrkCall, kMunmap, kMremap, kMmap, kMprotect, kMadvise};
+  const std::set<uint64_t> left_out = {
+      kExit,    kExitGroup, kKill,   kTkill, kTgkill,   kSetitimer, kRtSigqueueinfo, kRtSigreturn, kRtTgsigqueueinfo,
+      kBrkCall, kMunmap,    kMremap, kMmap,  kMprotect, kMadvise};
   for (int step = 0; step < 6000; step++) {
     std::vector<Caller::Request> requests;
     for (uint32_t lane = 0; lane < kLanes; lane++) {

@@ -9,7 +9,8 @@ namespace myriarm {
 
 /// Whether the stop of a lane that is a process may be a signal for which it has a handler.
 MYR_FN bool is_fault_of_process(StopCode code) {
-  return code == StopCode::fault || code == StopCode::undefined || code == StopCode::breakpoint || code == StopCode::halt;
+  return code == StopCode::fault || code == StopCode::undefined || code == StopCode::breakpoint ||
+         code == StopCode::halt;
 }
 
 /// The place of a batch in its run.

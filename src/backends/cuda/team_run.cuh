@@ -17,8 +17,8 @@ enum class Pending : u32 {
   stopped,      // its stop is recorded
   call,         // it has stopped behind an SVC whose call is to be served
   copy_page,    // it needs its own copy of a shared page, and then runs the instruction again
-  look,         // it has come to where its batch ends or a timer of its process expires, or it begins
   out_of_line,  // the fast path cannot run it: it is rare, not predecoded, or its access is not simple
+  look,         // it has come to where its batch ends or a timer of its process expires, or it begins
 };
 
 static __device__ inline u64& state_of(const View& view, u32 plane, u32 lane) {

@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(kWarps* kTeam) step_kernel(const __grid_consta
       const bool process = process_of(view, team) != nullptr;
       if (looks && alive && !process) look_at = bounds.end;
       serve(looks && alive && process ? Wants::signals : Wants::nothing);
-      if (alive) {
+      if (alive && cpu.count < bounds.end) {  // a delivered signal counts
         step(cpu);
         if (cpu.pending == Pending::stopped) alive = false;
       }
