@@ -224,6 +224,35 @@ TEST_F(KernelLayer, PagesAreGivenBack) {
   EXPECT_EQ(f.m.mistakes(), std::vector<std::string>());
 }
 
+TEST_F(KernelLayer, PagesBehindANewEndAreGivenBack) {
+  Files<KernelMachine<1>> f(*tree_);
+  const i64 fd = f.open("/w/a", kCreateFlags);
+  EXPECT_EQ(f.write_at(fd, "x", 0), 1);
+  EXPECT_EQ(f.write_at(fd, "x", 9 * kPageSize), 1);
+  const u64 taken = f.taken();
+  for (u64 page : {3, 7, 8}) EXPECT_EQ(f.write_at(fd, "x", page * kPageSize + 5), 1);
+  EXPECT_EQ(f.taken(), taken + 3);
+  EXPECT_EQ(f.call(kFtruncate, {static_cast<u64>(fd), 7 * kPageSize + 2}), 0);
+  EXPECT_EQ(f.taken(), taken + 1);
+  EXPECT_EQ(f.call(kFtruncate, {static_cast<u64>(fd), 8 * kPageSize}), 0);
+  EXPECT_EQ(f.read(fd, 7 * kPageSize, 8), std::string(8, '\0')) << "what was behind the end is gone";
+}
+
+TEST_F(KernelLayer, InodesAndNamesThatAreFreeGivePagesBack) {
+  Files<KernelMachine<1>> f(*tree_);
+  f.close(f.open("/w/kept", kCreateFlags));
+  const u64 taken = f.taken();
+  const auto name = [](int i) { return "/w/" + std::string(60, 'n') + std::to_string(i); };
+  for (int i = 0; i < 120; i++) f.close(f.open(name(i), kCreateFlags));
+  EXPECT_GE(f.taken(), taken + 5);
+  for (int i = 0; i < 120; i++) EXPECT_EQ(f.remove(name(i)), 0);
+  EXPECT_EQ(f.taken(), taken + 4) << "two pages of names, and a node each for names and inodes";
+  for (const char* given : {"/w/kept", "/w/large", "/w/link", "/w/one"}) EXPECT_EQ(f.remove(given), 0);
+  EXPECT_EQ(f.rename("/w/sub", "/tmp/sub"), 0);
+  EXPECT_EQ(f.names("/w").size(), 2u);
+  EXPECT_EQ(f.m.mistakes(), std::vector<std::string>());
+}
+
 TEST_F(KernelLayer, AFullLayerRefusesAndStaysAsItIs) {
   for (u64 pages = 1; pages < 40; pages++) {
     Files<KernelMachine<1>> f(*tree_, pages);
