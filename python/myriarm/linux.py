@@ -29,7 +29,16 @@ from .inputs import (
 )
 from .program import DEFAULT_MEMORY, linux_placements_of, root_of
 from .progress import make_tick
-from .results import CollectedFile, Outcome, Poll, RunResult, UnimplementedCall, collected_file, run_result, stop_of
+from .results import (
+    CollectedFile,
+    Outcome,
+    Poll,
+    RunResult,
+    UnimplementedCall,
+    collected_file,
+    run_result,
+    stop_of,
+)
 from .runs import BATCH, OnBatch, OnSyscall, mode_of
 
 LinuxProgram = Union[str, "os.PathLike[str]", bytes]

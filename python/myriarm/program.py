@@ -183,7 +183,11 @@ def root_of(folder: Any, binds: Sequence[Sequence[Any]] = ()) -> Optional[_core.
         return None
     bound = []
     for i, bind in enumerate(binds):
-        if not isinstance(bind, (tuple, list)) or len(bind) not in (2, 3) or bind[2:] not in ((), ("rw",), ("ro",)):
+        if (
+            not isinstance(bind, (tuple, list))
+            or len(bind) not in (2, 3)
+            or bind[2:] not in ((), ("rw",), ("ro",))
+        ):
             raise ArgumentError(f'binds[{i}] must be (folder, place) or (folder, place, "rw"), not {bind!r}')
         place = system_string(bind[1], f"the place of binds[{i}]")
         bound.append((system_string(name_of_file(bind[0]), f"binds[{i}]"), place, bind[2:] == ("rw",)))

@@ -89,9 +89,10 @@ class Queue:
 
     program, memory, pool, threads, seed, engine, compile_threads, translation_cache, fork_after, root,
     binds, cwd, file_bytes: as for LinuxFleet. collect: paths of the root, files or folders, that each
-    result has as its process has left them. on_call, traced_lanes: the same with numbers of inputs, below 2**20 in traced_lanes.
-    arguments, environment: what inputs have that bring none of their own. lanes: by default 1,024 on the CPU
-    and 16,384 on a GPU. What on_call raises ends the run, and the iterator of results raises it.
+    result has as its process has left them. on_call, traced_lanes: the same with numbers of
+    inputs, below 2**20 in traced_lanes. arguments, environment: what inputs have that bring none of
+    their own. lanes: by default 1,024 on the CPU and 16,384 on a GPU. What on_call raises ends the run,
+    and the iterator of results raises it.
 
         with myriarm.Queue("examples/prebuilt/sha256") as queue:
             for result in queue.run([b"one", b"two"]):

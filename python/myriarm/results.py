@@ -175,7 +175,6 @@ def collected_file(path: bytes, mode: int, data: Optional[bytes], mtime: float) 
     return CollectedFile(os.fsdecode(path), mode, data, mtime)
 
 
-
 class UnimplementedCall(NamedTuple):
     """A system call that returned ENOSYS because the library lacks it."""
 
@@ -220,8 +219,18 @@ def translation_report(values: Tuple[Any, ...]) -> TranslationReport:
     reasons = tuple(Refusal(pc, reason) for pc, reason in refusals)
     copied, copied_instructions, regions, cached, instructions, seconds, interpreted, translated = numbers
     return TranslationReport(
-        copied, copied_instructions, regions, cached, instructions, seconds, interpreted, translated,
-        refused, reasons, why, warning,
+        copied,
+        copied_instructions,
+        regions,
+        cached,
+        instructions,
+        seconds,
+        interpreted,
+        translated,
+        refused,
+        reasons,
+        why,
+        warning,
     )
 
 

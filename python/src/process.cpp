@@ -110,8 +110,8 @@ void bind_root(nb::module_& module) {
             const std::string path = text_in(folder);
             std::vector<BoundFolder> bound;
             for (const nb::handle bind : binds) {
-              const auto [from, place, writable] = nb::cast<std::tuple<nb::bytes, nb::bytes, bool>>(bind);
-              bound.push_back({text_in(from), text_in(place), writable});
+              const auto given = nb::cast<nb::tuple>(bind);
+              bound.push_back({text_in(given[0]), text_in(given[1]), nb::cast<bool>(given[2])});
             }
             nb::gil_scoped_release free;
             new (root) RootHandle{read_root(path, bound)};

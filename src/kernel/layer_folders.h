@@ -209,7 +209,7 @@ MYR_FN u64 add_folder_page(M& m, u64 folder) {
   put_page(m, folder + kInodePages, size >> kPageBits, page);
   set_word(m, folder + kInodeSize, size + kPageSize);
   set_word(m, folder + kInodePageCount, word(m, folder + kInodePageCount) + 1);
-  set_word(m, layer_at(page), value_of({0, kPageWords, 0, 0}));
+  set_word(m, layer_at(page), value_of(Entry{0, kPageWords, 0, 0}));
   return layer_at(page);
 }
 /// Puts a name into free room, and makes what is left of it an entry that is free.
@@ -217,7 +217,7 @@ template <MemoryMachine M>
 MYR_FN void fill_entry(M& m, u64 folder, u64 place, u32 file, const u8* name, u32 size) {
   const u32 room = entry_of(word(m, place)).words, words = entry_words(size);
   set_entry(m, place, {file, words, size, hash_of(name, size)}, name);
-  if (room > words) set_word(m, place + words * 8, value_of({0, room - words, 0, 0}));
+  if (room > words) set_word(m, place + words * 8, value_of(Entry{0, room - words, 0, 0}));
   set_word(m, folder + kInodeEntries, word(m, folder + kInodeEntries) + 1);
 }
 /// Adds a name that was planned to the folder with this inode.
@@ -241,7 +241,7 @@ MYR_OUTLINE void add_entry(M& m, u64 folder, u32 file, const u8* name, u32 size)
 template <MemoryMachine M>
 MYR_OUTLINE void remove_entry(M& m, u64 folder, u64 place) {
   const u64 begin = place & ~(u64)(kPageSize - 1);
-  set_word(m, place, value_of({0, entry_of(word(m, place)).words, 0, 0}));
+  set_word(m, place, value_of(Entry{0, entry_of(word(m, place)).words, 0, 0}));
   set_word(m, folder + kInodeEntries, word(m, folder + kInodeEntries) - 1);
   if (word(m, folder + kInodeEntries) == 0) {
     drop_tree(m, tree_of(word(m, folder + kInodePages)));
@@ -255,7 +255,7 @@ MYR_OUTLINE void remove_entry(M& m, u64 folder, u64 place) {
     const u32 next = at + entry.words;
     const Entry behind = next < kPageWords ? entry_of(word(m, begin + next * 8)) : Entry{1, 0, 0, 0};
     if (entry.file == 0 && behind.file == 0) {
-      set_word(m, begin + at * 8, value_of({0, entry.words + behind.words, 0, 0}));
+      set_word(m, begin + at * 8, value_of(Entry{0, entry.words + behind.words, 0, 0}));
     } else {
       at = next;
     }

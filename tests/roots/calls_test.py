@@ -55,7 +55,18 @@ def main(myriarm, folder):
     if native.returncode != 0:
         print(f"skipped: the host cannot make a root here ({native.stderr.strip()})")
         return SKIPPED
-    run = [os.path.abspath(myriarm), "run", "--device", "cpu", "--quiet", "--root", str(root), "--file-bytes", "0", "/guest"]
+    run = [
+        os.path.abspath(myriarm),
+        "run",
+        "--device",
+        "cpu",
+        "--quiet",
+        "--root",
+        str(root),
+        "--file-bytes",
+        "0",
+        "/guest",
+    ]
     guest = subprocess.run(run, capture_output=True, text=True, timeout=120)
     expected, got = native.stdout.splitlines(), guest.stdout.splitlines()
     different, path = 0, ""

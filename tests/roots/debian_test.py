@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Debian's own arm64 programs give the same under myriarm as under QEMU user mode, and leave the same files. By hand, since it
-# downloads them:
+# Debian's own arm64 programs give the same under myriarm as under QEMU user mode, and leave the same
+# files. By hand, since it downloads them:
 #   debian_test.py MYRIARM ROOT
 # ROOT: made by tools/debian-root with PACKAGES, or made now if it is not there. Prints a line for each
 # command: the same, or what differs. Exit status 1 if one differs that is not in DIFFERENT, or the other way.
@@ -199,7 +199,7 @@ WRITES = r"""
 /usr/bin/realpath --relative-to=. link sub/../text
 /usr/bin/ls -a .
 /usr/bin/ls -n --time-style=+%s text /nothing
-"""
+"""  # noqa: E501
 # Commands that differ, and why.
 DIFFERENT = {
     "/usr/bin/pwd": "the working folder is /",
@@ -303,7 +303,16 @@ def main(myriarm, root):
         for line in WRITES.strip().splitlines():
             words = shlex.split(line)
             fill(top / "own")
-            options = ["--bind", f"{top}/own:/own:rw", "--cwd", "/own", "--collect", "/own", "--output-dir", top / "out"]
+            options = [
+                "--bind",
+                f"{top}/own:/own:rw",
+                "--cwd",
+                "/own",
+                "--collect",
+                "/own",
+                "--output-dir",
+                top / "out",
+            ]
             got = run([*ours, *options, *words])
             files = left_in(top / "out/0/own")
             shutil.rmtree(top / "out")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Files that lanes write: each lane has its own, they can be taken out, a queue begins without them, and nothing that a
-# program tries reaches the host or another lane.
+# Files that lanes write: each lane has its own, they can be taken out, a queue begins without them, and
+# nothing that a program tries reaches the host or another lane.
 #   files_test.py MYRIARM FOLDER
 import json
 import os
@@ -39,11 +39,24 @@ class Files(unittest.TestCase):
         self.before = snapshot_of(FOLDER)
 
     def tearDown(self):
-        after = {path: what for path, what in snapshot_of(FOLDER).items() if not path.startswith(str(self.out))}
+        after = {
+            path: what for path, what in snapshot_of(FOLDER).items() if not path.startswith(str(self.out))
+        }
         self.assertEqual(after, self.before, "the host's files have changed")
 
     def run_lanes(self, *words, options=(), **more):
-        command = [*RUN, "--root", ROOT, "--bind", f"{BIND}:/own:rw", "--cwd", "/own", *options, "/guest", *words]
+        command = [
+            *RUN,
+            "--root",
+            ROOT,
+            "--bind",
+            f"{BIND}:/own:rw",
+            "--cwd",
+            "/own",
+            *options,
+            "/guest",
+            *words,
+        ]
         return subprocess.run(command, capture_output=True, timeout=300, **more)
 
     def lanes_of(self, done):
@@ -52,7 +65,9 @@ class Files(unittest.TestCase):
     def collected(self, number):
         top = self.out / str(number)
         return {
-            str(path.relative_to(top)): path.read_text() for path in top.rglob("*") if path.is_file() and not path.is_symlink()
+            str(path.relative_to(top)): path.read_text()
+            for path in top.rglob("*")
+            if path.is_file() and not path.is_symlink()
         }
 
     def test_each_lane_has_its_own(self):
@@ -67,7 +82,11 @@ class Files(unittest.TestCase):
                 done = self.run_lanes("keep", options=[*options, "--output-dir", self.out])
                 self.assertEqual(done.returncode, 0, done.stderr)
                 for i in range(6):
-                    expected = {"own/text": f"given\nlane {i}\n", "own/sub/inner": "inner", "tmp/own": f"lane {i}\n"}
+                    expected = {
+                        "own/text": f"given\nlane {i}\n",
+                        "own/sub/inner": "inner",
+                        "tmp/own": f"lane {i}\n",
+                    }
                     self.assertEqual(self.collected(i), expected)
                     self.assertEqual((self.out / f"{i}/tmp/own").stat().st_mode & 0o777, 0o640)
                     self.assertEqual(os.readlink(self.out / f"{i}/own/way-out"), "/../../../../../../etc")
@@ -128,7 +147,9 @@ class Files(unittest.TestCase):
             (["--file-bytes", "100G"], "a lane can keep 64 GiB of files at most"),
         ):
             with self.subTest(options):
-                done = subprocess.run([*RUN, "--root", ROOT, *options, "/guest"], capture_output=True, text=True)
+                done = subprocess.run(
+                    [*RUN, "--root", ROOT, *options, "/guest"], capture_output=True, text=True
+                )
                 self.assertEqual((done.stdout, done.returncode), ("", 2))
                 self.assertIn(message, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1)
@@ -143,5 +164,7 @@ if __name__ == "__main__":
     shutil.rmtree(FOLDER, ignore_errors=True)
     ROOT, BIND = FOLDER / "root", FOLDER / "bind"
     ROOT.mkdir(parents=True)
-    subprocess.run([COMPILER, "-O1", "-Wall", "-static", "-o", ROOT / "guest", HERE / "attempts.c"], check=True)
+    subprocess.run(
+        [COMPILER, "-O1", "-Wall", "-static", "-o", ROOT / "guest", HERE / "attempts.c"], check=True
+    )
     unittest.main(argv=sys.argv[:1] + sys.argv[3:])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# writes.c and random_writes.c make the same calls natively, in a folder of the host's Linux, and under myriarm: every result
-# is the same. Natively the working folder lies on a tmpfs, and the user is 1000.
+# writes.c and random_writes.c make the same calls natively, in a folder of the host's Linux, and under
+# myriarm: every result is the same. Natively the working folder lies on a tmpfs, and the user is 1000.
 #   writes_test.py MYRIARM FOLDER
 # Skipped (status 77) where the host does not let the test make a root: it has to be root, and to mount.
 import os
@@ -70,14 +70,29 @@ def main(myriarm, folder):
     different = checks = 0
     for words in (["writes"], *(["random_writes", str(seed), str(RANDOM_CALLS)] for seed in SEEDS)):
         fill(work)
-        command = ["unshare", "--mount", "sh", "-c", NATIVE, "sh", str(root), str(mounted), f"/native-{words[0]}", *words[1:]]
-        native = subprocess.run(command, capture_output=True, encoding="utf-8", errors="backslashreplace", timeout=120)
+        command = [
+            "unshare",
+            "--mount",
+            "sh",
+            "-c",
+            NATIVE,
+            "sh",
+            str(root),
+            str(mounted),
+            f"/native-{words[0]}",
+            *words[1:],
+        ]
+        native = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="backslashreplace", timeout=120
+        )
         if native.returncode != 0:
             print(f"skipped: the host cannot make a root here ({native.stderr.strip()})")
             return SKIPPED
         run = [os.path.abspath(myriarm), "run", "--device", "cpu", "--quiet", "--root", str(root)]
         run += ["--bind", f"{work}:/own:rw", "--cwd", "/own", f"/{words[0]}", *words[1:]]
-        guest = subprocess.run(run, capture_output=True, encoding="utf-8", errors="backslashreplace", timeout=300)
+        guest = subprocess.run(
+            run, capture_output=True, encoding="utf-8", errors="backslashreplace", timeout=300
+        )
         print(guest.stderr, end="")
         different += differences(native.stdout, guest.stdout, " ".join(words)) + (guest.returncode != 0)
         checks += sum(line[:1].isdigit() and ": " in line for line in native.stdout.splitlines())
