@@ -4,13 +4,48 @@
 import os
 import pathlib
 import shutil
+import stat
 
+import a64
 import myriarm
 import pytest
-from myriarm import ArgumentError, LinuxFleet
+from myriarm import ArgumentError, LinuxFleet, StateError
 
 SOURCE = pathlib.Path(os.environ.get("MYRIARM_SOURCE", pathlib.Path(__file__).parents[2]))
 PREBUILT = SOURCE / "examples" / "prebuilt"
+
+
+BUFFER, NAME = a64.ELF_BASE + 0x10000, a64.ELF_BASE + 0x11000
+
+
+def call(number, *arguments):
+    """The instructions of a system call; an argument is a number, or None for what is in its register."""
+    words = []
+    for register, value in enumerate(arguments):
+        words += a64.mov64(register, value & (1 << 64) - 1) if value is not None else []
+    return [*words, a64.movz(8, number), a64.svc()]
+
+
+def writer(path):
+    """A program that writes its standard input, at most 64 bytes, to a file of a path of 8 letters. It exits with the error
+    of open(), or 0."""
+    name = int.from_bytes(path.encode(), "little")
+    openat, read, write, leave = 56, 63, 64, 94
+    return a64.elf(
+        *a64.mov64(1, NAME),
+        *a64.mov64(0, name),
+        a64.str_(0, 1),
+        *call(read, 0, BUFFER, 64),
+        a64.orr(9, a64.XZR, 0),
+        *call(openat, -100, NAME, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o640),
+        a64.subs_imm(a64.XZR, 0, 100),
+        a64.b_cond(a64.HI, 4 * 14),
+        a64.orr(2, a64.XZR, 9),
+        *call(write, None, BUFFER),
+        *call(leave, 0),
+        a64.sub(0, a64.XZR, 0),
+        *call(leave),
+    )
 
 
 @pytest.fixture
@@ -41,6 +76,46 @@ def test_a_queue_has_a_root(root):
     assert [result.stdout for result in results] == outputs("sha256", root=root, stdin=inputs)
 
 
+def test_each_lane_has_the_files_that_it_writes(root):
+    inputs = [b"one", b"two"]
+    with LinuxFleet(writer("/tmp/out"), root=root, device="cpu", stdin=inputs, keep_files=True) as fleet:
+        fleet.run()
+        assert [outcome.exit_status for outcome in fleet.outcomes()] == [0, 0]
+        for lane, data in enumerate(inputs):
+            (file,) = fleet.collect(lane, "/tmp/out")
+            assert (file.path, file.data, stat.S_IMODE(file.mode)) == ("/tmp/out", data, 0o640)
+            assert [found.path for found in fleet.collect(lane, "/tmp")] == ["/tmp", "/tmp/out"]
+        assert fleet.collect(0, "/tmp/out", most_bytes=2)[0].data is None
+        assert fleet.collect(0, "/none") == []
+        with pytest.raises(ArgumentError):
+            fleet.collect(2, "/")
+    assert not (root / "tmp").exists()
+    with LinuxFleet(writer("/tmp/out"), device="cpu") as fleet, pytest.raises(StateError):
+        fleet.collect(0, "/")
+
+
+def test_a_queue_gives_files_with_results(root):
+    with myriarm.Queue(writer("/tmp/out"), root=root, device="cpu", lanes=2, collect=["/tmp/out"]) as queue:
+        results = list(queue.run([b"one", b"two", b"three"]))
+    assert [[file.data for file in result.files] for result in results] == [[b"one"], [b"two"], [b"three"]]
+
+
+def test_where_a_program_may_write(root, tmp_path):
+    bound = tmp_path / "bound"
+    bound.mkdir()
+    read_only, denied = 30, 13
+    for options, path, status in (
+        ({"binds": [(bound, "/w", "rw")]}, "/w/./new", 0),
+        ({"binds": [(bound, "/w")]}, "/w/./new", denied),
+        ({"binds": [(bound, "/w", "rw")], "cwd": "/w"}, "./././f", 0),
+        ({"binds": [(bound, "/w", "rw")], "file_bytes": 0}, "/w/./new", read_only),
+    ):
+        with LinuxFleet(writer(path), root=root, device="cpu", stdin=b"x", **options) as fleet:
+            fleet.run()
+            assert fleet.outcomes()[0].exit_status == status, (options, path)
+    assert list(bound.iterdir()) == [], "nothing is written to the host"
+
+
 def test_mistakes(root):
     with pytest.raises(ArgumentError, match="there is no such program in the root"):
         LinuxFleet("nothing-of-this-name", root=root, device="cpu")
@@ -48,3 +123,7 @@ def test_mistakes(root):
         LinuxFleet("sha256", root=root / "nowhere", device="cpu")
     with pytest.raises(ArgumentError, match="a path must be a str or a Path"):
         LinuxFleet("sha256", root=5, device="cpu")
+    with pytest.raises(ArgumentError):
+        LinuxFleet("sha256", root=root, binds=[(root, "/w", "rx")], device="cpu")
+    with pytest.raises(ArgumentError):
+        LinuxFleet("sha256", root=root, cwd="/nowhere", device="cpu")
