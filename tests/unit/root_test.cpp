@@ -180,7 +180,11 @@ std::string on_host(const std::string& root, const std::string& path, bool follo
   open_how how = {};
   how.flags = O_PATH | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW);
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  const auto found = static_cast<int>(::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how));
+  // EAGAIN: anybody on the host has renamed something meanwhile, and the kernel cannot know where ".." leads.
+  int found = 0;
+  do {
+    found = static_cast<int>(::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how));
+  } while (found < 0 && errno == EAGAIN);
   std::string result = found < 0 ? "error " + std::to_string(errno) : "";
   if (found >= 0) {
     char name[4096];
