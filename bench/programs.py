@@ -12,8 +12,9 @@ compile, which tell more of a program that runs for long. The cache of translate
 --cached each program has one of its own, and runs once before it is measured. With --results the figures also
 go to FILE, as a line of JSON for each program. Another output or exit status than QEMU's ends it.
 
---steady compares the speed at which programs that run for long go on. Each does its work once and three times,
-and what the longer run takes more is a column of its own; runs that find code of a former one are another. All
+--steady compares the speed at which programs that run for long go on. Each does its work once and three
+times, and what the longer run takes more is a column of its own; runs that find code of a former one are
+another. All
 figures are then the least of --repeats, since what else the machine does only adds to them."""
 
 import argparse
@@ -90,7 +91,8 @@ class Programs:
         for name, (sources, flags, arguments) in BUILT.items():
             if name in wanted:
                 seed, runs = arguments
-                self.build(name, flags, [f"bench/guests/{source}" for source in sources], [seed, times * runs])
+                paths = [f"bench/guests/{source}" for source in sources]
+                self.build(name, flags, paths, [seed, times * runs])
         for name, runs in rounds.items():
             if name in wanted:
                 source = f'-DPROGRAM="{ROOT / REPEATED.format(name)}"'
@@ -129,7 +131,8 @@ def measure(words, stdin, **variables):
 
 
 def command_of(options, engine, report, stdin, *more):
-    return [options.myriarm, "run", "--quiet", "--ignore-unimplemented", "--explain", *more, "--memory", "512M",
+    return [options.myriarm, "run", "--quiet", "--ignore-unimplemented", "--explain", *more,
+            "--memory", "512M",
             "--device", "cpu", "--engine", engine, "--json", str(report), "--stdin", str(stdin)]
 
 
@@ -159,7 +162,8 @@ def take_turns(options, engines, words, stdin, report):
 
 
 def steady_turns(options, short, long, report):
-    """The seconds of each turn of a program, by column; `short`, `long`: its command and input for both lengths."""
+    """The seconds of each turn of a program, by column; `short`, `long`: its command and input for both
+    lengths."""
     cache = {"MYRIARM_CACHE_DIR": tempfile.mkdtemp(dir=report.parent)}
     stored = command_of(options, "translate", report, long[1])
     measure([*stored, *long[0]], long[1], **cache)
@@ -183,9 +187,11 @@ def steady_turns(options, short, long, report):
 
 
 def steady_table(options, wanted, folder, report):
-    """Prints QEMU's time over that of translated code: whole runs without a cache and with one, and what more work
-    takes."""
-    short, long = (Programs(folder / f"{times}", options.busybox, wanted, times, STEADY_TIMES) for times in (1, 3))
+    """Prints QEMU's time over that of translated code: whole runs without a cache and with one, and what more
+    work takes."""
+    short, long = (
+        Programs(folder / f"{times}", options.busybox, wanted, times, STEADY_TIMES) for times in (1, 3)
+    )
     ratios = {"cold": [], "from the cache": [], "steady": []}
     print("| program | qemu-aarch64 |" + "".join(f" {column} |" for column in ratios) + " G/s, steady |")
     print("|---|---|" + "---|" * len(ratios) + "---|")
@@ -193,7 +199,8 @@ def steady_table(options, wanted, folder, report):
         seconds = steady_turns(options, short.commands[name], long.commands[name], report)
         counted = json.loads(report.read_text())["instructions"]
         least = {column: min(values) for column, values in seconds.items()}
-        more = {column: least[f"{column}, three times"] - least[column] for column in ("qemu", "from the cache")}
+        columns = ("qemu", "from the cache")
+        more = {column: least[f"{column}, three times"] - least[column] for column in columns}
         values = [least["qemu"] / least["cold"], least["qemu"] / least["from the cache"],
                   more["qemu"] / more["from the cache"]]
         for column, value in zip(ratios, values):

@@ -295,8 +295,10 @@ class Queue:
                 if result is None:
                     yield None
                     continue
-                number, stop, *rest, files = result
-                yield QueueResult(number, stop_of(*stop), *rest, [collected_file(*file) for file in files])
+                number, stop, status, signal, retired, pc, stdout, stderr, files = result
+                collected = [collected_file(*file) for file in files]
+                how = (stop_of(*stop), status, signal)
+                yield QueueResult(number, *how, retired, pc, stdout, stderr, collected)
 
     def _input(self, item: Any, what: str) -> Tuple[Any, ...]:
         """(arguments, environment, standard input, file), each of them None if it is not given."""

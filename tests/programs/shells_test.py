@@ -53,7 +53,8 @@ OWN = {
         "for ((i = 0; i < 5; i++)); do ((i % 2)) && echo $i; done; echo {a..e} {1..10..3}",
         "RANDOM=42; echo $RANDOM $RANDOM; echo $UID $EUID $$",
         "trap 'echo err $?' ERR; false; true; trap 'echo line' DEBUG; :; trap - DEBUG; trap -p ERR",
-        "f() { trap 'echo return' RETURN; :; }; f; trap 'echo sig' SIGRTMIN+1; kill -SIGRTMIN+1 $$; echo done",
+        "f() { trap 'echo return' RETURN; :; }; f; "
+        "trap 'echo sig' SIGRTMIN+1; kill -SIGRTMIN+1 $$; echo done",
     ],
     "zsh": [
         "a=(1 2 3); a+=(y); echo $#a $a[2] ${a[2,-1]} ${(j:-:)a} ${(U):-up}",

@@ -27,8 +27,8 @@ def call(number, *arguments):
 
 
 def writer(path):
-    """A program that writes its standard input, at most 64 bytes, to a file of a path of 8 letters. It exits with the error
-    of open(), or 0."""
+    """A program that writes its standard input, at most 64 bytes, to a file of a path of 8 letters. It exits
+    with the error of open(), or 0."""
     name = int.from_bytes(path.encode(), "little")
     openat, read, write, leave = 56, 63, 64, 94
     return a64.elf(

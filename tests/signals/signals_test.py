@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# signals.c does the same natively on the host's Linux, under QEMU user mode and under myriarm, on each engine; random.c
-# natively and under myriarm.
+# signals.c does the same natively on the host's Linux, under QEMU user mode and under myriarm, on each
+# engine; random.c natively and under myriarm.
 #   signals_test.py MYRIARM FOLDER [DEVICE]
-# What is native is right. QEMU may differ where QEMU says so, and myriarm nowhere but in ARM, for which there is no
-# native Linux here.
+# What is native is right. QEMU may differ where QEMU_DIFFERS says so, and myriarm nowhere but in ARM, for
+# which there is no native Linux here.
 import os
 import pathlib
 import re
@@ -14,8 +14,8 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 SEEDS, STEPS = 60, 300  # of random.c
 ENDINGS = 20
-# One model: newer ones have SVE, and QEMU 7.2 then takes the vectors of a frame from a record that a handler does
-# not know.
+# One model: newer ones have SVE, and QEMU 7.2 then takes the vectors of a frame from a record that a handler
+# does not know.
 QEMU = ["qemu-aarch64", "-cpu", "cortex-a72"]
 # Checks, by their text, in which QEMU 7.2 differs from Linux; elsewhere it must agree.
 QEMU_DIFFERS = {
