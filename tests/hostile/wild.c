@@ -86,15 +86,17 @@ static uint64_t call_at_random(uint64_t seed, uint64_t count) {
         default: a[k] = next_random(&random) % 300;
       }
     }
-    const bool ends = number == kSysExit || number == kSysExitGroup;
+    // Exits, signals to itself, timers that send one, and the return from a handler that did not run.
+    const bool ends = number == kSysExit || number == kSysExitGroup || (number >= 129 && number <= 131) || number == 134 ||
+                      number == 103 || number == 138 || number == 139 || number == 240;
     const bool changes_memory = number == kSysMunmap || number == kSysMmap || number == kSysMprotect ||
                                 number == kSysMremap || number == kSysBrk || number == 233;
     // It must not take its own code and stack away, or there would be few calls.
     if (changes_memory && a[0] - arena >= kArenaPages * kPage / 2) a[0] = arena;
     if (changes_memory) a[1] %= kArenaPages * kPage / 2;
     if (number == kSysMremap) a[4] = arena;
-    if (number == kSysWrite) a[2] %= kPage;                                   // guest.c floods the output
-    if (ends || (number >= 129 && number <= 131) || number == 134) continue;  // exits, signals to itself
+    if (number == kSysWrite) a[2] %= kPage;  // guest.c floods the output
+    if (ends) continue;
     const long result = call((long)number, a[0], a[1], a[2], a[3], a[4], a[5]);
     hash = hash_bytes(hash, &result, sizeof result);
   }
