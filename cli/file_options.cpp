@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "file_options.h"
 
-#include <CLI/CLI.hpp>
-
 #include <utility>
 
 #include "collected.h"

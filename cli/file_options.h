@@ -2,15 +2,12 @@
 // The options of `myriarm run` on files: the root, what is bound into it, and what is taken out.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "myriarm/linux.h"
-
-namespace CLI {
-class App;
-}
 
 namespace myriarm::cli {
 
