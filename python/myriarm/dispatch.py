@@ -450,8 +450,9 @@ def file_of(program: Program) -> ProgramFile:
 
 
 def options_of_queue(options: Mapping[str, Any], what: str) -> Dict[str, Any]:
-    """Options of Queue that can go to another process. what: the class that got them."""
-    known = set(inspect.signature(Queue).parameters) - {"program", "device"}
+    """Options of Queue that can go to another process. what: the class that got them. collect is none of
+    them: slices of results have no files."""
+    known = set(inspect.signature(Queue).parameters) - {"program", "device", "collect"}
     unknown = set(options) - known
     if unknown:
         raise ArgumentError(f"{what} has no option {min(unknown)!r}; it has {', '.join(sorted(known))}")

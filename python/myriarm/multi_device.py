@@ -106,8 +106,8 @@ class MultiDeviceQueue(SharedQueue):
 
     program: as for Queue. devices: "all", or a list of "cpu", "cuda:0", ...; each gets a process of its own.
     slice_inputs: how many inputs a device gets at a time, by default 4 for each of its lanes; at the end of a
-    slice it waits for the slowest of them. options: those of Queue, for each device. Raises ArgumentError,
-    and DeviceError if a device of the list cannot be used.
+    slice it waits for the slowest of them. options: those of Queue, for each device, without collect. Raises
+    ArgumentError, and DeviceError if a device of the list cannot be used.
 
         with myriarm.MultiDeviceQueue("examples/prebuilt/sha256", devices=["cuda:0", "cpu"]) as queue:
             for result in queue.run([b"one", b"two"]):

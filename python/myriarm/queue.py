@@ -296,7 +296,7 @@ class Queue:
                     yield None
                     continue
                 number, stop, status, signal, retired, pc, stdout, stderr, files = result
-                collected = [collected_file(*file) for file in files]
+                collected = tuple(collected_file(*file) for file in files)
                 how = (stop_of(*stop), status, signal)
                 yield QueueResult(number, *how, retired, pc, stdout, stderr, collected)
 

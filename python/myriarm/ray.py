@@ -112,8 +112,8 @@ class ClusterQueue(SharedQueue):
     must be installed on every node, in the same version. program: as for Queue; it is read here. kinds: the
     kinds of devices to use: "cuda", an actor with num_gpus=1 for each GPU, and "cpu", an actor with all CPUs
     of a node. slice_inputs: how many inputs a device gets at a time, by default 4 for each of its lanes; at
-    the end of a slice it waits for the slowest of them. options: those of Queue, for each device. Raises
-    ArgumentError.
+    the end of a slice it waits for the slowest of them. options: those of Queue, for each device,
+    without collect. Raises ArgumentError.
 
         with myriarm.ray.ClusterQueue("examples/prebuilt/sha256") as queue:
             for result in queue.run([b"one", b"two"], results="results.jsonl", resume=True):

@@ -314,6 +314,7 @@ def test_mistakes_of_inputs():
         ({"devices": ["gpu"]}, "gpu"),
         ({"slice_inputs": 0}, "slice_inputs is 0"),
         ({"device": "cpu"}, "MultiDeviceQueue has no option 'device'; it has arguments"),
+        ({"collect": ["/tmp"]}, "MultiDeviceQueue has no option 'collect'"),
         ({"seed": len}, "seed cannot go to the processes that have the devices"),
         ({"program": PREBUILT / "missing"}, "missing"),
     ),

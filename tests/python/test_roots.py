@@ -80,7 +80,7 @@ def test_each_lane_has_the_files_that_it_writes(root):
     inputs = [b"one", b"two"]
     with LinuxFleet(writer("/tmp/out"), root=root, device="cpu", stdin=inputs, keep_files=True) as fleet:
         fleet.run()
-        assert [outcome.exit_status for outcome in fleet.outcomes()] == [0, 0]
+        assert [outcome.exit_status for outcome in fleet.outcomes] == [0, 0]
         for lane, data in enumerate(inputs):
             (file,) = fleet.collect(lane, "/tmp/out")
             assert (file.path, file.data, stat.S_IMODE(file.mode)) == ("/tmp/out", data, 0o640)
@@ -112,7 +112,7 @@ def test_where_a_program_may_write(root, tmp_path):
     ):
         with LinuxFleet(writer(path), root=root, device="cpu", stdin=b"x", **options) as fleet:
             fleet.run()
-            assert fleet.outcomes()[0].exit_status == status, (options, path)
+            assert fleet.outcomes[0].exit_status == status, (options, path)
     assert list(bound.iterdir()) == [], "nothing is written to the host"
 
 
