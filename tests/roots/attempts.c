@@ -39,7 +39,7 @@ static void paths(void) {
   NOT(open("/../../../../../../../etc/hostname", O_RDONLY) >= 0);
   NOT(open("../../../../../../../etc/passwd", O_RDONLY) >= 0);
   NOT(open("way-out/passwd", O_RDONLY) >= 0);
-  NOT(open("/proc/self/root/etc", O_RDONLY) >= 0);
+  NOT(open("/proc/self/root", O_RDONLY) >= 0);
   NOT(open("/proc/self/cwd/..", O_RDONLY) >= 0);
   NOT(open("/proc/self/fd/0", O_RDONLY) >= 0);
   NOT(open("/proc/1/root", O_RDONLY) >= 0);

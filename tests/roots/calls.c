@@ -1,32 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbered checks of calls on paths and descriptors on a read-only file system, each printed with its result: the same
 // program runs natively on the host's Linux. Its root has what calls_test.py puts there.
-#define _GNU_SOURCE
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
-static int number;
-static void say(const char* what, long result) {
-  if (result < 0) printf("%d %s: %s\n", ++number, what, strerrorname_np(errno));
-  else printf("%d %s: %ld\n", ++number, what, result);
-}
-#define CHECK(call) (errno = 0, say(#call, (long)(call)))
-// A descriptor that is closed again, of which the number does not matter.
-static long opens(long fd) {
-  if (fd >= 0) close((int)fd);
-  return fd >= 0 ? 0 : -1;
-}
-#define OPENS(...) CHECK(opens(open(__VA_ARGS__)))
+#include "checks.h"
 
 static void paths(void) {
   static const char* const names[] = {
