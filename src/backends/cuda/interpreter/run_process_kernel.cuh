@@ -123,7 +123,8 @@ __device__ __noinline__ bool goes_on_with_inputs(const View& view, volatile Kept
   const bool runs = take_inputs(view, members, lane, retired, pc);
   const bool has_input = view.processes.queue->lanes[lane].state != QueuedState::idle;
   if (!__any_sync(members, has_input)) return false;
-  const u32 column = (u32)__cvta_generic_to_shared(shared) + (warp * kSharedSlots * kTeam + place) * 8;
+  u64* const own_column = shared + warp * kSharedSlots * kTeam + place;
+  const u32 column = (u32)__cvta_generic_to_shared(own_column);
   Interpreter<true> cpu{view, column, table_of(view, team, place), lane, (u32)(place * view.lane_step)};
   load_registers(cpu);
   kept.nzcv = loaded_nzcv(view, lane);
@@ -131,7 +132,11 @@ __device__ __noinline__ bool goes_on_with_inputs(const View& view, volatile Kept
   const u64 count = view.state[kPlaneInstructions * view.lanes + lane];
   kept.retired = count;
   kept.seen = count;
-  kept.pending = Pending::look;
+  // The count to look at is found here: an attend() for each input would cost a queue of short processes a seventh.
+  const Registers registers{own_column, kTeam, own_column + kSlotFp * kTeam};
+  LanePlace at{view.state[kPlanePc * view.lanes + lane], count, kept.nzcv};
+  kept.look_at = next_look(view, lane, registers, at, state_of(view, kPlaneBatchEnd, lane));
+  kept.pending = Pending::none;
   kept.alive = runs;
   kept.was_alive = has_input;
   kept.waits = true;
@@ -263,7 +268,7 @@ MYR_FN void run_team(const View& view, Turns& turns) {
       continue;
     }
     if (goes_on_with_inputs<kSeveral>(view, kept)) {
-      attend<kSeveral>(view, kept);
+      if (__any_sync(members, kept.pending != Pending::none)) attend<kSeveral>(view, kept);
       continue;
     }
     const u32 back = end_lane<true>(view, members, lane, kept.was_alive, cpu.retired());
