@@ -5,6 +5,7 @@
 #   signals_test.py MYRIARM FOLDER [DEVICE]
 # What is native is right. QEMU may differ where QEMU_DIFFERS says so, and myriarm nowhere but in ARM, for
 # which there is no native Linux here.
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -72,6 +73,12 @@ def run(command):
     return done.stdout.splitlines(), status, done.stderr
 
 
+def run_all(commands):
+    """What run() gives for each, several at a time: on a GPU each takes seconds to start."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(run, commands))
+
+
 def without_number(line):
     return re.sub(r"^\d+ ", "", line)
 
@@ -102,9 +109,9 @@ def main(myriarm, folder, device="cpu"):
         if status != 0:
             wrong += 1
             print(f"{engine}: status {status}\n{problem}")
-        for how in range(ENDINGS):
-            ended = run([str(native), "die", str(how)])[1]
-            status = run([*ours, "die", str(how)])[1]
+        ways = [["die", str(how)] for how in range(ENDINGS)]
+        statuses = run_all([[*start, *way] for way in ways for start in ([str(native)], ours)])
+        for how, (_, ended, _), (_, status, _) in zip(range(ENDINGS), statuses[::2], statuses[1::2]):
             if status != ended:
                 wrong += 1
                 print(f"{engine}: ending {how} has status {status}, natively {ended}")
@@ -112,12 +119,11 @@ def main(myriarm, folder, device="cpu"):
     native_random, guest_random = folder / "native_random", folder / "guest_random"
     compile_for("gcc", "random.c", native_random)
     compile_for("aarch64-linux-gnu-gcc", "random.c", guest_random)
-    for seed in range(SEEDS):
-        arguments = [str(seed), str(STEPS)]
-        right = run([str(native_random), *arguments])[:2]
-        ours = [os.path.abspath(myriarm), "run", "--device", device, "--quiet", str(guest_random), *arguments]
-        found = run(ours)[:2]
-        if right != found:
+    ours = [os.path.abspath(myriarm), "run", "--device", device, "--quiet", str(guest_random)]
+    sequences = [[str(seed), str(STEPS)] for seed in range(SEEDS)]
+    results = run_all([[*start, *sequence] for sequence in sequences for start in ([str(native_random)], ours)])
+    for seed, right, found in zip(range(SEEDS), results[::2], results[1::2]):
+        if right[:2] != found[:2]:
             wrong += 1
             pairs = enumerate(zip(right[0] + ["nothing"], found[0] + ["nothing"]))
             at, (line, other) = next(((i, pair) for i, pair in pairs if pair[0] != pair[1]), (0, ("", "")))
