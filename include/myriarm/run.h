@@ -34,9 +34,8 @@ enum class Engine : uint8_t {
   /// Fetches, decodes and runs one instruction after the other, each by its row's own function, with floating point in
   /// integer arithmetic throughout: the reference for other engines, and for debugging.
   stepper,
-  /// The interpreter, and code that lanes run often is translated into machine code while they run. On a GPU it is
-  /// experimental (docs/modes.md): the whole program is translated before it runs, if it is the only one and no process.
-  /// What cannot be translated the interpreter runs: Fleet::translation() says why.
+  /// The interpreter, and code that lanes run often is translated into machine code while they run (docs/modes.md). What cannot
+  /// be translated the interpreter runs: Fleet::translation() says why.
   translate,
   /// `translate` on the CPU if translation is installed there, else `interpreter`.
   automatic,

@@ -185,7 +185,7 @@ void Fleet::Impl::make(Fleet* fleet, std::span<const PlacedProgram> programs, co
   window_begin = image.window_begin;
   window_pages = image.window_pages;
   device = find_device(options.device);
-  check_engine(options.engine, device);
+  check_engine(options.engine);
   options.engine = chosen_engine(options.engine, device);
   check_teams(programs, device);
   core->backend = make_backend(image, options, device);

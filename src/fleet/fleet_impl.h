@@ -206,7 +206,7 @@ struct Snapshot::Impl {
 [[noreturn]] void refuse_inherited();
 /// Throws ArgumentError for options that do not go together.
 void check_options(const RunOptions& options, const Device& device);
-void check_engine(Engine engine, const Device& device);
+void check_engine(Engine engine);
 /// The engine that Engine::automatic stands for on this device; every other one for itself.
 Engine chosen_engine(Engine engine, const Device& device);
 /// The most urgent of these stops.

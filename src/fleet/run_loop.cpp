@@ -2,7 +2,6 @@
 // One run, in the thread of its caller: it calls the backend, and between two calls does what the mode and the caller's
 // handlers ask for. The modes differ only in the RunOrder and in how often the backend is called.
 #include <algorithm>
-#include <cstdlib>
 
 #include "fleet/fleet_impl.h"
 
@@ -31,23 +30,16 @@ Engine chosen_engine(Engine engine, const Device& device) {
   return device.kind == DeviceKind::cpu && cpu_has_translation() ? Engine::translate : Engine::interpreter;
 }
 
-/// Until what compute-sanitizer says of translated code is understood: docs/design/translation-on-a-gpu.md.
-constexpr const char* kTranslatesOnGpu = "MYRIARM_TRANSLATE_ON_GPU";
-
-void check_engine(Engine engine, const Device& device) {
+void check_engine(Engine engine) {
   if (engine > Engine::automatic) {
     throw ArgumentError("there is no engine " + std::to_string(static_cast<unsigned>(engine)) +
                         "; use interpreter, stepper, translate or auto");
-  }
-  if (engine == Engine::translate && device.kind != DeviceKind::cpu && std::getenv(kTranslatesOnGpu) == nullptr) {
-    throw ArgumentError(std::string("translation for CUDA is experimental; set ") + kTranslatesOnGpu +
-                        "=1 to try it, or use interpreter");
   }
 }
 
 void check_options(const RunOptions& options, const Device& device) {
   const std::string mode = name_of(options.mode);
-  if (options.engine) check_engine(*options.engine, device);
+  if (options.engine) check_engine(*options.engine);
   auto refuse_zero = [&](uint64_t value, const char* what) {
     if (value == 0) throw ArgumentError(std::string(what) + " of 0 would run nothing; ask for at least 1");
   };

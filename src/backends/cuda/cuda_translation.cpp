@@ -13,8 +13,8 @@ namespace {
 
 /// All of the program is translated before it runs, for tests: it is too short for anything to become hot.
 bool translates_all() {
-  const char* const how = std::getenv("MYRIARM_TRANSLATE_ON_GPU");
-  return how != nullptr && std::string_view(how) == "all";
+  const char* const all = std::getenv("MYRIARM_TRANSLATE_ALL");
+  return all != nullptr && std::string_view(all) == "1";
 }
 
 }  // namespace
