@@ -214,14 +214,16 @@ class Json(CliTest):
         translated = ["--engine", "translate", "--compile-threads", 1, "--explain"]
         said = self.run_guest("--quiet", *translated, program).stderr.decode()
         lines = dict(line.split(None, 1) for line in said.splitlines() if line.startswith("tran"))
-        self.assertEqual(lines["translated"], "0 instructions (0.0 %)")
+        if DEVICE == "cpu":  # on a GPU a launch is long enough to find something hot
+            self.assertEqual(lines["translated"], "0 instructions (0.0 %)")
         done = self.run_guest("--quiet", "--explain", program)
         none = b"translation       none: the engine is interpreter; use --engine translate\n"
         self.assertIn(none, done.stderr)
         result, _ = self.run_json("--engine", "translate", "--explain", program)
         tiers = result["translation"]
         self.assertEqual(tiers["interpreted"] + tiers["translated"], result["instructions"])
-        self.assertEqual(tiers["regions"], 0)
+        if DEVICE == "cpu":
+            self.assertEqual(tiers["regions"], 0)
         self.assertNotIn("translation", self.run_json("--engine", "translate", program)[0])
         self.assert_refused("run", "--compile-threads", "0", program, says="--compile-threads")
         engines = "use interpreter, stepper, translate or auto"

@@ -141,13 +141,15 @@ RunReport CudaBackend::run(const RunOrder& order) {
   control.stops_at_calls = returns ? kReturnsForCalls : order.stops_at_calls ? kStopsAtCalls : kServesCalls;
   control.serves_stopped = order.serves_stopped;
   control.host_ticks = kHostTicks;
-  u64 starved = 0;   // lanes that have stopped for want of memory since the last launch began
-  u64 progress = 0;  // instructions of the last launch
+  // Of all launches since lanes that starve were resumed: one that ends early may have been the one in which they stopped.
+  u64 starved = 0;   // lanes that have stopped for want of memory
+  u64 progress = 0;  // instructions
   bool pool_grows = pool_is_automatic_;
   const bool predecodes = order.engine != Engine::stepper;
   auto dispatch_batches = [&](Phase phase, u64 batches) {
     constexpr auto kYielded = static_cast<u32>(StopCode::none);
     DispatchReport done;
+    starved = progress = 0;
     control.phase = phase;
     control.batches = batches;
     for (;;) {
@@ -159,8 +161,8 @@ RunReport CudaBackend::run(const RunOrder& order) {
       begin_dispatch(control, order.engine);
       const Report report = end_dispatch();
       control.serves_stopped = 0;
-      starved = report.stops[static_cast<u32>(StopCode::out_of_memory)];
-      progress = report.retired;
+      starved += report.stops[static_cast<u32>(StopCode::out_of_memory)];
+      progress += report.retired;
       done.retired += report.retired;
       if (control.phase == phase) done.batches = report.batches;
       done.left += report.left;
