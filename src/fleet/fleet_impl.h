@@ -205,7 +205,7 @@ struct Snapshot::Impl {
 /// Throws the StateError of a fleet that this process inherited.
 [[noreturn]] void refuse_inherited();
 /// Throws ArgumentError for options that do not go together.
-void check_options(const RunOptions& options, const Device& device);
+void check_options(const RunOptions& options);
 void check_engine(Engine engine);
 /// The engine that Engine::automatic stands for on this device; every other one for itself.
 Engine chosen_engine(Engine engine, const Device& device);

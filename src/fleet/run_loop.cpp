@@ -37,7 +37,7 @@ void check_engine(Engine engine) {
   }
 }
 
-void check_options(const RunOptions& options, const Device& device) {
+void check_options(const RunOptions& options) {
   const std::string mode = name_of(options.mode);
   if (options.engine) check_engine(*options.engine);
   auto refuse_zero = [&](uint64_t value, const char* what) {

@@ -124,7 +124,7 @@ class Fleet::Impl::Watchdog {
 
 void Fleet::Impl::begin_run(const RunOptions& wanted, bool start) {
   if (in_handler()) throw StateError("a handler cannot run the fleet that it was called from; let it return first");
-  check_options(wanted, device);
+  check_options(wanted);
   if (wanted.lanes) (void)distinct(*wanted.lanes, "run");
   const Phase found = take_phase(Phase::running);
   if (found != Phase::idle) refuse(found);

@@ -121,7 +121,8 @@ def main(myriarm, folder, device="cpu"):
     compile_for("aarch64-linux-gnu-gcc", "random.c", guest_random)
     ours = [os.path.abspath(myriarm), "run", "--device", device, "--quiet", str(guest_random)]
     sequences = [[str(seed), str(STEPS)] for seed in range(SEEDS)]
-    results = run_all([[*start, *sequence] for sequence in sequences for start in ([str(native_random)], ours)])
+    both = ([str(native_random)], ours)
+    results = run_all([[*start, *sequence] for sequence in sequences for start in both])
     for seed, right, found in zip(range(SEEDS), results[::2], results[1::2]):
         if right[:2] != found[:2]:
             wrong += 1
