@@ -14,6 +14,29 @@
 
 namespace myriarm::translate {
 
+struct DeviceCpu;
+
+/// A page of the lane's own that it may read and write. Nobody changes a page table while a lane visits a region, so
+/// that the next access there needs no look at the page's entry.
+struct KeptPage {
+  u64 page = 1;  // its address; no page begins at 1
+  u64 base = 0;  // of the lane's bytes
+};
+
+/// As PagedMemory, for one access; it looks into DeviceCpu::kept first.
+struct DeviceMemory {
+  const DeviceCpu& cpu;
+  struct Pages {
+    const DeviceCpu& cpu;
+  } page_count{cpu};
+
+  MYR_FN u64 page_of(u64 address) const;
+  MYR_FN u32 entry(u64 page) const;
+  template <u32 kSize>
+  MYR_FN bool whole(u32 offset) const;
+  MYR_FN u8* locate(u32 entry, u32 offset) const;
+};
+
 struct DeviceCpu : FlagSource<kEntryApart> {
   u64 at;    // the address of the instruction
   u64 next;  // the target of a branch
@@ -23,6 +46,13 @@ struct DeviceCpu : FlagSource<kEntryApart> {
   u64 x[kSlotCount];
   u64 vectors[64];
   u64 fields[(int)SystemField::count];
+  u32 zeroed;  // bit n: the upper half of vector register n has become 0; of those that a region knows in no other way
+  KeptPage kept_pages[kKeptPages];
+  mutable KeptPage kept;  // of the instruction
+  bool keeps;             // it has one
+  u32 size;               // of its access, or of each half of it
+  mutable bool hits;      // its access lies there
+  mutable u64 address;    // of the access
 
   using Fp = NativeFpContext<true>;
   MYR_FN bool give_up() { return false; }
@@ -52,7 +82,8 @@ struct DeviceCpu : FlagSource<kEntryApart> {
   MYR_FN MYR_GLOBAL u64* vector_half_anew(u32 index) const {
     return vector_half(index, *(const volatile MYR_SHARED u32*)&team->vector_plane);
   }
-  MYR_FN PagedMemory<kDeviceTeam> memory() const {
+  MYR_FN DeviceMemory memory() const { return {*this}; }
+  MYR_FN PagedMemory<kDeviceTeam> paged() const {
     return {(u8*)(MYR_GLOBAL u8*)team->frames,
             (u32*)(MYR_GLOBAL u32*)team->table,
             team->first_page,
@@ -75,5 +106,33 @@ struct DeviceCpu : FlagSource<kEntryApart> {
   MYR_FN Outcome undefined() { return Outcome::stop; }
 };
 static_assert(Cpu<DeviceCpu>);
+
+MYR_FN bool operator<(u64 page, DeviceMemory::Pages pages) {
+  return pages.cpu.hits || page < pages.cpu.team->page_count;
+}
+MYR_FN u64 DeviceMemory::page_of(u64 address) const {
+  cpu.address = address;
+  cpu.hits = cpu.keeps && (address & (~(u64)(kPageSize - 1) | (cpu.size - 1))) == cpu.kept.page;
+  return cpu.paged().page_of(address);
+}
+MYR_FN u32 DeviceMemory::entry(u64 page) const {
+  return cpu.hits ? (u32)(kPageReadable | kPageWritable) : cpu.paged().entry(page);
+}
+/// An access that hits is aligned, or its address would differ from the page's in its lowest bits.
+template <u32 kSize>
+MYR_FN bool DeviceMemory::whole(u32 offset) const {
+  return (cpu.hits && cpu.size == kSize) || PagedMemory<kDeviceTeam>::whole<kSize>(offset);
+}
+/// Called once the access is allowed.
+MYR_FN u8* DeviceMemory::locate(u32 entry, u32 offset) const {
+  const auto paged = cpu.paged();
+  if (!cpu.hits) {
+    if (!cpu.keeps || !fast_readable(entry) || !fast_writable(entry)) return paged.locate(entry, offset);
+    cpu.kept.page = cpu.address & ~(u64)(kPageSize - 1);
+    cpu.kept.base =
+        (u64)(MYR_GLOBAL u8*)paged.frames + ((u64)(entry >> kPageFlagBits) << kPageBits) + paged.lane_offset;
+  }
+  return (u8*)(MYR_GLOBAL u8*)(cpu.kept.base + ((offset & ~7u) * paged.granule_step + (offset & 7)));
+}
 
 }  // namespace myriarm::translate

@@ -27,6 +27,9 @@ struct alignas(8) DeviceTeamFacts {
   u32 columns;                          // address in shared memory of the first lane's column
 };
 
+/// How many pages a region may keep the place of. Each is for the accesses with one base register.
+constexpr u32 kKeptPages = 4;
+
 /// Entry number n of a region has the number n * kEntryApart: see FlagSource.
 constexpr u32 kEntryApart = 65537;
 

@@ -13,6 +13,9 @@ MYR_ROW void myriarm_begin(DeviceCpu* cpu, u32 column, u32 team, u32 left, u32 n
   cpu->team = (const MYR_SHARED DeviceTeamFacts*)(u64)team;
   cpu->left = left;
   cpu->at = cpu->next = 0;
+  cpu->zeroed = 0;
+  cpu->keeps = false;
+  for (u32 i = 0; i < kKeptPages; i++) cpu->kept_pages[i] = {};
   cpu->set_source(FlagKind::packed, nzcv & 15, 0);
 }
 MYR_ROW void myriarm_load_r(DeviceCpu* cpu, u32 slot) { cpu->x[slot] = *cpu->slot(slot); }
@@ -31,6 +34,21 @@ MYR_ROW void myriarm_fetch_v(DeviceCpu* cpu, u32 half) {
 }
 MYR_ROW void myriarm_put_v(DeviceCpu* cpu, u32 half) {
   *(volatile MYR_GLOBAL u64*)cpu->vector_half_anew(half) = cpu->vectors[half];
+}
+// The upper half of vector register n is 0 from now on; and stores that where the region ends.
+MYR_ROW void myriarm_zero_upper(DeviceCpu* cpu, u32 n) { cpu->zeroed |= 1u << n; }
+MYR_ROW void myriarm_store_zero_upper(DeviceCpu* cpu, u32 n) {
+  if ((cpu->zeroed >> n & 1) != 0) *cpu->vector_half(2 * n + 1) = 0;
+}
+// Before and after an instruction with the kept page of this number.
+MYR_ROW void myriarm_begin_kept(DeviceCpu* cpu, u32 number, u32 size) {
+  cpu->size = size;
+  cpu->kept = cpu->kept_pages[number];
+  cpu->keeps = true;
+}
+MYR_ROW void myriarm_end_kept(DeviceCpu* cpu, u32 number) {
+  cpu->kept_pages[number] = cpu->kept;
+  cpu->keeps = false;
 }
 MYR_ROW void myriarm_load_system(DeviceCpu* cpu, u32 field) {
   switch ((SystemField)field) {

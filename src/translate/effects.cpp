@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translate/effects.h"
 
+#include <string_view>
+
 #include "isa/row_functions.h"
 #include "isa/row_info.h"
 
@@ -12,6 +14,7 @@ struct Recorder {
   Effects& effects;
   u64 fill;
   bool stopped = false;
+  u64 not_zero_v = 0;
 
   using Fp = FpContext;
   bool give_up() { return false; }
@@ -56,12 +59,25 @@ struct Recorder {
     effects.reads_v |= u64{1} << (2 * n + half);
     return fill;
   }
-  void set_v(u32 n, u32 half, u64) { effects.writes_v |= u64{1} << (2 * n + half); }
+  void set_v(u32 n, u32 half, u64 value) {
+    effects.writes_v |= u64{1} << (2 * n + half);
+    if (value != 0) not_zero_v |= u64{1} << (2 * n + half);
+  }
 
   PagedMemory<1> memory() const { return {nullptr, nullptr, 0, 0, 0}; }  // without pages every access is a slow one
-  SlowLoad load_slow(u64, u32) { return {fill, true}; }
-  bool store_slow(u64, u64, u32) { return true; }
-  bool store_pair_slow(u64, u64, u64, u32) { return true; }
+  SlowLoad load_slow(u64, u32 size) {
+    effects.loads = true;
+    return {fill, accesses(size)};
+  }
+  bool store_slow(u64, u64, u32 size) {
+    effects.stores = true;
+    return accesses(size);
+  }
+  bool store_pair_slow(u64, u64, u64, u32 size) { return store_slow(0, 0, size); }
+  bool accesses(u32 size) {
+    if (size > effects.access_size) effects.access_size = size;
+    return true;
+  }
 
   Outcome branch_relative(i64) { return Outcome::branch; }
   Outcome branch_to(u64) { return Outcome::branch; }
@@ -77,7 +93,7 @@ static_assert(Cpu<Recorder> && KeepsFlagSource<Recorder>);
 
 /// What an instruction may read although it did not with any fill: a store-exclusive reads its data if the monitor allows it, and
 /// a table is read where its indices point.
-void add_hidden_reads(const Operands& o, RowFamily family, Effects& effects) {
+void add_hidden_reads(const Operands& o, Effects& effects) {
   constexpr u32 kMonitor = 1u << static_cast<u32>(SystemField::monitor);
   if (effects.writes_system & kMonitor) {
     for (const u32 slot : {o.rd, o.rn, o.rm, o.ra}) {
@@ -86,7 +102,8 @@ void add_hidden_reads(const Operands& o, RowFamily family, Effects& effects) {
       }
     }
   }
-  if (family == RowFamily::simd || family == RowFamily::crypto) {
+  const std::string_view name = kRowInfos[o.row].name;
+  if (name.starts_with("TBL") || name.starts_with("TBX")) {
     for (const u32 first : {o.rd, o.rn, o.rm, o.ra}) {
       for (u32 n = first; n < first + 4u; n++) effects.reads_v |= u64{3} << (2 * (n % 32));
     }
@@ -105,6 +122,9 @@ void add_effects(Effects& to, const Effects& from) {
   to.reads_r |= from.reads_r;
   to.reads_v |= from.reads_v;
   to.writes_system |= from.writes_system;
+  to.loads |= from.loads;
+  to.stores |= from.stores;
+  to.access_size = to.access_size > from.access_size ? to.access_size : from.access_size;
   to.reads_count |= from.reads_count;
   to.reads_flags |= from.reads_flags;
   if (from.writes_flags) {
@@ -120,6 +140,7 @@ void add_effects(Effects& to, const Effects& from) {
 Effects effects_of(const Operands& operands) {
   Effects effects;
   bool always_stops = true;
+  u64 not_zero_v = 0;
   effects.always_writes_r = effects.always_writes_v = ~u64{0};
   for (const u64 fill : kFills) {
     Effects once;
@@ -127,14 +148,20 @@ Effects effects_of(const Operands& operands) {
     kRowFunctions<Recorder>[operands.row](cpu, operands);
     always_stops = always_stops && cpu.stopped;
     add_effects(effects, once);
+    not_zero_v |= cpu.not_zero_v;
     if (cpu.stopped) continue;
     effects.always_writes_r &= once.writes_r;
     effects.always_writes_v &= once.writes_v;
   }
   effects.always_stops = always_stops;
-  add_hidden_reads(operands, kRowInfos[operands.row].family, effects);
-  // Whether an operation raises an exception or saturates depends on its operands and on FPCR, in too many ways to try.
+  // Operations on vectors compute upper halves, and those of equal operands may be 0 with every fill.
   const RowFamily family = kRowInfos[operands.row].family;
+  const bool computes = family == RowFamily::simd || family == RowFamily::crypto;
+  constexpr u64 kUpper = 0xAAAAAAAAAAAAAAAA;
+  if (!computes || effects.reads_v == 0)
+    effects.zeroes_v = effects.writes_v & effects.always_writes_v & ~not_zero_v & kUpper;
+  add_hidden_reads(operands, effects);
+  // Whether an operation raises an exception or saturates depends on its operands and on FPCR, in too many ways to try.
   if (family == RowFamily::floating_point || family == RowFamily::simd) {
     effects.writes_system |= 1u << static_cast<u32>(SystemField::fpsr);
   }

@@ -13,6 +13,9 @@ struct Effects {
   /// Of these, what it writes whenever it retires; and all that it may read.
   u64 always_writes_r = 0, always_writes_v = 0;
   u64 reads_r = 0, reads_v = 0;
+  u64 zeroes_v = 0;  // upper halves of vector registers that become 0 whenever it retires
+  bool loads = false, stores = false;
+  u32 access_size = 0;    // of the parts of what it loads or stores, the largest
   u32 writes_system = 0;  // bit SystemField
   bool writes_flags = false;
   FlagKind flags_become = FlagKind::packed;  // what writes them makes a source of this kind

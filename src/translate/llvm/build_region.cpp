@@ -3,6 +3,7 @@
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/MDBuilder.h>
 
 #include <algorithm>
@@ -28,9 +29,22 @@ struct RegisterSet {
 /// has 80 with 32 bits each.
 constexpr size_t kKeptRegisters = 12;
 
-/// The registers that such a region does not keep, since it uses more: those that it names least. It accesses them where they are
-/// when the region begins and ends. A vector register is farther away than a general one, and instructions in a loop count more.
-RegisterSet registers_left_in_place(const Shape& shape) {
+/// What a region for a GPU does with registers and pages, decided for all of it.
+struct Plan {
+  /// The registers that it does not keep, since it uses more: those that it names least. It accesses them where they are when the
+  /// region begins and ends. A vector register is farther away than a general one, and instructions in a loop count more.
+  RegisterSet left_in_place;
+  u64 only_zeroed = 0;            // upper halves of vector registers of which it does nothing but set some to 0
+  std::map<u32, u32> kept_pages;  // by base register: their number
+};
+
+/// Which kept page an instruction would use: those with one base register mostly access one page.
+u32 page_use(const Instruction& at) { return at.operands.rn; }
+bool uses_pages(const Instruction& at) {
+  return !at.effects.always_stops && at.effects.loads != at.effects.stores && at.effects.access_size != 0;
+}
+
+Plan plan_of(const Shape& shape) {
   std::map<u64, u64> loops;  // begin, end
   for (const auto& [pc, block] : shape.blocks) {
     const Instruction& last = block.last();
@@ -42,29 +56,46 @@ RegisterSet registers_left_in_place(const Shape& shape) {
       end = std::max(end, last.pc);
     }
   }
-  u64 uses[64 + 64] = {};
+  u64 uses[64 + 64] = {}, reads_v = 0, sets_v = 0, zeroes_v = 0;
+  std::map<u32, u64> accesses;
   for (const auto& [pc, block] : shape.blocks) {
     for (const Instruction& at : block.instructions) {
-      if (at.effects.always_stops) continue;
+      const Effects& e = at.effects;
+      if (e.always_stops) continue;
       u64 weight = 1;
       for (const auto& [begin, end] : loops) weight *= at.pc >= begin && at.pc <= end && weight < 4096 ? 8 : 1;
       for (u32 bit = 0; bit < 64; bit++) {
-        uses[bit] += weight * ((at.effects.reads_r >> bit & 1) + (at.effects.writes_r >> bit & 1));
-        uses[64 + bit] += 2 * weight * ((at.effects.reads_v >> bit & 1) + (at.effects.writes_v >> bit & 1));
+        uses[bit] += weight * ((e.reads_r >> bit & 1) + (e.writes_r >> bit & 1));
+        uses[64 + bit] += 2 * weight * ((e.reads_v >> bit & 1) + (e.writes_v >> bit & 1));
       }
+      reads_v |= e.reads_v;
+      sets_v |= e.writes_v & ~e.zeroes_v;
+      zeroes_v |= e.zeroes_v;
+      if (uses_pages(at)) accesses[page_use(at)] += weight;
     }
   }
+  Plan plan;
+  plan.only_zeroed = zeroes_v & ~sets_v & ~reads_v;
   std::vector<std::pair<u64, u32>> by_use;
   for (u32 i = 0; i < 128; i++) {
+    if (i >= 64 && (plan.only_zeroed >> (i - 64) & 1) != 0) continue;
     if (uses[i] != 0 && (i >= 64 || i <= kSlotSP)) by_use.emplace_back(uses[i], i);
   }
   std::sort(by_use.rbegin(), by_use.rend());
-  RegisterSet left;
   for (size_t i = kKeptRegisters; i < by_use.size(); i++) {
     const u32 number = by_use[i].second;
-    (number >= 64 ? left.v : left.r) |= u64{1} << number % 64;
+    (number >= 64 ? plan.left_in_place.v : plan.left_in_place.r) |= u64{1} << number % 64;
   }
-  return left;
+  std::vector<std::pair<u64, u32>> by_accesses;
+  for (const auto& [use, weight] : accesses) by_accesses.emplace_back(weight, use);
+  std::sort(by_accesses.rbegin(), by_accesses.rend());
+  // Beside vector registers there is no room for pages: n-body with 2 of them has 0.85 of its speed without.
+  const size_t most = ((reads_v | sets_v) & ~plan.left_in_place.v) != 0 ? 0 : kKeptPages;
+  for (size_t i = 0; i < by_accesses.size() && i < most; i++) {
+    // What is accessed once is not worth it.
+    if (by_accesses[i].first > 1) plan.kept_pages[by_accesses[i].second] = static_cast<u32>(i);
+  }
+  return plan;
 }
 
 class Builder {
@@ -75,7 +106,7 @@ class Builder {
         shape_(shape),
         cpu_size_(cpu_size),
         kind_(kind),
-        left_in_place_(kind == RegionKind::device ? registers_left_in_place(shape) : RegisterSet()),
+        plan_(kind == RegionKind::device ? plan_of(shape) : Plan()),
         ir_(module.getContext()) {}
 
   llvm::Function* build(const std::string& name) {
@@ -155,12 +186,20 @@ class Builder {
     for_each((e.reads_v | (e.writes_v & ~e.always_writes_v)) & left_in_place_.v & ~fetched_.v, "myriarm_fetch_v");
     fetched_.r |= e.reads_r | e.writes_r;
     fetched_.v |= e.reads_v | e.writes_v;
-    return call("myriarm_row_" + std::string(kRowInfos[o.row].name), {constant(registers), constant(o.imm)});
+    const auto kept = uses_pages(at) ? plan_.kept_pages.find(page_use(at)) : plan_.kept_pages.end();
+    const bool keeps = kept != plan_.kept_pages.end();
+    if (keeps) call("myriarm_begin_kept", {ir_.getInt32(kept->second), ir_.getInt32(at.effects.access_size)});
+    Value* outcome = call("myriarm_row_" + std::string(kRowInfos[o.row].name), {constant(registers), constant(o.imm)});
+    if (keeps) call("myriarm_end_kept", {ir_.getInt32(kept->second)});
+    return outcome;
   }
   /// To be called where an instruction has been executed.
   void put_back(const Instruction& at) {
     for_each(at.effects.writes_r & left_in_place_.r, "myriarm_put_r");
     for_each(at.effects.writes_v & left_in_place_.v, "myriarm_put_v");
+    for (u32 n = 0; n < 32; n++) {
+      if ((at.effects.writes_v & plan_.only_zeroed) >> (2 * n + 1) & 1) call("myriarm_zero_upper", {ir_.getInt32(n)});
+    }
   }
   void for_each(u64 bits, const char* function) {
     for (u32 bit = 0; bit < 64; bit++) {
@@ -173,6 +212,9 @@ class Builder {
     retired_ = 0;
   }
   void leave_to(Value* pc, BasicBlock* exit) {
+    // The way out stays a block of its own. Else its values would be put into registers wherever a lane may leave.
+    if (is_device())
+      ir_.CreateCall(llvm::InlineAsm::get(llvm::FunctionType::get(ir_.getVoidTy(), false), "", "", true));
     ir_.CreateStore(pc, exit_pc_);
     ir_.CreateBr(exit);
   }
@@ -199,7 +241,7 @@ class Builder {
   /// A region for the host loads at each entry what is live there. One for a GPU stores what it has written where it ends, so it
   /// needs all registers.
   void build_entries() {
-    if (is_device()) load_registers({~left_in_place_.r, ~left_in_place_.v});
+    if (is_device()) load_registers({~left_in_place_.r, ~left_in_place_.v & ~plan_.only_zeroed});
     const std::map<u64, LiveRegisters> live = is_device() ? std::map<u64, LiveRegisters>() : live_registers(shape_);
     auto way_in = [&](u64 pc) {
       if (is_device()) return blocks_.at(pc);
@@ -313,7 +355,10 @@ class Builder {
     ir_.SetInsertPoint(leave_);
     const Effects& e = shape_.effects;
     for_each(e.writes_r & ~left_in_place_.r, "myriarm_store_r");
-    for_each(e.writes_v & ~left_in_place_.v, "myriarm_store_v");
+    for_each(e.writes_v & ~left_in_place_.v & ~plan_.only_zeroed, "myriarm_store_v");
+    for (u32 n = 0; n < 32; n++) {
+      if (plan_.only_zeroed >> (2 * n + 1) & 1) call("myriarm_store_zero_upper", {ir_.getInt32(n)});
+    }
     for (u32 i = 0; i < static_cast<u32>(SystemField::count); i++) {
       if (e.writes_system >> i & 1) call("myriarm_store_system", {ir_.getInt32(i)});
     }
@@ -328,7 +373,8 @@ class Builder {
   const Shape& shape_;
   const u64 cpu_size_;
   const RegionKind kind_;
-  const RegisterSet left_in_place_;
+  const Plan plan_;
+  const RegisterSet& left_in_place_ = plan_.left_in_place;
   llvm::IRBuilder<> ir_;
   llvm::Function* function_ = nullptr;
   llvm::MDNode* unlikely_ = nullptr;

@@ -32,8 +32,11 @@ namespace {
 
 // The same, once it is known which addresses are in shared and which in global memory: accesses to one cannot change the
 // other, and need no look at the address.
-const char* const kDeviceOptions = "sroa,infer-address-spaces,early-cse<memssa>," MYR_COMBINE
-                                   ",simplifycfg,jump-threading,gvn," MYR_COMBINE ",adce,simplifycfg";
+const char* const kDeviceOptions = "sroa,infer-address-spaces,early-cse<memssa>," MYR_COMBINE;
+
+// What follows for a GPU, as if for no machine: jumps are not threaded where lanes may part, and an access that is refused would then
+// meet the one that is not and part from it again, with the registers of both.
+const char* const kThreadOptions = "simplifycfg,jump-threading,gvn," MYR_COMBINE ",jump-threading,adce,simplifycfg";
 
 // For a row with a loop over registers: only without the loop are they known, and the object of the policy becomes machine
 // registers.
@@ -104,13 +107,11 @@ RegionCompiler::RegionCompiler(const MakeMachine& machine, RegionKind kind)
   cpu_size_ = value_of_constant(*rows_, "myriarm_cpu_size");
   set_constant(*rows_, "_ZN7myriarm14kMachineHasFmaE", machine_->getTargetFeatureString().contains("+fma,") ? 1 : 0);
 
-  llvm::PassBuilder builder(machine_.get());
-  builder.registerModuleAnalyses(modules_);
-  builder.registerCGSCCAnalyses(components_);
-  builder.registerFunctionAnalyses(functions_);
-  builder.registerLoopAnalyses(loops_);
-  builder.crossRegisterProxies(loops_, functions_, components_, modules_);
+  llvm::PassBuilder builder(machine_.get()), builder_for_none;
+  of_machine_.add(builder);
+  of_none_.add(builder_for_none);
   check(builder.parsePassPipeline(passes_, kind == RegionKind::device ? kDeviceOptions : kCompilerOptions));
+  check(builder.parsePassPipeline(thread_, kThreadOptions));
   check(builder.parsePassPipeline(unroll_, kUnrollOptions));
 }
 
@@ -169,15 +170,27 @@ bool RegionCompiler::is_self_contained(u16 row) {
   return known->second;
 }
 
+void RegionCompiler::Analyses::add(llvm::PassBuilder& builder) {
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+}
+
+void RegionCompiler::run(llvm::FunctionPassManager& passes, llvm::Function& function, Analyses& analyses) {
+  passes.run(function, analyses.functions);
+  analyses.functions.clear(function, function.getName());
+}
+
 void RegionCompiler::optimise(llvm::Function& function) {
-  passes_.run(function, functions_);
-  if (kind_ == RegionKind::device && uses_stack(function)) {
-    functions_.clear(function, function.getName());
-    unroll_.run(function, functions_);
-    functions_.clear(function, function.getName());
-    passes_.run(function, functions_);
+  run(passes_, function, of_machine_);
+  if (kind_ != RegionKind::device) return;
+  if (uses_stack(function)) {
+    run(unroll_, function, of_machine_);
+    run(passes_, function, of_machine_);
   }
-  functions_.clear(function, function.getName());
+  run(thread_, function, of_none_);
 }
 
 std::unique_ptr<llvm::Module> RegionCompiler::module_with(llvm::Function& region) {

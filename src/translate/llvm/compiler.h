@@ -61,11 +61,16 @@ class RegionCompiler {
   std::map<u16, bool> self_contained_;  // by row, of those that were asked for
   unsigned compiled_ = 0;
 
-  llvm::LoopAnalysisManager loops_;
-  llvm::FunctionAnalysisManager functions_;
-  llvm::CGSCCAnalysisManager components_;
-  llvm::ModuleAnalysisManager modules_;
-  llvm::FunctionPassManager passes_, unroll_;
+  struct Analyses {
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager components;
+    llvm::ModuleAnalysisManager modules;
+    void add(llvm::PassBuilder& builder);
+  };
+  static void run(llvm::FunctionPassManager& passes, llvm::Function& function, Analyses& analyses);
+  Analyses of_machine_, of_none_;
+  llvm::FunctionPassManager passes_, thread_, unroll_;
 };
 
 /// The passes, as a part of the key of a region's code.
