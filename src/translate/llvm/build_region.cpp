@@ -87,6 +87,7 @@ Plan plan_of(const Shape& shape) {
     (number >= 64 ? plan.left_in_place.v : plan.left_in_place.r) |= u64{1} << number % 64;
   }
   std::vector<std::pair<u64, u32>> by_accesses;
+  by_accesses.reserve(accesses.size());
   for (const auto& [use, weight] : accesses) by_accesses.emplace_back(weight, use);
   std::sort(by_accesses.rbegin(), by_accesses.rend());
   // Beside vector registers there is no room for pages: n-body with 2 of them has 0.85 of its speed without.
