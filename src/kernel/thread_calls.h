@@ -32,7 +32,6 @@ MYR_FN i64 clone_refused(u64 flags) {
   if (has(kCloneThread) && (flags & (kCloneUsers | kCloneProcesses))) return -kEINVAL;
   if (has(kCloneHandlers | kCloneClearsHandlers)) return -kEINVAL;
   if (has(kClonePidfd) && (flags & (kCloneThread | kCloneDetached))) return -kEINVAL;
-  if (has(kCloneQueues | kCloneSemaphores)) return -kEINVAL;
   return flags & kCloneNamespaces ? -(i64)kEPERM : 0;
 }
 
@@ -87,10 +86,8 @@ MYR_OUTLINE Result begin_thread(M& m, const CloneRequest& request) {
   set_thread_word(m, slot, kClearThread, request.flags & kCloneClears ? request.child_id : 0);
   set_thread_word(m, slot, kRobustList, 0);
   set_thread_word(m, slot, kThreadRan, 0);
-  if (thread_word(m, slot, kPolicy) & kResetsOnFork) {
-    set_thread_word(m, slot, kPolicy, 0);
-    set_thread_word(m, slot, kNice, 0);
-  }
+  // It resets policies and nice values that this user cannot have.
+  set_thread_word(m, slot, kPolicy, thread_word(m, slot, kPolicy) & ~kResetsOnFork);
   set_head(m, slot, kHeadThread, id);
   make_ready(m, slot);
   // As on Linux, a place to which nobody may write is left out.
@@ -153,7 +150,7 @@ MYR_OUTLINE Result exit(M& m) {
   release_locks(m);
   if (accessible(m, clears, 4, kPageWritable) == 4 && clears != 0) {
     store<u32>(m, clears, 0);
-    if (clears % 4 == 0) (void)wake(m, wait_key(WaitOn::futex, clears), 1);
+    if (clears % 4 == 0) (void)wake(m, futex_key(WaitOn::futex, clears, false), 1);
   }
   drop_signals_of_thread(m);
   if (is_first) set_word(m, kFirstStatus, status);
