@@ -55,8 +55,7 @@ enum Word : u32 {
   kNextWake = 192,       // no thread that waits has to be woken by the clocks before; kNever
   kNewestTicket = 200,
   kNewestThread = 208,  // its id
-  kFirstStatus = 216,   // of the first thread, if that has left
-  kBarriers = 224,      // what membarrier() has registered
+  kBarriers = 216,      // what membarrier() has registered
 
   /// The words of the thread that runs. Those of the others are in kThreadRecords.
   kThreadWords = 256,

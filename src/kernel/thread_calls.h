@@ -139,12 +139,10 @@ template <Machine M>
 MYR_FN Result exit_group(M& m) {
   return ended((u32)m.argument(0) & 0xff);
 }
-/// exit(2) ends the thread, and the process with the last one: with the status of the first.
+/// exit(2) ends the thread, and the process with the last one: as on Linux since 5.18, with its status.
 template <Machine M>
 MYR_OUTLINE Result exit(M& m) {
-  const u32 status = (u32)m.argument(0) & 0xff;
-  const bool is_first = current_thread(m) == kFirstThread;
-  if (!has_threads(m)) return ended(is_first ? status : (u32)word(m, kFirstStatus));
+  if (!has_threads(m)) return exit_group(m);
   const u64 clears = word(m, kClearThread);
   if (!own_signals(m) || !own_locks(m) || prepare(m, clears, 4) == Storing::again) return again();
   release_locks(m);
@@ -153,7 +151,6 @@ MYR_OUTLINE Result exit(M& m) {
     if (clears % 4 == 0) (void)wake(m, futex_key(WaitOn::futex, clears, false), 1);
   }
   drop_signals_of_thread(m);
-  if (is_first) set_word(m, kFirstStatus, status);
   set_word(m, kThreads, word(m, kThreads) - 1);
   set_word(m, kWaitState, (u64)WaitState::leaves);
   return {0, Served::waits};
