@@ -197,7 +197,8 @@ class Fleet {
   /// Sets the stop of these lanes, to StopReason::exited for example. stops.size() == lanes.size().
   void set_stops(std::span<const uint32_t> lanes, std::span<const Stop> stops);
 
-  /// One field of some lanes. values.size() == lanes.size().
+  /// One field of some lanes. values.size() == lanes.size(). Of a process with several threads the registers are those of the
+  /// thread that runs.
   void get(Field field, std::span<const uint32_t> lanes, std::span<uint64_t> values) const;
   void set(Field field, std::span<const uint32_t> lanes, std::span<const uint64_t> values);
   /// One field of all lanes. values.size() == lanes().
