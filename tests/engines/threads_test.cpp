@@ -189,5 +189,38 @@ TEST(Threads, BelongToTheLaneThatIsForked) {
   }
 }
 
+TEST(Threads, CanBeNamed) {
+  Fleet fleet = threaded_fleet(2);
+  ASSERT_EQ(fleet.threads(1).size(), 1u);
+  EXPECT_EQ(fleet.threads(1)[0].id, kOwnNumber);
+  uint64_t most = 0, waiting = 0, numbered = 0;
+  for (int i = 0; i < 4000; i++) {
+    RunOptions options;
+    options.instructions = 37;
+    fleet.run(options);
+    if (fleet.stops()[1].reason == StopReason::exited) break;
+    const std::vector<myriarm::GuestThread> threads = fleet.threads(1);
+    most = std::max<uint64_t>(most, threads.size());
+    uint64_t running = 0;
+    for (const myriarm::GuestThread& thread : threads) {
+      running += thread.is_running;
+      waiting += thread.is_waiting;
+      // Each has its number in x22, from its second instruction on.
+      if (thread.x[22] != 0) {
+        EXPECT_EQ(thread.x[22], thread.id - kOwnNumber);
+      }
+      numbered += thread.x[22] != 0;
+      if (thread.is_running) {
+        EXPECT_EQ(thread.pc, fleet.get(Field::pc, 1));
+        EXPECT_EQ(thread.x[19], fleet.get(x(19), 1));
+      }
+    }
+    EXPECT_LE(running, 1u);
+  }
+  EXPECT_EQ(most, kOthers + 1);
+  EXPECT_GT(waiting, 0u);
+  EXPECT_GT(numbered, 0u);
+}
+
 }  // namespace
 }  // namespace fleet_test
