@@ -124,7 +124,15 @@ MYR_OUTLINE Result futex_requeue(M& m, const Futex& f) {
 template <Machine M>
 MYR_OUTLINE Result futex_wake_op(M& m, const Futex& f) {
   enum Operation : u32 { kSet = 0, kAdd = 1, kOr = 2, kAndNot = 3, kXor = 4, kOperations = 5 };
-  enum Comparison : u32 { kEqual = 0, kNotEqual = 1, kLess = 2, kAtMost = 3, kGreater = 4, kAtLeast = 5, kComparisons = 6 };
+  enum Comparison : u32 {
+    kEqual = 0,
+    kNotEqual = 1,
+    kLess = 2,
+    kAtMost = 3,
+    kGreater = 4,
+    kAtLeast = 5,
+    kComparisons = 6
+  };
   const u32 encoded = (u32)m.argument(5), operation = encoded >> 28 & 7, comparison = encoded >> 24 & 15;
   const i32 compared = (i32)(encoded << 20) >> 20, given = (i32)(encoded << 8) >> 20;
   const u32 operand = encoded >> 31 ? (u32)1 << (given & 31) : (u32)given;
@@ -244,7 +252,8 @@ MYR_OUTLINE Result futex(M& m) {
 template <Machine M, class Visit>
 MYR_FN void walk_robust_list(const M& m, u64 list, Visit visit) {
   constexpr u32 kLongest = 2048;
-  constexpr u64 kHeadBytes = 24;  // the first entry, where an entry's lock is, the lock that was being taken or given back
+  constexpr u64 kHeadBytes =
+      24;  // the first entry, where an entry's lock is, the lock that was being taken or given back
   if (list == 0 || !readable(m, list, kHeadBytes)) return;
   const u64 distance = load<u64>(m, list + 8), pending = load<u64>(m, list + 16);
   u64 entry = load<u64>(m, list);

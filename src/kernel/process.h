@@ -59,22 +59,23 @@ enum Word : u32 {
 
   /// The words of the thread that runs. Those of the others are in kThreadRecords.
   kThreadWords = 256,
-  kThread = kThreadWords,      // its id; 0: that of the process, whose first thread it is
-  kBlocked = kThread + 8,      // signals: bit n - 1 is signal n
-  kPending = kBlocked + 8,     // those sent to it
-  kName = kPending + 8,        // two words
-  kSavedMask = kName + 16,     // what kBlocked becomes again when signals have been delivered, if kMaskIsSaved is not 0
+  kThread = kThreadWords,   // its id; 0: that of the process, whose first thread it is
+  kBlocked = kThread + 8,   // signals: bit n - 1 is signal n
+  kPending = kBlocked + 8,  // those sent to it
+  kName = kPending + 8,     // two words
+  kSavedMask = kName + 16,  // what kBlocked becomes again when signals have been delivered, if kMaskIsSaved is not 0
   kMaskIsSaved = kSavedMask + 8,
-  kSignalStack = kMaskIsSaved + 8,    // as sigaltstack() gives it: address, size, flags
-  kFaultAddress = kSignalStack + 24,  // of its last fault, as a signal frame shows it, and its ESR_EL1, 0 if there is none
+  kSignalStack = kMaskIsSaved + 8,  // as sigaltstack() gives it: address, size, flags
+  kFaultAddress =
+      kSignalStack + 24,  // of its last fault, as a signal frame shows it, and its ESR_EL1, 0 if there is none
   kFaultSyndrome = kFaultAddress + 8,
   kWaitState = kFaultSyndrome + 8,  // a WaitState
   kClearThread = kWaitState + 8,    // where its id becomes 0 when it leaves (set_tid_address()); 0: nowhere
   kRobustList = kClearThread + 8,
   kNice = kRobustList + 8,
   kPolicy = kNice + 8,         // of scheduling, with SCHED_RESET_ON_FORK
-  kThreadRan = kPolicy + 8,   // instructions that it has retired before it began to run the last time
-  kRunBegan = kThreadRan + 8, // the count of instructions at which it did that
+  kThreadRan = kPolicy + 8,    // instructions that it has retired before it began to run the last time
+  kRunBegan = kThreadRan + 8,  // the count of instructions at which it did that
   kThreadWordsEnd = kRunBegan + 8,
 
   /// By descriptor, 16 bits each: 0 nothing; n: stream n - 1.

@@ -115,8 +115,18 @@ MYR_OUTLINE Result clone(M& m) {
 template <Machine M>
 MYR_OUTLINE Result clone3(M& m) {
   // Words of struct clone_args.
-  enum Part : u32 { kFlags = 0, kChildId = 2, kParentId = 3, kExitSignal = 4, kStack = 5, kStackSize = 6, kTls = 7, kSetIds = 8,
-                    kSetIdCount = 9, kParts = 11 };
+  enum Part : u32 {
+    kFlags = 0,
+    kChildId = 2,
+    kParentId = 3,
+    kExitSignal = 4,
+    kStack = 5,
+    kStackSize = 6,
+    kTls = 7,
+    kSetIds = 8,
+    kSetIdCount = 9,
+    kParts = 11
+  };
   constexpr u64 kLeast = 64, kMostNamespaces = 32;
   const u64 address = m.argument(0), size = m.argument(1);
   if (size > kPageSize) return error(kE2BIG);
@@ -128,7 +138,8 @@ MYR_OUTLINE Result clone3(M& m) {
   }
   const u64 flags = part(kFlags), stack = part(kStack), stack_size = part(kStackSize), signal = part(kExitSignal);
   if (part(kSetIdCount) > kMostNamespaces || (part(kSetIds) == 0) != (part(kSetIdCount) == 0)) return error(kEINVAL);
-  if (signal > kMostSignals || (flags & ~(u64)kCloneFlags) || (flags & (kCloneDetached | kCloneSignal))) return error(kEINVAL);
+  if (signal > kMostSignals || (flags & ~(u64)kCloneFlags) || (flags & (kCloneDetached | kCloneSignal)))
+    return error(kEINVAL);
   if ((flags & (kCloneThread | kCloneParent)) && signal != 0) return error(kEINVAL);
   if ((stack == 0) != (stack_size == 0) || stack + stack_size < stack) return error(kEINVAL);
   if (part(kSetIdCount) != 0) return error(kEPERM);

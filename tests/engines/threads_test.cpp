@@ -36,7 +36,7 @@ constexpr uint32_t kOthers = 5;
 // In kData: what is counted, how many have left, what handlers count; where each thread's id is cleared; arguments; stacks.
 constexpr uint64_t kCount = kData, kLeft = kData + 8, kHandled = kData + 16, kAction = kData + 0x100,
                    kSleepTime = kData + 0x140, kStacks = kUnmapped + 8 * kPageBytes;
-constexpr uint64_t kTurns = 400;
+constexpr uint64_t kTurns = 400, kSpins = 20'000;
 
 Words operator+(Words a, const Words& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -63,15 +63,18 @@ Words every_fourth(uint32_t bits, Words body) {
 
 /// The first thread makes the others, then all work; the last one to leave wakes the first one, which waits for that.
 Words threads_program(uint64_t& handler, uint64_t& restorer) {
-  Words words = value_of(0, kUserSignal) + value_of(1, kAction) + value_of(2, 0) + value_of(3, 8) + make_call(kActionCall);
+  Words words =
+      value_of(0, kUserSignal) + value_of(1, kAction) + value_of(2, 0) + value_of(3, 8) + make_call(kActionCall);
   const auto work_size = [](const Words& all) { return static_cast<int32_t>(all.size()); };
-  Words work = value_of(21, kCount);
-  const Words turn =
-      Words{guest::add(20, 22, 1)} + add_exclusively() + every_fourth(1, make_call(kYieldCall)) +
-      every_fourth(2, value_of(0, kSleepTime) + value_of(1, 0) + make_call(kSleepCall)) +
-      every_fourth(3, value_of(0, kOwnNumber) + Words{guest::add(1, 22, kOwnNumber)} + value_of(2, kUserSignal) +
-                          make_call(kTgkillCall)) +
-      Words{guest::madd(25, 25, 26, 19)};
+  // Longer than a slice, with flags that are the first thread's alone.
+  const Words spin = {guest::madd(25, 25, 26, 23),  guest::cmp(22, 0),     guest::nop(),          guest::nop(),
+                      guest::b_cond(guest::kEq, 2), guest::add(27, 27, 1), guest::sub(23, 23, 1), guest::cbnz(23, -7)};
+  Words work = value_of(23, kSpins) + spin + value_of(21, kCount);
+  const Words turn = Words{guest::add(20, 22, 1)} + add_exclusively() + every_fourth(1, make_call(kYieldCall)) +
+                     every_fourth(2, value_of(0, kSleepTime) + value_of(1, 0) + make_call(kSleepCall)) +
+                     every_fourth(3, value_of(0, kOwnNumber) + Words{guest::add(1, 22, kOwnNumber)} +
+                                         value_of(2, kUserSignal) + make_call(kTgkillCall)) +
+                     Words{guest::madd(25, 25, 26, 19)};
   work = work + turn + Words{guest::subs(19, 19, 1), guest::b_cond(guest::kNe, -work_size(turn) - 1)};
   work = work + value_of(21, kLeft) + value_of(20, 1) + add_exclusively();
   work = work + value_of(0, kLeft) + value_of(1, kWakePrivate) + value_of(2, 9) + make_call(kFutexCall);
@@ -90,7 +93,8 @@ Words threads_program(uint64_t& handler, uint64_t& restorer) {
           Words{guest::b(-work_size(sleep) - 1 - work_size(wait))};
   words = words + value_of(0, 7) + make_call(kExitGroupCall) + Words{guest::hlt(9)};
   handler = kCode + words.size() * 4;
-  words = words + value_of(11, kHandled) + Words{guest::ldr(3, 12, 11), guest::add(12, 12, 1), guest::str(3, 12, 11), guest::ret()};
+  words = words + value_of(11, kHandled) +
+          Words{guest::ldr(3, 12, 11), guest::add(12, 12, 1), guest::str(3, 12, 11), guest::ret()};
   restorer = kCode + words.size() * 4;
   return words + make_call(kReturnCall) + Words{guest::hlt(8)};
 }
@@ -123,6 +127,7 @@ Fleet threaded_fleet(uint64_t lanes) {
 void expect_all_work_done(const Fleet& fleet, uint64_t lanes) {
   for (uint32_t lane = 0; lane < lanes; lane++) {
     expect_stop(fleet, lane, {StopReason::exited, FaultKind::none, 7, 0});
+    EXPECT_EQ(fleet.get(x(27), lane), 0u) << "the first thread has its own flags again after each switch";
     // The first of the threads adds 1 each time, the next one 2, and so on; each signals itself in every fourth turn.
     EXPECT_EQ(number_of(memory_of(fleet, kCount, 8)[lane]), kTurns * (kOthers + 1) * (kOthers + 2) / 2);
     EXPECT_EQ(number_of(memory_of(fleet, kHandled, 8)[lane]), kTurns / 4 * (kOthers + 1));
@@ -196,7 +201,7 @@ TEST(Threads, CanBeNamed) {
   uint64_t most = 0, waiting = 0, numbered = 0;
   for (int i = 0; i < 4000; i++) {
     RunOptions options;
-    options.instructions = 37;
+    options.instructions = 397;
     fleet.run(options);
     if (fleet.stops()[1].reason == StopReason::exited) break;
     const std::vector<myriarm::GuestThread> threads = fleet.threads(1);

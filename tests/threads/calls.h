@@ -19,8 +19,9 @@ static int run_child(void* argument) {
 #define THREAD_FLAGS (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 static long make_thread(int flags, long argument) {
   child_cleared = 1;
-  const int id = clone(run_child, child_stack + sizeof child_stack, THREAD_FLAGS | flags, (void*)argument, &stored_parent,
-                       NULL, flags & CLONE_CHILD_CLEARTID ? (void*)&child_cleared : (void*)&stored_child);
+  const int id =
+      clone(run_child, child_stack + sizeof child_stack, THREAD_FLAGS | flags, (void*)argument, &stored_parent, NULL,
+            flags & CLONE_CHILD_CLEARTID ? (void*)&child_cleared : (void*)&stored_child);
   if (id == -1) return -1;
   if (flags & CLONE_CHILD_CLEARTID) {
     while (child_cleared != 0) futex((void*)&child_cleared, FUTEX_WAIT, 1, NULL, NULL, 0);
@@ -56,8 +57,9 @@ static void clones(void) {
   SHOW(second > 0 && stored_child == second && seen_child == second && stored_parent == 0);
   SHOW(runs_of_child);
   // A place to which nobody may write is left out.
-  SHOW(clone(run_child, child_stack + sizeof child_stack, THREAD_FLAGS | CLONE_PARENT_SETTID | CLONE_CHILD_SETTID |
-             CLONE_CHILD_CLEARTID, NULL, nowhere, NULL, nowhere) > 0);
+  SHOW(clone(run_child, child_stack + sizeof child_stack,
+             THREAD_FLAGS | CLONE_PARENT_SETTID | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID, NULL, nowhere, NULL,
+             nowhere) > 0);
   let_others_wait();
   SHOW(runs_of_child);
   SHOW(make_thread(CLONE_DETACHED | CLONE_CHILD_CLEARTID | SIGCHLD, 3) > 0);

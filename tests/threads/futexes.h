@@ -108,7 +108,8 @@ static void futex_wake_ops(void) {
   } operations[] = {{0, 77}, {1, 5}, {1, (uint32_t)-3}, {2, 0x18}, {3, 0x0f}, {4, 0x3c}, {8, 4}, {9, 8}, {5, 1}};
   for (unsigned i = 0; i < sizeof operations / sizeof *operations; i++) {
     other = 0x25;
-    CHECK(futex(&word, FUTEX_WAKE_OP_PRIVATE, 1, (void*)1, &other, encoded(operations[i].operation, operations[i].operand, 0, 0)));
+    CHECK(futex(&word, FUTEX_WAKE_OP_PRIVATE, 1, (void*)1, &other,
+                encoded(operations[i].operation, operations[i].operand, 0, 0)));
     SHOW(other);
   }
   CHECK(futex(&word, FUTEX_WAKE_OP_PRIVATE, 1, (void*)1, nowhere, 0));
@@ -130,9 +131,7 @@ static void futex_wake_ops(void) {
   end(&a), end(&b);
 }
 
-static void* die_with_lock(void* argument) {
-  return (void*)futex(argument, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0);
-}
+static void* die_with_lock(void* argument) { return (void*)futex(argument, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0); }
 static void* hold_lock(void* argument) {
   if (futex(argument, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0)) return (void*)1;
   pause_for(200);

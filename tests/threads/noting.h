@@ -34,9 +34,9 @@ static void say(const char* what, long result) {
 // A value of which -1 is no error.
 #define SHOW(value) printf("%d %s: %ld\n", ++number, #value, (long)(value))
 // Of the pthread functions, which return their error.
-#define GIVES(call)                                                               \
-  do {                                                                            \
-    const int gives_error = (call);                                               \
+#define GIVES(call)                                                                           \
+  do {                                                                                        \
+    const int gives_error = (call);                                                           \
     printf("%d %s: %s\n", ++number, #call, gives_error ? strerrorname_np(gives_error) : "0"); \
   } while (0)
 

@@ -53,7 +53,9 @@ static void* wait_so(void* argument) {
   switch (waits->kind) {
     case kSleep: waits->result = nanosleep(&(struct timespec){1, 0}, &left); break;
     case kFutex: waits->result = futex((void*)&waits->word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0); break;
-    case kFutexLimited: waits->result = futex((void*)&waits->word, FUTEX_WAIT_PRIVATE, 0, &(struct timespec){1, 0}, NULL, 0); break;
+    case kFutexLimited:
+      waits->result = futex((void*)&waits->word, FUTEX_WAIT_PRIVATE, 0, &(struct timespec){1, 0}, NULL, 0);
+      break;
     case kPoll: waits->result = ppoll(NULL, 0, &(struct timespec){1, 0}, NULL); break;
     case kPause: waits->result = pause(); break;
     case kSuspend:

@@ -70,7 +70,8 @@ static void* recover(void* argument) {
   return (void*)(long)(error == EOWNERDEAD);
 }
 static void mutexes(void) {
-  static const int kinds[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK, PTHREAD_MUTEX_ADAPTIVE_NP};
+  static const int kinds[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK,
+                              PTHREAD_MUTEX_ADAPTIVE_NP};
   for (int protocol = 0; protocol < 2; protocol++) {
     for (int robust = 0; robust < 2; robust++) {
       for (int kind = 0; kind < 4; kind++) {
@@ -253,7 +254,8 @@ static void* use_storage(void* argument) {
     pthread_once(&once, run_once);
     sched_yield();
     own_value++;
-    bad += own_value != self + i + 1 || own_bytes[i % 300] != self || pthread_getspecific(keys[i % 3]) != (void*)(self + 1);
+    bad += own_value != self + i + 1 || own_bytes[i % 300] != self ||
+           pthread_getspecific(keys[i % 3]) != (void*)(self + 1);
     errno = (int)self;
     sched_yield();
     bad += errno != self;

@@ -48,9 +48,7 @@ static void die(int how) {
       start(exit_group, (void*)4);
       syscall(SYS_exit, 5);
       break;
-    case 2:
-      start(wait_for_ever, NULL);
-      exit(6);
+    case 2: start(wait_for_ever, NULL); exit(6);
     case 3: finish(start(kill_process, (void*)SIGTERM)); break;
     case 4:
       mask(SIG_BLOCK, SIGTERM);
@@ -60,16 +58,12 @@ static void die(int how) {
       break;
     case 5: finish(start(kill_first, (void*)SIGHUP)); break;
     case 6: finish(start(fault, NULL)); break;
-    case 7:
-      start(leave_by_exit, (void*)3);
-      pthread_exit(NULL);
+    case 7: start(leave_by_exit, (void*)3); pthread_exit(NULL);
     case 8:
       alarm(1);
       finish(start(wait_for_ever, NULL));
       break;
-    case 9:
-      finish(start(leave_by_exit, (void*)3));
-      exit(8);
+    case 9: finish(start(leave_by_exit, (void*)3)); exit(8);
     case 10: {  // as many as there may be
       pthread_attr_t attributes;
       pthread_attr_init(&attributes);
