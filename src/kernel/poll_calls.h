@@ -58,8 +58,7 @@ MYR_FN bool own_wait(M& m, const Timeout& timeout) {
 template <Machine M>
 MYR_FN Result wait_in_vain(M& m, const Timeout& timeout, const Wait& wait, const WaitMask& mask) {
   if (accessible(m, timeout.address, kTimespecBytes, kPageWritable) == kTimespecBytes) {
-    const u64 left = (u64)timeout.time - wait.time;
-    store_words(m, timeout.address, left / kNanoseconds, left % kNanoseconds);
+    store_words(m, timeout.address, wait.left / kNanoseconds, wait.left % kNanoseconds);
   }
   if (wait.end == WaitEnd::signal) return interrupt(m, wait, mask.blocked, mask.is_set);
   wait_masked(m, wait, mask.blocked);
@@ -92,6 +91,9 @@ MYR_OUTLINE Result ppoll(M& m) {
   const WaitMask blocked = wait_mask_at(m, mask);
   const Wait wait = wait_of(m, timeout, blocked);
   if (ready == 0 && wait.end == WaitEnd::never) return error(kEDEADLK);  // Linux would wait forever
+  if (ready == 0 && wait.end == WaitEnd::begins) {
+    return begin_wait(m, wait, blocked.blocked, wait_key(WaitOn::event, kAnyEvent));
+  }
   const Storing storing = prepare(m, records, size);
   if (storing == Storing::again || (ready == 0 && !own_wait(m, timeout))) return again();
   if (storing == Storing::allowed) {
@@ -168,6 +170,9 @@ MYR_OUTLINE Result pselect6(M& m) {
   const WaitMask blocked = wait_mask_at(m, mask);
   const Wait wait = wait_of(m, timeout, blocked);
   if (ready == 0 && wait.end == WaitEnd::never) return error(kEDEADLK);  // Linux would wait forever
+  if (ready == 0 && wait.end == WaitEnd::begins) {
+    return begin_wait(m, wait, blocked.blocked, wait_key(WaitOn::event, kAnyEvent));
+  }
   for (u32 s = 0; s < kSelectSets; s++) {
     if (m.argument(1 + s) != 0 && prepare(m, m.argument(1 + s), words * 8) == Storing::again) return again();
   }

@@ -21,6 +21,8 @@ constexpr u32 kQueueRecordBytes = 7 * 8;
 constexpr u32 kIntervalTimers = 3;     // ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF
 constexpr u32 kNameBytes = 16;         // of a thread's name, with the NUL
 constexpr u32 kStartRandomBytes = 16;  // of its stream: AT_RANDOM has taken them
+constexpr u32 kMostThreads = 128;      // RLIMIT_NPROC
+constexpr u32 kThreadHeadBytes = 64, kThreadRecordBytes = 1024;
 
 // The identity of the process, as auxv and system calls tell it.
 constexpr u32 kUserId = 1000;
@@ -34,25 +36,50 @@ enum Word : u32 {
   kInputPosition = 8,    // in standard input
   kRandomPosition = 16,  // in its stream of random bytes
   kSlept = 24,           // nanoseconds that its clocks are ahead of its instruction count
-  kBlocked = 32,         // signals: bit n - 1 is signal n
-  kPending = 40,         // those sent to its thread
-  kOutputSize = 48,      // bytes that it has written to standard output; the next word: to standard error
-  kModeMask = 64,        // umask()
-  kName = 72,            // of its thread: two words
-  kRangeCount = 88,
-  kOpeningCount = 96,
-  kWorkingFolder = 104,  // a file of the tree
-  kPendingShared = 112,  // signals sent to the process
-  kQueuedSignals = 120,  // records in kSignalQueue
-  kSavedMask = 128,      // what kBlocked becomes again when signals have been delivered, if kMaskIsSaved is not 0
-  kMaskIsSaved = 136,
-  kSignalStack = 144,   // as sigaltstack() gives it: address, size, flags
-  kFaultAddress = 168,  // of the last fault, as a signal frame shows it, and its ESR_EL1, 0 if there is none
-  kFaultSyndrome = 176,
-  kTimers = 184,      // two words each: when it expires, 0 if never, and its interval
-  kLayerPages = 232,  // of its layer that are mapped: layer.h
+  kOutputSize = 32,      // bytes that it has written to standard output; the next word: to standard error
+  kModeMask = 48,        // umask()
+  kRangeCount = 56,
+  kOpeningCount = 64,
+  kWorkingFolder = 72,  // a file of the tree
+  kPendingShared = 80,  // signals sent to the process
+  kQueuedSignals = 88,  // records in kSignalQueue
+  kTimers = 96,         // two words each: when it expires, 0 if never, and its interval
+  kLayerPages = 144,    // of its layer that are mapped: layer.h
+
+  // Its threads: threads.h. All are 0 until there is a second one.
+  kThreads = 152,        // that have not left
+  kThreadSlots = 160,    // of kThreadHeads that were in use
+  kCurrentThread = 168,  // the slot of the one that runs
+  kReadyThreads = 176,   // others that could run
+  kSliceEnd = 184,       // the count of instructions at which one of these goes on
+  kNextWake = 192,       // no thread that waits has to be woken by the clocks before; kNever
+  kNewestTicket = 200,
+  kNewestThread = 208,  // its id
+  kBarriers = 216,      // what membarrier() has registered
+
+  /// The words of the thread that runs. Those of the others are in kThreadRecords.
+  kThreadWords = 256,
+  kThread = kThreadWords,   // its id; 0: that of the process, whose first thread it is
+  kBlocked = kThread + 8,   // signals: bit n - 1 is signal n
+  kPending = kBlocked + 8,  // those sent to it
+  kName = kPending + 8,     // two words
+  kSavedMask = kName + 16,  // what kBlocked becomes again when signals have been delivered, if kMaskIsSaved is not 0
+  kMaskIsSaved = kSavedMask + 8,
+  kSignalStack = kMaskIsSaved + 8,  // as sigaltstack() gives it: address, size, flags
+  kFaultAddress =
+      kSignalStack + 24,  // of its last fault, as a signal frame shows it, and its ESR_EL1, 0 if there is none
+  kFaultSyndrome = kFaultAddress + 8,
+  kWaitState = kFaultSyndrome + 8,  // a WaitState
+  kClearThread = kWaitState + 8,    // where its id becomes 0 when it leaves (set_tid_address()); 0: nowhere
+  kRobustList = kClearThread + 8,
+  kNice = kRobustList + 8,
+  kPolicy = kNice + 8,         // of scheduling, with SCHED_RESET_ON_FORK
+  kThreadRan = kPolicy + 8,    // instructions that it has retired before it began to run the last time
+  kRunBegan = kThreadRan + 8,  // the count of instructions at which it did that
+  kThreadWordsEnd = kRunBegan + 8,
+
   /// By descriptor, 16 bits each: 0 nothing; n: stream n - 1.
-  kFiles = 256,
+  kFiles = 512,
   /// kRangeCount mappings in rising order: begin | flags of RangeFlag, then end.
   kRanges = kFiles + kMostFiles * 2,
   /// By signal, from 1 on, the kernel's struct sigaction: handler, flags, restorer, mask.
@@ -61,13 +88,19 @@ enum Word : u32 {
   kOpenings = kActions + kMostSignals * 32,
   /// What each opening is of, kInputOpened or a file of the tree: its number and 1, then flags of OpenedFlag.
   kOpened = kOpenings + kMostFiles * 8,
-  /// kQueuedSignals records in the order in which they were sent: the first 48 bytes of a siginfo_t, then whether the
-  /// signal was sent to the process.
+  /// kQueuedSignals records in the order in which they were sent: the first 48 bytes of a siginfo_t, then the id of the thread
+  /// to which the signal was sent, 0: to the process.
   kSignalQueue = kOpened + kMostFiles * 8,
-  kProcessBytes = kSignalQueue + kQueueRecords * kQueueRecordBytes,
+  kSignalQueueEnd = kSignalQueue + kQueueRecords * kQueueRecordBytes,
+  /// By slot, what is to be known of threads that do not run, and their registers: threads.h. Pages of zeros, which all lanes
+  /// share, until a process has a second thread.
+  kThreadHeads = (kSignalQueueEnd + kPageSize - 1) / kPageSize * kPageSize,
+  kThreadRecords = kThreadHeads + kMostThreads * kThreadHeadBytes,
+  kProcessBytes = kThreadRecords + kMostThreads * kThreadRecordBytes,
 };
 // What lies before kFiles is in one page: a call that has made one of these words own may set all of them.
-static_assert(kTimers + kIntervalTimers * 16 <= kLayerPages && kLayerPages < kFiles && kFiles < kPageSize);
+static_assert(kTimers + kIntervalTimers * 16 <= kLayerPages && kBarriers < kThreadWords && kThreadWordsEnd <= kFiles &&
+              kFiles < kPageSize);
 constexpr u64 kInputOpened = 0;  // the input file
 /// Behind them in the lane's page table lie those of its layer.
 constexpr u64 kKernelPages = (kProcessBytes + kPageSize - 1) / kPageSize;

@@ -7,13 +7,13 @@
 
 namespace myriarm::kernel {
 
-/// Sends a signal, of which 0 tests only whether it could be sent.
+/// Sends a signal to a thread, or with kNoThread to the process; of signal 0 only whether it could be sent is tested.
 template <Machine M>
-MYR_FN Result send_or_test(M& m, u32 number, Target target, const SignalInformation& information) {
+MYR_OUTLINE Result send_or_test(M& m, u32 number, u32 slot, const SignalInformation& information) {
   if (number > kMostSignals) return error(kEINVAL);
   if (number == 0) return answer(0);
   if (!own_signals(m)) return again();
-  return answer(send_signal(m, target, information));
+  return answer(send_to(m, slot, information));
 }
 
 template <Machine M>
@@ -21,12 +21,13 @@ MYR_OUTLINE Result kill(M& m) {
   // A process can signal itself, also as its group (0). On Linux -1 means all other processes, and there are none.
   const u32 process = (u32)m.argument(0), number = (u32)m.argument(1);
   if (process != kProcessId && process != 0) return error(kESRCH);
-  return send_or_test(m, number, Target::process, signal_information(number, kByUser, kSender));
+  return send_or_test(m, number, kNoThread, signal_information(number, kByUser, kSender));
 }
 template <Machine M>
 MYR_FN Result kill_thread(M& m, u32 thread, u32 number) {
-  if (thread != kProcessId) return error(kESRCH);
-  return send_or_test(m, number, Target::thread, signal_information(number, kByThread, kSender));
+  const u32 slot = find_thread(m, thread);
+  return slot == kNoThread ? error(kESRCH)
+                           : send_or_test(m, number, slot, signal_information(number, kByThread, kSender));
 }
 template <Machine M>
 MYR_OUTLINE Result tkill(M& m) {
@@ -56,7 +57,7 @@ MYR_OUTLINE Result rt_sigqueueinfo(M& m) {
   if (const i64 failed = load_information(m, m.argument(2), number, information); failed < 0) return answer(failed);
   const i32 code = (i32)information.words[1];
   if (process != kProcessId) return error(code >= 0 || code == kByThread ? kEPERM : kESRCH);
-  return send_or_test(m, number, Target::process, information);
+  return send_or_test(m, number, kNoThread, information);
 }
 template <Machine M>
 MYR_OUTLINE Result rt_tgsigqueueinfo(M& m) {
@@ -66,8 +67,9 @@ MYR_OUTLINE Result rt_tgsigqueueinfo(M& m) {
   if ((i32)process <= 0 || (i32)thread <= 0) return error(kEINVAL);
   const i32 code = (i32)information.words[1];
   if (thread != kProcessId && (code >= 0 || code == kByThread)) return error(kEPERM);
-  if (process != kProcessId || thread != kProcessId) return error(kESRCH);
-  return send_or_test(m, number, Target::thread, information);
+  const u32 slot = find_thread(m, thread);
+  if (process != kProcessId || slot == kNoThread) return error(kESRCH);
+  return send_or_test(m, number, slot, information);
 }
 
 template <Machine M>
@@ -137,6 +139,7 @@ MYR_OUTLINE Result rt_sigsuspend(M& m) {
   const u64 mask = load<u64>(m, m.argument(0)) & ~unblockable_signals();
   const Wait wait = wait_for_signal(m, mask, kNever);
   if (wait.end == WaitEnd::never) return error(kEDEADLK);
+  if (wait.end == WaitEnd::begins) return begin_sleep(m, wait, mask);
   if (!own_word(m, kBlocked)) return again();
   return interrupt(m, wait, mask, true);
 }
@@ -151,16 +154,17 @@ MYR_OUTLINE Result rt_sigtimedwait(M& m) {
   const i64 most = limit == 0 ? 0 : duration(m, limit);
   if (most < 0) return answer(most);
   NextSignal next = next_signal(m, set);
-  Wait wait = {WaitEnd::signal, 0};
+  Wait wait = {WaitEnd::signal, 0, 0};
   bool takes_alarm = false;  // of a timer that expires meanwhile
   if (next.number == 0) {
     // The signals of `set` are let through for this time. One that was not blocked before is dropped if it is ignored.
     const u64 blocked = word(m, kBlocked), longest = limit == 0 ? kNever : (u64)most, alarm = time_to_alarm(m);
     const bool waits = (blocked & signal_bit(kSignalAlarm)) || !is_ignored(m, kSignalAlarm);
-    takes_alarm =
-        (set & signal_bit(kSignalAlarm)) && waits && alarm < longest && interrupting_signal(m, blocked & ~set) == 0;
-    wait = takes_alarm ? Wait{WaitEnd::signal, alarm} : wait_for_signal(m, blocked & ~set, longest);
+    takes_alarm = !waits_among_others(m) && (set & signal_bit(kSignalAlarm)) && waits && alarm < longest &&
+                  interrupting_signal(m, blocked & ~set) == 0;
+    wait = takes_alarm ? Wait{WaitEnd::signal, alarm, 0} : wait_for_signal(m, blocked & ~set, longest);
     if (wait.end == WaitEnd::never) return error(kEDEADLK);
+    if (wait.end == WaitEnd::begins) return begin_sleep(m, wait, blocked & ~set, set);
   }
   const Storing storing = to == 0 ? Storing::allowed : prepare(m, to, kWholeInformation);
   if (storing == Storing::again || !own_signals(m)) return again();

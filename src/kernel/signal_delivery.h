@@ -6,6 +6,7 @@
 
 #include "core/system/registers.h"
 #include "kernel/signal_frame.h"
+#include "kernel/thread_switch.h"
 
 namespace myriarm::kernel {
 
@@ -13,8 +14,13 @@ namespace myriarm::kernel {
 template <class M>
 MYR_FN u64 attention_at(const M& m) {
   const FirstWords<M> words(m);
-  if (((words[kPending] | words[kPendingShared]) & ~words[kBlocked]) != 0 || words[kMaskIsSaved] != 0) return 0;
-  return next_expiry(words);
+  const WaitState state = (WaitState)words[kWaitState];
+  if (state == WaitState::waits || state == WaitState::leaves) return 0;
+  if (state == WaitState::none) {
+    if (((words[kPending] | words[kPendingShared]) & ~words[kBlocked]) != 0 || words[kMaskIsSaved] != 0) return 0;
+  }
+  const u64 expiry = next_expiry(words);
+  return words[kThreads] > 1 ? lesser(expiry, thread_attention(words)) : expiry;
 }
 
 MYR_FN Result killed(u32 number) { return ended(kKilledBySignal + number); }
@@ -147,6 +153,8 @@ MYR_OUTLINE Result deliver(M& m) {
     if (!own_signals(m)) return again();
     expire_timers(m);
   }
+  if (is_to_schedule(FirstWords<M>(m), m.retired()) && !schedule(m)) return again();
+  if (wait_state(m) != WaitState::none) return answer(0);
   while (true) {
     const NextSignal next = next_signal(m, ~word(m, kBlocked));
     if (next.number == 0) break;

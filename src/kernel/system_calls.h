@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other system calls: randomness, the system, resources, the end of a process.
+// The other system calls: randomness, the system, resources.
 #pragma once
 
 #include "kernel/guest_time.h"
@@ -7,11 +7,6 @@
 #include "kernel/random_stream.h"
 
 namespace myriarm::kernel {
-
-template <Machine M>
-MYR_FN Result exit(M& m) {
-  return ended((u32)m.argument(0) & 0xff);
-}
 
 template <Machine M>
 MYR_OUTLINE Result getrandom(M& m) {
@@ -59,13 +54,6 @@ MYR_OUTLINE Result uname(M& m) {
 }
 
 template <Machine M>
-MYR_FN Result set_robust_list(M& m) {
-  constexpr u64 kHeadBytes = 24;  // struct robust_list_head
-  // The list tells other threads which locks a dead thread held. There are no other threads.
-  return m.argument(1) == kHeadBytes ? answer(0) : error(kEINVAL);
-}
-
-template <Machine M>
 MYR_FN Result zero(M&) {
   return answer(0);
 }
@@ -87,7 +75,7 @@ MYR_OUTLINE Result resource_limits(M& m, u32 resource, u64 address) {
   switch (resource) {
     case kStackBytes: limit = m.facts().stack_bytes; break;
     case kOpenFiles: limit = kMostFiles; break;
-    case kProcesses: limit = 1; break;
+    case kProcesses: limit = kMostThreads; break;
     case kPendingSignals: limit = kMostQueued; break;
     case kCoreBytes:
     case kLockedBytes:
@@ -117,19 +105,6 @@ MYR_OUTLINE Result prlimit64(M& m) {
 }
 
 template <Machine M>
-MYR_OUTLINE Result sched_getaffinity(M& m) {
-  constexpr u32 kMaskBytes = 8;
-  constexpr u64 kFirstProcessor = 1;
-  const u32 size = (u32)m.argument(1);
-  if (size < kMaskBytes || size % kMaskBytes != 0) return error(kEINVAL);
-  if (!is_self((u32)m.argument(0))) return error(kESRCH);
-  const Storing storing = prepare(m, m.argument(2), kMaskBytes);
-  if (storing != Storing::allowed) return not_stored(storing);
-  store<u64>(m, m.argument(2), kFirstProcessor);
-  return answer(kMaskBytes);
-}
-
-template <Machine M>
 MYR_OUTLINE Result sysinfo(M& m) {
   // Words of struct sysinfo.
   constexpr u32 kUptime = 0, kTotalMemory = 4, kFreeMemory = 5, kProcesses = 10, kMemoryUnit = 13, kWords = 14;
@@ -140,7 +115,7 @@ MYR_OUTLINE Result sysinfo(M& m) {
   store<u64>(m, address + kUptime * 8, nanoseconds(m) / kNanoseconds);
   store<u64>(m, address + kTotalMemory * 8, memory);
   store<u64>(m, address + kFreeMemory * 8, memory);
-  store<u64>(m, address + kProcesses * 8, 1);
+  store<u64>(m, address + kProcesses * 8, greater(word(m, kThreads), 1));
   store<u64>(m, address + kMemoryUnit * 8, 1);
   return answer(0);
 }

@@ -167,7 +167,7 @@ class KernelMachine {
       const kernel::Result result = kernel::serve(*this);
       finish_attempt();
       if (result.served == kernel::Served::answered || result.served == kernel::Served::ended ||
-          result.served == kernel::Served::replaced) {
+          result.served == kernel::Served::replaced || result.served == kernel::Served::waits) {
         return result;
       }
       if (!changed_pages_ && !is_unchanged())

@@ -60,11 +60,11 @@ bool CpuBackend::serve_call(Lane& lane, u64 index) {
   if (traced || result.served == kernel::Served::missing) {
     MachineCall call(machine, static_cast<u32>(index), pc);
     if (result.served == kernel::Served::missing) process_host_->unimplemented(call);
-    if (traced) process_host_->after(call, result.served == kernel::Served::ended ? nullptr : &result.value);
+    if (traced && result.served != kernel::Served::waits) {
+      process_host_->after(call, result.served == kernel::Served::ended ? nullptr : &result.value);
+    }
   }
-  if (result.served != kernel::Served::replaced && result.served != kernel::Served::ended) {
-    lane.r[0] = static_cast<u64>(result.value);
-  }
+  if (kernel::sets_x0(result.served)) lane.r[0] = static_cast<u64>(result.value);
   return goes_on(lane, result);
 }
 
