@@ -9,14 +9,18 @@
 
 namespace myriarm::kernel {
 
-constexpr u32 kMostFiles = 1024;   // RLIMIT_NOFILE
+constexpr u32 kMostFiles = 1024;     // descriptors of a process: the hard RLIMIT_NOFILE
+constexpr u32 kMostOpenings = 1024;  // open file descriptions
+constexpr u32 kMostObjects = 1024;   // pipes, timers and their like: objects.h
+constexpr u32 kMostTimers = 64;      // of timer_create()
+constexpr u32 kLimits = 16;          // RLIMIT_*
 constexpr u32 kMostRanges = 4096;  // like vm.max_map_count of Linux; changes that a full process may make need few more
 constexpr u32 kSpareRanges = 16;
 constexpr u32 kMostSignals = 64;
 /// Signals that wait with their siginfo: so many (RLIMIT_SIGPENDING), and those up to 31, each of which waits at most twice,
-/// for the thread and for the process.
+/// for the thread and for the process, and those of timers.
 constexpr u32 kMostQueued = 128;
-constexpr u32 kQueueRecords = kMostQueued + 2 * 31;
+constexpr u32 kQueueRecords = kMostQueued + 2 * 31 + kMostTimers;
 constexpr u32 kQueueRecordBytes = 7 * 8;
 constexpr u32 kIntervalTimers = 3;     // ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF
 constexpr u32 kNameBytes = 16;         // of a thread's name, with the NUL
@@ -51,27 +55,46 @@ enum Word : u32 {
   kFaultSyndrome = 176,
   kTimers = 184,      // two words each: when it expires, 0 if never, and its interval
   kLayerPages = 232,  // of its layer that are mapped: layer.h
-  /// By descriptor, 16 bits each: 0 nothing; n: stream n - 1.
-  kFiles = 256,
+  /// Of a call that has waited and is made again (waiting.h): the time by the process's clocks at which its wait ends, 0 if it has
+  /// no limit or none was made; and what it has moved.
+  kWaitEnd = 240,
+  kWaitDone = 248,
+  kReservedBuffers = 256,  // pages of the layer that are kept for pipes: pipes.h
+  kObjectCount = 264,      // records in kObjects, some of them free
+  kObjectsMade = 272,      // ever: they number them
+  kOpeningsMade = 280,
+  // When the first of the timers of timer_create() expires, 0 if none does: of those on clocks that count sleep, and the others.
+  kNextTimer = 288,
+  kNextWorkTimer = 296,
+  kTimerCount = 304,    // of these timers, some of them free
+  kSignalsSent = 312,   // ever
+  kPersonality = 320,
+  kProcessFlags = 328,  // ProcessFlag
+  /// By resource, what setrlimit() has set: the soft and the hard limit and 1, 0 if it has not.
+  kLimitWords = 336,
+  /// By descriptor, 16 bits each: 0 nothing; n: stream n - 1; and kCloseOnExec.
+  kFiles = kLimitWords + kLimits * 16,
   /// kRangeCount mappings in rising order: begin | flags of RangeFlag, then end.
   kRanges = kFiles + kMostFiles * 2,
   /// By signal, from 1 on, the kernel's struct sigaction: handler, flags, restorer, mask.
   kActions = kRanges + (kMostRanges + kSpareRanges) * 16,
-  /// Positions in the file, one for each open(), or kClosed. Copies of a descriptor share theirs.
-  kOpenings = kActions + kMostSignals * 32,
-  /// What each opening is of, kInputOpened or a file of the tree: its number and 1, then flags of OpenedFlag.
-  kOpened = kOpenings + kMostFiles * 8,
   /// kQueuedSignals records in the order in which they were sent: the first 48 bytes of a siginfo_t, then whether the
   /// signal was sent to the process.
-  kSignalQueue = kOpened + kMostFiles * 8,
-  kProcessBytes = kSignalQueue + kQueueRecords * kQueueRecordBytes,
+  kSignalQueue = kActions + kMostSignals * 32,
+  /// Timers of timer_create(): posix_timers.h.
+  kPosixTimers = (kSignalQueue + kQueueRecords * kQueueRecordBytes + 63) / 64 * 64,
+  /// Open file descriptions, kOpeningCount of them: descriptors.h. Descriptors of several processes may refer to one.
+  kOpenings = kPosixTimers + kMostTimers * 64,
+  /// What is behind openings that are no files: objects.h.
+  kObjects = (kOpenings + kMostOpenings * 32 + 255) / 256 * 256,
+  kProcessBytes = kObjects + kMostObjects * 256,
 };
 // What lies before kFiles is in one page: a call that has made one of these words own may set all of them.
-static_assert(kTimers + kIntervalTimers * 16 <= kLayerPages && kLayerPages < kFiles && kFiles < kPageSize);
-constexpr u64 kInputOpened = 0;  // the input file
+static_assert(kTimers + kIntervalTimers * 16 <= kLayerPages && kProcessFlags < kLimitWords && kFiles < kPageSize);
 /// Behind them in the lane's page table lie those of its layer.
 constexpr u64 kKernelPages = (kProcessBytes + kPageSize - 1) / kPageSize;
-constexpr u64 kClosed = ~(u64)0;
+/// Pages of the layer that pipes and their like may take, beside those of files.
+constexpr u64 kBufferPages = 2048;
 
 /// Flags of a range, beside the permissions kPageReadable, kPageWritable and kPageExecutable. With no permission its
 /// pages are in use, but every access faults.
@@ -82,8 +105,7 @@ enum RangeFlag : u32 {
   kBehindFile = 16,
 };
 
-/// A stream that a descriptor refers to: the standard streams, then one for each open() of the input file or of a file of
-/// the tree.
+/// A stream that a descriptor refers to: the standard streams, then one for each opening.
 constexpr u32 kStandardInput = 0, kStandardOutput = 1, kStandardError = 2, kFirstOpening = 3;
 
 /// Bytes that the host has given, in memory that the lane's device can read.

@@ -14,13 +14,14 @@
 #include "kernel/signal_calls.h"
 #include "kernel/system_calls.h"
 #include "kernel/time_calls.h"
+#include "kernel/timer_calls.h"
 #include "kernel/tree_io.h"
 #include "kernel/tree_paths.h"
 
 namespace myriarm::kernel {
 
 template <Machine M>
-MYR_OUTLINE Result serve(M& m) {
+MYR_OUTLINE Result serve_call(M& m) {
 // The table's words.
 // NOLINTBEGIN(readability-identifier-naming)
 #define MYR_SERVED_lane(handler) return kernel::handler(m)
@@ -41,6 +42,15 @@ MYR_OUTLINE Result serve(M& m) {
 #undef MYR_SERVED_host
 #undef MYR_SERVED_tree
 #undef MYR_SERVED_lane
+}
+
+template <Machine M>
+MYR_OUTLINE Result serve(M& m) {
+  const bool waited = is_made_again(m);
+  if (waited && !own_word(m, kWaitEnd)) return again();
+  const Result result = serve_call(m);
+  if (waited && result.served == Served::answered) forget_wait(m);
+  return result;
 }
 
 }  // namespace myriarm::kernel

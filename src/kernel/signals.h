@@ -3,8 +3,7 @@
 // What becomes of them is in signal_delivery.h.
 #pragma once
 
-#include "kernel/interval_timers.h"
-#include "kernel/signal_numbers.h"
+#include "kernel/posix_timers.h"
 
 namespace myriarm::kernel {
 
@@ -80,11 +79,13 @@ MYR_FN u32 queue_record(u32 index) { return kSignalQueue + index * kQueueRecordB
 /// page are set.
 template <Machine M>
 MYR_FN bool own_signals(M& m) {
-  const u32 records = queued_signals(m) + 1;
-  return own_word(m, kPending) &&
+  const u32 records = queued_signals(m) + kIntervalTimers + timer_count(m);
+  return own_timers(m) &&
          own_words(m, kSignalQueue, (records < kQueueRecords ? records : kQueueRecords) * kQueueRecordBytes);
 }
 
+/// What follows a record in the queue: whom it was sent to, and above this bit the timer that sent it, and 1.
+constexpr u32 kQueueTimerShift = 32;
 template <Machine M>
 MYR_FN void remove_record(M& m, u32 index) {
   const u32 last = queued_signals(m) - 1;
@@ -98,10 +99,22 @@ MYR_OUTLINE void drop_signals(M& m, u64 signals) {
   set_word(m, kPending, word(m, kPending) & ~signals);
   set_word(m, kPendingShared, word(m, kPendingShared) & ~signals);
   for (u32 i = queued_signals(m); i != 0; i--) {
-    if (signals & signal_bit((u32)word(m, queue_record(i - 1)))) remove_record(m, i - 1);
+    if (!(signals & signal_bit((u32)word(m, queue_record(i - 1))))) continue;
+    const u64 timer = word(m, queue_record(i - 1) + kInformationWords * 8) >> kQueueTimerShift;
+    if (timer != 0) pass_over_timer(m, (u32)timer - 1);
+    remove_record(m, i - 1);
   }
 }
 
+template <Machine M>
+MYR_FN void queue_signal(M& m, Target target, const SignalInformation& information, u64 timer = 0) {
+  const u32 count = queued_signals(m), pending = pending_word(target);
+  for (u32 i = 0; i < kInformationWords; i++) set_word(m, queue_record(count) + i * 8, information.words[i]);
+  set_word(m, queue_record(count) + kInformationWords * 8, (u64)target | timer << kQueueTimerShift);
+  set_word(m, kQueuedSignals, count + 1);
+  set_word(m, pending, word(m, pending) | signal_bit(information.number()));
+  set_word(m, kSignalsSent, word(m, kSignalsSent) + 1);
+}
 /// Sends a signal, after own_signals(). Returns 0, or -EAGAIN if too many wait: that is for those who send more than a
 /// signal's number. Signals from 32 on wait each time that they are sent, the others once.
 template <Machine M>
@@ -116,12 +129,11 @@ MYR_OUTLINE i64 send_signal(M& m, Target target, const SignalInformation& inform
   if (number < kFirstRealTime && (word(m, pending) & bit)) return 0;
   if (number >= kFirstRealTime && count >= kMostQueued) {
     if ((i32)information.words[1] != kByUser) return -kEAGAIN;
-  } else {
-    for (u32 i = 0; i < kInformationWords; i++) set_word(m, queue_record(count) + i * 8, information.words[i]);
-    set_word(m, queue_record(count) + kInformationWords * 8, (u64)target);
-    set_word(m, kQueuedSignals, count + 1);
-  }
   set_word(m, pending, word(m, pending) | bit);
+    set_word(m, kSignalsSent, word(m, kSignalsSent) + 1);
+    return 0;
+  }
+  queue_signal(m, target, information);
   return 0;
 }
 
@@ -149,13 +161,16 @@ MYR_OUTLINE SignalInformation take_signal(M& m, NextSignal next) {
   bool more = false;
   for (u32 i = 0; i < count; i++) {
     const u32 record = queue_record(i);
-    if ((u32)word(m, record) != next.number || word(m, record + kInformationWords * 8) != (u64)next.target) continue;
+    const Target target = (Target)(word(m, record + kInformationWords * 8) & 1);
+    if ((u32)word(m, record) != next.number || target != next.target) continue;
     if (found != count) more = true;
     else found = i;
   }
   if (found != count) {
     for (u32 i = 0; i < kInformationWords; i++) information.words[i] = word(m, queue_record(found) + i * 8);
+    const u64 timer = word(m, queue_record(found) + kInformationWords * 8) >> kQueueTimerShift;
     remove_record(m, found);
+    if (timer != 0) information.words[2] |= (u64)restart_timer(m, (u32)timer - 1) << 32;
   }
   const u32 pending = pending_word(next.target);
   if (!more) set_word(m, pending, word(m, pending) & ~signal_bit(next.number));
@@ -171,6 +186,18 @@ MYR_OUTLINE void expire_timers(M& m) {
     if (!expire_timer(m, timer)) continue;
     send_signal(m, Target::process, signal_information(kSignals[timer], kByKernel, 0));
   }
+  const u32 count = timer_count(m);
+  for (u32 id = 0; id < count; id++) {
+    const u32 use = timer_use(m, id), number = timer_signal(use);
+    if (!will_expire(m, id) || posix_clock(m, use) < word(m, posix_timer(id) + kTimerAt)) continue;
+    const bool ignored = !(word(m, kBlocked) & signal_bit(number)) && is_ignored(m, number);
+    set_word(m, posix_timer(id) + kTimerUse, use | (ignored ? kTimerIgnored : kTimerWaits));
+    if (ignored) continue;
+    const SignalInformation information = {
+        {number, (u32)kByTimer, id, word(m, posix_timer(id) + kTimerValue), 0, 0}};
+    queue_signal(m, (use & kTimerForThread) ? Target::thread : Target::process, information, id + 1);
+  }
+  if (count != 0) note_next_timers(m);
 }
 
 /// A signal that interrupts what the process waits for, with these signals blocked; 0: none.

@@ -7,8 +7,8 @@
 namespace myriarm::kernel {
 
 // clang-format off
-enum Clock : u32 { kRealtime = 0, kProcessTime = 2, kThreadTime = 3, kMonotonicRaw = 4, kRealtimeCoarse = 5,
-                   kMonotonicCoarse = 6, kRealtimeAlarm = 8, kBoottimeAlarm = 9, kTai = 11 };
+enum Clock : u32 { kRealtime = 0, kMonotonic = 1, kProcessTime = 2, kThreadTime = 3, kMonotonicRaw = 4, kRealtimeCoarse = 5,
+                   kMonotonicCoarse = 6, kBoottime = 7, kRealtimeAlarm = 8, kBoottimeAlarm = 9, kTai = 11 };
 // clang-format on
 
 MYR_FN bool clock_exists(u32 clock) { return clock <= kBoottimeAlarm || clock == kTai; }

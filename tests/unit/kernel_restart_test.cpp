@@ -142,6 +142,45 @@ std::vector<i64> make_many_calls(M& m) {
   call(kMmap, {0, 2 * kPageSize, 1, 2, 3, 0});
   call(kMmap, {M::kData + kPageSize, kPageSize, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, ~u64{0}, 0});
   call(kMadvise, {mapped + 4 * kPageSize, kPageSize, 4});
+  // Pipes and other objects.
+  constexpr u32 kPipe2 = 59, kEventfd2 = 19, kSignalfd4 = 74, kTimerfdCreate = 85, kTimerfdSettime = 86,
+                kTimerCreate = 107, kTimerSettime = 110, kTimerDelete = 111, kCloseRange = 436;
+  call(kPipe2, {second, 04000});
+  const u64 reader = m.word_at(second) & 0xFFFFFFFF, writer = m.word_at(second) >> 32;
+  call(kWrite64, {writer, M::kData, 9000});
+  call(kRead63, {reader, first, 5000});
+  call(kWrite64, {writer, M::kData, 7000});
+  call(kFcntl, {writer, 1031, 1 << 18});
+  call(kWrite64, {writer, M::kData, 16384});
+  call(kDup, {writer});
+  call(kClose, {writer});
+  call(kRead63, {reader, M::kData, 16384});
+  call(kEventfd2, {7, 0});
+  const u64 counter = static_cast<u64>(results.back());
+  call(kRead63, {counter, first, 8});
+  m.put_words(second, {5});
+  call(kWrite64, {counter, second, 8});
+  call(kTimerfdCreate, {1, 0});
+  const u64 timer = static_cast<u64>(results.back());
+  m.put_words(second, {0, 700, 0, 5000});
+  call(kTimerfdSettime, {timer, 0, second, first});
+  call(kRead63, {timer, first, 8});  // it waits, and is made again
+  call(kRead63, {timer, first, 8});
+  m.put_words(second, {u64{1} << 35});
+  call(kRtSigprocmask, {0, second, 0, 8});
+  call(kSignalfd4, {~u64{0}, second, 8, 0});
+  const u64 signals = static_cast<u64>(results.back());
+  m.put_words(third, {5, 36, 0});
+  call(kTimerCreate, {1, third, first});
+  const u64 id = m.word_at(first) & 0xFFFFFFFF;
+  m.put_words(third, {0, 300, 0, 5000});
+  call(kTimerSettime, {id, 0, third, second});
+  call(kRead63, {signals, first, 300});
+  deliver();
+  call(kRead63, {signals, first, 300});
+  deliver();
+  call(kTimerDelete, {id});
+  call(kCloseRange, {3, 100, 0});
   call(kExit, {1});
   return results;
 }
