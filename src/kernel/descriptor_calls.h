@@ -260,6 +260,7 @@ MYR_OUTLINE Result bytes_ready(M& m, i32 stream, const Opened& opened) {
       break;
     }
     case Kind::pipe: size = word(m, object_at(opened.file) + kPipeBytes); break;
+    case Kind::socket: size = pipe_content(m, receives(m, opened, 0).pipe).size; break;
     default: return error(kENOTTY);
   }
   const Storing storing = prepare(m, m.argument(2), 4);
@@ -299,15 +300,20 @@ MYR_OUTLINE Result ioctl(M& m) {
   }
 }
 
-/// socket and socketpair: no kind of address is known.
+/// socket: no kind of address is known.
 template <Machine M>
 MYR_FN Result socket(M&) {
   return error(kEAFNOSUPPORT);
 }
-/// Calls on a socket: no descriptor is one.
+/// Calls that a socket without a name refuses: bind, listen, connect, accept; setsockopt, whose options have no effect.
 template <Machine M>
 MYR_FN Result socket_call(M& m) {
-  return error(stream_of(m, m.argument(0)) < 0 ? kEBADF : kENOTSOCK);
+  constexpr u32 kSetsockopt = 208, kConnect = 203;
+  Opened opened;
+  const i64 socket = find_socket(m, opened);
+  if (socket < 0) return answer(socket);
+  if (m.number() == kSetsockopt) return answer(0);
+  return error(m.number() == kConnect ? kEISCONN : kEINVAL);
 }
 
 MYR_FN FileStatus status_of_root() { return {5, 0040555, 2, 0}; }

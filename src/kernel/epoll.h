@@ -73,6 +73,33 @@ MYR_OUTLINE u64 changes_of(const M& m, i32 stream, u32 events) {
   }
 }
 
+/// The events that are there for a stream that is no such set.
+template <Machine M>
+MYR_OUTLINE u32 simple_events(const M& m, i32 stream) {
+  const Opened opened = opened_at(m, stream);
+  const u64 object = object_at(opened.file);
+  switch (opened.kind) {
+    case Kind::standard: {
+      if (stream != (i32)kStandardInput) return kEventsOut;
+      const bool more = word(m, kInputPosition) < m.input().standard_input.size;
+      return kEventHangUp | (more ? kEventsIn : 0u);
+    }
+    case Kind::pipe: return pipe_events(m, opened);
+    case Kind::counter: return counter_events(m, object);
+    case Kind::timer: return timer_expirations(m, object) != 0 ? (u32)kEventReadable : 0u;
+    case Kind::signals:
+      return (pending_signals(m) & word(m, position_word((u32)stream))) != 0 ? (u32)kEventReadable : 0u;
+    case Kind::socket: return socket_events(m, object);
+    default: return kEventsIn | kEventsOut;
+  }
+}
+template <Machine M>
+MYR_FN u64 simple_changes_in(const M& m, i32 stream) {
+  const Opened opened = opened_at(m, stream);
+  if (opened.kind == Kind::timer) return timer_changes_in(m, object_at(opened.file));
+  return opened.kind == Kind::signals ? signals_change_in(m, stream) : kNever;
+}
+
 /// Sets of objects: a bit for each.
 constexpr u32 kSetWords = kMostObjects / 64;
 struct ObjectSet {

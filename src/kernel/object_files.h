@@ -2,17 +2,17 @@
 // What openings of objects have in common, whatever they are: their status, and their end.
 #pragma once
 
-#include "kernel/event_files.h"
+#include "kernel/epoll.h"
 
 namespace myriarm::kernel {
 
 /// As fstat() shows an object.
 template <Machine M>
 MYR_OUTLINE FileStatus status_of_object(const M& m, const Opened& opened) {
-  constexpr u32 kPipeForUser = 0010600, kNameless = 0600;
-  if (opened.kind != Kind::pipe) return {kNamelessNumber, kNameless, 1, 0, 0, 0};
+  constexpr u32 kPipeForUser = 0010600, kSocketForAll = 0140777, kNameless = 0600;
+  if (opened.kind != Kind::pipe && opened.kind != Kind::socket) return {kNamelessNumber, kNameless, 1, 0, 0, 0};
   const u64 object = object_at(opened.file), made = word(m, object + kObjectTime);
-  FileStatus status = {kFirstObjectNumber + word(m, object + kObjectNumber), kPipeForUser, 1, 0};
+  FileStatus status = {kFirstObjectNumber + word(m, object + kObjectNumber), opened.kind == Kind::pipe ? kPipeForUser : kSocketForAll, 1, 0};
   status.seconds = status.access_seconds = status.change_seconds = (i64)(kEpochSeconds + made / kNanoseconds);
   status.nanoseconds = status.access_nanoseconds = status.change_nanoseconds = (u32)(made % kNanoseconds);
   return status;
@@ -26,6 +26,7 @@ MYR_OUTLINE Result read_object(M& m, const Opened& opened, i32 stream, const Buf
     case Kind::counter: return read_counter(m, opened, buffers);
     case Kind::timer: return read_timer(m, opened, buffers);
     case Kind::signals: return read_signals(m, opened, stream, buffers);
+    case Kind::socket: return read_socket(m, opened, buffers, 0);
     default: return error(kEINVAL);
   }
 }
@@ -34,28 +35,23 @@ MYR_OUTLINE Result write_object(M& m, const Opened& opened, const Buffers& buffe
   switch (opened.kind) {
     case Kind::pipe: return write_pipe(m, use_of(opened), buffers);
     case Kind::counter: return write_counter(m, opened, buffers);
+    case Kind::socket: return write_socket(m, opened, buffers, 0);
     default: return error(kEINVAL);
   }
 }
 
+/// The events that are there for a stream, whether they are asked for or not.
 template <Machine M>
-MYR_OUTLINE u32 events_of_object(const M& m, const Opened& opened, i32 stream) {
-  switch (opened.kind) {
-    case Kind::pipe: return pipe_events(m, opened);
-    case Kind::counter: return counter_events(m, object_at(opened.file));
-    case Kind::timer: return timer_expirations(m, object_at(opened.file)) != 0 ? (u32)kEventReadable : 0u;
-    case Kind::signals: return (pending_signals(m) & word(m, position_word((u32)stream))) != 0 ? (u32)kEventReadable : 0u;
-    default: return 0;
-  }
+MYR_OUTLINE u32 events_of_stream(const M& m, i32 stream) {
+  const Opened opened = opened_at(m, stream);
+  if (opened.kind != Kind::epoll) return simple_events(m, stream);
+  return epoll_state(m, opened.file).ready ? kEventsIn : 0u;
 }
-/// When, by the passing of time alone, an object may have events that it has not now.
+/// When, by the passing of time alone, it may have events that it has not now; kNever: never.
 template <Machine M>
-MYR_OUTLINE u64 object_changes_in(const M& m, const Opened& opened, i32 stream) {
-  switch (opened.kind) {
-    case Kind::timer: return timer_changes_in(m, object_at(opened.file));
-    case Kind::signals: return signals_change_in(m, stream);
-    default: return kNever;
-  }
+MYR_OUTLINE u64 stream_changes_in(const M& m, i32 stream) {
+  const Opened opened = opened_at(m, stream);
+  return opened.kind == Kind::epoll ? epoll_state(m, opened.file).changes_in : simple_changes_in(m, stream);
 }
 
 /// To be called, and to have returned true, before leave_object().
@@ -65,6 +61,8 @@ MYR_OUTLINE bool own_leaving_object(M& m, const Opened& opened) {
   switch (opened.kind) {
     case Kind::pipe: return own_leaving_pipe(m, object);
     case Kind::signals: return true;
+    case Kind::socket: return own_leaving_socket(m, object);
+    case Kind::epoll: return own_leaving_epoll(m, object);
     default: return own_word(m, object);
   }
 }
@@ -75,6 +73,8 @@ MYR_OUTLINE void leave_object(M& m, const Opened& opened) {
   switch (opened.kind) {
     case Kind::pipe: return leave_pipe(m, object, opened.readable(), opened.writable());
     case Kind::signals: return;
+    case Kind::socket: return leave_socket(m, object);
+    case Kind::epoll: return leave_epoll(m, object);
     default: set_word(m, object + kObjectHolders, word(m, object + kObjectHolders) - 1);
   }
 }

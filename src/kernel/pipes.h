@@ -399,13 +399,18 @@ template <MemoryMachine M>
 MYR_FN bool own_leaving_pipe(M& m, u64 pipe) {
   return own_pipe(m, pipe) && own_word(m, kReservedBuffers) && (!has_layer(m) || secure_any(m, 0));
 }
+/// An end has gone: whoever waits for bytes or room looks again.
+template <MemoryMachine M>
+MYR_FN void note_end(M& m, u64 pipe) {
+  count_change(m, pipe + kPipeFilled);
+  count_change(m, pipe + kPipeDrained);
+}
 /// An opening of a pipe ends, that could read or write, or both.
 template <MemoryMachine M>
 MYR_OUTLINE void leave_pipe(M& m, u64 pipe, bool reads, bool writes) {
   if (reads) set_word(m, pipe + kPipeReaders, word(m, pipe + kPipeReaders) - 1);
   if (writes) set_word(m, pipe + kPipeWriters, word(m, pipe + kPipeWriters) - 1);
-  count_change(m, pipe + kPipeFilled);
-  count_change(m, pipe + kPipeDrained);
+  note_end(m, pipe);
   const u64 holders = word(m, pipe + kObjectHolders) - 1;
   set_word(m, pipe + kObjectHolders, holders);
   if (holders != 0) return;

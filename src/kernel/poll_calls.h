@@ -9,17 +9,7 @@
 
 namespace myriarm::kernel {
 
-/// The events that are there for a stream, whether they are asked for or not.
-template <Machine M>
-MYR_FN u32 events_of_stream(const M& m, i32 stream) {
-  const Opened opened = opened_at(m, stream);
-  if (opened.is_object()) return events_of_object(m, opened, stream);
-  if (stream >= (i32)kFirstOpening) return kEventsIn | kEventsOut;
-  if (stream != (i32)kStandardInput) return kEventsOut;
-  const bool more = word(m, kInputPosition) < m.input().standard_input.size;
-  return kEventHangUp | (more ? kEventsIn : 0u);
-}
-/// The same for a descriptor.
+/// The events that are there for a descriptor, whether they are asked for or not.
 template <Machine M>
 MYR_FN u32 events_of(const M& m, u32 descriptor) {
   const i32 stream = stream_of(m, descriptor);
@@ -29,8 +19,7 @@ MYR_FN u32 events_of(const M& m, u32 descriptor) {
 template <Machine M>
 MYR_FN u64 changes_in(const M& m, u32 descriptor) {
   const i32 stream = stream_of(m, descriptor);
-  const Opened opened = opened_at(m, stream);
-  return opened.is_object() ? object_changes_in(m, opened, stream) : kNever;
+  return stream < 0 ? kNever : stream_changes_in(m, stream);
 }
 
 /// The time that a call waits for at most, and its struct timespec, 0 if it waits forever.
@@ -38,6 +27,8 @@ struct Timeout {
   u64 address;
   i64 time;  // or an error, negative
 };
+/// Of a time that is limited and not stored.
+constexpr u64 kNoAddress = ~(u64)0;
 template <Machine M>
 MYR_FN Timeout timeout_at(const M& m, u64 address) {
   return {address, address != 0 ? duration(m, address) : 0};

@@ -5,6 +5,7 @@
 #include "kernel/change_calls.h"
 #include "kernel/copy_calls.h"
 #include "kernel/descriptor_calls.h"
+#include "kernel/epoll_calls.h"
 #include "kernel/identity_calls.h"
 #include "kernel/interval_timers.h"
 #include "kernel/io_calls.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbered checks of pipes and other descriptors that no file is behind, each printed with its result: the same program runs natively
 // on the host's Linux, under QEMU and under myriarm.
-#include "event_checks.h"
+#include "epoll_checks.h"
 #include "pipe_checks.h"
+#include "socket_checks.h"
 
 int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 4096);
@@ -17,5 +18,7 @@ int main(void) {
   timer_files();
   signal_files();
   posix_timers();
+  sockets();
+  epolls();
   return 0;
 }
