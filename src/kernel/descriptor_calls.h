@@ -216,7 +216,9 @@ MYR_OUTLINE Result lseek(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
   if (stream < 0) return error(kEBADF);
   if ((u32)m.argument(2) > kHole) return error(kEINVAL);
-  if (stream < (i32)kFirstOpening || opened_at(m, stream).is_object()) return error(kESPIPE);
+  const Kind kind = opened_at(m, stream).kind;
+  if (kind == Kind::standard || kind == Kind::pipe || kind == Kind::socket) return error(kESPIPE);
+  if (kind > Kind::tree) return answer(0);  // it has no position, and as on Linux that is no error
   const u32 position = position_word((u32)stream);
   u64 size = m.input().file.size;
   const u64 offset = m.argument(1);
@@ -260,7 +262,11 @@ MYR_OUTLINE Result bytes_ready(M& m, i32 stream, const Opened& opened) {
       break;
     }
     case Kind::pipe: size = word(m, object_at(opened.file) + kPipeBytes); break;
-    case Kind::socket: size = pipe_content(m, receives(m, opened, 0).pipe).size; break;
+    case Kind::socket: {
+      const PipeUse use = receives(m, opened, 0);
+      size = use.ends ? word(m, use.pipe + kPipeBytes) : pipe_content(m, use.pipe).size;
+      break;
+    }
     default: return error(kENOTTY);
   }
   const Storing storing = prepare(m, m.argument(2), 4);

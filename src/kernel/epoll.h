@@ -61,12 +61,12 @@ template <Machine M>
 MYR_OUTLINE u64 changes_of(const M& m, i32 stream, u32 events) {
   const Opened opened = opened_at(m, stream);
   const u64 object = object_at(opened.file);
-  const u64 in = (events & (kEventsIn | kEventHangUp)) ? ~(u64)0 : 0, out = (events & (kEventsOut | kEventError)) ? ~(u64)0 : 0;
+  // An end that goes changes both.
+  const u64 out = (events & kEventsOut) ? ~(u64)0 : 0, in = (events & kEventsIn) || out == 0 ? ~(u64)0 : 0;
   switch (opened.kind) {
     case Kind::pipe: return (word(m, object + kPipeFilled) & in) + (word(m, object + kPipeDrained) & out);
     case Kind::counter: return (word(m, object + kCounterFilled) & in) + (word(m, object + kCounterDrained) & out);
-    case Kind::timer:
-      return word(m, object + kTimerExpires) + timer_expirations(m, object) * word(m, object + kTimerInterval);
+    case Kind::timer: return word(m, object + kTimerExpires);  // as on Linux, it wakes nobody again until it is read
     case Kind::signals: return word(m, kSignalsSent);
     case Kind::socket: return socket_changes(m, object, in, out);
     default: return m.retired();  // always

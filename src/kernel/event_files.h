@@ -219,7 +219,7 @@ MYR_OUTLINE Result read_timer(M& m, const Opened& opened, const Buffers& buffers
 }
 template <Machine M>
 MYR_FN u64 timer_changes_in(const M& m, u64 timer) {
-  const u64 left = timer_left(m, timer);
+  const u64 left = timer_expirations(m, timer) != 0 ? 0 : timer_left(m, timer);
   return left == 0 ? kNever : left;
 }
 

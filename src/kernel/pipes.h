@@ -280,8 +280,11 @@ MYR_OUTLINE Result read_pipe(M& m, const PipeUse& use, const Buffers& buffers) {
   }
   if (!own_pipe(m, use.pipe) || !secure_any(m, 0)) return again();
   const Result result = take_in(m, buffers, content, 0, 0);
-  const bool taken = result.served == Served::answered && (result.value > 0 || (content.size == 0 && result.value == 0));
-  if (taken && !use.peeks) drain_pipe(m, use.pipe, (u64)result.value);
+  // As on Linux, a message for which there is no place is gone.
+  const bool taken = result.value > 0 || (content.size == 0 && result.value == 0) || (use.message && result.value < 0);
+  if (result.served == Served::answered && taken && !use.peeks) {
+    drain_pipe(m, use.pipe, result.value > 0 ? (u64)result.value : 0);
+  }
   return result;
 }
 

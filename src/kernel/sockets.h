@@ -41,7 +41,7 @@ MYR_FN PipeUse sends(const M& m, const Opened& opened, u32 flags) {
   const u64 type = word(m, socket + kSocketType);
   PipeUse use = {socket_pipe(m, socket, kSocketOut), opened.non_blocking() || (flags & kDoNotWait), false,
                  type != kStream};
-  use.silent = (flags & kNoSignal) != 0;
+  use.silent = (flags & kNoSignal) != 0 || type != kStream;
   constexpr u64 kBothEnds = 2;
   if (type == kDatagram && word(m, use.pipe + kObjectHolders) < kBothEnds) use.broken = kECONNREFUSED;
   return use;
@@ -50,7 +50,8 @@ template <Machine M>
 MYR_OUTLINE Result read_socket(M& m, const Opened& opened, const Buffers& buffers, u32 flags) {
   const u64 socket = object_at(opened.file);
   const PipeUse use = receives(m, opened, flags);
-  if (used_slots(m, use.pipe) == 0 && word(m, socket + kSocketReset) != 0) {
+  const bool at_once = word(m, socket + kSocketType) == kSequenced;
+  if ((at_once || used_slots(m, use.pipe) == 0) && word(m, socket + kSocketReset) != 0) {
     if (!own_word(m, socket)) return again();
     set_word(m, socket + kSocketReset, 0);
     return error(kECONNRESET);

@@ -73,6 +73,27 @@ MYR_OUTLINE Result getrusage(M& m) {
   return answer(0);
 }
 
+template <Machine M>
+MYR_OUTLINE Result times(M& m) {
+  constexpr u64 kTick = kNanoseconds / 100;
+  constexpr u32 kWords = 4;  // struct tms: it begins with the user time, the only field that is counted
+  const u64 address = m.argument(0);
+  const Storing storing = address == 0 ? Storing::allowed : prepare(m, address, kWords * 8);
+  if (storing != Storing::allowed) return not_stored(storing);
+  if (address != 0) {
+    clear_words(m, address, kWords);
+    store<u64>(m, address, m.retired() / kTick);
+  }
+  return answer((i64)(nanoseconds(m) / kTick));
+}
+template <Machine M>
+MYR_OUTLINE Result clock_settime(M& m) {
+  const u32 clock = (u32)m.argument(0);
+  if (clock != kRealtime) return error(kEINVAL);
+  const i64 time = duration(m, m.argument(1));
+  return time < 0 ? answer(time) : error(kEPERM);
+}
+
 /// How long it is until the clocks, counted from `start`, show this time.
 template <Machine M>
 MYR_FN u64 time_until(const M& m, u64 time, u64 start) {

@@ -144,13 +144,15 @@ static void epolls(void) {
   ready(set, 10, 0);
   put(counter, 1);
   ready(set, 10, 0);
-  struct itimerspec time = spec(50 * MS, 5 * MS);
+  struct itimerspec time = spec(50 * MS, 60 * MS);
   CHECK(timerfd_settime(timer, 0, &time, NULL));
   ready(set, 10, 1);
   ready(set, 10, -1);
   ready(set, 10, -1);
   CHECK(modify(set, timer, EPOLLIN | EPOLLET, 21));
   ready(set, 10, -1);
+  ready(set, 10, 120);
+  SHOW(take(timer) > 0);
   ready(set, 10, -1);
   time = spec(0, 0);
   CHECK(timerfd_settime(timer, 0, &time, NULL));
@@ -181,11 +183,10 @@ static void epolls(void) {
   ready(sets[1], 10, 0);
   for (int i = 0; i < 8; i++) close(sets[i]);
   // Files are always ready.
-  const int file = open("/proc/self/exe", O_RDONLY), folder = open("/", O_RDONLY);
-  if (folder >= 0) CHECK(add(set, folder, EPOLLIN, 1));
-  else say_value("add(set, folder, EPOLLIN, 1): EPERM", 0);
-  close(file);
-  close(folder);
+  const int memory = (int)syscall(SYS_memfd_create, "file", 0);
+  if (memory >= 0) CHECK(add(set, memory, EPOLLIN, 1));
+  else printf("%d add(set, memory, EPOLLIN, 1): EPERM\n", ++number);  // without a root there are no files
+  close(memory);
   // Many.
   int made = 0;
   static int all[300][2];

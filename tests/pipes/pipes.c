@@ -2,6 +2,7 @@
 // Numbered checks of pipes and other descriptors that no file is behind, each printed with its result: the same program runs natively
 // on the host's Linux, under QEMU and under myriarm.
 #include "epoll_checks.h"
+#include "limit_checks.h"
 #include "pipe_checks.h"
 #include "socket_checks.h"
 
@@ -20,5 +21,7 @@ int main(void) {
   posix_timers();
   sockets();
   epolls();
+  limits();
+  privileges();
   return 0;
 }
