@@ -117,7 +117,8 @@ MYR_FN Result set_flags(M& m, i32 stream) {
   if (opened.path_only()) return error(kEBADF);
   const u32 flags = (u32)m.argument(2);
   if ((flags & kOpenDirect) && opened.kind != Kind::pipe && !opened.in_tree) return error(kEINVAL);
-  return change_flags(m, stream, kOpenAppend | kOpenNonBlocking | (opened.kind == Kind::pipe ? kOpenDirect : 0u), flags);
+  return change_flags(m, stream, kOpenAppend | kOpenNonBlocking | (opened.kind == Kind::pipe ? kOpenDirect : 0u),
+                      flags);
 }
 template <Machine M>
 MYR_FN Result set_descriptor_flags(M& m, bool closes_on_exec) {
@@ -179,7 +180,9 @@ MYR_OUTLINE Result fcntl(M& m) {
     case kWaitForOwnLock: return lock_file(m, stream, command == kGetLock || command == kGetOwnLock);
     case kGetFlags:
       if (opened.kind >= Kind::tree) return answer(opened.flags);
-      return answer(opened.kind == Kind::input ? kReadOnly | kLargeFile : stream == (i32)kStandardInput ? kReadOnly : kWriteOnly);
+      return answer(opened.kind == Kind::input      ? kReadOnly | kLargeFile
+                    : stream == (i32)kStandardInput ? kReadOnly
+                                                    : kWriteOnly);
     case kSetPipeSize:
     case kGetPipeSize: return pipe_size(m, opened, command == kSetPipeSize, m.argument(2));
     default: return missing();
@@ -250,10 +253,13 @@ MYR_OUTLINE Result lseek(M& m) {
 /// FIONREAD: the bytes that can be read at once.
 template <Machine M>
 MYR_OUTLINE Result bytes_ready(M& m, i32 stream, const Opened& opened) {
-  const u64 position = stream == (i32)kStandardInput || stream >= (i32)kFirstOpening ? word(m, position_word((u32)stream)) : 0;
+  const u64 position =
+      stream == (i32)kStandardInput || stream >= (i32)kFirstOpening ? word(m, position_word((u32)stream)) : 0;
   u64 size = 0;
   switch (opened.kind) {
-    case Kind::standard: size = stream == (i32)kStandardInput ? bytes_behind(m.input().standard_input, position) : 0; break;
+    case Kind::standard:
+      size = stream == (i32)kStandardInput ? bytes_behind(m.input().standard_input, position) : 0;
+      break;
     case Kind::input: size = bytes_behind(m.input().file, position); break;
     case Kind::tree: {
       const FileStatus file = file_status(m, opened.file);

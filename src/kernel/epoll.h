@@ -15,7 +15,12 @@ constexpr u32 kMostEpolls = 128, kMostNested = 4;
 /// Words of an entry: descriptor and 1, 0 if it is free, with the events that are asked for above; what the guest has for it; the
 /// stream, with the number of its opening above; and what changes_of() was when it was reported the last time (EPOLLET).
 enum EntryWord : u32 { kEntryDescriptor = 0, kEntryData = 8, kEntryStream = 16, kEntrySeen = 24 };
-enum EpollFlag : u32 { kEpollExclusive = 1u << 28, kEpollWakeUp = 1u << 29, kEpollOnce = 1u << 30, kEpollEdge = 1u << 31 };
+enum EpollFlag : u32 {
+  kEpollExclusive = 1u << 28,
+  kEpollWakeUp = 1u << 29,
+  kEpollOnce = 1u << 30,
+  kEpollEdge = 1u << 31
+};
 constexpr u32 kEpollFlags = kEpollExclusive | kEpollWakeUp | kEpollOnce | kEpollEdge;
 constexpr u32 kStreamBits = 16;
 

@@ -38,7 +38,8 @@ MYR_OUTLINE Result epoll_ctl(M& m) {
   u32 events = operation != kDelete ? load<u32>(m, address) : 0;
   const u64 data = operation != kDelete ? load<u64>(m, address + 8) : 0;
   if (events & kEpollExclusive) {
-    constexpr u32 kAllowed = kEventsIn | kEventsOut | kEventError | kEventHangUp | kEpollWakeUp | kEpollEdge | kEpollExclusive;
+    constexpr u32 kAllowed =
+        kEventsIn | kEventsOut | kEventError | kEventHangUp | kEpollWakeUp | kEpollEdge | kEpollExclusive;
     const bool nests = operation == kAdd && target.kind == Kind::epoll;
     if (operation == kModify || nests || (events & ~kAllowed)) return error(kEINVAL);
   }
@@ -79,8 +80,8 @@ template <Machine M>
 MYR_OUTLINE u32 entry_events(const M& m, const EpollEntry& entry) {
   if (!entry.is_there || (entry.events & ~kEpollFlags) == 0) return 0;
   const u32 events = events_of_stream(m, entry.stream) & entry.events;
-  const bool seen = (entry.events & kEpollEdge) &&
-                    word(m, entry.at + kEntrySeen) == changes_of(m, entry.stream, entry.events);
+  const bool seen =
+      (entry.events & kEpollEdge) && word(m, entry.at + kEntrySeen) == changes_of(m, entry.stream, entry.events);
   return seen ? 0 : events;
 }
 template <Machine M>
@@ -102,7 +103,8 @@ MYR_OUTLINE Result wait_for_epoll(M& m, const Timeout& timeout, u64 mask_at, u64
   for (u32 i = 0; i < count && ready < most; i++) {
     const EpollEntry entry = epoll_entry(m, epoll, (first + i) % count);
     if (entry_events(m, entry) != 0) ready++;
-    else if (entry.is_there && (entry.events & ~kEpollFlags)) ready_in = lesser(ready_in, stream_changes_in(m, entry.stream));
+    else if (entry.is_there && (entry.events & ~kEpollFlags))
+      ready_in = lesser(ready_in, stream_changes_in(m, entry.stream));
   }
   const WaitMask mask = wait_mask_at(m, mask_at);
   if (ready == 0) {

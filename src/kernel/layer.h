@@ -76,8 +76,7 @@ MYR_FN u64 free_page_from(const M& m, u64 page) {
 /// How many pages are free for files.
 template <MemoryMachine M>
 MYR_FN u64 free_pages(const M& m) {
-  const u64 taken =
-      has_layer(m) ? layer_word(m, kTakenPages) - layer_word(m, kBuffersTaken) : 1 + bitmap_pages(m);
+  const u64 taken = has_layer(m) ? layer_word(m, kTakenPages) - layer_word(m, kBuffersTaken) : 1 + bitmap_pages(m);
   return m.facts().layer_pages - lesser(m.facts().layer_pages, taken);
 }
 

@@ -12,7 +12,8 @@ MYR_OUTLINE FileStatus status_of_object(const M& m, const Opened& opened) {
   constexpr u32 kPipeForUser = 0010600, kSocketForAll = 0140777, kNameless = 0600;
   if (opened.kind != Kind::pipe && opened.kind != Kind::socket) return {kNamelessNumber, kNameless, 1, 0, 0, 0};
   const u64 object = object_at(opened.file), made = word(m, object + kObjectTime);
-  FileStatus status = {kFirstObjectNumber + word(m, object + kObjectNumber), opened.kind == Kind::pipe ? kPipeForUser : kSocketForAll, 1, 0};
+  FileStatus status = {kFirstObjectNumber + word(m, object + kObjectNumber),
+                       opened.kind == Kind::pipe ? kPipeForUser : kSocketForAll, 1, 0};
   status.seconds = status.access_seconds = status.change_seconds = (i64)(kEpochSeconds + made / kNanoseconds);
   status.nanoseconds = status.access_nanoseconds = status.change_nanoseconds = (u32)(made % kNanoseconds);
   return status;

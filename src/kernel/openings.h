@@ -10,7 +10,13 @@ namespace myriarm::kernel {
 
 /// Stream kFirstOpening + n is opening n. Words of an opening: its position, or what else an object keeps for it; what is opened (opened_value()); the descriptors that
 /// refer to it, 0 if it is free; and its number among all that were made.
-enum OpeningWord : u32 { kOpeningPosition = 0, kOpeningWhat = 8, kOpeningHolders = 16, kOpeningSerial = 24, kOpeningBytes = 32 };
+enum OpeningWord : u32 {
+  kOpeningPosition = 0,
+  kOpeningWhat = 8,
+  kOpeningHolders = 16,
+  kOpeningSerial = 24,
+  kOpeningBytes = 32
+};
 MYR_FN u32 opening_word(u32 index, OpeningWord part) { return kOpenings + index * kOpeningBytes + part; }
 template <MemoryMachine M>
 MYR_FN u32 opening_count(const M& m) {
@@ -57,8 +63,8 @@ struct Opened {
   MYR_FN bool writable() const { return !path_only() && (flags & kOpenAccess) != kOpenReadOnly; }
   MYR_FN bool non_blocking() const { return (flags & kOpenNonBlocking) != 0; }
 };
-constexpr u64 kInputOpened = 0;     // the word of an opening of the input file
-constexpr u32 kKindInFlags = 28;    // where the kind of an object is in the upper half of the word
+constexpr u64 kInputOpened = 0;   // the word of an opening of the input file
+constexpr u32 kKindInFlags = 28;  // where the kind of an object is in the upper half of the word
 MYR_FN u64 opened_value(u32 file, u32 flags) { return ((u64)file + 1) | (u64)flags << 32; }
 MYR_FN u64 opened_object(Kind kind, u32 object, u32 flags) {
   return opened_value(object, flags | (u32)kind << kKindInFlags);
@@ -68,7 +74,8 @@ MYR_FN Opened opened_at(const M& m, i32 stream) {
   if (stream < (i32)kFirstOpening) return {Kind::standard, false, 0, 0};
   const u64 value = word(m, opened_word((u32)stream));
   const u32 flags = (u32)(value >> 32), kind = flags >> kKindInFlags;
-  if (kind > (u32)Kind::tree && kind <= (u32)Kind::socket && (u32)value - 1 < kMostObjects) return {(Kind)kind, false, (u32)value - 1, flags & (((u32)1 << kKindInFlags) - 1)};
+  if (kind > (u32)Kind::tree && kind <= (u32)Kind::socket && (u32)value - 1 < kMostObjects)
+    return {(Kind)kind, false, (u32)value - 1, flags & (((u32)1 << kKindInFlags) - 1)};
   const bool in_tree = has_tree(m) && value != kInputOpened;
   return {in_tree ? Kind::tree : Kind::input, in_tree, (u32)value - 1, flags};
 }

@@ -161,12 +161,12 @@ MYR_OUTLINE Measured measure(const M& m, const Buffers& buffers, u32 permission)
 struct PipeUse {
   u64 pipe;
   bool non_blocking;
-  bool packets;           // each page is a packet
-  bool message;           // all of it is one packet
-  bool silent = false;    // no SIGPIPE
-  bool peeks = false;     // what is read stays
-  i32 broken = kEPIPE;    // the error if nobody can read it
-  bool ends = true;       // nobody can write any more: the end of the file
+  bool packets;         // each page is a packet
+  bool message;         // all of it is one packet
+  bool silent = false;  // no SIGPIPE
+  bool peeks = false;   // what is read stays
+  i32 broken = kEPIPE;  // the error if nobody can read it
+  bool ends = true;     // nobody can write any more: the end of the file
 };
 MYR_FN PipeUse use_of(const Opened& opened) {
   return {object_at(opened.file), opened.non_blocking(), (opened.flags & kOpenDirect) != 0, false};

@@ -10,7 +10,14 @@ namespace myriarm::kernel {
 
 /// Words of a timer: how it is (TimerUse), 0 if it is free; what its signal carries; when it expires by its clock, 0 if it does not;
 /// its interval; how often it expired in vain before its signal was taken the last time; when it began, for its id.
-enum PosixTimerWord : u32 { kTimerUse = 0, kTimerValue = 8, kTimerAt = 16, kTimerEvery = 24, kTimerOverrun = 32, kPosixTimerBytes = 64 };
+enum PosixTimerWord : u32 {
+  kTimerUse = 0,
+  kTimerValue = 8,
+  kTimerAt = 16,
+  kTimerEvery = 24,
+  kTimerOverrun = 32,
+  kPosixTimerBytes = 64
+};
 enum TimerUse : u32 {
   kTimerIsUsed = 1,
   kTimerOnWork = 2,      // its clock does not count sleep
@@ -39,7 +46,8 @@ MYR_FN u64 posix_clock(const M& m, u32 use) {
 /// To be called, and to have returned true, before the next functions that change timers.
 template <Machine M>
 MYR_FN bool own_timers(M& m) {
-  return own_word(m, kTimerCount) && (timer_count(m) == 0 || own_words(m, kPosixTimers, kMostTimers * kPosixTimerBytes));
+  return own_word(m, kTimerCount) &&
+         (timer_count(m) == 0 || own_words(m, kPosixTimers, kMostTimers * kPosixTimerBytes));
 }
 /// Whether a timer is to send its signal when its time comes.
 template <Machine M>

@@ -66,8 +66,8 @@ enum Word : u32 {
   // When the first of the timers of timer_create() expires, 0 if none does: of those on clocks that count sleep, and the others.
   kNextTimer = 288,
   kNextWorkTimer = 296,
-  kTimerCount = 304,    // of these timers, some of them free
-  kSignalsSent = 312,   // ever
+  kTimerCount = 304,   // of these timers, some of them free
+  kSignalsSent = 312,  // ever
   kPersonality = 320,
   kProcessFlags = 328,  // ProcessFlag
   /// By resource, what setrlimit() has set: the soft and the hard limit and 1, 0 if it has not.

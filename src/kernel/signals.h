@@ -129,7 +129,7 @@ MYR_OUTLINE i64 send_signal(M& m, Target target, const SignalInformation& inform
   if (number < kFirstRealTime && (word(m, pending) & bit)) return 0;
   if (number >= kFirstRealTime && count >= kMostQueued) {
     if ((i32)information.words[1] != kByUser) return -kEAGAIN;
-  set_word(m, pending, word(m, pending) | bit);
+    set_word(m, pending, word(m, pending) | bit);
     set_word(m, kSignalsSent, word(m, kSignalsSent) + 1);
     return 0;
   }
@@ -193,8 +193,7 @@ MYR_OUTLINE void expire_timers(M& m) {
     const bool ignored = !(word(m, kBlocked) & signal_bit(number)) && is_ignored(m, number);
     set_word(m, posix_timer(id) + kTimerUse, use | (ignored ? kTimerIgnored : kTimerWaits));
     if (ignored) continue;
-    const SignalInformation information = {
-        {number, (u32)kByTimer, id, word(m, posix_timer(id) + kTimerValue), 0, 0}};
+    const SignalInformation information = {{number, (u32)kByTimer, id, word(m, posix_timer(id) + kTimerValue), 0, 0}};
     queue_signal(m, (use & kTimerForThread) ? Target::thread : Target::process, information, id + 1);
   }
   if (count != 0) note_next_timers(m);

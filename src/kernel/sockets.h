@@ -152,8 +152,16 @@ MYR_OUTLINE Result recvfrom(M& m) {
   return result;
 }
 /// Words of struct msghdr.
-enum HeaderWord : u32 { kHeaderName = 0, kHeaderNameSize = 8, kHeaderBuffers = 16, kHeaderCount = 24, kHeaderControl = 32,
-                        kHeaderControlSize = 40, kHeaderFlags = 48, kHeaderBytes = 56 };
+enum HeaderWord : u32 {
+  kHeaderName = 0,
+  kHeaderNameSize = 8,
+  kHeaderBuffers = 16,
+  kHeaderCount = 24,
+  kHeaderControl = 32,
+  kHeaderControlSize = 40,
+  kHeaderFlags = 48,
+  kHeaderBytes = 56
+};
 template <Machine M>
 MYR_FN i64 find_message(const M& m, Buffers& buffers) {
   constexpr i32 kMessageSize = kEMSGSIZE;
@@ -213,7 +221,16 @@ MYR_OUTLINE Result shutdown(M& m) {
 }
 template <Machine M>
 MYR_OUTLINE Result getsockopt(M& m) {
-  enum Option : u32 { kDebug = 1, kType = 3, kError = 4, kSendBytes = 7, kReceiveBytes = 8, kProtocol = 38, kDomain = 39, kAccepts = 30 };
+  enum Option : u32 {
+    kDebug = 1,
+    kType = 3,
+    kError = 4,
+    kSendBytes = 7,
+    kReceiveBytes = 8,
+    kProtocol = 38,
+    kDomain = 39,
+    kAccepts = 30
+  };
   constexpr u32 kSocketLevel = 1;
   Opened opened;
   const i64 socket = find_socket(m, opened);

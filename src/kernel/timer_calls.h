@@ -54,7 +54,8 @@ MYR_OUTLINE Result timer_create(M& m) {
   if (!own_word(m, kTimerCount) || !own_words(m, posix_timer(id), kPosixTimerBytes)) return again();
   for (u32 i = 0; i < kPosixTimerBytes; i += 8) set_word(m, posix_timer(id) + i, 0);
   const u32 use = kTimerIsUsed | (clock_counts_work(clock) ? (u32)kTimerOnWork : 0u) |
-                  (clock_has_date(clock) ? (u32)kTimerHasDate : 0u) | (notify == kByNothing ? (u32)kTimerIsSilent : 0u) |
+                  (clock_has_date(clock) ? (u32)kTimerHasDate : 0u) |
+                  (notify == kByNothing ? (u32)kTimerIsSilent : 0u) |
                   (notify == kToThread ? (u32)kTimerForThread : 0u) | number << kTimerSignalShift;
   set_word(m, posix_timer(id) + kTimerUse, use);
   set_word(m, posix_timer(id) + kTimerValue, value);

@@ -91,7 +91,8 @@ MYR_OUTLINE Result open_new_file(M& m, const Walked& walked, u32 flags) {
   if (!own_new_opening(m, made)) return again();
   const Storing secured = secure(m, plan);
   if (secured != Storing::allowed) return not_secured(secured);
-  return finish_opening(m, made, opened_value(make_new_file(m, walked, file), kept_flags(flags)), (flags & kOpenCloseOnExec) != 0);
+  return finish_opening(m, made, opened_value(make_new_file(m, walked, file), kept_flags(flags)),
+                        (flags & kOpenCloseOnExec) != 0);
 }
 
 /// openat() of a path that leads into the tree.

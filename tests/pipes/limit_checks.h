@@ -80,10 +80,10 @@ static void privileges(void) {
   CHECK(times(&spent) > 0 ? 0 : 0);
   SHOW(spent.tms_cutime + spent.tms_cstime);
   CHECK(syscall(SYS_times, nowhere));
-  CHECK(clock_settime(CLOCK_MONOTONIC, &(struct timespec){1, 0}));
-  CHECK(clock_settime(99, &(struct timespec){1, 0}));
-  CHECK(clock_settime(CLOCK_REALTIME, nowhere));
-  CHECK(clock_settime(CLOCK_REALTIME, &(struct timespec){1, 1000000000}));
+  CHECK(syscall(SYS_clock_settime, CLOCK_MONOTONIC, &(struct timespec){1, 0}));
+  CHECK(syscall(SYS_clock_settime, 99, &(struct timespec){1, 0}));
+  CHECK(syscall(SYS_clock_settime, CLOCK_REALTIME, nowhere));
+  CHECK(syscall(SYS_clock_settime, CLOCK_REALTIME, &(struct timespec){1, 1000000000}));
   int value = 77;
   CHECK(prctl(PR_GET_DUMPABLE));
   CHECK(prctl(PR_SET_DUMPABLE, 0));

@@ -122,7 +122,8 @@ class KernelMachine {
   }
   bool change_pages(const kernel::PageChange& change) {
     const bool in_layer = change.begin >= kEnd + kernel::layer_at(0) &&
-                          change.end <= kEnd + kernel::layer_at(facts_.layer_pages + kernel::kBufferPages) && change.permissions == 0;
+                          change.end <= kEnd + kernel::layer_at(facts_.layer_pages + kernel::kBufferPages) &&
+                          change.permissions == 0;
     if (change.begin >= change.end || change.begin % kPageSize != 0 || change.end % kPageSize != 0 ||
         change.begin < kBegin || (change.end > kEnd && !in_layer)) {
       return mistake("a change of pages that cannot be");

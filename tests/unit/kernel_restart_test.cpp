@@ -151,9 +151,9 @@ std::vector<i64> make_many_calls(M& m) {
 /// The same for pipes and other objects.
 template <class M>
 std::vector<i64> make_object_calls(M& m) {
-  constexpr u32 kEventfd2 = 19, kEpollCreate = 20, kEpollCtl = 21, kEpollWait = 22, kSignalfd4 = 74, kTimerfdCreate = 85,
-                kTimerfdSettime = 86, kTimerCreate = 107, kTimerSettime = 110, kTimerDelete = 111, kSocketpair = 199,
-                kShutdown = 210, kCloseRange = 436;
+  constexpr u32 kEventfd2 = 19, kEpollCreate = 20, kEpollCtl = 21, kEpollWait = 22, kSignalfd4 = 74,
+                kTimerfdCreate = 85, kTimerfdSettime = 86, kTimerCreate = 107, kTimerSettime = 110, kTimerDelete = 111,
+                kSocketpair = 199, kShutdown = 210, kCloseRange = 436;
   const u64 first = M::kData + kPageSize - 4, second = M::kData + 0x1800, third = M::kData + 0x2805;
   std::vector<i64> results;
   const auto call = [&](u32 number, const std::vector<u64>& arguments) {
@@ -243,9 +243,7 @@ void check_restarts(const std::function<std::vector<i64>(M&)>& make_calls) {
 TYPED_TEST(KernelRestart, ACallThatIsAbandonedAnywhereAndMadeAgainEndsTheSame) {
   check_restarts<TypeParam>(make_many_calls<TypeParam>);
 }
-TYPED_TEST(KernelRestart, SoDoCallsOnPipesAndOtherObjects) {
-  check_restarts<TypeParam>(make_object_calls<TypeParam>);
-}
+TYPED_TEST(KernelRestart, SoDoCallsOnPipesAndOtherObjects) { check_restarts<TypeParam>(make_object_calls<TypeParam>); }
 
 }  // namespace
 }  // namespace myriarm
