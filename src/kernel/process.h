@@ -94,7 +94,7 @@ static_assert(kTimers + kIntervalTimers * 16 <= kLayerPages && kProcessFlags < k
 /// Behind them in the lane's page table lie those of its layer.
 constexpr u64 kKernelPages = (kProcessBytes + kPageSize - 1) / kPageSize;
 /// Pages of the layer that pipes and their like may take, beside those of files.
-constexpr u64 kBufferPages = 1280;
+constexpr u64 kBufferPages = 2048;
 
 /// Flags of a range, beside the permissions kPageReadable, kPageWritable and kPageExecutable. With no permission its
 /// pages are in use, but every access faults.
