@@ -114,7 +114,7 @@ void add_process(Image& image, ImageProgram& made, const Program& program, const
 
   const std::vector<u8>* kept = program.state ? &program.state->kernel_words : nullptr;
   const Words words = kept && !kept->empty() ? Words(*kept) : words_at_start(made, who, layout, image.window_begin);
-  image.kernel_pages = std::max(image.kernel_pages, kernel::kKernelPages + facts.layer_pages);
+  image.kernel_pages = std::max(image.kernel_pages, kernel::kKernelPages + facts.layer_pages + kernel::kBufferPages);
   words.add_pages(made.pages, image.window_pages);
   made.process = facts;
 }

@@ -33,7 +33,10 @@ MYR_FN u64 next_expiry(const FirstWords<M>& words) {
     const u64 ahead = timer == kRealTimer ? lesser(words[kSlept], kEndOfTime) : 0;
     next = lesser(next, expires - lesser(expires, ahead));
   }
-  return next;
+  if (const u64 expires = words[kNextTimer]; expires != 0) {
+    next = lesser(next, expires - lesser(expires, lesser(words[kSlept], kEndOfTime)));
+  }
+  return words[kNextWorkTimer] != 0 ? lesser(next, words[kNextWorkTimer]) : next;
 }
 template <class M>
 MYR_FN u64 next_expiry(const M& m) {

@@ -130,7 +130,8 @@ MYR_OUTLINE Result map_file(M& m, const Content& file, bool in_tree, u64 place, 
 
 /// Why a stream cannot be mapped in this way, or 0. The input file is read-only, so that no store can reach it; the others
 /// are pipes, of which one can only be read and the others only be written, and which hold no programs.
-MYR_FN i64 mapping_refused(i32 stream, u64 type, u64 protection) {
+MYR_FN i64 mapping_refused(i32 stream, const Opened& opened, u64 type, u64 protection) {
+  if (opened.is_object()) return opened.readable() ? -kENODEV : -kEACCES;
   const bool writable = stream == (i32)kStandardOutput || stream == (i32)kStandardError;
   if (writable || (type == kMapShared && (protection & kProtWrite))) return -kEACCES;
   if (stream >= (i32)kFirstOpening) return 0;
@@ -155,18 +156,18 @@ MYR_OUTLINE Result mmap(M& m) {
   const bool anonymous = (m.argument(3) & kMapAnonymous) != 0;
   const i32 stream = anonymous ? -1 : stream_of(m, m.argument(4));
   if (!is_page_aligned(m.argument(5))) return error(kEINVAL);
-  if (!anonymous && (stream < 0 || opened_in_tree(m, stream).path_only())) return error(kEBADF);
+  if (!anonymous && (stream < 0 || opened_at(m, stream).path_only())) return error(kEBADF);
   const u64 size = page_up(m.argument(1));
   bool replaces;
   const i64 found = find_mapping(m, size, replaces);
   if (found < 0) return answer(found);
   if (type != kMapShared && type != kMapPrivate) return error(kEINVAL);
-  const Opened opened = opened_in_tree(m, stream);
+  const Opened opened = opened_at(m, stream);
   const Bytes input = m.input().file;
   Content file = {input.size, input, {0, 0}};
   const i64 refused = anonymous        ? 0
                       : opened.in_tree ? tree_mapping_refused(m, opened, type, m.argument(2), file)
-                                       : mapping_refused(stream, type, m.argument(2));
+                                       : mapping_refused(stream, opened, type, m.argument(2));
   if (refused < 0) return answer(refused);
   const u64 place = (u64)found;
   if (!anonymous) return map_file(m, file, opened.in_tree, place, size, replaces);

@@ -62,7 +62,7 @@ MYR_OUTLINE Result openat(M& m) {
   if ((flags & kOpenCreate) && (flags & kOpenExclusive)) return error(kEEXIST);
   if (flags & kOpenFolder) return error(kENOTDIR);
   if ((flags & kOpenAccess) != kOpenReadOnly || (flags & kOpenTruncate)) return error(kEACCES);
-  return (flags & kOpenPathOnly) ? missing() : open_stream(m, kInputOpened);
+  return (flags & kOpenPathOnly) ? missing() : open_stream(m, kInputOpened, (flags & kOpenCloseOnExec) != 0);
 }
 
 /// faccessat and faccessat2, whose `flags` are 0 or those of the call.

@@ -9,14 +9,18 @@
 
 namespace myriarm::kernel {
 
-constexpr u32 kMostFiles = 1024;   // RLIMIT_NOFILE
+constexpr u32 kMostFiles = 1024;     // descriptors of a process: the hard RLIMIT_NOFILE
+constexpr u32 kMostOpenings = 1024;  // open file descriptions
+constexpr u32 kMostObjects = 1024;   // pipes, timers and their like: objects.h
+constexpr u32 kMostTimers = 64;      // of timer_create()
+constexpr u32 kLimits = 16;          // RLIMIT_*
 constexpr u32 kMostRanges = 4096;  // like vm.max_map_count of Linux; changes that a full process may make need few more
 constexpr u32 kSpareRanges = 16;
 constexpr u32 kMostSignals = 64;
 /// Signals that wait with their siginfo: so many (RLIMIT_SIGPENDING), and those up to 31, each of which waits at most twice,
-/// for the thread and for the process.
+/// for the thread and for the process, and those of timers.
 constexpr u32 kMostQueued = 128;
-constexpr u32 kQueueRecords = kMostQueued + 2 * 31;
+constexpr u32 kQueueRecords = kMostQueued + 2 * 31 + kMostTimers;
 constexpr u32 kQueueRecordBytes = 7 * 8;
 constexpr u32 kIntervalTimers = 3;     // ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF
 constexpr u32 kNameBytes = 16;         // of a thread's name, with the NUL
@@ -54,11 +58,22 @@ enum Word : u32 {
   kSliceEnd = 184,       // the count of instructions at which one of these goes on
   kNextWake = 192,       // no thread that waits has to be woken by the clocks before; kNever
   kNewestTicket = 200,
-  kNewestThread = 208,  // its id
-  kBarriers = 216,      // what membarrier() has registered
+  kNewestThread = 208,     // its id
+  kBarriers = 216,         // what membarrier() has registered
+  kReservedBuffers = 224,  // pages of the layer that are kept for pipes: pipes.h
+  kObjectCount = 232,      // records in kObjects, some of them free
+  kObjectsMade = 240,      // ever: they number them
+  kOpeningsMade = 248,
+  // When the first of the timers of timer_create() expires, 0 if none does: of those on clocks that count sleep, and the others.
+  kNextTimer = 256,
+  kNextWorkTimer = 264,
+  kTimerCount = 272,   // of these timers, some of them free
+  kSignalsSent = 280,  // ever
+  kPersonality = 288,
+  kProcessFlags = 296,  // ProcessFlag
 
   /// The words of the thread that runs. Those of the others are in kThreadRecords.
-  kThreadWords = 256,
+  kThreadWords = 304,
   kThread = kThreadWords,   // its id; 0: that of the process, whose first thread it is
   kBlocked = kThread + 8,   // signals: bit n - 1 is signal n
   kPending = kBlocked + 8,  // those sent to it
@@ -70,7 +85,11 @@ enum Word : u32 {
       kSignalStack + 24,  // of its last fault, as a signal frame shows it, and its ESR_EL1, 0 if there is none
   kFaultSyndrome = kFaultAddress + 8,
   kWaitState = kFaultSyndrome + 8,  // a WaitState
-  kClearThread = kWaitState + 8,    // where its id becomes 0 when it leaves (set_tid_address()); 0: nowhere
+  /// Of a call that has waited and is made again (waiting.h): the time by the clocks at which its wait ends, 0 if none was made;
+  /// and what it has moved.
+  kWaitEnd = kWaitState + 8,
+  kWaitDone = kWaitEnd + 8,
+  kClearThread = kWaitDone + 8,  // where its id becomes 0 when it leaves (set_tid_address()); 0: nowhere
   kRobustList = kClearThread + 8,
   kNice = kRobustList + 8,
   kPolicy = kNice + 8,         // of scheduling, with SCHED_RESET_ON_FORK
@@ -78,33 +97,36 @@ enum Word : u32 {
   kRunBegan = kThreadRan + 8,  // the count of instructions at which it did that
   kThreadWordsEnd = kRunBegan + 8,
 
-  /// By descriptor, 16 bits each: 0 nothing; n: stream n - 1.
-  kFiles = 512,
+  /// By resource, what setrlimit() has set: the soft and the hard limit and 1, 0 if it has not.
+  kLimitWords = kThreadWordsEnd,
+  /// By descriptor, 16 bits each: 0 nothing; n: stream n - 1; and kCloseOnExec.
+  kFiles = kLimitWords + kLimits * 16,
   /// kRangeCount mappings in rising order: begin | flags of RangeFlag, then end.
   kRanges = kFiles + kMostFiles * 2,
   /// By signal, from 1 on, the kernel's struct sigaction: handler, flags, restorer, mask.
   kActions = kRanges + (kMostRanges + kSpareRanges) * 16,
-  /// Positions in the file, one for each open(), or kClosed. Copies of a descriptor share theirs.
-  kOpenings = kActions + kMostSignals * 32,
-  /// What each opening is of, kInputOpened or a file of the tree: its number and 1, then flags of OpenedFlag.
-  kOpened = kOpenings + kMostFiles * 8,
   /// kQueuedSignals records in the order in which they were sent: the first 48 bytes of a siginfo_t, then the id of the thread
-  /// to which the signal was sent, 0: to the process.
-  kSignalQueue = kOpened + kMostFiles * 8,
-  kSignalQueueEnd = kSignalQueue + kQueueRecords * kQueueRecordBytes,
+  /// to which the signal was sent, 0: to the process, and above it the timer that sent it, and 1.
+  kSignalQueue = kActions + kMostSignals * 32,
+  /// Timers of timer_create(): posix_timers.h.
+  kPosixTimers = (kSignalQueue + kQueueRecords * kQueueRecordBytes + 63) / 64 * 64,
+  kPosixTimersEnd = kPosixTimers + kMostTimers * 64,
   /// By slot, what is to be known of threads that do not run, and their registers: threads.h. Pages of zeros, which all lanes
   /// share, until a process has a second thread.
-  kThreadHeads = (kSignalQueueEnd + kPageSize - 1) / kPageSize * kPageSize,
+  kThreadHeads = (kPosixTimersEnd + kPageSize - 1) / kPageSize * kPageSize,
   kThreadRecords = kThreadHeads + kMostThreads * kThreadHeadBytes,
-  kProcessBytes = kThreadRecords + kMostThreads * kThreadRecordBytes,
+  /// Open file descriptions, kOpeningCount of them: openings.h. Descriptors of several processes may refer to one.
+  kOpenings = kThreadRecords + kMostThreads * kThreadRecordBytes,
+  /// What is behind openings that are no files: objects.h.
+  kObjects = (kOpenings + kMostOpenings * 32 + 255) / 256 * 256,
+  kProcessBytes = kObjects + kMostObjects * 256,
 };
 // What lies before kFiles is in one page: a call that has made one of these words own may set all of them.
-static_assert(kTimers + kIntervalTimers * 16 <= kLayerPages && kBarriers < kThreadWords && kThreadWordsEnd <= kFiles &&
-              kFiles < kPageSize);
-constexpr u64 kInputOpened = 0;  // the input file
+static_assert(kTimers + kIntervalTimers * 16 <= kLayerPages && kProcessFlags < kThreadWords && kFiles < kPageSize);
 /// Behind them in the lane's page table lie those of its layer.
 constexpr u64 kKernelPages = (kProcessBytes + kPageSize - 1) / kPageSize;
-constexpr u64 kClosed = ~(u64)0;
+/// Pages of the layer that pipes and their like may take, beside those of files.
+constexpr u64 kBufferPages = 2048;
 
 /// Flags of a range, beside the permissions kPageReadable, kPageWritable and kPageExecutable. With no permission its
 /// pages are in use, but every access faults.
@@ -115,8 +137,7 @@ enum RangeFlag : u32 {
   kBehindFile = 16,
 };
 
-/// A stream that a descriptor refers to: the standard streams, then one for each open() of the input file or of a file of
-/// the tree.
+/// A stream that a descriptor refers to: the standard streams, then one for each opening.
 constexpr u32 kStandardInput = 0, kStandardOutput = 1, kStandardError = 2, kFirstOpening = 3;
 
 /// Bytes that the host has given, in memory that the lane's device can read.

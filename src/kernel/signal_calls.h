@@ -98,6 +98,7 @@ MYR_OUTLINE Result rt_sigaction(M& m) {
     if (stores) store<u64>(m, old + i * 8, known);
   }
   if (next != 0 && is_ignored(m, number)) drop_signals(m, signal_bit(number));
+  else if (next != 0 && timer_count(m) != 0) heed_timers(m, number);
   // As on Linux, the new action has taken effect even if the old one cannot be stored.
   return storing == Storing::refused ? error(kEFAULT) : answer(0);
 }
@@ -154,22 +155,22 @@ MYR_OUTLINE Result rt_sigtimedwait(M& m) {
   const i64 most = limit == 0 ? 0 : duration(m, limit);
   if (most < 0) return answer(most);
   NextSignal next = next_signal(m, set);
-  Wait wait = {WaitEnd::signal, 0, 0};
-  bool takes_alarm = false;  // of a timer that expires meanwhile
+  Wait wait = {WaitEnd::signal, 0};
+  bool takes_sent = false;  // what a timer sends meanwhile
   if (next.number == 0) {
     // The signals of `set` are let through for this time. One that was not blocked before is dropped if it is ignored.
-    const u64 blocked = word(m, kBlocked), longest = limit == 0 ? kNever : (u64)most, alarm = time_to_alarm(m);
-    const bool waits = (blocked & signal_bit(kSignalAlarm)) || !is_ignored(m, kSignalAlarm);
-    takes_alarm = !waits_among_others(m) && (set & signal_bit(kSignalAlarm)) && waits && alarm < longest &&
-                  interrupting_signal(m, blocked & ~set) == 0;
-    wait = takes_alarm ? Wait{WaitEnd::signal, alarm, 0} : wait_for_signal(m, blocked & ~set, longest);
+    const u64 blocked = word(m, kBlocked), longest = limit == 0 ? kNever : (u64)most;
+    const SentSignal sent = time_to_signal(m, set);
+    const bool waits = sent.number != 0 && ((blocked & signal_bit(sent.number)) || !is_ignored(m, sent.number));
+    takes_sent = !waits_among_others(m) && waits && sent.time < longest && interrupting_signal(m, blocked & ~set) == 0;
+    wait = takes_sent ? Wait{WaitEnd::signal, sent.time} : wait_for_signal(m, blocked & ~set, longest);
     if (wait.end == WaitEnd::never) return error(kEDEADLK);
     if (wait.end == WaitEnd::begins) return begin_sleep(m, wait, blocked & ~set, set);
   }
   const Storing storing = to == 0 ? Storing::allowed : prepare(m, to, kWholeInformation);
   if (storing == Storing::again || !own_signals(m)) return again();
   pass_time(m, wait.time);
-  if (takes_alarm) {
+  if (takes_sent) {
     expire_timers(m);
     next = next_signal(m, set);
   }

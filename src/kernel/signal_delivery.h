@@ -7,6 +7,7 @@
 #include "core/system/registers.h"
 #include "kernel/signal_frame.h"
 #include "kernel/thread_switch.h"
+#include "kernel/waiting.h"
 
 namespace myriarm::kernel {
 
@@ -94,6 +95,7 @@ MYR_OUTLINE Result begin_handler(M& m, NextSignal next, SignalInformation inform
     set_word(m, kFaultSyndrome, fault->syndrome);
   }
   m.tell_of_signal(information.words, false);
+  if (is_made_again(m)) interrupt_made_again(m, (flags & kRestarts) != 0);
   const u64 blocked = word(m, kBlocked);
   const bool saved = word(m, kMaskIsSaved) != 0, informs = (flags & kWithInformation) != 0;
   store_frame(m, place, saved ? word(m, kSavedMask) : blocked, informs ? &information : nullptr);

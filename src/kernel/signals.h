@@ -3,7 +3,7 @@
 // sigaction(2)). What becomes of them is in signal_delivery.h.
 #pragma once
 
-#include "kernel/signal_numbers.h"
+#include "kernel/posix_timers.h"
 #include "kernel/threads.h"
 
 namespace myriarm::kernel {
@@ -80,11 +80,13 @@ MYR_FN u32 queue_record(u32 index) { return kSignalQueue + index * kQueueRecordB
 /// page are set. So many may be sent then: one for each timer.
 template <Machine M>
 MYR_FN bool own_signals(M& m) {
-  const u32 records = queued_signals(m) + kIntervalTimers;
-  return own_word(m, kPending) && (!has_table(m) || own_threads(m)) &&
+  const u32 records = queued_signals(m) + kIntervalTimers + timer_count(m);
+  return own_timers(m) && (!has_table(m) || own_threads(m)) &&
          own_words(m, kSignalQueue, (records < kQueueRecords ? records : kQueueRecords) * kQueueRecordBytes);
 }
 
+/// What follows a record in the queue: whom it was sent to, and above this bit the timer that sent it, and 1.
+constexpr u32 kQueueTimerShift = 32;
 template <Machine M>
 MYR_FN void remove_record(M& m, u32 index) {
   const u32 last = queued_signals(m) - 1;
@@ -106,7 +108,10 @@ MYR_OUTLINE void drop_signals(M& m, u64 signals) {
     set_thread_word(m, slot, kPending, thread_word(m, slot, kPending) & ~signals);
   }
   for (u32 i = queued_signals(m); i != 0; i--) {
-    if (signals & signal_bit((u32)word(m, queue_record(i - 1)))) remove_record(m, i - 1);
+    if (!(signals & signal_bit((u32)word(m, queue_record(i - 1))))) continue;
+    const u64 timer = word(m, queue_record(i - 1) + kInformationWords * 8) >> kQueueTimerShift;
+    if (timer != 0) pass_over_timer(m, (u32)timer - 1);
+    remove_record(m, i - 1);
   }
 }
 /// What has been sent to this thread alone waits no longer: it leaves. After own_signals().
@@ -114,7 +119,7 @@ template <Machine M>
 MYR_FN void drop_signals_of_thread(M& m) {
   set_word(m, kPending, 0);
   for (u32 i = queued_signals(m); i != 0; i--) {
-    if (word(m, queue_record(i - 1) + kInformationWords * 8) == thread_id(m)) remove_record(m, i - 1);
+    if ((u32)word(m, queue_record(i - 1) + kInformationWords * 8) == thread_id(m)) remove_record(m, i - 1);
   }
 }
 
@@ -167,9 +172,10 @@ MYR_OUTLINE void interrupt_thread(M& m, u32 slot, u32 number) {
 }
 
 /// Sends a signal to a thread, or with kNoThread to the process, after own_signals(). Returns 0, or -EAGAIN if too many wait: that
-/// is for those who send more than a signal's number. Signals from 32 on wait each time that they are sent, the others once.
+/// is for those who send more than a signal's number. Signals from 32 on wait each time that they are sent, the others once, and
+/// once for each timer. `timer`: the one of timer_create() that sends it, and 1; 1 is returned if the signal is ignored.
 template <Machine M>
-MYR_OUTLINE i64 send_to(M& m, u32 slot, const SignalInformation& information) {
+MYR_OUTLINE i64 send_to(M& m, u32 slot, const SignalInformation& information, u64 timer = 0) {
   const u32 number = information.number();
   const u64 bit = signal_bit(number);
   if (stopping_signals() & bit) drop_signals(m, signal_bit(kSignalContinue));
@@ -184,21 +190,25 @@ MYR_OUTLINE i64 send_to(M& m, u32 slot, const SignalInformation& information) {
     blocks = found.blocks;
   }
   // One that is blocked may find a handler by the time that it is not.
-  if (!blocks && is_ignored(m, number)) return 0;
+  if (!blocks && is_ignored(m, number)) return timer != 0 ? 1 : 0;
   const bool to_process = slot == kNoThread;
   const u64 pending = to_process ? (u64)kPendingShared : several ? thread_word_at(m, slot, kPending) : (u64)kPending;
   const u32 count = queued_signals(m);
-  if (number < kFirstRealTime && (word(m, pending) & bit)) return 0;
-  if (number >= kFirstRealTime && count >= kMostQueued) {
+  if (number < kFirstRealTime && (word(m, pending) & bit) && timer == 0) return 0;
+  if (number >= kFirstRealTime && count >= kMostQueued && timer == 0) {
     if ((i32)information.words[1] != kByUser) return -kEAGAIN;
   } else if (count < kQueueRecords) {
     for (u32 i = 0; i < kInformationWords; i++) set_word(m, queue_record(count) + i * 8, information.words[i]);
     const u64 to = to_process ? 0 : several && slot != current_thread(m) ? head(m, slot, kHeadThread) : thread_id(m);
-    set_word(m, queue_record(count) + kInformationWords * 8, to);
+    set_word(m, queue_record(count) + kInformationWords * 8, to | timer << kQueueTimerShift);
     set_word(m, kQueuedSignals, count + 1);
   }
   set_word(m, pending, word(m, pending) | bit);
-  if (several) interrupt_thread(m, to_process ? current_thread(m) : slot, number);
+  set_word(m, kSignalsSent, word(m, kSignalsSent) + 1);
+  if (several) {
+    interrupt_thread(m, to_process ? current_thread(m) : slot, number);
+    wake_events(m, kSignalEvent);
+  }
   return 0;
 }
 /// The same to the thread that runs, or to the process.
@@ -232,13 +242,16 @@ MYR_OUTLINE SignalInformation take_signal(M& m, NextSignal next) {
   bool more = false;
   for (u32 i = 0; i < count; i++) {
     const u32 record = queue_record(i);
-    if ((u32)word(m, record) != next.number || word(m, record + kInformationWords * 8) != to) continue;
+    const u64 receiver = word(m, record + kInformationWords * 8);
+    if ((u32)word(m, record) != next.number || (u32)receiver != to) continue;
     if (found != count) more = true;
     else found = i;
   }
   if (found != count) {
     for (u32 i = 0; i < kInformationWords; i++) information.words[i] = word(m, queue_record(found) + i * 8);
+    const u64 timer = word(m, queue_record(found) + kInformationWords * 8) >> kQueueTimerShift;
     remove_record(m, found);
+    if (timer != 0) information.words[2] |= (u64)restart_timer(m, (u32)timer - 1) << 32;
   }
   const u32 pending = pending_word(next.target);
   if (!more) set_word(m, pending, word(m, pending) & ~signal_bit(next.number));
@@ -254,6 +267,18 @@ MYR_OUTLINE void expire_timers(M& m) {
     if (!expire_timer(m, timer)) continue;
     (void)send_signal(m, Target::process, signal_information(kSignals[timer], kByKernel, 0));
   }
+  const u32 count = timer_count(m);
+  for (u32 id = 0; id < count; id++) {
+    const u32 use = timer_use(m, id), number = timer_signal(use);
+    if (!will_expire(m, id) || posix_clock(m, use) < word(m, posix_timer(id) + kTimerAt)) continue;
+    const u32 slot = (use & kTimerForThread) ? find_thread(m, (u32)word(m, posix_timer(id) + kTimerThread)) : kNoThread;
+    set_word(m, posix_timer(id) + kTimerUse, use | kTimerWaits);
+    // As on Linux, one whose thread has left expires once more, and sends nothing.
+    if ((use & kTimerForThread) && slot == kNoThread) continue;
+    const SignalInformation information = {{number, (u32)kByTimer, id, word(m, posix_timer(id) + kTimerValue), 0, 0}};
+    if (send_to(m, slot, information, id + 1) > 0) set_word(m, posix_timer(id) + kTimerUse, use | kTimerIgnored);
+  }
+  if (count != 0) note_next_timers(m);
 }
 
 /// A signal that interrupts what the process waits for, with these signals blocked; 0: none.

@@ -4,6 +4,7 @@
 
 #include "kernel/guest_time.h"
 #include "kernel/identity_calls.h"
+#include "kernel/limit_calls.h"
 #include "kernel/random_stream.h"
 
 namespace myriarm::kernel {
@@ -61,47 +62,6 @@ MYR_FN Result zero(M&) {
 template <Machine M>
 MYR_FN Result not_offered(M&) {
   return error(kENOSYS);
-}
-
-/// Stores the struct rlimit of a resource, unless its address is 0. Returns the call's result.
-template <Machine M>
-MYR_OUTLINE Result resource_limits(M& m, u32 resource, u64 address) {
-  // clang-format off
-  enum Resource : u32 { kStackBytes = 3, kCoreBytes = 4, kProcesses = 6, kOpenFiles = 7, kLockedBytes = 8,
-                        kPendingSignals = 11, kQueueBytes = 12, kNice = 13, kRealtimePriority = 14, kResources = 16 };
-  // clang-format on
-  constexpr u64 kLimitBytes = 16;  // soft limit, hard limit: here they are equal
-  u64 limit = ~(u64)0;
-  switch (resource) {
-    case kStackBytes: limit = m.facts().stack_bytes; break;
-    case kOpenFiles: limit = kMostFiles; break;
-    case kProcesses: limit = kMostThreads; break;
-    case kPendingSignals: limit = kMostQueued; break;
-    case kCoreBytes:
-    case kLockedBytes:
-    case kQueueBytes:
-    case kNice:
-    case kRealtimePriority: limit = 0; break;
-    default:
-      if (resource >= kResources) return error(kEINVAL);
-  }
-  if (address == 0) return answer(0);
-  const Storing storing = prepare(m, address, kLimitBytes);
-  if (storing != Storing::allowed) return not_stored(storing);
-  store_words(m, address, limit, limit);
-  return answer(0);
-}
-
-template <Machine M>
-MYR_OUTLINE Result getrlimit(M& m) {
-  return m.argument(1) != 0 ? resource_limits(m, (u32)m.argument(0), m.argument(1)) : error(kEFAULT);
-}
-
-template <Machine M>
-MYR_OUTLINE Result prlimit64(M& m) {
-  if (!is_self((u32)m.argument(0))) return error(kESRCH);
-  if (m.argument(2) != 0) return missing();
-  return resource_limits(m, (u32)m.argument(1), m.argument(3));
 }
 
 template <Machine M>

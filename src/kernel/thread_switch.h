@@ -109,8 +109,8 @@ MYR_OUTLINE bool schedule(M& m) {
       switch_to(m, next_ready(m));
       return true;
     }
-    const u64 now = nanoseconds(m), alarm = time_to_alarm(m), wake = word(m, kNextWake);
-    const u64 next = lesser(wake, alarm == kNever ? kNever : now + alarm);
+    const u64 now = nanoseconds(m), sent = time_to_signal(m, ~(u64)0).time, wake = word(m, kNextWake);
+    const u64 next = lesser(wake, sent == kNever ? kNever : now + sent);
     if (next == kNever) {
       end_wait(m, last_waiting(m), WaitState::hopeless);
       continue;

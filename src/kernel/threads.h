@@ -57,6 +57,8 @@ enum class WaitOn : u8 {
 MYR_FN constexpr u64 wait_key(WaitOn kind, u64 number) { return number | (u64)kind; }
 /// The number of the event that each wake_events() is, for those who look again at all that they wait for.
 constexpr u64 kAnyEvent = 0;
+/// Of signals that are sent. Other events are objects (objects.h): the number is where one lies.
+constexpr u64 kSignalEvent = 4;
 
 MYR_FN u64 thread_head(u32 slot, HeadWord part = kHeadThread) {
   return kThreadHeads + (u64)slot * kThreadHeadBytes + part;

@@ -7,8 +7,8 @@
 namespace myriarm::kernel {
 
 // clang-format off
-enum Clock : u32 { kRealtime = 0, kProcessTime = 2, kThreadTime = 3, kMonotonicRaw = 4, kRealtimeCoarse = 5,
-                   kMonotonicCoarse = 6, kRealtimeAlarm = 8, kBoottimeAlarm = 9, kTai = 11 };
+enum Clock : u32 { kRealtime = 0, kMonotonic = 1, kProcessTime = 2, kThreadTime = 3, kMonotonicRaw = 4, kRealtimeCoarse = 5,
+                   kMonotonicCoarse = 6, kBoottime = 7, kRealtimeAlarm = 8, kBoottimeAlarm = 9, kTai = 11 };
 // clang-format on
 
 MYR_FN bool clock_exists(u32 clock) { return clock <= kBoottimeAlarm || clock == kTai; }
@@ -74,6 +74,27 @@ MYR_OUTLINE Result getrusage(M& m) {
     store_words(m, address, time / kNanoseconds, time % kNanoseconds / 1000);
   }
   return answer(0);
+}
+
+template <Machine M>
+MYR_OUTLINE Result times(M& m) {
+  constexpr u64 kTick = kNanoseconds / 100;
+  constexpr u32 kWords = 4;  // struct tms: it begins with the user time, the only field that is counted
+  const u64 address = m.argument(0);
+  const Storing storing = address == 0 ? Storing::allowed : prepare(m, address, kWords * 8);
+  if (storing != Storing::allowed) return not_stored(storing);
+  if (address != 0) {
+    clear_words(m, address, kWords);
+    store<u64>(m, address, m.retired() / kTick);
+  }
+  return answer((i64)(nanoseconds(m) / kTick));
+}
+template <Machine M>
+MYR_OUTLINE Result clock_settime(M& m) {
+  const u32 clock = (u32)m.argument(0);
+  if (clock != kRealtime) return error(kEINVAL);
+  const i64 time = duration(m, m.argument(1));
+  return time < 0 ? answer(time) : error(kEPERM);
 }
 
 /// A sleep of `time` nanoseconds. If a signal ends it, what is left is stored at `left`, unless that is 0.

@@ -38,7 +38,7 @@ class KernelMachine {
   static constexpr u64 kUnmapped = kBegin;
   static constexpr u64 kSeed = 7, kNumber = 3;  // of the lane's random bytes
 
-  KernelMachine() : table_(kPages + kernel::kKernelPages) {
+  KernelMachine() : table_(kPages + kernel::kKernelPages + kernel::kBufferPages) {
     facts_ = {};
     facts_.window_begin = kBegin;
     facts_.window_end = kEnd;
@@ -122,7 +122,8 @@ class KernelMachine {
   }
   bool change_pages(const kernel::PageChange& change) {
     const bool in_layer = change.begin >= kEnd + kernel::layer_at(0) &&
-                          change.end <= kEnd + kernel::layer_at(facts_.layer_pages) && change.permissions == 0;
+                          change.end <= kEnd + kernel::layer_at(facts_.layer_pages + kernel::kBufferPages) &&
+                          change.permissions == 0;
     if (change.begin >= change.end || change.begin % kPageSize != 0 || change.end % kPageSize != 0 ||
         change.begin < kBegin || (change.end > kEnd && !in_layer)) {
       return mistake("a change of pages that cannot be");
@@ -275,7 +276,7 @@ class KernelMachine {
   /// The files of the process can be changed, and what it writes takes so many pages at most.
   void set_layer_pages(u64 pages) {
     facts_.layer_pages = pages;
-    table_.resize(kPages + kernel::kKernelPages + pages);
+    table_.resize(kPages + kernel::kKernelPages + kernel::kBufferPages + pages);
   }
   void set_output_limit(u64 bytes) { input_.output_limit = bytes; }
   // How many bytes of a stream put_out() takes, and what it answers then; and how often it is interrupted before.
