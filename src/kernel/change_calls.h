@@ -476,7 +476,7 @@ MYR_OUTLINE Result memfd_create(M& m) {
   const u32 mode = kRegular | ((flags & kNoExecute) ? 0666 : 0777);
   const u32 file = kNewFile | make_inode(m, mode, 0);
   constexpr u32 kReadWriteAccess = 2;
-  return finish_opening(m, made, opened_value(file, kReadWriteAccess | kOpenLarge));
+  return finish_opening(m, made, opened_value(file, kReadWriteAccess | kOpenLarge), (flags & kCloseOnExec) != 0);
 }
 
 /// Calls on extended attributes: the file system has none.

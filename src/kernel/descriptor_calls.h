@@ -7,28 +7,53 @@
 
 namespace myriarm::kernel {
 
-/// Whether a descriptor refers to the stream.
+/// To be called, and to have returned true, before hold().
 template <Machine M>
-MYR_FN bool has_descriptor(const M& m, u32 stream) {
-  for (u32 fd = 0; fd < kMostFiles; fd++) {
-    if (file_at(m, fd) == stream + 1) return true;
-  }
-  return false;
+MYR_FN bool own_holders(M& m, i32 stream) {
+  return stream < (i32)kFirstOpening || own_word(m, holders_word((u32)stream));
 }
-/// To be called, and to have returned true, before forget_opening().
+/// The same before let_go().
 template <Machine M>
 MYR_FN bool own_opening(M& m, i32 stream) {
   if (stream < (i32)kFirstOpening) return true;
   const Opened opened = opened_in_tree(m, stream);
-  return own_word(m, position_word((u32)stream)) && (!opened.in_tree || plan_leave(m, opened.file));
+  return own_holders(m, stream) && own_word(m, position_word((u32)stream)) && (!opened.in_tree || plan_leave(m, opened.file));
 }
-/// Makes the place of an opening free if no descriptor refers to it any more.
+/// One more descriptor refers to a stream.
 template <Machine M>
-MYR_FN void forget_opening(M& m, i32 stream) {
-  if (stream < (i32)kFirstOpening || has_descriptor(m, (u32)stream)) return;
+MYR_FN void hold(M& m, i32 stream) {
+  if (stream >= (i32)kFirstOpening) set_word(m, holders_word((u32)stream), word(m, holders_word((u32)stream)) + 1);
+}
+/// One descriptor less refers to a stream: with the last one, its opening ends.
+template <Machine M>
+MYR_FN void let_go(M& m, i32 stream) {
+  if (stream < (i32)kFirstOpening) return;
+  const u64 holders = word(m, holders_word((u32)stream));
+  set_word(m, holders_word((u32)stream), holders - (holders != 0));
+  if (holders > 1) return;
   const Opened opened = opened_in_tree(m, stream);
   set_word(m, position_word((u32)stream), kClosed);
   if (opened.in_tree) drop_file(m, opened.file);
+}
+
+/// To be called, and to have returned true, before close_all().
+template <Machine M>
+MYR_OUTLINE bool own_all_files(M& m, bool only_on_exec) {
+  if (!own_files(m)) return false;
+  for (u32 fd = 0; fd < kMostFiles; fd++) {
+    if (file_at(m, fd) != 0 && (!only_on_exec || closes_on_exec(m, fd)) && !own_opening(m, stream_of(m, fd))) return false;
+  }
+  return true;
+}
+/// Closes all descriptors, or those that execve() closes.
+template <Machine M>
+MYR_OUTLINE void close_all(M& m, bool only_on_exec) {
+  for (u32 fd = 0; fd < kMostFiles; fd++) {
+    const i32 stream = stream_of(m, fd);
+    if (stream < 0 || (only_on_exec && !closes_on_exec(m, fd))) continue;
+    set_file(m, fd, -1);
+    let_go(m, stream);
+  }
 }
 
 template <Machine M>
@@ -37,37 +62,38 @@ MYR_OUTLINE Result close(M& m) {
   if (stream < 0) return error(kEBADF);
   if (!own_files(m) || !own_opening(m, stream)) return again();
   set_file(m, (u32)m.argument(0), -1);
-  forget_opening(m, stream);
+  let_go(m, stream);
   return answer(0);
 }
 
 /// Makes the lowest free descriptor from `lowest` on refer to a stream.
 template <Machine M>
-MYR_FN Result duplicate(M& m, i32 stream, u32 lowest) {
+MYR_FN Result duplicate(M& m, i32 stream, u32 lowest, bool closes_on_exec) {
   const u32 fd = free_file(m, lowest);
   if (fd == kMostFiles) return error(kEMFILE);
-  if (!own_files(m)) return again();
-  set_file(m, fd, stream);
+  if (!own_files(m) || !own_holders(m, stream)) return again();
+  set_file(m, fd, stream, closes_on_exec);
+  hold(m, stream);
   return answer(fd);
 }
 
 template <Machine M>
 MYR_OUTLINE Result dup(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
-  return stream < 0 ? error(kEBADF) : duplicate(m, stream, 0);
+  return stream < 0 ? error(kEBADF) : duplicate(m, stream, 0, false);
 }
 
 template <Machine M>
 MYR_OUTLINE Result dup3(M& m) {
-  constexpr u32 kCloseOnExec = 02000000;
   const i32 stream = stream_of(m, m.argument(0));
   const u32 from = (u32)m.argument(0), to = (u32)m.argument(1);
-  if (((u32)m.argument(2) & ~kCloseOnExec) || from == to) return error(kEINVAL);
+  if (((u32)m.argument(2) & ~(u32)kOpenCloseOnExec) || from == to) return error(kEINVAL);
   if (stream < 0 || to >= kMostFiles) return error(kEBADF);
   const i32 replaced = stream_of(m, to);
-  if (!own_files(m) || !own_opening(m, replaced)) return again();
-  set_file(m, to, stream);
-  forget_opening(m, replaced);
+  if (!own_files(m) || !own_opening(m, replaced) || !own_holders(m, stream)) return again();
+  set_file(m, to, stream, (u32)m.argument(2) != 0);
+  hold(m, stream);
+  let_go(m, replaced);
   return answer(to);
 }
 
@@ -81,6 +107,12 @@ MYR_FN Result set_flags(M& m, i32 stream) {
   const u64 at = opened_word((u32)stream);
   if (!own_word(m, at)) return again();
   set_word(m, at, opened_value(opened.file, (opened.flags & ~kChange) | ((u32)m.argument(2) & kChange)));
+  return answer(0);
+}
+template <Machine M>
+MYR_FN Result set_descriptor_flags(M& m, bool closes_on_exec) {
+  if (!own_files(m)) return again();
+  set_file(m, (u32)m.argument(0), stream_of(m, m.argument(0)), closes_on_exec);
   return answer(0);
 }
 /// Locks of parts of a file: there is nobody else who could hold one.
@@ -117,9 +149,9 @@ MYR_OUTLINE Result fcntl(M& m) {
   const u32 lowest = (u32)m.argument(2);
   switch ((u32)m.argument(1)) {
     case kDuplicate:
-    case kDuplicateCloseOnExec: return lowest >= kMostFiles ? error(kEINVAL) : duplicate(m, stream, lowest);
-    case kGetDescriptorFlags:  // there is no exec, so close-on-exec has no effect
-    case kSetDescriptorFlags: return answer(0);
+    case kDuplicateCloseOnExec: return lowest >= kMostFiles ? error(kEINVAL) : duplicate(m, stream, lowest, (u32)m.argument(1) == kDuplicateCloseOnExec);
+    case kGetDescriptorFlags: return answer(closes_on_exec(m, (u32)m.argument(0)));
+    case kSetDescriptorFlags: return set_descriptor_flags(m, (m.argument(2) & 1) != 0);
     case kSetFlags: return set_flags(m, stream);
     case kGetLock:
     case kSetLock:
@@ -202,7 +234,7 @@ MYR_OUTLINE Result ioctl(M& m) {
     kBytesReady = 0x541b,
     kNonBlocking = 0x5421,
     kNotOnExec = 0x5450,
-    kCloseOnExec = 0x5451,
+    kSetCloseOnExec = 0x5451,
     kAsynchronous = 0x5452,
     kClone = 0x40049409,
     kCloneRange = 0x4020940d
@@ -212,7 +244,7 @@ MYR_OUTLINE Result ioctl(M& m) {
   if (stream_of(m, m.argument(0)) < 0) return error(kEBADF);
   switch (request) {
     case kNotOnExec:
-    case kCloseOnExec: return answer(0);  // there is no exec
+    case kSetCloseOnExec: return set_descriptor_flags(m, request == kSetCloseOnExec);
     case kClone:
     case kCloneRange: return error(kEOPNOTSUPP);  // as file systems do that cannot share blocks
     case kBytesReady:

@@ -9,10 +9,19 @@
 namespace myriarm::kernel {
 
 constexpr u32 kFilesInWord = 4;
+constexpr u32 kCloseOnExec = 0x8000;  // of the 16 bits of a descriptor
 
-template <Machine M>
-MYR_FN u32 file_at(const M& m, u32 fd) {
+template <MemoryMachine M>
+MYR_FN u32 file_bits(const M& m, u32 fd) {
   return (u32)(word(m, kFiles + fd / kFilesInWord * 8) >> fd % kFilesInWord * 16) & 0xFFFF;
+}
+template <MemoryMachine M>
+MYR_FN u32 file_at(const M& m, u32 fd) {
+  return file_bits(m, fd) & ~kCloseOnExec;
+}
+template <MemoryMachine M>
+MYR_FN bool closes_on_exec(const M& m, u32 fd) {
+  return (file_bits(m, fd) & kCloseOnExec) != 0;
 }
 /// The stream behind a descriptor; -1 if it is not open. Linux reads 32 bits of the register.
 template <Machine M>
@@ -26,11 +35,12 @@ template <Machine M>
 MYR_FN bool own_files(M& m) {
   return own_words(m, kFiles, kMostFiles * 2) && own_word(m, kOpeningCount);
 }
-/// Makes a descriptor refer to a stream, or with -1 to nothing.
+/// Makes a descriptor refer to a stream, or with -1 to nothing. The opening does not count it.
 template <Machine M>
-MYR_FN void set_file(M& m, u32 fd, i32 stream) {
+MYR_FN void set_file(M& m, u32 fd, i32 stream, bool closes_on_exec = false) {
   const u32 at = kFiles + fd / kFilesInWord * 8, shift = fd % kFilesInWord * 16;
-  set_word(m, at, (word(m, at) & ~((u64)0xFFFF << shift)) | (u64)(u32)(stream + 1) << shift);
+  const u64 bits = (u32)(stream + 1) | (closes_on_exec ? kCloseOnExec : 0u);
+  set_word(m, at, (word(m, at) & ~((u64)0xFFFF << shift)) | bits << shift);
 }
 /// The lowest descriptor from `lowest` on that is not open; kMostFiles if there is none.
 template <Machine M>
@@ -45,6 +55,7 @@ template <Machine M>
 MYR_FN u32 opening_count(const M& m) {
   return (u32)lesser(word(m, kOpeningCount), kMostFiles);
 }
+MYR_FN u32 holders_word(u32 stream) { return kHolders + (stream - kFirstOpening) * 8; }
 /// Where the position of a stream that is an opening, or standard input, lies.
 MYR_FN u32 position_word(u32 stream) {
   return stream >= kFirstOpening ? kOpenings + (stream - kFirstOpening) * 8 : (u32)kInputPosition;

@@ -9,11 +9,11 @@ namespace myriarm::kernel {
 
 // clang-format off
 enum Errno : i32 {
-  kEPERM = 1, kENOENT = 2, kESRCH = 3, kEINTR = 4, kEIO = 5, kENXIO = 6, kE2BIG = 7, kEBADF = 9, kEAGAIN = 11, kENOMEM = 12, kEACCES = 13,
+  kEPERM = 1, kENOENT = 2, kESRCH = 3, kEINTR = 4, kEIO = 5, kENXIO = 6, kE2BIG = 7, kENOEXEC = 8, kEBADF = 9, kECHILD = 10, kEAGAIN = 11, kENOMEM = 12, kEACCES = 13,
   kEFAULT = 14, kEBUSY = 16, kEEXIST = 17, kEXDEV = 18, kENODEV = 19, kENOTDIR = 20,
-  kEISDIR = 21, kEINVAL = 22, kEMFILE = 24, kENOTTY = 25, kEFBIG = 27, kENOSPC = 28,
+  kEISDIR = 21, kEINVAL = 22, kEMFILE = 24, kENOTTY = 25, kETXTBSY = 26, kEFBIG = 27, kENOSPC = 28,
   kESPIPE = 29, kEROFS = 30, kEPIPE = 32, kERANGE = 34, kEDEADLK = 35, kENAMETOOLONG = 36, kENOSYS = 38, kENOTEMPTY = 39, kELOOP = 40,
-  kENOTSOCK = 88, kEOPNOTSUPP = 95, kEAFNOSUPPORT = 97,
+  kELIBBAD = 80, kENOTSOCK = 88, kEOPNOTSUPP = 95, kEAFNOSUPPORT = 97,
   kETIMEDOUT = 110,
 };
 // clang-format on

@@ -5,6 +5,7 @@
 #include "kernel/change_calls.h"
 #include "kernel/copy_calls.h"
 #include "kernel/descriptor_calls.h"
+#include "kernel/exec.h"
 #include "kernel/futex_calls.h"
 #include "kernel/identity_calls.h"
 #include "kernel/interval_timers.h"
@@ -17,6 +18,7 @@
 #include "kernel/system_calls.h"
 #include "kernel/thread_calls.h"
 #include "kernel/time_calls.h"
+#include "kernel/wait_calls.h"
 #include "kernel/tree_io.h"
 #include "kernel/tree_paths.h"
 
@@ -54,7 +56,7 @@ template <Machine M>
 MYR_OUTLINE Result serve(M& m) {
   const bool has_waited = wait_state(m) != WaitState::none;
   if (has_waited && !own_word(m, kWaitState)) return again();
-  const Result result = detail_of_serving::answer_call(m);
+  const Result result = finish(m, detail_of_serving::answer_call(m));
   if (has_waited && result.served != Served::again && result.served != Served::waits) {
     set_word(m, kWaitState, (u64)WaitState::none);
   }

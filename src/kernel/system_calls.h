@@ -99,7 +99,7 @@ MYR_OUTLINE Result getrlimit(M& m) {
 
 template <Machine M>
 MYR_OUTLINE Result prlimit64(M& m) {
-  if (!is_self((u32)m.argument(0))) return error(kESRCH);
+  if (!is_known_process(m, (u32)m.argument(0))) return error(kESRCH);
   if (m.argument(2) != 0) return missing();
   return resource_limits(m, (u32)m.argument(1), m.argument(3));
 }

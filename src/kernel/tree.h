@@ -104,7 +104,7 @@ MYR_FN DeviceKind device_kind(const FileStatus& file) {
 // clang-format off
 enum OpenFlag : u32 { kOpenAccess = 3, kOpenReadOnly = 0, kOpenWriteOnly = 1, kOpenCreate = 0100, kOpenExclusive = 0200,
                       kOpenTruncate = 01000, kOpenAppend = 02000, kOpenNonBlocking = 04000, kOpenFolder = 040000, kOpenNoFollow = 0100000, kOpenLarge = 0400000,
-                      kOpenPathOnly = 010000000, kOpenTemporary = 020000000 };
+                      kOpenCloseOnExec = 02000000, kOpenPathOnly = 010000000, kOpenTemporary = 020000000 };
 // clang-format on
 
 /// An opening of a file of the tree.
@@ -140,12 +140,14 @@ MYR_OUTLINE NewOpening find_opening(const M& m) {
 template <MemoryMachine M>
 MYR_FN bool own_new_opening(M& m, const NewOpening& made, bool changes) {
   const u32 stream = kFirstOpening + made.index;
-  return own_files(m) && own_word(m, position_word(stream)) && (!changes || own_word(m, opened_word(stream)));
+  return own_files(m) && own_word(m, position_word(stream)) && own_word(m, holders_word(stream)) &&
+         (!changes || own_word(m, opened_word(stream)));
 }
 template <MemoryMachine M>
-MYR_FN Result finish_opening(M& m, const NewOpening& made, u64 opened) {
+MYR_FN Result finish_opening(M& m, const NewOpening& made, u64 opened, bool closes_on_exec) {
   const u32 stream = kFirstOpening + made.index;
-  set_file(m, made.fd, (i32)stream);
+  set_file(m, made.fd, (i32)stream, closes_on_exec);
+  set_word(m, holders_word(stream), 1);
   set_word(m, position_word(stream), 0);
   if (word(m, opened_word(stream)) != opened) set_word(m, opened_word(stream), opened);
   if (made.index == opening_count(m)) set_word(m, kOpeningCount, made.index + 1);
@@ -153,12 +155,12 @@ MYR_FN Result finish_opening(M& m, const NewOpening& made, u64 opened) {
 }
 /// Opens the input file (kInputOpened) or a file of the tree (opened_value()).
 template <MemoryMachine M>
-MYR_OUTLINE Result open_stream(M& m, u64 opened) {
+MYR_OUTLINE Result open_stream(M& m, u64 opened, bool closes_on_exec) {
   const NewOpening made = find_opening(m);
   if (made.error < 0) return answer(made.error);
   // A process that opens nothing but its input never has the page of this word of its own.
   if (!own_new_opening(m, made, word(m, opened_word(kFirstOpening + made.index)) != opened)) return again();
-  return finish_opening(m, made, opened);
+  return finish_opening(m, made, opened, closes_on_exec);
 }
 
 }  // namespace myriarm::kernel

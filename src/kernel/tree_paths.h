@@ -44,10 +44,10 @@ struct LaneNames {
   MYR_FN bool may_search(u32 folder) const { return may(m, file_status(m, folder), kMayExecute); }
   MYR_FN bool is_link(u32 file) const { return type_of(file_status(m, file)) == kLink; }
   MYR_FN u32 link_size(u32 link) const {
-    return is_program_link(m, link) ? m.facts().path_bytes : (u32)file_status(m, link).size;
+    return is_program_link(m, link) ? (u32)word(m, kProgramPathSize) : (u32)file_status(m, link).size;
   }
   MYR_FN u8 link_byte(u32 link, u32 at) const {
-    if (is_program_link(m, link)) return (u8)m.facts().path[at];
+    if (is_program_link(m, link)) return (u8)(word(m, kProgramPath + at / 8 * 8) >> at % 8 * 8);
     Content content;
     return content_of(m, link, content) ? content_byte(m, content, at) : (u8)0;
   }
@@ -91,13 +91,15 @@ MYR_OUTLINE Result open_new_file(M& m, const Walked& walked, u32 flags) {
   if (!own_new_opening(m, made, true)) return again();
   const Storing secured = secure(m, plan);
   if (secured != Storing::allowed) return not_secured(secured);
-  return finish_opening(m, made, opened_value(make_new_file(m, walked, file), kept_flags(flags)));
+  return finish_opening(m, made, opened_value(make_new_file(m, walked, file), kept_flags(flags)),
+                        (flags & kOpenCloseOnExec) != 0);
 }
 
 /// openat() of a path that leads into the tree.
 template <MemoryMachine M>
 MYR_OUTLINE Result open_in_tree(M& m, u64 length) {
   u32 flags = (u32)m.argument(2);
+  const bool closes_on_exec = (flags & kOpenCloseOnExec) != 0;
   if ((flags & kOpenTemporary) == kOpenTemporary) flags &= ~(u32)kOpenCreate;
   const bool path_only = (flags & kOpenPathOnly) != 0;
   if (path_only) flags &= kOpenPathOnly | kOpenFolder | kOpenNoFollow;
@@ -114,7 +116,7 @@ MYR_OUTLINE Result open_in_tree(M& m, u64 length) {
   if (excludes) return error(kEEXIST);
   if (creates && type == kFolder) return error(kEISDIR);
   if ((flags & kOpenFolder) && type != kFolder) return error(kENOTDIR);
-  if (path_only) return open_stream(m, opened_value((u32)found, flags));
+  if (path_only) return open_stream(m, opened_value((u32)found, flags), closes_on_exec);
   if (type == kLink) return error(kELOOP);
   // As on file systems that have no files without a name.
   if ((flags & kOpenTemporary) == kOpenTemporary) return error(is_writable(m) ? kEOPNOTSUPP : kEROFS);
@@ -125,7 +127,7 @@ MYR_OUTLINE Result open_in_tree(M& m, u64 length) {
   if (!may(m, file, (access != kOpenWriteOnly ? kMayRead : 0) | (writes ? kMayWrite : 0))) return error(kEACCES);
   // A device that is not here, a socket, a pipe whose other end nobody opens.
   if (!is_stored(file) && device_kind(file) == DeviceKind::none) return error(kENXIO);
-  if (!truncates || type != kRegular) return open_stream(m, opened_value((u32)found, kept_flags(flags)));
+  if (!truncates || type != kRegular) return open_stream(m, opened_value((u32)found, kept_flags(flags)), closes_on_exec);
   const NewOpening made = find_opening(m);
   Plan plan;
   if (made.error < 0) return answer(made.error);
@@ -133,7 +135,7 @@ MYR_OUTLINE Result open_in_tree(M& m, u64 length) {
   const Storing secured = secure(m, plan);
   if (secured != Storing::allowed) return not_secured(secured);
   change_size(m, (u32)found, 0);
-  return finish_opening(m, made, opened_value((u32)found, kept_flags(flags)));
+  return finish_opening(m, made, opened_value((u32)found, kept_flags(flags)), closes_on_exec);
 }
 
 /// As access(2) tells it.
@@ -146,13 +148,13 @@ MYR_OUTLINE Result check_access_in_tree(M& m, u64 length, u32 mode, u32 flags) {
   return may(m, file, mode) ? answer(0) : error(kEACCES);
 }
 
-/// Stores a path that is in a link, as readlinkat() does: without a NUL, and cut to the room there is.
+/// Stores the path of the process's program, as readlinkat() does: without a NUL, and cut to the room there is.
 template <MemoryMachine M>
-MYR_OUTLINE Result store_link(M& m, const Bytes& target) {
-  const u64 size = lesser((u64)(u32)m.argument(3), target.size), address = m.argument(2);
+MYR_OUTLINE Result store_program_link(M& m) {
+  const u64 size = lesser((u64)(u32)m.argument(3), word(m, kProgramPathSize)), address = m.argument(2);
   const Storing storing = prepare(m, address, size);
   if (storing != Storing::allowed) return not_stored(storing);
-  copy_in(m, address, target.data, size);
+  copy_from_layer(m, address, kProgramPath, size);
   return answer((i64)size);
 }
 template <MemoryMachine M>
@@ -160,7 +162,7 @@ MYR_OUTLINE Result read_link(M& m, u64 length) {
   const i64 found = find_file(m, m.argument(0), m.argument(1), length, 0);
   if (found < 0) return answer(length == 0 && found == -kENOTDIR ? -kENOENT : found);
   if (type_of(file_status(m, (u32)found)) != kLink) return error(length == 0 ? kENOENT : kEINVAL);
-  if (is_program_link(m, (u32)found)) return store_link(m, {(const u8*)m.facts().path, m.facts().path_bytes});
+  if (is_program_link(m, (u32)found)) return store_program_link(m);
   Content content;
   if (!content_of(m, (u32)found, content)) return error(kEIO);
   const u64 size = lesser((u64)(u32)m.argument(3), content.size), address = m.argument(2);

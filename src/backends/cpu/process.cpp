@@ -14,15 +14,14 @@ const kernel::ProcessFacts* CpuBackend::process_of(u64 lane) const {
 }
 
 ProcessMachine CpuBackend::machine_of(Lane& lane, u64 index) {
-  const auto change_pages = [](void* backend, Lane& of, u64 number, const kernel::PageChange& change) {
+  const auto change_pages = [](void* backend, Lane& of, const kernel::PageChange& change) {
     CpuBackend& self = *static_cast<CpuBackend*>(backend);
     const u64 page = (change.begin >> kPageBits) - self.first_page_, count = (change.end - change.begin) >> kPageBits;
-    if (change.action == kernel::PageAction::protect) self.protect_pages(of, number, page, count, change.permissions);
-    else self.replace_pages(of, number, page, count, change.action == kernel::PageAction::map, change.permissions);
+    if (change.action == kernel::PageAction::protect) self.protect_pages(of, page, count, change.permissions);
+    else self.replace_pages(of, page, count, change.action == kernel::PageAction::map, change.permissions);
   };
-  const auto share_pages = [](void* backend, Lane& of, u64 number, u64 address, u32 permissions,
-                              std::span<const u8> bytes) {
-    return static_cast<CpuBackend*>(backend)->share_pages(of, number, address, permissions, bytes);
+  const auto share_pages = [](void* backend, Lane& of, u64 address, u32 permissions, std::span<const u8> bytes) {
+    return static_cast<CpuBackend*>(backend)->share_pages(of, address, permissions, bytes);
   };
   return {lane, index, *process_of(index), *process_host_, this, change_pages, share_pages};
 }
