@@ -138,7 +138,9 @@ MYR_OUTLINE i64 find_program(const M& m, ExecPlan& plan) {
     plan.file = (u32)found;
   }
   if (const i64 refused = read_elf(m, plan.program); refused < 0) return refused;
-  if (!place_elf(plan.program, kLowestProgram)) return -kENOEXEC;
+  const ProcessFacts& facts = m.facts();
+  const bool is_low = kLowestProgram >= facts.window_end || plan.program.highest > facts.window_end - kLowestProgram;
+  if (!place_elf(plan.program, is_low ? facts.window_begin : kLowestProgram)) return -kENOEXEC;
   plan.has_loader = plan.program.loader_size != 0;
   if (!plan.has_loader) return 0;
   const ExecText path = {true, plan.program.file, plan.program.loader_at, plan.program.loader_size - 1};
@@ -351,7 +353,10 @@ MYR_OUTLINE i64 load_program(M& m, const ExecPlan& plan, u32 old, u64& sp) {
   constexpr u32 kCode = kPageReadable | kPageExecutable;
   if (!map_pages(m, return_at, guard, kCode)) return 1;
   map_range(m, return_at, guard, kCode);
-  if (!share_pages(m, return_at, kCode, {(const u8*)&kSignalReturnCode, sizeof kSignalReturnCode})) return 1;
+  if (!share_pages(m, return_at, kCode, {(const u8*)&kSignalReturnCode, sizeof kSignalReturnCode})) {
+    if (!m.own_page(m.page_of(return_at))) return 1;
+    copy_in(m, return_at, (const u8*)&kSignalReturnCode, sizeof kSignalReturnCode);
+  }
   const u32 permissions = kReadWrite | (plan.program.executable_stack ? (u32)kPageExecutable : 0u);
   if (!map_pages(m, stack_begin, facts.window_end, permissions)) return 1;
   map_range(m, stack_begin, facts.window_end, permissions);
@@ -476,6 +481,8 @@ MYR_OUTLINE Result execve(M& m) {
 template <Machine M>
 MYR_OUTLINE Result execveat(M& m) {
   const u32 flags = (u32)m.argument(4);
+  const i64 length = path_length(m, m.argument(1));
+  if (length < 0 || (length == 0 && !(flags & kEmptyPath))) return length < 0 ? answer(length) : error(kENOENT);
   if (flags & ~(kEmptyPath | kNoFollow)) return error(kEINVAL);
   return execute(m, m.argument(0), m.argument(1), m.argument(2), m.argument(3), flags);
 }

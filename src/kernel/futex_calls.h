@@ -62,7 +62,7 @@ MYR_OUTLINE Result futex_wait(M& m, const Futex& f, u64 most, u32 bits) {
   if (wait.end == WaitEnd::begins) {
     // FUTEX_REQUEUE may have changed what it waits for.
     const bool began = wait_state(m) != WaitState::none;
-    const u64 key = began ? head(m, current_thread(m), kHeadKey) : lock_key(m, WaitOn::futex, f.address);
+    const u64 key = began ? head(m, current_thread(m), kHeadKey) : lock_key(m, WaitOn::futex, f.address, f.is_private);
     return begin_wait(m, wait, word(m, kBlocked), key, bits);
   }
   if (!own_word(m, kSlept)) return again();
@@ -79,7 +79,7 @@ MYR_OUTLINE Result futex_wake(M& m, const Futex& f, u32 bits) {
   if (!own_heads(m)) return again();
   // As on Linux, one is woken even if the call asks for none.
   const i32 most = (i32)m.argument(2);
-  return answer((i64)wake(m, lock_key(m, WaitOn::futex, f.address), most > 1 ? (u64)most : 1, bits));
+  return answer((i64)wake(m, lock_key(m, WaitOn::futex, f.address, f.is_private), most > 1 ? (u64)most : 1, bits));
 }
 
 /// FUTEX_REQUEUE and FUTEX_CMP_REQUEUE: wakes some, and lets others wait for another futex.
@@ -95,7 +95,7 @@ MYR_OUTLINE Result futex_requeue(M& m, const Futex& f) {
   if (compares && load<u32>(m, f.address) != (u32)m.argument(5)) return error(kEAGAIN);
   if (!has_threads(m)) return answer(0);
   if (!own_heads(m)) return again();
-  const u64 key = lock_key(m, WaitOn::futex, f.address), woken = wake(m, key, (u64)wakes);
+  const u64 key = lock_key(m, WaitOn::futex, f.address, f.is_private), woken = wake(m, key, (u64)wakes);
   u64 moved = 0;
   // Onto itself as well: each thread is counted once.
   for (; moved < (u64)moves && moved < kMostThreads; moved++) {
@@ -107,7 +107,7 @@ MYR_OUTLINE Result futex_requeue(M& m, const Futex& f) {
       moved = lesser(moved, (u64)moves);
       break;
     }
-    set_head(m, slot, kHeadKey, lock_key(m, WaitOn::futex, target));
+    set_head(m, slot, kHeadKey, lock_key(m, WaitOn::futex, target, f.is_private));
     set_head(m, slot, kHeadTicket, next_ticket(m));
   }
   return answer((i64)(woken + moved));
@@ -145,8 +145,8 @@ MYR_OUTLINE Result futex_wake_op(M& m, const Futex& f) {
                                                : was >= compared;
   if (!has_threads(m)) return answer(0);
   const i32 first = (i32)m.argument(2), second = (i32)m.argument(3);
-  u64 woken = wake(m, lock_key(m, WaitOn::futex, f.address), first > 1 ? (u64)first : 1);
-  if (holds) woken += wake(m, lock_key(m, WaitOn::futex, target), second > 1 ? (u64)second : 1);
+  u64 woken = wake(m, lock_key(m, WaitOn::futex, f.address, f.is_private), first > 1 ? (u64)first : 1);
+  if (holds) woken += wake(m, lock_key(m, WaitOn::futex, target, f.is_private), second > 1 ? (u64)second : 1);
   return answer((i64)woken);
 }
 
@@ -159,7 +159,7 @@ MYR_OUTLINE Result futex_lock(M& m, const Futex& f, u64 most) {
   if (storing != Storing::allowed) return not_stored(storing);
   const u32 value = load<u32>(m, f.address), owner = value & kLockOwner, self = thread_id(m);
   if (owner == self) return error(kEDEADLK);
-  const u64 key = lock_key(m, WaitOn::lock, f.address);
+  const u64 key = lock_key(m, WaitOn::lock, f.address, f.is_private);
   if (owner == 0) {
     const bool others = has_threads(m) && first_waiting(m, key) != kNoThread;
     store<u32>(m, f.address, (value & kLockOwnerDied) | (others ? (u32)kLockWaiters : 0) | self);
@@ -199,7 +199,7 @@ MYR_OUTLINE Result futex_unlock(M& m, const Futex& f) {
   const Storing storing = prepare(m, f.address, 4);
   if (storing != Storing::allowed) return not_stored(storing);
   if (has_threads(m) && !own_heads(m)) return again();
-  const u32 next = has_threads(m) ? first_waiting(m, lock_key(m, WaitOn::lock, f.address)) : kNoThread;
+  const u32 next = has_threads(m) ? first_waiting(m, lock_key(m, WaitOn::lock, f.address, f.is_private)) : kNoThread;
   if (next == kNoThread) store<u32>(m, f.address, 0);
   else pass_lock(m, f.address, next, 0);
   return answer(0);
@@ -281,12 +281,12 @@ MYR_OUTLINE void release_locks(M& m) {
   walk_robust_list(m, word(m, kRobustList), [&](u64 address, bool passes, bool pending) {
     if (!dies_with(m, address)) return false;
     const u32 value = load<u32>(m, address);
-    const u64 key = lock_key(m, WaitOn::futex, address);
+    const u64 key = lock_key(m, WaitOn::futex, address, false);
     if (pending && !passes && value == 0) (void)wake(m, key, 1);  // it was given back, and nobody was woken yet
     if ((value & kLockOwner) != self) return true;
     store<u32>(m, address, (value & kLockWaiters) | kLockOwnerDied);
     if (passes) {
-      const u32 next = first_waiting(m, lock_key(m, WaitOn::lock, address));
+      const u32 next = first_waiting(m, lock_key(m, WaitOn::lock, address, false));
       if (next != kNoThread) pass_lock(m, address, next, kLockOwnerDied);
     } else if (value & kLockWaiters) {
       (void)wake(m, key, 1);

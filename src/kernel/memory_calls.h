@@ -173,7 +173,7 @@ MYR_OUTLINE Result mmap(M& m) {
   const u32 permissions = permissions_of(m.argument(2));
   if (!own_ranges(m, place)) return again();
   if (!map_pages(m, place, place + size, permissions)) return again();
-  map_range(m, place, place + size, permissions | kAnonymous);
+  map_range(m, place, place + size, permissions | kAnonymous | (type == kMapShared ? (u32)kSharedMemory : 0u));
   return answer(found);
 }
 
@@ -256,7 +256,7 @@ MYR_OUTLINE Result mremap(M& m) {
   if (!(flags & kRemapFixed) && range.end == old_end && size <= facts.window_end - address &&
       (address >= heap_limit || address + size <= heap_limit) && is_free(m, range.end, address + size)) {
     if (!own_ranges(m, range.end) || !map_pages(m, range.end, address + size, range.permissions())) return again();
-    map_range(m, range.end, address + size, range.permissions() | kAnonymous);
+    map_range(m, range.end, address + size, range.permissions() | kAnonymous | range.kept_flags());
     return answer((i64)address);
   }
   if (!(flags & kRemapMayMove)) return error(kENOMEM);
@@ -268,7 +268,7 @@ MYR_OUTLINE Result mremap(M& m) {
   if (!map_pages(m, place, place + size, range.permissions())) return again();
   if (!copy_pages(m, address, place, kept - address)) return again();
   if (!unmap_pages(m, address, old_end)) return again();
-  map_range(m, place, place + size, range.permissions() | kAnonymous);
+  map_range(m, place, place + size, range.permissions() | kAnonymous | range.kept_flags());
   unmap_range(m, address, old_end);
   return answer((i64)place);
 }
@@ -304,6 +304,7 @@ MYR_OUTLINE Result madvise(M& m) {
     if (range.begin >= end) break;
     // The original contents cannot be read from the program's file again. What lies before them is dropped nevertheless.
     if (!(range.flags & kAnonymous)) return error(kEINVAL);
+    if (range.flags & kSharedMemory) continue;  // others have it too
     if (!map_pages(m, greater(range.begin, address), lesser(range.end, end), range.permissions())) return again();
   }
   return result;

@@ -140,6 +140,7 @@ enum RangeFlag : u32 {
   // Pages of a mapping behind the one in which the file ends, with no permissions: an access is a SIGBUS. mprotect() makes
   // them pages like others.
   kBehindFile = 16,
+  kSharedMemory = 32,  // a process that is forked has these pages in common with its parent
 };
 
 /// A stream that a descriptor refers to: the standard streams, then one for each open() of the input file or of a file of

@@ -64,6 +64,19 @@ MYR_OUTLINE bool own_all_holders(M& m) {
   return true;
 }
 
+/// The pages that a child has in common with its parent get places of their own: those of zeros have none yet. False: abandoned.
+template <Machine M>
+MYR_OUTLINE bool own_shared_memory(M& m) {
+  const u32 count = range_count(m);
+  for (u32 i = 0; i < count; i++) {
+    const Range range = range_at(m, i);
+    for (u64 at = range.begin; (range.flags & kSharedMemory) && at < range.end; at += kPageSize) {
+      if (!m.own_page(m.page_of(at))) return false;
+    }
+  }
+  return true;
+}
+
 /// A process like the one that makes the call.
 template <Machine M>
 MYR_OUTLINE Result begin_process(M& m, const CloneRequest& request) {
@@ -78,7 +91,7 @@ MYR_OUTLINE Result begin_process(M& m, const CloneRequest& request) {
     if (thread >= kMostThreads || process >= kMostProcesses) return error(kEAGAIN);
     const bool waits = (request.flags & kCloneVfork) != 0, borrows = (request.flags & kCloneMemory) != 0;
     const bool tells_child = (request.flags & kCloneStoresInChild) != 0;
-    if (!own_new_thread(m, thread) || !own_processes(m) || !own_all_holders(m)) return again();
+    if (!own_new_thread(m, thread) || !own_processes(m) || !own_all_holders(m) || !own_shared_memory(m)) return again();
     u32 space;
     if (!m.make_space(borrows ? SpaceKind::borrow : SpaceKind::fork, space)) return again();
     // Pages that were own may not be any more.

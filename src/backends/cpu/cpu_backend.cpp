@@ -110,6 +110,7 @@ void CpuBackend::attach(Lane& lane, u64 index) {
   lane.program_code = &program(index).code;
   lane.code_store = &code_store_;
   lane.own_code = &own_code_[index];
+  if (spaces_[index] != nullptr) watch_common_pages(lane, index);
   if (running_space(index) != 0) point(lane, index, running_space(index));
 }
 

@@ -155,7 +155,7 @@ class CpuBackend final : public Backend {
   void for_slices(const SpacePlace& place, bool is_first, u64 first, u64 end, Visit visit);
   void move_entries(u64 index, u32 from_number, u32 to_number, u64 first, u64 end);
   void clear_entries(u64 index, u32 number, u64 first, u64 end);
-  u32 new_space(u64 index);
+  u32 new_space(Lane& lane, u64 index);
   /// A space that begins as the one that runs. kNoSpace: lane.stop is out_of_memory.
   u32 make_space(Lane& lane, u64 index, kernel::SpaceKind kind);
   bool charge_space(LaneSpace& space);
@@ -165,6 +165,9 @@ class CpuBackend final : public Backend {
   /// The space that runs becomes what `with` was, which ends.
   void replace_space(Lane& lane, u64 index, u32 with);
   void drop_spaces(u64 index);  // all but the first
+  void watch_common_pages(Lane& lane, u64 index);
+  /// Lane::own_common_page().
+  bool own_common_page(Lane& lane, u64 index, u64 page);
 
   // Memory: guest_memory.cpp.
   void release_page(u32& entry);

@@ -2,6 +2,7 @@
 // Serves the system calls of lanes that are processes, each in the thread that runs its lane.
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/process_machine.h"
+#include "backends/cpu/process_words.h"
 #include "kernel/descriptors.h"
 #include "kernel/serve.h"
 
@@ -66,18 +67,6 @@ bool CpuBackend::serve_call(Lane& lane, u64 index) {
   if (kernel::sets_x0(result.served)) lane.r[0] = static_cast<u64>(result.value);
   return goes_on(lane, result);
 }
-
-namespace {
-
-/// What the kernel's words are read with.
-struct ProcessWords {
-  const Lane& lane;
-  u64 guest_pages() const { return lane.guest_pages; }
-  u32 entry(u64 page) const { return lane.table[page]; }
-  u8* locate(u32 entry, u32 offset) const { return lane.memory().locate(entry, offset); }
-};
-
-}  // namespace
 
 u64 CpuBackend::attention_at(const Lane& lane) { return kernel::attention_at(ProcessWords{lane}); }
 

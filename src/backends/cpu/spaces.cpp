@@ -8,6 +8,8 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/process_machine.h"
+#include "backends/cpu/process_words.h"
+#include "kernel/ranges.h"
 
 namespace myriarm::cpu {
 
@@ -136,20 +138,21 @@ void CpuBackend::clear_entries(u64 index, u32 number, u64 first, u64 end) {
   });
 }
 
-u32 CpuBackend::new_space(u64 index) {
+u32 CpuBackend::new_space(Lane& lane, u64 index) {
   if (spaces_[index] == nullptr) spaces_[index] = std::make_unique<LaneSpaces>();
   LaneSpaces& spaces = *spaces_[index];
   u32 number = 1;
   while (spaces.find(number) != nullptr) number++;
   if (number > spaces.more.size()) spaces.more.push_back(std::make_unique<LaneSpace>());
   spaces.more[number - 1]->table = space_tables_.take();
+  watch_common_pages(lane, index);
   return spaces.more[number - 1]->table == nullptr ? kNoSpace : number;
 }
 
 u32 CpuBackend::make_space(Lane& lane, u64 index, kernel::SpaceKind kind) {
   u32 made = kNoSpace;
   try {
-    made = new_space(index);
+    made = new_space(lane, index);
     if (made != kNoSpace) {
       LaneSpace& space = *spaces_[index]->find(made);
       const u32 running = running_space(index), guest = guest_space(index, running);
@@ -241,8 +244,53 @@ void CpuBackend::drop_spaces(u64 index) {
   spaces_[index].reset();
 }
 
+void CpuBackend::watch_common_pages(Lane& lane, u64 index) {
+  lane.backend = this;
+  lane.index = index;
+  lane.own_common_page = [](void* backend, Lane& of, u64 number, u64 page) {
+    return static_cast<CpuBackend*>(backend)->own_common_page(of, number, page);
+  };
+}
+
+bool CpuBackend::own_common_page(Lane& lane, u64 index, u64 page) {
+  kernel::Range range;
+  const ProcessWords words{lane};
+  if (page >= guest_pages_ || !kernel::find_range(words, (first_page_ + page) << kPageBits, range) ||
+      !(range.flags & kernel::kSharedMemory)) {
+    return false;
+  }
+  const u32 frame = lane.table[page] >> kPageFlagBits;
+  const auto for_spaces = [&](auto visit) {
+    for (u32 number = 0; number <= spaces_[index]->more.size(); number++) {
+      if (number != 0 && (spaces_[index]->find(number) == nullptr || spaces_[index]->borrows(number))) continue;
+      u32& entry = space_place(index, number).table[page];
+      if (entry >> kPageFlagBits == frame && !(entry & kPageShared)) visit(entry);
+    }
+  };
+  u32 own = 0;
+  for_spaces([&](u32&) { own++; });
+  if (pool_.holders_of(frame) <= own) return true;
+  // A snapshot holds it too: all of the lane's spaces get the copy.
+  bool zeroed = false;
+  const u32 copy = pool_.allocate(zeroed);
+  if (copy == 0) {
+    lane.stop = stop_record(StopCode::out_of_memory);
+    return false;
+  }
+  std::memcpy(pool_.at(copy), pool_.at(frame), kPageSize);
+  bool first = true;
+  for_spaces([&](u32& entry) {
+    if (!first) pool_.retain(copy);
+    first = false;
+    pool_.release(frame);
+    entry = copy << kPageFlagBits | (entry & kPageFlagMask);
+  });
+  lane.found_is_stale = true;
+  return true;
+}
+
 // kernel::HasSpaces.
-bool ProcessMachine::has_spaces() const { return has_tree() && lane_.pool != nullptr; }
+bool ProcessMachine::has_spaces() const { return lane_.pool != nullptr; }
 u32 ProcessMachine::space() const { return backend_of().running_space(index_); }
 void ProcessMachine::enter_space(u32 number) { backend_of().enter_space(lane_, index_, number); }
 bool ProcessMachine::make_space(kernel::SpaceKind kind, u32& number) {
