@@ -146,10 +146,11 @@ template <Machine M>
 MYR_OUTLINE bool own_process(M& m, u32 slot) {
   bool owned = true;
   if constexpr (HasSpaces<M>) {
-    const u32 here = m.space(), there = (u32)process_part(m, slot, kProcessSpace);
-    if (slot == current_process(m)) return own_words(m, 0, 8) && own_words(m, kSignalQueue, kSignalQueueEnd - kSignalQueue);
-    m.enter_space(there);
-    owned = own_word(m, 0) && own_words(m, kSignalQueue, kSignalQueueEnd - kSignalQueue);
+    constexpr u64 kMostSent = kIntervalTimers + 1;
+    const u32 here = m.space();
+    if (slot != current_process(m)) m.enter_space((u32)process_part(m, slot, kProcessSpace));
+    const u64 records = lesser(word(m, kQueuedSignals) + kMostSent, kQueueRecords);
+    owned = own_word(m, 0) && own_words(m, kSignalQueue, records * kQueueRecordBytes);
     m.enter_space(here);
   }
   return owned;

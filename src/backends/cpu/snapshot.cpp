@@ -111,9 +111,11 @@ u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
     LaneSnapshot& kept = snapshot.kept[i];
     kept.program = program_of_[lane];
     kept.has_memory = has_memory(lane);
+    settle_spaces(lane);
     if (own_code_[lane] != nullptr || waiting_.any(lane)) {
       Lane saved;
       attach(saved, lane);
+      point(saved, lane, 0);
       if (!take_waiting_writes(saved, lane)) {
         throw DeviceError(
             "the pool of " + size_text(pool_.size_bytes()) +
@@ -125,7 +127,6 @@ u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
     }
     kept.touched = touched_[lane];
     kept.stop = stops_[lane];
-    settle_spaces(lane);
     save_pages(lane, kept, snapshot.pages);
     save_spaces(lane, kept, snapshot.pages);
     settle_spaces(lane);
