@@ -24,6 +24,7 @@ CLOCKS = re.compile(
 EXCEPTIONS = {
     "tests/programs/src": "guests: their clock counts instructions",
     "tests/signals": "guests whose subject are timers; what they expect holds however long they take",
+    "tests/threads": "guests whose subject are waits; what they expect holds however long they take",
     "tests/differential/qemu_engine.cpp": "ends a QEMU that hangs",
     "tests/fleet/fork_test.cpp": "ends a child that hangs",
     "tests/fleet/fake_clock.cpp": "the clock that a test moves",

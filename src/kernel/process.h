@@ -61,7 +61,6 @@ enum Word : u32 {
   kPendingShared = 168,  // signals sent to the process
   kQueuedSignals = 176,  // records in kSignalQueue
   kTimers = 184,         // two words each: when it expires, 0 if never, and its interval
-  kFirstStatus = 232,    // of the first thread, if that has left
   kBarriers = 240,       // what membarrier() has registered
   kProcess = 248,        // its id; 0: kProcessId
   kProcessThreads = 256,  // that have not left; 0: one
@@ -124,7 +123,7 @@ enum Word : u32 {
   kProcessBytes = kHolders + kMostFiles * 8,
 };
 // What lies before kFiles is in one page: a call that has made one of these words own may set all of them.
-static_assert(kTimers + kIntervalTimers * 16 <= kFirstStatus && kProgramPathSize < kThreadWords &&
+static_assert(kTimers + kIntervalTimers * 16 <= kBarriers && kProgramPathSize < kThreadWords &&
               kThreadWordsEnd <= kProgramPath && kFiles < kPageSize);
 /// Pages that each process has of its own; those behind them are the lane's.
 constexpr u64 kOwnPages = kLanePart / kPageSize;

@@ -34,7 +34,6 @@ MYR_FN i64 clone_refused(u64 flags) {
   if (has(kCloneThread) && (flags & (kCloneUsers | kCloneProcesses))) return -kEINVAL;
   if (has(kCloneHandlers | kCloneClearsHandlers)) return -kEINVAL;
   if (has(kClonePidfd) && (flags & (kCloneThread | kCloneDetached))) return -kEINVAL;
-  if (has(kCloneQueues | kCloneSemaphores)) return -kEINVAL;
   return flags & kCloneNamespaces ? -(i64)kEPERM : 0;
 }
 
@@ -100,10 +99,8 @@ MYR_OUTLINE u32 make_thread(M& m, const CloneRequest& request, u32 slot) {
   set_thread_word(m, slot, kClearThread, request.flags & kCloneClears ? request.child_id : 0);
   set_thread_word(m, slot, kRobustList, 0);
   set_thread_word(m, slot, kThreadRan, 0);
-  if (thread_word(m, slot, kPolicy) & kResetsOnFork) {
-    set_thread_word(m, slot, kPolicy, 0);
-    set_thread_word(m, slot, kNice, 0);
-  }
+  // It resets policies and nice values that this user cannot have.
+  set_thread_word(m, slot, kPolicy, thread_word(m, slot, kPolicy) & ~kResetsOnFork);
   set_head(m, slot, kHeadThread, id);
   set_head(m, slot, kHeadProcess, current_process(m));
   return id;
@@ -135,21 +132,18 @@ template <Machine M>
 MYR_FN Result exit_group(M& m) {
   return ended((u32)m.argument(0) & 0xff);
 }
-/// exit(2) ends the thread, and the process with the last one: with the status of the first.
+/// exit(2) ends the thread, and the process with the last one: as on Linux since 5.18, with its status.
 template <Machine M>
 MYR_OUTLINE Result exit(M& m) {
-  const u32 status = (u32)m.argument(0) & 0xff;
-  const bool is_first = thread_id(m) == process_id(m);
-  if (process_threads(m) == 1) return ended(is_first ? status : (u32)word(m, kFirstStatus));
+  if (process_threads(m) == 1) return exit_group(m);
   const u64 clears = word(m, kClearThread);
   if (!own_signals(m) || !own_locks(m) || prepare(m, clears, 4) == Storing::again) return again();
   release_locks(m);
   if (accessible(m, clears, 4, kPageWritable) == 4 && clears != 0) {
     store<u32>(m, clears, 0);
-    if (clears % 4 == 0) (void)wake(m, lock_key(m, WaitOn::futex, clears), 1);
+    if (clears % 4 == 0) (void)wake(m, futex_key(m, WaitOn::futex, clears, false), 1);
   }
   drop_signals_of_thread(m);
-  if (is_first) set_word(m, kFirstStatus, status);
   set_word(m, kThreads, word(m, kThreads) - 1);
   set_word(m, kProcessThreads, process_threads(m) - 1);
   set_word(m, kWaitState, (u64)WaitState::leaves);

@@ -57,19 +57,6 @@ enum class WaitOn : u8 {
   time,   // or a signal
 };
 MYR_FN constexpr u64 wait_key(WaitOn kind, u64 number) { return number | (u64)kind; }
-/// The same of a futex or a lock in the memory of the process that runs.
-constexpr u32 kLockAddressBits = 48;
-template <class M>
-MYR_FN u64 lock_key(const M& m, WaitOn kind, u64 address, bool is_private = true) {
-  constexpr u64 kAnyProcess = 0xFFFF;  // those that were forked have shared memory at the same address
-  u64 process = current_process(m);
-  if constexpr (HasSpaces<M>) {
-    Range range;
-    if (!is_private && find_range(m, address, range) && (range.flags & kSharedMemory)) process = kAnyProcess;
-  }
-  return wait_key(kind, (address & (((u64)1 << kLockAddressBits) - 1)) | process << kLockAddressBits);
-}
-MYR_FN constexpr u64 address_of_lock(u64 key) { return key << (64 - kLockAddressBits) >> (64 - kLockAddressBits) & ~(u64)3; }
 /// Events of processes, by slot: one of its children has changed; it has left the memory that it borrowed.
 MYR_FN constexpr u64 event_of_children(u32 process) { return (u64)1 << 62 | (u64)process << 2; }
 MYR_FN constexpr u64 event_of_memory(u32 process) { return (u64)1 << 62 | (u64)1 << 32 | (u64)process << 2; }
