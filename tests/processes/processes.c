@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbered checks of processes, by the clauses of fork(2), vfork(2), clone(2), execve(2), wait(2), waitid(2), _exit(2), kill(2),
-// setpgid(2), setsid(2) and posix_spawn(3), each printed with its result: the same program runs natively on the host's Linux, under
+// setpgid(2), setsid(2) and posix_spawn(3), and of memory that processes share, each printed with its result: the same program runs natively on the host's Linux, under
 // QEMU and under myriarm.
 //   processes PROGRAM     all checks; PROGRAM is the path by which it executes itself
 //   processes - MODE ...  what an executed program does
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -514,6 +516,73 @@ static void check_vfork(void) {
   CHECK(waitpid(-1, &status, 0));
 }
 
+struct Shared {
+  pthread_mutex_t mutex;
+  pthread_cond_t condition;
+  sem_t semaphore;
+  volatile int counter, turn, done;
+};
+static void check_shared(void) {
+  int status;
+  struct Shared* shared = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  volatile char* late = (char*)shared + 4096;  // which nobody has written to before the fork
+  pthread_mutexattr_t mutex;
+  pthread_condattr_t condition;
+  pthread_mutexattr_init(&mutex);
+  pthread_mutexattr_setpshared(&mutex, PTHREAD_PROCESS_SHARED);
+  pthread_mutex_init(&shared->mutex, &mutex);
+  pthread_condattr_init(&condition);
+  pthread_condattr_setpshared(&condition, PTHREAD_PROCESS_SHARED);
+  pthread_cond_init(&shared->condition, &condition);
+  sem_init(&shared->semaphore, 1, 0);
+  fflush(stdout);
+  for (int i = 0; i < 4; i++) {
+    if (fork() != 0) continue;
+    for (int k = 0; k < 2000; k++) {
+      pthread_mutex_lock(&shared->mutex);
+      const int seen = shared->counter;
+      for (volatile int wait = 0; wait < 30; wait++) {
+      }
+      shared->counter = seen + 1;
+      pthread_mutex_unlock(&shared->mutex);
+    }
+    late[i] = (char)(i + 1);
+    sem_post(&shared->semaphore);
+    _exit(0);
+  }
+  for (int i = 0; i < 4; i++) sem_wait(&shared->semaphore);
+  SHOW(shared->counter);
+  SHOW(late[0] + late[1] * 10 + late[2] * 100 + late[3] * 1000);
+  for (int i = 0; i < 4; i++) wait(&status);
+  // Turns by a condition variable, with a child of the child.
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    const pid_t second = fork();
+    const int parity = second == 0 ? 1 : 2;
+    for (int i = 0; i < 50; i++) {
+      pthread_mutex_lock(&shared->mutex);
+      while (shared->turn % 3 != parity) pthread_cond_wait(&shared->condition, &shared->mutex);
+      shared->turn++;
+      pthread_cond_broadcast(&shared->condition);
+      pthread_mutex_unlock(&shared->mutex);
+    }
+    if (second != 0) wait(&status);
+    _exit(0);
+  }
+  for (int i = 0; i < 50; i++) {
+    pthread_mutex_lock(&shared->mutex);
+    while (shared->turn % 3 != 0) pthread_cond_wait(&shared->condition, &shared->mutex);
+    shared->turn++;
+    pthread_cond_broadcast(&shared->condition);
+    pthread_mutex_unlock(&shared->mutex);
+  }
+  CHECK(waitpid(child, &status, 0) == child);
+  SHOW(shared->turn);
+  munmap(shared, 3 * 4096);
+  SHOW(child_status(touch_nothing, (long)shared) & 0x7f);
+}
+
 static int run(char* const arguments[], char* const environment[]) {
   int status;
   fflush(stdout);
@@ -720,6 +789,7 @@ int main(int count, char** arguments, char** environment) {
   check_groups();
   check_files();
   check_vfork();
+  check_shared();
   check_exec();
   printf("%d checks\n", number);
   return 0;
