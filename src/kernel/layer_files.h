@@ -5,6 +5,7 @@
 
 #include "kernel/guest_time.h"
 #include "kernel/layer_pages.h"
+#include "kernel/process_table.h"
 #include "kernel/tree.h"
 
 namespace myriarm::kernel {

@@ -63,7 +63,9 @@ MYR_OUTLINE void switch_process(M& m, u32 next) {
     const u64 expires = word(m, timer_word(kRealTimer));
     const u32 space = (u32)process_part(m, left, kProcessSpace);
     const bool lives = process_lives(m, left);
-    set_process_part(m, left, kProcessAlarm, is_armed(expires) ? expires : kNever);
+    const u64 alarm = is_armed(expires) ? expires : kNever;
+    set_process_part(m, left, kProcessAlarm, alarm);
+    set_word(m, kNextWake, lesser(word(m, kNextWake), alarm));
     set_process_part(m, left, kProcessFolder, word(m, kWorkingFolder));
     set_word(m, kLeftAt, m.retired());
     enter_space(m, (u32)process_part(m, next, kProcessSpace));

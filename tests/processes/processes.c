@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -420,18 +421,21 @@ static void check_groups(void) {
   for (int i = 0; i < 3; i++) sum += waitpid(-group[0], &status, 0) > 0 && status == SIGTERM;
   SHOW(sum);
   CHECK(waitpid(-group[0], &status, 0));
-  // Orphans get another parent.
+  // Orphans get another parent: here the first process, as one that has asked for that on Linux.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   fflush(stdout);
   child = fork();
   if (child == 0) {
     const pid_t parent = getpid();
     if (fork() == 0) {
       while (getppid() == parent) pause_for(1);
-      _exit(getppid() != parent ? 0 : 1);
+      _exit(getppid() == self ? 18 : 19);
     }
     _exit(17);
   }
   CHECK(waitpid(child, &status, 0) == child);
+  SHOW(WEXITSTATUS(status));
+  CHECK(waitpid(-1, &status, 0) > 0);
   SHOW(WEXITSTATUS(status));
 }
 
