@@ -41,6 +41,27 @@ MYR_FN void let_go(M& m, i32 stream) {
   if (opened.in_tree) drop_file(m, opened.file);
 }
 
+/// To be called, and to have returned true, before close_all().
+template <Machine M>
+MYR_OUTLINE bool own_all_files(M& m, bool only_on_exec) {
+  if (!own_files(m)) return false;
+  for (u32 fd = 0; fd < kMostFiles; fd++) {
+    const bool closes = file_at(m, fd) != 0 && (!only_on_exec || closes_on_exec(m, fd));
+    if (closes && !own_opening(m, stream_of(m, fd))) return false;
+  }
+  return true;
+}
+/// Closes all descriptors, or those that execve() closes.
+template <Machine M>
+MYR_OUTLINE void close_all(M& m, bool only_on_exec) {
+  for (u32 fd = 0; fd < kMostFiles; fd++) {
+    const i32 stream = stream_of(m, fd);
+    if (stream < 0 || (only_on_exec && !closes_on_exec(m, fd))) continue;
+    set_file(m, fd, -1);
+    let_go(m, stream);
+  }
+}
+
 template <Machine M>
 MYR_OUTLINE Result close(M& m) {
   const i32 stream = stream_of(m, m.argument(0));

@@ -27,13 +27,28 @@ struct Futex {
            operation == kFutexLockClock;
   }
 };
-/// What a thread waits for. A futex of the process alone and one that processes may share are not the same, at one address.
-MYR_FN constexpr u64 futex_key(WaitOn kind, u64 address, bool is_private) {
-  constexpr u64 kShared = (u64)1 << 63;
-  return wait_key(kind, is_private ? address : address | kShared);
+/// What a thread waits for. A futex of the process alone and one that processes may share are not the same, at one address. Processes
+/// that were forked have shared memory at the same address.
+constexpr u32 kFutexAddressBits = 48;
+template <class M>
+MYR_OUTLINE u64 futex_key(const M& m, WaitOn kind, u64 address, bool is_private) {
+  constexpr u64 kShared = (u64)1 << 63, kAnyProcess = 0x7FFF;
+  u64 process = current_process(m);
+  if constexpr (HasSpaces<M>) {
+    Range range;
+    if (!is_private && find_range(m, address, range) && (range.flags & kSharedMemory)) process = kAnyProcess;
+  }
+  const u64 place = (address & (((u64)1 << kFutexAddressBits) - 1)) | process << kFutexAddressBits;
+  return wait_key(kind, is_private ? place : place | kShared);
 }
-MYR_FN u64 futex_key(const Futex& f, u64 address) { return futex_key(WaitOn::futex, address, f.is_private); }
-MYR_FN u64 lock_key(const Futex& f) { return futex_key(WaitOn::lock, f.address, f.is_private); }
+template <class M>
+MYR_FN u64 futex_key(const M& m, const Futex& f, u64 address) {
+  return futex_key(m, WaitOn::futex, address, f.is_private);
+}
+template <class M>
+MYR_FN u64 lock_key(const M& m, const Futex& f) {
+  return futex_key(m, WaitOn::lock, f.address, f.is_private);
+}
 
 /// The time of a wait that has a limit; kNever if the call has none; or an error, negative. That of FUTEX_WAIT is how long it lasts,
 /// the others are when it ends.
@@ -69,7 +84,7 @@ MYR_OUTLINE Result futex_wait(M& m, const Futex& f, u64 most, u32 bits) {
   if (wait.end == WaitEnd::begins) {
     // FUTEX_REQUEUE may have changed what it waits for.
     const bool began = wait_state(m) != WaitState::none;
-    const u64 key = began ? head(m, current_thread(m), kHeadKey) : futex_key(f, f.address);
+    const u64 key = began ? head(m, current_thread(m), kHeadKey) : futex_key(m, f, f.address);
     return begin_wait(m, wait, word(m, kBlocked), key, bits);
   }
   if (!own_word(m, kSlept)) return again();
@@ -86,7 +101,7 @@ MYR_OUTLINE Result futex_wake(M& m, const Futex& f, u32 bits) {
   if (!own_heads(m)) return again();
   // As on Linux, one is woken even if the call asks for none.
   const i32 most = (i32)m.argument(2);
-  return answer((i64)wake(m, futex_key(f, f.address), most > 1 ? (u64)most : 1, bits));
+  return answer((i64)wake(m, futex_key(m, f, f.address), most > 1 ? (u64)most : 1, bits));
 }
 
 /// FUTEX_REQUEUE and FUTEX_CMP_REQUEUE: wakes some, and lets others wait for another futex.
@@ -102,7 +117,7 @@ MYR_OUTLINE Result futex_requeue(M& m, const Futex& f) {
   if (compares && load<u32>(m, f.address) != (u32)m.argument(5)) return error(kEAGAIN);
   if (!has_threads(m)) return answer(0);
   if (!own_heads(m)) return again();
-  const u64 key = futex_key(f, f.address), woken = wake(m, key, (u64)wakes);
+  const u64 key = futex_key(m, f, f.address), woken = wake(m, key, (u64)wakes);
   u64 moved = 0;
   // Onto itself as well: each thread is counted once.
   for (; moved < (u64)moves && moved < kMostThreads; moved++) {
@@ -114,7 +129,7 @@ MYR_OUTLINE Result futex_requeue(M& m, const Futex& f) {
       moved = lesser(moved, (u64)moves);
       break;
     }
-    set_head(m, slot, kHeadKey, futex_key(f, target));
+    set_head(m, slot, kHeadKey, futex_key(m, f, target));
     set_head(m, slot, kHeadTicket, next_ticket(m));
   }
   return answer((i64)(woken + moved));
@@ -160,8 +175,8 @@ MYR_OUTLINE Result futex_wake_op(M& m, const Futex& f) {
                                                : was >= compared;
   if (!has_threads(m)) return answer(0);
   const i32 first = (i32)m.argument(2), second = (i32)m.argument(3);
-  u64 woken = wake(m, futex_key(f, f.address), first > 1 ? (u64)first : 1);
-  if (holds) woken += wake(m, futex_key(f, target), second > 1 ? (u64)second : 1);
+  u64 woken = wake(m, futex_key(m, f, f.address), first > 1 ? (u64)first : 1);
+  if (holds) woken += wake(m, futex_key(m, f, target), second > 1 ? (u64)second : 1);
   return answer((i64)woken);
 }
 
@@ -174,7 +189,7 @@ MYR_OUTLINE Result futex_lock(M& m, const Futex& f, u64 most) {
   if (storing != Storing::allowed) return not_stored(storing);
   const u32 value = load<u32>(m, f.address), owner = value & kLockOwner, self = thread_id(m);
   if (owner == self) return error(kEDEADLK);
-  const u64 key = lock_key(f);
+  const u64 key = lock_key(m, f);
   if (owner == 0) {
     const bool others = has_threads(m) && first_waiting(m, key) != kNoThread;
     store<u32>(m, f.address, (value & kLockOwnerDied) | (others ? (u32)kLockWaiters : 0) | self);
@@ -214,7 +229,7 @@ MYR_OUTLINE Result futex_unlock(M& m, const Futex& f) {
   const Storing storing = prepare(m, f.address, 4);
   if (storing != Storing::allowed) return not_stored(storing);
   if (has_threads(m) && !own_heads(m)) return again();
-  const u32 next = has_threads(m) ? first_waiting(m, lock_key(f)) : kNoThread;
+  const u32 next = has_threads(m) ? first_waiting(m, lock_key(m, f)) : kNoThread;
   if (next == kNoThread) store<u32>(m, f.address, 0);
   else pass_lock(m, f.address, next, 0);
   return answer(0);
@@ -274,7 +289,7 @@ MYR_FN bool dies_with(const M& m, u64 address) {
 }
 
 /// The address of the lock that a thread waits for.
-MYR_FN constexpr u64 lock_of_key(u64 key) { return key << 1 >> 1 & ~(u64)3; }
+MYR_FN constexpr u64 lock_of_key(u64 key) { return key << (64 - kFutexAddressBits) >> (64 - kFutexAddressBits) & ~(u64)3; }
 
 /// Must be called, and have returned true, before release_locks().
 template <Machine M>
@@ -287,7 +302,7 @@ MYR_OUTLINE bool own_locks(M& m) {
   });
   const u32 slots = thread_slots(m);
   for (u32 slot = 0; slot < slots && owned; slot++) {
-    if (!is_waiting(m, slot) || (head(m, slot, kHeadKey) & 3) != (u64)WaitOn::lock) continue;
+    if (!is_own_thread(m, slot) || !is_waiting(m, slot) || (head(m, slot, kHeadKey) & 3) != (u64)WaitOn::lock) continue;
     owned = prepare(m, lock_of_key(head(m, slot, kHeadKey)), 4) != Storing::again;
   }
   return owned;
@@ -300,14 +315,14 @@ MYR_OUTLINE void release_locks(M& m) {
   walk_robust_list(m, word(m, kRobustList), [&](u64 address, bool passes, bool pending) {
     if (!dies_with(m, address)) return false;
     const u32 value = load<u32>(m, address);
-    const u64 key = futex_key(WaitOn::futex, address, false);
+    const u64 key = futex_key(m, WaitOn::futex, address, false);
     if (pending && !passes && value == 0) (void)wake(m, key, 1);  // it was given back, and nobody was woken yet
     if ((value & kLockOwner) != self) return true;
     store<u32>(m, address, (value & kLockWaiters) | kLockOwnerDied);
     if (!passes && (value & kLockWaiters)) (void)wake(m, key, 1);
     if (!passes) return true;
     for (u32 kind = 0; kind < 2; kind++) {
-      const u32 next = first_waiting(m, futex_key(WaitOn::lock, address, kind == 0));
+      const u32 next = first_waiting(m, futex_key(m, WaitOn::lock, address, kind == 0));
       if (next == kNoThread) continue;
       pass_lock(m, address, next, kLockOwnerDied);
       break;
@@ -318,7 +333,7 @@ MYR_OUTLINE void release_locks(M& m) {
   const u32 slots = thread_slots(m);
   for (u32 slot = 0; slot < slots; slot++) {
     const u64 key = head(m, slot, kHeadKey), address = lock_of_key(key);
-    if (!is_waiting(m, slot) || (key & 3) != (u64)WaitOn::lock || !dies_with(m, address)) continue;
+    if (!is_own_thread(m, slot) || !is_waiting(m, slot) || (key & 3) != (u64)WaitOn::lock || !dies_with(m, address)) continue;
     if ((load<u32>(m, address) & kLockOwner) != self) continue;
     pass_lock(m, address, first_waiting(m, key), kLockOwnerDied);
   }

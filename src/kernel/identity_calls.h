@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who the process is: a user without privileges, the leader of its session and of its process group, in the root of a
-// file system. Nothing of it can be changed but the mask of file modes and the thread's name.
+// Who the process is: a user without privileges. The first process of a lane leads its session and its process group.
 #pragma once
 
+#include "kernel/process_table.h"
 #include "kernel/structures.h"
 
 namespace myriarm::kernel {
 
 constexpr u32 kUnchangedId = ~(u32)0;  // of setreuid() and its relatives
 
-MYR_FN bool is_self(u32 process) { return process == 0 || process == kProcessId; }
+template <Machine M>
+MYR_FN bool is_known_process(const M& m, u32 process) {
+  return process == 0 || find_process(m, process) != kNoProcess;
+}
 
 template <Machine M>
-MYR_FN Result process_id(M&) {
-  return answer(kProcessId);
+MYR_FN Result getpid(M& m) {
+  return answer(process_id(m));
 }
 template <Machine M>
-MYR_FN Result parent_id(M&) {
-  return answer(kParentId);
+MYR_FN Result parent_id(M& m) {
+  return answer(own_part(m, kProcessParent, kParentId));
 }
 template <Machine M>
 MYR_FN Result user_id(M&) {
@@ -25,17 +28,49 @@ MYR_FN Result user_id(M&) {
 }
 /// getpgid and getsid.
 template <Machine M>
-MYR_FN Result group_id(M& m) {
-  return is_self((u32)m.argument(0)) ? answer(kProcessId) : error(kESRCH);
+MYR_OUTLINE Result group_id(M& m) {
+  constexpr u32 kGetsid = 156;
+  const u32 id = (u32)m.argument(0), slot = id == 0 ? current_process(m) : find_process(m, id);
+  if (slot == kNoProcess) return error(kESRCH);
+  if (!has_processes(m)) return answer(kProcessId);
+  return answer((i64)process_part(m, slot, m.number() == kGetsid ? kProcessSession : kProcessGroup));
 }
 template <Machine M>
-MYR_FN Result setpgid(M& m) {
+MYR_OUTLINE Result setpgid(M& m) {
+  const u32 id = (u32)m.argument(0);
   if ((i32)m.argument(1) < 0) return error(kEINVAL);
-  return error(is_self((u32)m.argument(0)) ? kEPERM : kESRCH);  // it leads a session
+  const u32 current = current_process(m), slot = id == 0 ? current : find_process(m, id);
+  if (slot == kNoProcess) return error(kESRCH);
+  if (!has_processes(m)) return error(kEPERM);  // it leads a session
+  const auto part = [&](u32 of, RecordOfProcess which) { return (u32)process_part(m, of, which); };
+  const u32 own_session = part(current, kProcessSession), target = part(slot, kRecordProcess);
+  if (slot != current) {
+    if (part(slot, kProcessParent) != process_id(m)) return error(kESRCH);
+    if (part(slot, kProcessSession) != own_session) return error(kEPERM);
+    if (part(slot, kProcessHasRun) != 0) return error(kEACCES);
+  }
+  if (part(slot, kProcessSession) == target) return error(kEPERM);
+  const u32 group = (u32)m.argument(1) != 0 ? (u32)m.argument(1) : target, slots = process_slots(m);
+  bool known = group == target;
+  for (u32 other = 0; other < slots && !known; other++) {
+    known = is_in_group(m, other, group) && part(other, kProcessSession) == own_session;
+  }
+  if (!known) return error(kEPERM);
+  if (!own_processes(m)) return again();
+  set_process_part(m, slot, kProcessGroup, group);
+  return answer(0);
 }
 template <Machine M>
-MYR_FN Result setsid(M&) {
-  return error(kEPERM);
+MYR_OUTLINE Result setsid(M& m) {
+  const u32 id = process_id(m), slots = process_slots(m);
+  if (!has_processes(m)) return error(kEPERM);
+  for (u32 slot = 0; slot < slots; slot++) {
+    if (is_in_group(m, slot, id)) return error(kEPERM);
+  }
+  if (!own_processes(m)) return again();
+  set_process_part(m, current_process(m), kProcessGroup, id);
+  set_process_part(m, current_process(m), kProcessSession, id);
+  return answer(id);
 }
 /// setuid and setgid.
 template <Machine M>
@@ -114,6 +149,8 @@ enum ProcessFlag : u64 {
   kNoHugePages = 16,
   kParentSignal = 0x100,  // times the number, 7 bits
   kTimerSlack = (u64)1 << 32,
+  kNotForked = kReapsOrphans | 0x7F * kParentSignal,   // a child does not have them
+  kNotExecuted = kKeepsCapabilities | kNotDumpable,  // a new program does not
 };
 /// Sets a flag to 0 or 1.
 template <Machine M>
@@ -225,7 +262,7 @@ MYR_OUTLINE Result capget(M& m) {
   if (!readable(m, header, kCapabilityHeaderBytes)) return error(kEFAULT);
   const u32 process = load<u32>(m, header + 4);
   if ((i32)process < 0) return error(kEINVAL);
-  if (!is_self(process)) return error(kESRCH);
+  if (!is_known_process(m, process)) return error(kESRCH);
   if (data == 0) return answer(0);
   const Storing storing = prepare(m, data, sets * kCapabilityDataBytes);
   if (storing != Storing::allowed) return not_stored(storing);
@@ -240,7 +277,8 @@ MYR_OUTLINE Result capset(M& m) {
   const u32 sets = capability_sets(load<u32>(m, header));
   if (sets == 0) return refuse_version(m, header, false);
   if (!readable(m, header, kCapabilityHeaderBytes)) return error(kEFAULT);
-  if (!is_self(load<u32>(m, header + 4))) return error(kEPERM);
+  const u32 process = load<u32>(m, header + 4);
+  if (process != 0 && process != process_id(m)) return error(kEPERM);
   if (!readable(m, data, sets * kCapabilityDataBytes)) return error(kEFAULT);
   for (u32 i = 0; i < sets * kCapabilityDataBytes; i += 4) {
     if (load<u32>(m, data + i) != 0) return error(kEPERM);

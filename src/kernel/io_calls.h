@@ -100,7 +100,7 @@ MYR_OUTLINE Result put_out(M& m, u32 stream, const Buffers& buffers) {
   if (problem == kEPIPE) {
     // As on Linux, also after a part was written. It has to change no page that is not own by now.
     if (!own_signals(m)) return again();
-    (void)send_signal(m, Target::thread, signal_information(kSignalPipe, kByUser, kSender));
+    (void)send_signal(m, Target::thread, signal_information(kSignalPipe, kByUser, sender(m)));
   }
   if (moved == 0) return problem != 0 ? error(problem) : answer(0);
   set_word(m, size_at, kept + moved);

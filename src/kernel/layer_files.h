@@ -6,6 +6,7 @@
 #include "kernel/guest_time.h"
 #include "kernel/layer_pages.h"
 #include "kernel/openings.h"
+#include "kernel/process_table.h"
 
 namespace myriarm::kernel {
 
@@ -203,7 +204,7 @@ MYR_FN u64 raise_file(M& m, u32 file) {
 /// Whether something refers to the file without a name.
 template <MemoryMachine M>
 MYR_OUTLINE bool is_in_use(const M& m, u32 file) {
-  if (word(m, kWorkingFolder) == file) return true;
+  if (word(m, kWorkingFolder) == file || is_working_folder(m, file)) return true;
   const u32 count = opening_count(m);
   for (u32 i = 0; i < count; i++) {
     const Opened opened = opened_at(m, (i32)(kFirstOpening + i));

@@ -72,7 +72,9 @@ MYR_OUTLINE Result setrlimit(M& m) {
 template <Machine M>
 MYR_OUTLINE Result prlimit64(M& m) {
   if (m.argument(2) != 0 && !readable(m, m.argument(2), kLimitBytes)) return error(kEFAULT);
-  if (!is_self((u32)m.argument(0))) return error(kESRCH);
+  const u32 id = (u32)m.argument(0), slot = id == 0 ? current_process(m) : find_process(m, id);
+  if (slot == kNoProcess) return error(kESRCH);
+  if (slot != current_process(m)) return error(kEPERM);  // those of others are not known here
   return change_limits(m, (u32)m.argument(1), m.argument(2), m.argument(3));
 }
 

@@ -167,7 +167,7 @@ MYR_OUTLINE Result readlinkat(M& m) {
   if (length == 0) return has_tree(m) ? read_link(m, 0) : error(kENOENT);
   if (is_text(m, path, length, kOwnProgram, kOwnProgramBytes) ||
       is_text(m, path, length, kOwnProgramByNumber, kOwnProgramBytes)) {
-    return store_link(m, {(const u8*)m.facts().path, m.facts().path_bytes});
+    return store_program_link(m);
   }
   const PathEnd end = follow_path(m, m.argument(0), path, length);
   if (!is_followed(end)) return not_followed(end);

@@ -177,7 +177,7 @@ template <Machine M>
 MYR_OUTLINE Result broken_pipe(M& m, const PipeUse& use, u64 done) {
   if (use.broken == kEPIPE && !use.silent) {
     if (!own_signals(m)) return again();
-    (void)send_signal(m, Target::thread, signal_information(kSignalPipe, kByUser, kSender));
+    (void)send_signal(m, Target::thread, signal_information(kSignalPipe, kByUser, sender(m)));
   }
   return done != 0 ? answer((i64)done) : error(use.broken);
 }

@@ -42,7 +42,7 @@ MYR_FN u32 timer_use(const M& m, u32 id) {
 MYR_FN u32 timer_signal(u32 use) { return use >> kTimerSignalShift; }
 template <Machine M>
 MYR_FN u64 posix_clock(const M& m, u32 use) {
-  return (use & kTimerOnWork) ? lesser(m.retired(), kEndOfTime) : nanoseconds(m);
+  return (use & kTimerOnWork) ? lesser(process_time(m), kEndOfTime) : nanoseconds(m);
 }
 /// To be called, and to have returned true, before the next functions that change timers.
 template <Machine M>
@@ -94,6 +94,13 @@ MYR_OUTLINE SentSignal time_to_signal(const M& m, u64 signals) {
     if (left < first.time) first = {left, number};
   }
   return first;
+}
+
+/// When a timer sends the next signal if the process sleeps, by nanoseconds(); kNever.
+template <Machine M>
+MYR_OUTLINE u64 next_sent(const M& m) {
+  const u64 time = time_to_signal(m, ~(u64)0).time;
+  return time == kNever ? kNever : nanoseconds(m) + time;
 }
 
 /// A timer's signal is taken: the timer starts anew. Returns how often it has expired in vain.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process is: the words of its kernel pages, and what the host tells all processes of a program. The kernel pages
+// What a process is, and a lane with several: the words of its kernel pages, and what the host tells all processes of a program. The kernel pages
 // follow the guest's window in the lane's page table and allow the guest nothing, so that they are copied on write, saved
 // in snapshots and restored as all other pages are.
 #pragma once
@@ -26,54 +26,71 @@ constexpr u32 kIntervalTimers = 3;     // ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PR
 constexpr u32 kNameBytes = 16;         // of a thread's name, with the NUL
 constexpr u32 kStartRandomBytes = 16;  // of its stream: AT_RANDOM has taken them
 constexpr u32 kMostThreads = 128;      // RLIMIT_NPROC
-constexpr u32 kThreadHeadBytes = 64, kThreadRecordBytes = 1024;
+constexpr u32 kThreadHeadBytes = 80, kThreadRecordBytes = 1024;
+constexpr u32 kMostProcesses = 64;     // in a lane
+constexpr u32 kProcessRecordBytes = 128;
 
 // The identity of the process, as auxv and system calls tell it.
 constexpr u32 kUserId = 1000;
 constexpr u32 kProcessId = 1000;
 constexpr u32 kParentId = 1;
 
-/// Where the words of a process lie, in bytes from the beginning of its kernel pages. What nearly every process changes
-/// is in the first page.
+/// Where words lie, in bytes from the beginning of the kernel pages. What nearly every process changes is in the first page.
 enum Word : u32 {
-  kBreakEnd = 0,
-  kInputPosition = 8,    // in standard input
-  kRandomPosition = 16,  // in its stream of random bytes
-  kSlept = 24,           // nanoseconds that its clocks are ahead of its instruction count
-  kOutputSize = 32,      // bytes that it has written to standard output; the next word: to standard error
-  kModeMask = 48,        // umask()
-  kRangeCount = 56,
-  kOpeningCount = 64,
-  kWorkingFolder = 72,  // a file of the tree
-  kPendingShared = 80,  // signals sent to the process
-  kQueuedSignals = 88,  // records in kSignalQueue
-  kTimers = 96,         // two words each: when it expires, 0 if never, and its interval
-  kLayerPages = 144,    // of its layer that are mapped: layer.h
-
+  /// The lane's words. They lie in the first page of the process that runs, and go with the lane: process_table.h.
+  kInputPosition = 0,   // in standard input
+  kRandomPosition = 8,  // in its stream of random bytes
+  kSlept = 16,          // nanoseconds that its clocks are ahead of its instruction count
+  kOutputSize = 24,     // bytes written to standard output; the next word: to standard error
+  kOpeningCount = 40,
+  kLayerPages = 48,     // of its layer that are mapped: layer.h
   // Its threads: threads.h. All are 0 until there is a second one.
-  kThreads = 152,        // that have not left
-  kThreadSlots = 160,    // of kThreadHeads that were in use
-  kCurrentThread = 168,  // the slot of the one that runs
-  kReadyThreads = 176,   // others that could run
-  kSliceEnd = 184,       // the count of instructions at which one of these goes on
-  kNextWake = 192,       // no thread that waits has to be woken by the clocks before; kNever
-  kNewestTicket = 200,
-  kNewestThread = 208,     // its id
-  kBarriers = 216,         // what membarrier() has registered
-  kReservedBuffers = 224,  // pages of the layer that are kept for pipes: pipes.h
-  kObjectCount = 232,      // records in kObjects, some of them free
-  kObjectsMade = 240,      // ever: they number them
-  kOpeningsMade = 248,
+  kThreads = 56,        // that have not left
+  kThreadSlots = 64,    // of kThreadHeads that were in use
+  kCurrentThread = 72,  // the slot of the one that runs
+  kReadyThreads = 80,   // others that could run
+  kSliceEnd = 88,       // the count of instructions at which one of these goes on
+  kNextWake = 96,       // nothing that waits for the clocks comes before; kNever
+  kNewestTicket = 104,
+  kNewestThread = 112,     // its id
+  kProcessSlots = 120,     // of kProcesses that were in use; 0 until there is a second process
+  kCurrentProcess = 128,   // the slot of the one that runs
+  kReservedBuffers = 136,  // pages of the layer that are kept for pipes: pipes.h
+  kObjectCount = 144,      // records in kObjects, some of them free
+  kObjectsMade = 152,      // ever: they number them
+  kOpeningsMade = 160,
+  kLaneWordsEnd = 168,
+
+  /// The words of a process.
+  kBreakEnd = kLaneWordsEnd,
+  kModeMask = 176,  // umask()
+  kRangeCount = 184,
+  kWorkingFolder = 192,   // a file of the tree
+  kPendingShared = 200,   // signals sent to the process
+  kQueuedSignals = 208,   // records in kSignalQueue
+  kTimers = 216,          // two words each: when it expires, 0 if never, and its interval
+  kBarriers = 264,        // what membarrier() has registered
+  kProcess = 272,         // its id; 0: kProcessId
+  kProcessThreads = 280,  // that have not left; 0: one
+  kEnding = 288,          // what ends it and 1, from then on until it has ended
+  kAway = 296,            // instructions that the lane has retired while others ran
+  kLeftAt = 304,          // if it does not run, the count at which it last did
+  kChildrenRan = 312,     // instructions of children that it has waited for
   // When the first of the timers of timer_create() expires, 0 if none does: of those on clocks that count sleep, and the others.
-  kNextTimer = 256,
-  kNextWorkTimer = 264,
-  kTimerCount = 272,   // of these timers, some of them free
-  kSignalsSent = 280,  // ever
-  kPersonality = 288,
-  kProcessFlags = 296,  // ProcessFlag
+  kNextTimer = 320,
+  kNextWorkTimer = 328,
+  kTimerCount = 336,   // of these timers, some of them free
+  kSignalsSent = 344,  // ever
+  kPersonality = 352,
+  kProcessFlags = 360,  // ProcessFlag
+  // Of its program:
+  kBreakStart = 368,
+  kHeapLimit = 376,
+  kSignalReturn = 384,     // code that makes the call rt_sigreturn, for handlers without a restorer; 0: there is none
+  kProgramPathSize = 392,  // of kProgramPath
 
   /// The words of the thread that runs. Those of the others are in kThreadRecords.
-  kThreadWords = 304,
+  kThreadWords = 400,
   kThread = kThreadWords,   // its id; 0: that of the process, whose first thread it is
   kBlocked = kThread + 8,   // signals: bit n - 1 is signal n
   kPending = kBlocked + 8,  // those sent to it
@@ -99,8 +116,9 @@ enum Word : u32 {
 
   /// By resource, what setrlimit() has set: the soft and the hard limit and 1, 0 if it has not.
   kLimitWords = kThreadWordsEnd,
+  kProgramPath = kLimitWords + kLimits * 16,  // of its program's file in the guest, kPathBytes
   /// By descriptor, 16 bits each: 0 nothing; n: stream n - 1; and kCloseOnExec.
-  kFiles = kLimitWords + kLimits * 16,
+  kFiles = kProgramPath + 256,
   /// kRangeCount mappings in rising order: begin | flags of RangeFlag, then end.
   kRanges = kFiles + kMostFiles * 2,
   /// By signal, from 1 on, the kernel's struct sigaction: handler, flags, restorer, mask.
@@ -111,18 +129,26 @@ enum Word : u32 {
   /// Timers of timer_create(): posix_timers.h.
   kPosixTimers = (kSignalQueue + kQueueRecords * kQueueRecordBytes + 63) / 64 * 64,
   kPosixTimersEnd = kPosixTimers + kMostTimers * 64,
+
+  /// The lane's part, in pages that all its processes have in common.
+  kLanePart = (kPosixTimersEnd + kPageSize - 1) / kPageSize * kPageSize,
+  /// By slot, its processes: process_table.h.
+  kProcesses = kLanePart,
   /// By slot, what is to be known of threads that do not run, and their registers: threads.h. Pages of zeros, which all lanes
-  /// share, until a process has a second thread.
-  kThreadHeads = (kPosixTimersEnd + kPageSize - 1) / kPageSize * kPageSize,
+  /// share, until there is a second thread.
+  kThreadHeads = kProcesses + kMostProcesses * kProcessRecordBytes,
   kThreadRecords = kThreadHeads + kMostThreads * kThreadHeadBytes,
-  /// Open file descriptions, kOpeningCount of them: openings.h. Descriptors of several processes may refer to one.
-  kOpenings = kThreadRecords + kMostThreads * kThreadRecordBytes,
+  /// Open file descriptions, kOpeningCount of them: openings.h. Descriptors of all processes refer to them.
+  kOpenings = (kThreadRecords + kMostThreads * kThreadRecordBytes + 31) / 32 * 32,
   /// What is behind openings that are no files: objects.h.
   kObjects = (kOpenings + kMostOpenings * 32 + 255) / 256 * 256,
   kProcessBytes = kObjects + kMostObjects * 256,
 };
 // What lies before kFiles is in one page: a call that has made one of these words own may set all of them.
-static_assert(kTimers + kIntervalTimers * 16 <= kLayerPages && kProcessFlags < kThreadWords && kFiles < kPageSize);
+static_assert(kTimers + kIntervalTimers * 16 <= kBarriers && kProgramPathSize < kThreadWords &&
+              kProgramPath % 8 == 0 && kFiles < kPageSize);
+/// Pages that each process has of its own; those behind them are the lane's.
+constexpr u64 kOwnPages = kLanePart / kPageSize;
 /// Behind them in the lane's page table lie those of its layer.
 constexpr u64 kKernelPages = (kProcessBytes + kPageSize - 1) / kPageSize;
 /// Pages of the layer that pipes and their like may take, beside those of files.
@@ -135,6 +161,7 @@ enum RangeFlag : u32 {
   // Pages of a mapping behind the one in which the file ends, with no permissions: an access is a SIGBUS. mprotect() makes
   // them pages like others.
   kBehindFile = 16,
+  kSharedMemory = 32,  // a process that is forked has these pages in common with its parent
 };
 
 /// A stream that a descriptor refers to: the standard streams, then one for each opening.
@@ -161,14 +188,9 @@ constexpr u32 kPathBytes = 256;
 /// What is the same for all processes of a program.
 struct ProcessFacts {
   u64 window_begin, window_end;  // addresses of the guest
-  u64 break_start;
-  u64 heap_limit;  // mappings and the heap end here, below the stack's guard page
   u64 stack_bytes;
   u64 seed;
-  u64 signal_return;  // code that makes the call rt_sigreturn, for handlers without a restorer; 0: there is none
   u64 layer_pages;    // the most that the files which a process has written may take; 0: its tree is read-only
-  u32 path_bytes;
-  char path[kPathBytes];  // of the program's file in the guest; zeros behind it
 
   bool operator==(const ProcessFacts&) const = default;
 };

@@ -150,7 +150,7 @@ MYR_FN PrioritySet priority_set(const M& m) {
     const u32 slot = named_thread(m, id);
     return {slot, slot == kNoThread ? -kESRCH : 0};
   }
-  const bool own = id == 0 || id == (kind == kPriorityOfGroup ? kProcessId : kUserId);
+  const bool own = id == 0 || id == (kind == kPriorityOfGroup ? own_part(m, kProcessGroup, kProcessId) : kUserId);
   return {kNoThread, own ? 0 : -kESRCH};
 }
 template <Machine M>
@@ -163,7 +163,7 @@ MYR_OUTLINE Result getpriority(M& m) {
   i64 highest = shown(current_thread(m));
   const u32 slots = thread_slots(m);
   for (u32 slot = 0; slot < slots; slot++) {
-    if (is_alive(m, slot) && shown(slot) > highest) highest = shown(slot);
+    if (is_own_thread(m, slot) && is_alive(m, slot) && shown(slot) > highest) highest = shown(slot);
   }
   return answer(highest);
 }

@@ -6,6 +6,7 @@
 #include "kernel/copy_calls.h"
 #include "kernel/descriptor_calls.h"
 #include "kernel/epoll_calls.h"
+#include "kernel/exec.h"
 #include "kernel/futex_calls.h"
 #include "kernel/identity_calls.h"
 #include "kernel/interval_timers.h"
@@ -19,6 +20,7 @@
 #include "kernel/thread_calls.h"
 #include "kernel/time_calls.h"
 #include "kernel/timer_calls.h"
+#include "kernel/wait_calls.h"
 #include "kernel/tree_io.h"
 #include "kernel/tree_paths.h"
 
@@ -56,7 +58,7 @@ template <Machine M>
 MYR_OUTLINE Result serve(M& m) {
   const bool has_waited = wait_state(m) != WaitState::none, made_again = is_made_again(m);
   if ((has_waited || made_again) && !own_word(m, kWaitState)) return again();
-  const Result result = detail_of_serving::answer_call(m);
+  const Result result = finish(m, detail_of_serving::answer_call(m));
   if (has_waited && result.served != Served::again && result.served != Served::waits) {
     set_word(m, kWaitState, (u64)WaitState::none);
   }

@@ -42,7 +42,10 @@ MYR_FN SignalInformation signal_information(u32 number, i32 code, u64 first) {
   return {{number, (u32)code, first, 0, 0, 0}};
 }
 /// The process that has sent it, and its user.
-constexpr u64 kSender = (u64)kUserId << 32 | kProcessId;
+template <class M>
+MYR_FN u64 sender(const M& m) {
+  return (u64)kUserId << 32 | process_id(m);
+}
 
 /// Whether the default action does nothing. The signals that stop a process from its terminal do nothing in a group of
 /// processes like this one, where no shell could let it go on (orphaned, setpgid(2)).
@@ -99,13 +102,13 @@ MYR_OUTLINE void drop_signals(M& m, u64 signals) {
   u64 waiting = pending_signals(m);
   const u32 slots = has_threads(m) ? thread_slots(m) : 0;
   for (u32 slot = 0; slot < slots; slot++) {
-    if (head(m, slot, kHeadThread) != 0) waiting |= thread_word(m, slot, kPending);
+    if (is_own_thread(m, slot)) waiting |= thread_word(m, slot, kPending);
   }
   if (!(waiting & signals)) return;
   set_word(m, kPending, word(m, kPending) & ~signals);
   set_word(m, kPendingShared, word(m, kPendingShared) & ~signals);
   for (u32 slot = 0; slot < slots; slot++) {
-    set_thread_word(m, slot, kPending, thread_word(m, slot, kPending) & ~signals);
+    if (is_own_thread(m, slot)) set_thread_word(m, slot, kPending, thread_word(m, slot, kPending) & ~signals);
   }
   for (u32 i = queued_signals(m); i != 0; i--) {
     if (!(signals & signal_bit((u32)word(m, queue_record(i - 1))))) continue;
@@ -134,7 +137,7 @@ template <Machine M>
 MYR_OUTLINE u32 receiver(const M& m, u64 bit) {
   const u32 slots = thread_slots(m);
   for (u32 slot = 0; slot < slots; slot++) {
-    if (is_alive(m, slot) && !(mask_of(m, slot) & bit)) return slot;
+    if (is_own_thread(m, slot) && is_alive(m, slot) && !(mask_of(m, slot) & bit)) return slot;
   }
   return kNoThread;
 }
@@ -156,7 +159,7 @@ MYR_OUTLINE Addressee addressee(M& m, u32 slot, u32 number) {
   if (slot == kNoThread) slot = receiver(m, bit);
   if (slot == kNoThread) return {slot, true};
   const bool blocks = (thread_word(m, slot, kBlocked) & bit) != 0;
-  const bool takes = slot != current && !(mask_of(m, slot) & bit);
+  const bool takes = slot != current && current != kNoThread && !(mask_of(m, slot) & bit);
   if (!takes || !ends_process(m, number) || wait_state(m) != WaitState::none) return {slot, blocks};
   // The process ends now, not when that thread runs.
   set_word(m, kBlocked, word(m, kBlocked) & ~bit);
@@ -166,7 +169,7 @@ MYR_OUTLINE Addressee addressee(M& m, u32 slot, u32 number) {
 template <Machine M>
 MYR_OUTLINE void interrupt_thread(M& m, u32 slot, u32 number) {
   const u64 bit = signal_bit(number);
-  if (!is_waiting(m, slot) || (head(m, slot, kHeadMask) & bit)) return;
+  if (slot == kNoThread || !is_waiting(m, slot) || (head(m, slot, kHeadMask) & bit)) return;
   const bool awaited = (head(m, slot, kHeadKey) & 3) == (u64)WaitOn::time && (head(m, slot, kHeadBits) & bit);
   if (awaited || !does_nothing(m, number)) end_wait(m, slot, WaitState::interrupted);
 }
@@ -257,6 +260,34 @@ MYR_OUTLINE SignalInformation take_signal(M& m, NextSignal next) {
   if (!more) set_word(m, pending, word(m, pending) & ~signal_bit(next.number));
   if (next.number == kSignalAlarm) rearm_real_timer(m);
   return information;
+}
+
+/// The signal that a timer has sent waits no longer.
+template <Machine M>
+MYR_OUTLINE void drop_timer_signal(M& m, u32 id) {
+  for (u32 i = queued_signals(m); i != 0; i--) {
+    const u64 sender = word(m, queue_record(i - 1) + kInformationWords * 8);
+    if (sender >> kQueueTimerShift != id + 1) continue;
+    const u32 number = (u32)word(m, queue_record(i - 1));
+    remove_record(m, i - 1);
+    bool more = false;
+    for (u32 other = 0; other < queued_signals(m); other++) {
+      const u32 receiver = (u32)word(m, queue_record(other) + kInformationWords * 8);
+      more |= (u32)word(m, queue_record(other)) == number && receiver == (u32)sender;
+    }
+    const u32 slot = (u32)sender != 0 ? find_thread(m, (u32)sender) : kNoThread;
+    if (more || ((u32)sender != 0 && slot == kNoThread)) continue;
+    const u64 pending = (u32)sender == 0 ? (u64)kPendingShared : thread_word_at(m, slot, kPending);
+    set_word(m, pending, word(m, pending) & ~signal_bit(number));
+  }
+}
+
+/// Of the timers of timer_create() nothing is left: their process ends, or executes another program. After own_signals().
+template <Machine M>
+MYR_OUTLINE void forget_timers(M& m) {
+  const u32 count = timer_count(m);
+  for (u32 id = 0; id < count; id++) drop_timer_signal(m, id);
+  for (const u32 at : {(u32)kTimerCount, (u32)kNextTimer, (u32)kNextWorkTimer}) set_word(m, at, 0);
 }
 
 /// Sends what timers have to send, after own_signals().

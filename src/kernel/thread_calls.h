@@ -3,6 +3,8 @@
 #pragma once
 
 #include "kernel/futex_calls.h"
+#include "kernel/signal_frame.h"
+#include "kernel/thread_switch.h"
 
 namespace myriarm::kernel {
 
@@ -20,7 +22,7 @@ constexpr u64 kCloneNamespaces =
 
 /// What clone() and clone3() ask for. `stack`: 0: that of the caller.
 struct CloneRequest {
-  u64 flags, stack, parent_id, child_id, tls;
+  u64 flags, stack, parent_id, child_id, tls, signal;
 };
 
 /// What is wrong with the flags of both calls, as an error; 0 if nothing is.
@@ -35,41 +37,55 @@ MYR_FN i64 clone_refused(u64 flags) {
   return flags & kCloneNamespaces ? -(i64)kEPERM : 0;
 }
 
+/// Whether a process, a group or a session has this id.
+template <Machine M>
+MYR_OUTLINE bool is_id_of_processes(const M& m, u32 id) {
+  const u32 slots = process_slots(m);
+  for (u32 slot = 0; slot < slots; slot++) {
+    if (process_part(m, slot, kRecordProcess) == 0) continue;
+    for (const u32 part : {(u32)kRecordProcess, (u32)kProcessGroup, (u32)kProcessSession}) {
+      if ((u32)process_part(m, slot, part) == id) return true;
+    }
+  }
+  return false;
+}
 /// An id that no thread has; own_heads() must have returned true.
 template <Machine M>
 MYR_FN u32 new_thread_id(M& m) {
   u32 id = (u32)greater(word(m, kNewestThread), kProcessId);
   do {
     id = id < kMostThreadId ? id + 1 : kProcessId + 1;
-  } while (find_thread(m, id) != kNoThread);
+  } while (find_thread(m, id) != kNoThread || is_id_of_processes(m, id));
   set_word(m, kNewestThread, id);
   return id;
 }
 
-/// A thread like the one that makes the call, which goes on.
+/// A free slot; kMostThreads if there is none.
 template <Machine M>
-MYR_OUTLINE Result begin_thread(M& m, const CloneRequest& request) {
+MYR_FN u32 free_thread_slot(const M& m) {
   const u32 slots = thread_slots(m);
   u32 slot = slots == 0 ? 1 : 0;
   while (slot < slots && head(m, slot, kHeadThread) != 0) slot++;
-  if (slot >= kMostThreads) return error(kEAGAIN);
-  const bool tells_parent = (request.flags & kCloneStoresInParent) != 0;
-  const bool tells_child = (request.flags & kCloneStoresInChild) != 0;
-  const Storing parent = tells_parent ? prepare(m, request.parent_id, 4) : Storing::refused;
-  const Storing child = tells_child ? prepare(m, request.child_id, 4) : Storing::refused;
-  if (parent == Storing::again || child == Storing::again || !own_heads(m) ||
-      !own_words(m, kThreadHeads, (u64)(slot + 1) * kThreadHeadBytes) ||
-      !own_words(m, thread_record(slot), kThreadRecordBytes)) {
-    return again();
-  }
-  if (slots == 0) {
+  return slot;
+}
+/// To be called, and to have returned true, before make_thread().
+template <Machine M>
+MYR_FN bool own_new_thread(M& m, u32 slot) {
+  return own_heads(m) && own_words(m, kThreadHeads, (u64)(slot + 1) * kThreadHeadBytes) &&
+         own_words(m, thread_record(slot), kThreadRecordBytes);
+}
+/// Makes a thread like the one that runs, with x0 = 0 and a new id, which it returns. It is not ready yet.
+template <Machine M>
+MYR_OUTLINE u32 make_thread(M& m, const CloneRequest& request, u32 slot) {
+  if (thread_slots(m) == 0) {
     set_word(m, kThreads, 1);
+    set_word(m, kThreadSlots, 1);
     set_word(m, kNextWake, kNever);
-    set_head(m, kFirstThread, kHeadThread, thread_id(m));
-    set_head(m, kFirstThread, kHeadState, (u64)ThreadState::running);
+    set_head(m, 0, kHeadThread, thread_id(m));
+    set_head(m, 0, kHeadState, (u64)ThreadState::running);
   }
   const u32 id = new_thread_id(m);
-  if (slot >= slots) set_word(m, kThreadSlots, slot + 1);
+  if (slot >= thread_slots(m)) set_word(m, kThreadSlots, slot + 1);
   set_word(m, kThreads, word(m, kThreads) + 1);
   save_thread(m, slot);
   const u64 record = thread_record(slot);
@@ -79,9 +95,6 @@ MYR_OUTLINE Result begin_thread(M& m, const CloneRequest& request) {
   set_thread_word(m, slot, kThread, id);
   set_thread_word(m, slot, kPending, 0);
   set_thread_word(m, slot, kMaskIsSaved, 0);
-  set_thread_word(m, slot, kSignalStack, 0);
-  set_thread_word(m, slot, kSignalStack + 8, 0);
-  set_thread_word(m, slot, kSignalStack + 16, kNoStack);
   set_thread_word(m, slot, kWaitState, (u64)WaitState::none);
   set_thread_word(m, slot, kClearThread, request.flags & kCloneClears ? request.child_id : 0);
   set_thread_word(m, slot, kRobustList, 0);
@@ -89,61 +102,30 @@ MYR_OUTLINE Result begin_thread(M& m, const CloneRequest& request) {
   // It resets policies and nice values that this user cannot have.
   set_thread_word(m, slot, kPolicy, thread_word(m, slot, kPolicy) & ~kResetsOnFork);
   set_head(m, slot, kHeadThread, id);
+  set_head(m, slot, kHeadProcess, current_process(m));
+  return id;
+}
+
+/// A thread like the one that makes the call, which goes on.
+template <Machine M>
+MYR_OUTLINE Result begin_thread(M& m, const CloneRequest& request) {
+  const u32 slot = free_thread_slot(m);
+  if (slot >= kMostThreads) return error(kEAGAIN);
+  const bool tells_parent = (request.flags & kCloneStoresInParent) != 0;
+  const bool tells_child = (request.flags & kCloneStoresInChild) != 0;
+  const Storing parent = tells_parent ? prepare(m, request.parent_id, 4) : Storing::refused;
+  const Storing child = tells_child ? prepare(m, request.child_id, 4) : Storing::refused;
+  if (parent == Storing::again || child == Storing::again || !own_new_thread(m, slot)) return again();
+  const u32 id = make_thread(m, request, slot);
+  set_thread_word(m, slot, kSignalStack, 0);
+  set_thread_word(m, slot, kSignalStack + 8, 0);
+  set_thread_word(m, slot, kSignalStack + 16, kNoStack);
+  set_word(m, kProcessThreads, process_threads(m) + 1);
   make_ready(m, slot);
   // As on Linux, a place to which nobody may write is left out.
   if (parent == Storing::allowed) store<u32>(m, request.parent_id, id);
   if (child == Storing::allowed) store<u32>(m, request.child_id, id);
   return answer(id);
-}
-
-/// What a request makes.
-template <Machine M>
-MYR_OUTLINE Result begin_clone(M& m, const CloneRequest& request) {
-  if (const i64 refused = clone_refused(request.flags); refused < 0) return answer(refused);
-  constexpr u64 kShared = kCloneThread | kCloneFolders | kCloneFiles;
-  if ((request.flags & kShared) != kShared || (request.flags & kCloneVfork)) return missing();
-  return begin_thread(m, request);
-}
-
-template <Machine M>
-MYR_OUTLINE Result clone(M& m) {
-  const u64 flags = (u32)m.argument(0);
-  if ((flags & kClonePidfd) && (flags & kCloneStoresInParent)) return error(kEINVAL);
-  return begin_clone(m, {flags & ~(u64)kCloneSignal, m.argument(1), m.argument(2), m.argument(4), m.argument(3)});
-}
-
-template <Machine M>
-MYR_OUTLINE Result clone3(M& m) {
-  // Words of struct clone_args.
-  enum Part : u32 {
-    kFlags = 0,
-    kChildId = 2,
-    kParentId = 3,
-    kExitSignal = 4,
-    kStack = 5,
-    kStackSize = 6,
-    kTls = 7,
-    kSetIds = 8,
-    kSetIdCount = 9,
-    kParts = 11
-  };
-  constexpr u64 kLeast = 64, kMostNamespaces = 32;
-  const u64 address = m.argument(0), size = m.argument(1);
-  if (size > kPageSize) return error(kE2BIG);
-  if (size < kLeast) return error(kEINVAL);
-  if (!readable(m, address, size)) return error(kEFAULT);
-  const auto part = [&](u32 n) { return n * 8 + 8 <= size ? load<u64>(m, address + n * 8) : 0; };
-  for (u64 at = kParts * 8; at < size; at++) {
-    if (load<u8>(m, address + at) != 0) return error(kE2BIG);
-  }
-  const u64 flags = part(kFlags), stack = part(kStack), stack_size = part(kStackSize), signal = part(kExitSignal);
-  if (part(kSetIdCount) > kMostNamespaces || (part(kSetIds) == 0) != (part(kSetIdCount) == 0)) return error(kEINVAL);
-  if (signal > kMostSignals || (flags & ~(u64)kCloneFlags) || (flags & (kCloneDetached | kCloneSignal)))
-    return error(kEINVAL);
-  if ((flags & (kCloneThread | kCloneParent)) && signal != 0) return error(kEINVAL);
-  if ((stack == 0) != (stack_size == 0) || stack + stack_size < stack) return error(kEINVAL);
-  if (part(kSetIdCount) != 0) return error(kEPERM);
-  return begin_clone(m, {flags, stack + stack_size, part(kParentId), part(kChildId), part(kTls)});
 }
 
 template <Machine M>
@@ -153,16 +135,17 @@ MYR_FN Result exit_group(M& m) {
 /// exit(2) ends the thread, and the process with the last one: as on Linux since 5.18, with its status.
 template <Machine M>
 MYR_OUTLINE Result exit(M& m) {
-  if (!has_threads(m)) return exit_group(m);
+  if (process_threads(m) == 1) return exit_group(m);
   const u64 clears = word(m, kClearThread);
   if (!own_signals(m) || !own_locks(m) || prepare(m, clears, 4) == Storing::again) return again();
   release_locks(m);
   if (accessible(m, clears, 4, kPageWritable) == 4 && clears != 0) {
     store<u32>(m, clears, 0);
-    if (clears % 4 == 0) (void)wake(m, futex_key(WaitOn::futex, clears, false), 1);
+    if (clears % 4 == 0) (void)wake(m, futex_key(m, WaitOn::futex, clears, false), 1);
   }
   drop_signals_of_thread(m);
   set_word(m, kThreads, word(m, kThreads) - 1);
+  set_word(m, kProcessThreads, process_threads(m) - 1);
   set_word(m, kWaitState, (u64)WaitState::leaves);
   return {0, Served::waits};
 }

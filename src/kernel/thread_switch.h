@@ -54,20 +54,46 @@ MYR_OUTLINE u32 next_ready(const M& m) {
   return next;
 }
 
-/// Lets a ready thread run, after own_threads().
+/// The lane goes to another process, which must be own, as must the records of processes.
+template <Machine M>
+MYR_OUTLINE void switch_process(M& m, u32 next) {
+  if constexpr (HasSpaces<M>) {
+    const u32 left = current_process(m);
+    if (next == left) return;
+    const u64 alarm = next_sent(m);
+    const u32 space = (u32)process_part(m, left, kProcessSpace);
+    const bool lives = process_lives(m, left);
+    set_process_part(m, left, kProcessAlarm, alarm);
+    set_word(m, kNextWake, lesser(word(m, kNextWake), alarm));
+    set_process_part(m, left, kProcessFolder, word(m, kWorkingFolder));
+    set_word(m, kLeftAt, m.retired());
+    enter_space(m, (u32)process_part(m, next, kProcessSpace));
+    set_word(m, kCurrentProcess, next);
+    set_word(m, kAway, word(m, kAway) + (m.retired() - lesser(word(m, kLeftAt), m.retired())));
+    if (!lives) m.end_space(space);
+  } else {
+    (void)m;
+    (void)next;
+  }
+}
+
+/// Lets a ready thread run, after own_threads() and own_process().
 template <Machine M>
 MYR_OUTLINE void switch_to(M& m, u32 next) {
   const u32 current = current_thread(m);
   const WaitState state = wait_state(m);
   set_word(m, kReadyThreads, word(m, kReadyThreads) - 1);
   if (state == WaitState::leaves) {
-    if (current == kFirstThread) set_head(m, current, kHeadState, (u64)ThreadState::gone);
+    // The id of a process that lives stays in use.
+    const bool lives = !has_processes(m) || process_lives(m, current_process(m));
+    if (lives && thread_id(m) == process_id(m)) set_head(m, current, kHeadState, (u64)ThreadState::gone);
     else set_head(m, current, kHeadThread, 0);
   } else {
     save_thread(m, current);
     if (state != WaitState::waits) make_ready(m, current);
   }
   set_word(m, kCurrentThread, next);
+  switch_process(m, (u32)head(m, next, kHeadProcess));
   load_thread(m, next);
   set_head(m, next, kHeadState, (u64)ThreadState::running);
   if (wait_state(m) == WaitState::waits) set_word(m, kWaitState, head(m, next, kHeadEnd));
@@ -80,6 +106,24 @@ MYR_FN bool is_to_schedule(const FirstWords<M>& words, u64 retired) {
   const WaitState state = (WaitState)words[kWaitState];
   if (state == WaitState::waits || state == WaitState::leaves) return true;
   return words[kThreads] > 1 && thread_attention(words) <= retired;
+}
+
+/// Sends what the timers of processes that do not run have to send by then. False: abandoned.
+template <Machine M>
+MYR_OUTLINE bool expire_others(M& m, u64 now) {
+  const u32 slots = process_slots(m), current = current_process(m);
+  for (u32 slot = 0; slot < slots; slot++) {
+    if (slot == current || !process_lives(m, slot) || process_part(m, slot, kProcessAlarm) > now) continue;
+    if (!own_processes(m) || !own_process(m, slot)) return false;
+    u64 alarm;
+    {
+      const ProcessVisit<M> visit(m, slot);
+      expire_timers(m);
+      alarm = next_sent(m);
+    }
+    set_process_part(m, slot, kProcessAlarm, alarm);
+  }
+  return true;
 }
 
 /// Of the threads that wait, the one that nothing can end the wait of, and that began it last.
@@ -100,23 +144,25 @@ MYR_FN u32 last_waiting(const M& m) {
 template <Machine M>
 MYR_OUTLINE bool schedule(M& m) {
   while (true) {
-    if (!own_signals(m)) return false;
+    if (!own_signals(m) || !expire_others(m, nanoseconds(m))) return false;
     wake_sleepers(m, nanoseconds(m));
     const WaitState state = wait_state(m);
     const bool could_go_on = state != WaitState::waits && state != WaitState::leaves;
     if (could_go_on && (word(m, kReadyThreads) == 0 || m.retired() < word(m, kSliceEnd))) return true;
     if (word(m, kReadyThreads) != 0) {
-      switch_to(m, next_ready(m));
+      const u32 next = next_ready(m);
+      if (has_processes(m) && (!own_processes(m) || !own_process(m, (u32)head(m, next, kHeadProcess)))) return false;
+      switch_to(m, next);
       return true;
     }
-    const u64 now = nanoseconds(m), sent = time_to_signal(m, ~(u64)0).time, wake = word(m, kNextWake);
-    const u64 next = lesser(wake, sent == kNever ? kNever : now + sent);
+    const u64 now = nanoseconds(m), next = lesser(word(m, kNextWake), next_sent(m));
     if (next == kNever) {
       end_wait(m, last_waiting(m), WaitState::hopeless);
       continue;
     }
     pass_time(m, next - lesser(next, now));
     expire_timers(m);
+    if (!expire_others(m, next)) return false;
     wake_sleepers(m, next);
   }
 }

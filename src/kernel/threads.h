@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of a process: a lane runs one at a time. Of each there is a head, by which it is found, woken and chosen, and while
+// The threads of a lane, of all its processes: it runs one at a time. Of each there is a head, by which it is found, woken and chosen, and while
 // it does not run a record of its registers and words. What a thread waits for, and who wakes it. Which one runs is in
 // thread_switch.h. docs/design/threads.md.
 #pragma once
 
 #include "kernel/interval_timers.h"
+#include "kernel/process_table.h"
+#include "kernel/ranges.h"
 
 namespace myriarm::kernel {
 
 /// Instructions that a thread may retire while others could run.
 constexpr u64 kSlice = 50'000;
-constexpr u32 kFirstThread = 0;  // the slot of the thread with which the process began
 constexpr u32 kNoThread = ~(u32)0;
 constexpr u64 kResetsOnFork = 0x40000000;     // SCHED_RESET_ON_FORK, in kPolicy
 constexpr u32 kMostThreadId = (1 << 22) - 1;  // like kernel.pid_max of Linux at most
@@ -39,6 +40,7 @@ enum HeadWord : u32 {
   kHeadDeadline = 40,  // by nanoseconds(); kNever. This and the next are also known while the call is made again
   kHeadMask = 48,      // signals that do not end it
   kHeadEnd = 56,       // then, when it is ready: why, a WaitState
+  kHeadProcess = 64,   // the slot of its process
 };
 enum class ThreadState : u64 {
   running,
@@ -55,6 +57,9 @@ enum class WaitOn : u8 {
   time,   // or a signal
 };
 MYR_FN constexpr u64 wait_key(WaitOn kind, u64 number) { return number | (u64)kind; }
+/// Events of processes, by slot: one of its children has changed; it has left the memory that it borrowed.
+MYR_FN constexpr u64 event_of_children(u32 process) { return (u64)1 << 62 | (u64)process << 2; }
+MYR_FN constexpr u64 event_of_memory(u32 process) { return (u64)1 << 62 | (u64)1 << 32 | (u64)process << 2; }
 /// The number of the event that each wake_events() is, for those who look again at all that they wait for.
 constexpr u64 kAnyEvent = 0;
 /// Of signals that are sent. Other events are objects (objects.h): the number is where one lies.
@@ -89,7 +94,7 @@ enum RecordWord : u32 {
 static_assert(kRecordWords + (kThreadWordsEnd - kThreadWords) <= kThreadRecordBytes);
 MYR_FN u64 thread_record(u32 slot, u32 part = 0) { return kThreadRecords + (u64)slot * kThreadRecordBytes + part; }
 
-/// Whether there is more than one thread.
+/// Whether there is more than one thread in the lane.
 template <class M>
 MYR_FN bool has_threads(const M& m) {
   return word(m, kThreads) > 1;
@@ -105,13 +110,23 @@ MYR_FN u32 thread_slots(const M& m) {
 }
 template <class M>
 MYR_FN u32 current_thread(const M& m) {
-  return (u32)lesser(word(m, kCurrentThread), kMostThreads - 1);
+  return (u32)word(m, kCurrentThread);  // kNoThread: see ProcessVisit
+}
+/// Whether a slot has a thread of the process that runs.
+template <class M>
+MYR_FN bool is_own_thread(const M& m, u32 slot) {
+  return head(m, slot, kHeadThread) != 0 && (u32)head(m, slot, kHeadProcess) == current_process(m);
+}
+/// The threads of the process that runs.
+template <class M>
+MYR_FN u64 process_threads(const M& m) {
+  return greater(word(m, kProcessThreads), 1);
 }
 /// The id of the thread that runs.
 template <class M>
 MYR_FN u32 thread_id(const M& m) {
   const u64 id = word(m, kThread);
-  return id != 0 ? (u32)id : kProcessId;
+  return id != 0 ? (u32)id : process_id(m);
 }
 template <class M>
 MYR_FN WaitState wait_state(const M& m) {
@@ -131,7 +146,7 @@ MYR_FN u64 thread_word(const M& m, u32 slot, u32 of) {
 /// The slot of the thread with this id; kNoThread if there is none.
 template <class M>
 MYR_OUTLINE u32 find_thread(const M& m, u32 id) {
-  if (id == thread_id(m)) return current_thread(m);
+  if (id == thread_id(m) && current_thread(m) != kNoThread) return current_thread(m);
   const u32 slots = thread_slots(m);
   for (u32 slot = 0; slot < slots && id != 0; slot++) {
     if ((u32)head(m, slot, kHeadThread) == id) return slot;
@@ -225,6 +240,17 @@ MYR_FN void wake_events(M& m, u64 number) {
   if (number != kAnyEvent) (void)wake(m, wait_key(WaitOn::event, kAnyEvent), kMostThreads);
 }
 
+/// When the first of the timers of processes that do not run expires; kNever.
+template <Machine M>
+MYR_OUTLINE u64 next_alarm(const M& m) {
+  const u32 slots = process_slots(m), current = current_process(m);
+  u64 next = kNever;
+  for (u32 slot = 0; slot < slots; slot++) {
+    if (slot != current && process_lives(m, slot)) next = lesser(next, process_part(m, slot, kProcessAlarm));
+  }
+  return next;
+}
+
 /// Wakes the threads whose time has come by then, and notes when the next one's does.
 template <Machine M>
 MYR_OUTLINE void wake_sleepers(M& m, u64 now) {
@@ -240,7 +266,7 @@ MYR_OUTLINE void wake_sleepers(M& m, u64 now) {
     }
     const u64 next = first == kNoThread ? kNever : head(m, first, kHeadDeadline);
     if (next > now || first == kNoThread) {
-      set_word(m, kNextWake, next);
+      set_word(m, kNextWake, lesser(next, next_alarm(m)));
       return;
     }
     end_wait(m, first, WaitState::timed_out);

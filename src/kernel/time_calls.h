@@ -25,8 +25,8 @@ MYR_OUTLINE Result clock_gettime(M& m) {
   if (!clock_exists(clock)) return error(kEINVAL);
   const Storing storing = prepare(m, address, kTimespecBytes);
   if (storing != Storing::allowed) return not_stored(storing);
-  const u64 now = clock == kThreadTime       ? thread_time(m, current_thread(m))
-                  : clock_counts_work(clock) ? m.retired()
+  const u64 now = clock == kThreadTime         ? thread_time(m, current_thread(m))
+                  : clock_counts_work(clock) ? process_time(m)
                                              : nanoseconds(m);
   const u64 seconds = now / kNanoseconds;
   store_words(m, address, seconds + (clock_has_date(clock) ? kEpochSeconds : 0), now - seconds * kNanoseconds);
@@ -69,10 +69,10 @@ MYR_OUTLINE Result getrusage(M& m) {
   const Storing storing = prepare(m, address, kWords * 8);
   if (storing != Storing::allowed) return not_stored(storing);
   clear_words(m, address, kWords);
-  if (who != kChildren) {
-    const u64 time = who == kThread ? thread_time(m, current_thread(m)) : m.retired();
-    store_words(m, address, time / kNanoseconds, time % kNanoseconds / 1000);
-  }
+  const u64 time = who == kThread     ? thread_time(m, current_thread(m))
+                   : who == kChildren ? word(m, kChildrenRan)
+                                      : process_time(m);
+  store_words(m, address, time / kNanoseconds, time % kNanoseconds / 1000);
   return answer(0);
 }
 

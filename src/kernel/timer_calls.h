@@ -6,26 +6,6 @@
 
 namespace myriarm::kernel {
 
-/// The signal that a timer has sent waits no longer.
-template <Machine M>
-MYR_OUTLINE void drop_timer_signal(M& m, u32 id) {
-  for (u32 i = queued_signals(m); i != 0; i--) {
-    const u64 sender = word(m, queue_record(i - 1) + kInformationWords * 8);
-    if (sender >> kQueueTimerShift != id + 1) continue;
-    const u32 number = (u32)word(m, queue_record(i - 1));
-    remove_record(m, i - 1);
-    bool more = false;
-    for (u32 other = 0; other < queued_signals(m); other++) {
-      const u32 receiver = (u32)word(m, queue_record(other) + kInformationWords * 8);
-      more |= (u32)word(m, queue_record(other)) == number && receiver == (u32)sender;
-    }
-    const u32 slot = (u32)sender != 0 ? find_thread(m, (u32)sender) : kNoThread;
-    if (more || ((u32)sender != 0 && slot == kNoThread)) continue;
-    const u64 pending = (u32)sender == 0 ? (u64)kPendingShared : thread_word_at(m, slot, kPending);
-    set_word(m, pending, word(m, pending) & ~signal_bit(number));
-  }
-}
-
 template <Machine M>
 MYR_OUTLINE Result timer_create(M& m) {
   enum Notify : u32 { kBySignal = 0, kByNothing = 1, kByCall = 2, kToThread = 4 };
@@ -46,7 +26,9 @@ MYR_OUTLINE Result timer_create(M& m) {
     number = load<u32>(m, event + 8);
     notify = load<u32>(m, event + 12);
     if (notify == kToThread) thread = load<u32>(m, event + 16);
-    if (notify == kToThread && find_thread(m, thread) == kNoThread) return error(kEINVAL);
+    const u32 slot = find_thread(m, thread);
+    const bool is_own = slot != kNoThread && (!has_table(m) || is_own_thread(m, slot));
+    if (notify == kToThread && !is_own) return error(kEINVAL);
     if (notify > kByCall && notify != kToThread) return error(kEINVAL);
     if (notify != kByNothing && (number < 1 || number > kMostSignals)) return error(kEINVAL);
     if (notify == kByNothing) number = kSignalAlarm;

@@ -44,10 +44,10 @@ struct LaneNames {
   MYR_FN bool may_search(u32 folder) const { return may(m, file_status(m, folder), kMayExecute); }
   MYR_FN bool is_link(u32 file) const { return type_of(file_status(m, file)) == kLink; }
   MYR_FN u32 link_size(u32 link) const {
-    return is_program_link(m, link) ? m.facts().path_bytes : (u32)file_status(m, link).size;
+    return is_program_link(m, link) ? (u32)word(m, kProgramPathSize) : (u32)file_status(m, link).size;
   }
   MYR_FN u8 link_byte(u32 link, u32 at) const {
-    if (is_program_link(m, link)) return (u8)m.facts().path[at];
+    if (is_program_link(m, link)) return (u8)(word(m, kProgramPath + at / 8 * 8) >> at % 8 * 8);
     Content content;
     return content_of(m, link, content) ? content_byte(m, content, at) : (u8)0;
   }
@@ -148,13 +148,13 @@ MYR_OUTLINE Result check_access_in_tree(M& m, u64 length, u32 mode, u32 flags) {
   return may(m, file, mode) ? answer(0) : error(kEACCES);
 }
 
-/// Stores a path that is in a link, as readlinkat() does: without a NUL, and cut to the room there is.
+/// Stores the path of the process's program, as readlinkat() does: without a NUL, and cut to the room there is.
 template <MemoryMachine M>
-MYR_OUTLINE Result store_link(M& m, const Bytes& target) {
-  const u64 size = lesser((u64)(u32)m.argument(3), target.size), address = m.argument(2);
+MYR_OUTLINE Result store_program_link(M& m) {
+  const u64 size = lesser((u64)(u32)m.argument(3), word(m, kProgramPathSize)), address = m.argument(2);
   const Storing storing = prepare(m, address, size);
   if (storing != Storing::allowed) return not_stored(storing);
-  copy_in(m, address, target.data, size);
+  copy_from_layer(m, address, kProgramPath, size);
   return answer((i64)size);
 }
 template <MemoryMachine M>
@@ -162,7 +162,7 @@ MYR_OUTLINE Result read_link(M& m, u64 length) {
   const i64 found = find_file(m, m.argument(0), m.argument(1), length, 0);
   if (found < 0) return answer(length == 0 && found == -kENOTDIR ? -kENOENT : found);
   if (type_of(file_status(m, (u32)found)) != kLink) return error(length == 0 ? kENOENT : kEINVAL);
-  if (is_program_link(m, (u32)found)) return store_link(m, {(const u8*)m.facts().path, m.facts().path_bytes});
+  if (is_program_link(m, (u32)found)) return store_program_link(m);
   Content content;
   if (!content_of(m, (u32)found, content)) return error(kEIO);
   const u64 size = lesser((u64)(u32)m.argument(3), content.size), address = m.argument(2);

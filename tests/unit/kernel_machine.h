@@ -42,13 +42,9 @@ class KernelMachine {
     facts_ = {};
     facts_.window_begin = kBegin;
     facts_.window_end = kEnd;
-    facts_.break_start = kBreakStart;
-    facts_.heap_limit = kHeapLimit;
     facts_.stack_bytes = kEnd - kStack;
     facts_.seed = kSeed;
     constexpr std::string_view path = "/program";
-    facts_.path_bytes = static_cast<u32>(path.size());
-    std::memcpy(facts_.path, path.data(), path.size());
     input_.number = kNumber;
     input_.output_limit = 10000;
     for (u64 page = kPages; page < table_.size(); page++) table_[page] = new_page(0);
@@ -57,6 +53,12 @@ class KernelMachine {
     map_first(kNoAccess, kNoAccess + kPageSize, 0);
     map_first(kStack, kEnd, 3);
     set_kernel_word(kernel::kBreakEnd, kBreakStart);
+    set_kernel_word(kernel::kBreakStart, kBreakStart);
+    set_kernel_word(kernel::kHeapLimit, kHeapLimit);
+    set_kernel_word(kernel::kProgramPathSize, path.size());
+    u64 path_word = 0;
+    std::memcpy(&path_word, path.data(), path.size());
+    set_kernel_word(kernel::kProgramPath, path_word);
     set_kernel_word(kernel::kRandomPosition, kernel::kStartRandomBytes);
     set_kernel_word(kernel::kModeMask, 022);
     set_kernel_word(kernel::kFiles, 1 | 2 << 16 | u64{3} << 32);
