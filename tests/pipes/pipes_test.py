@@ -4,6 +4,7 @@
 #   pipes_test.py MYRIARM FOLDER [DEVICE]
 # Then as a queue of inputs over fewer lanes, which begin where the program first calls one of its functions: what lies in pipes,
 # and timers that count, are part of what is frozen, forked and restored.
+# sharing.c does so too, on each engine: there threads and processes share what pipes.c has alone.
 # What is native is right. QEMU may differ where QEMU_DIFFERS says so, and myriarm nowhere.
 import os
 import pathlib
@@ -89,18 +90,40 @@ def queue(myriarm, folder, device, guest, function):
     return {str(file): file.read_text().splitlines() for file in found}
 
 
+def compile_both(folder, source):
+    """The program for the host and for the guest."""
+    outputs = [folder / f"{source}.{who}" for who in ("native", "guest")]
+    for compiler, output in zip(("gcc", "aarch64-linux-gnu-gcc"), outputs):
+        command = [compiler, "-O1", "-fno-inline", "-w", "-static", "-pthread", str(HERE / source), "-o", str(output)]
+        subprocess.run(command, check=True)
+    return outputs
+
+
+def share(myriarm, folder):
+    """How many results of threads and processes that share descriptors are wrong."""
+    native, guest = compile_both(folder, "sharing.c")
+    expected, status, problem = run([str(native)])
+    wrong = int(status != 0 or len(expected) < 100)
+    for engine in ("interpreter", "stepper", "translate"):
+        ours = [os.path.abspath(myriarm), "run", "--quiet", "--ignore-unimplemented", "--engine", engine, str(guest)]
+        got, status, problem = run(ours, 600)
+        if engine == "translate" and "LLVM" in problem:
+            continue
+        more, _ = differences(f"sharing.c, {engine}", expected, got)
+        wrong += more + (status != 0)
+        print(f"sharing.c, {engine}: {len(got)} results, {more} differ, status {status}\n{problem}")
+    return wrong
+
+
 def main(myriarm, folder, device="cpu"):
     folder = pathlib.Path(folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    native, guest = folder / "native", folder / "guest"
-    for compiler, output in (("gcc", native), ("aarch64-linux-gnu-gcc", guest)):
-        command = [compiler, "-O1", "-fno-inline", "-w", "-static", str(HERE / "pipes.c"), "-o", str(output)]
-        subprocess.run(command, check=True)
+    native, guest = compile_both(folder, "pipes.c")
     expected, status, problem = run([str(native)])
     if status != 0 or len(expected) < 1000:
         print(f"natively: status {status}, {len(expected)} lines\n{problem}")
         return 1
-    wrong = 0
+    wrong = share(myriarm, folder) if device == "cpu" else 0
     for engine in ["interpreter", "stepper"] + (["translate"] if device == "cpu" else []):
         ours = [os.path.abspath(myriarm), "run", "--device", device, "--quiet", "--engine", engine]
         got, status, problem = run([*ours, "--ignore-unimplemented", str(guest)], 600)
