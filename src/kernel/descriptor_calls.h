@@ -17,7 +17,8 @@ template <Machine M>
 MYR_FN bool own_opening(M& m, i32 stream) {
   if (stream < (i32)kFirstOpening) return true;
   const Opened opened = opened_in_tree(m, stream);
-  return own_holders(m, stream) && own_word(m, position_word((u32)stream)) && (!opened.in_tree || plan_leave(m, opened.file));
+  return own_holders(m, stream) && own_word(m, position_word((u32)stream)) &&
+         (!opened.in_tree || plan_leave(m, opened.file));
 }
 /// One more descriptor refers to a stream.
 template <Machine M>
@@ -41,7 +42,8 @@ template <Machine M>
 MYR_OUTLINE bool own_all_files(M& m, bool only_on_exec) {
   if (!own_files(m)) return false;
   for (u32 fd = 0; fd < kMostFiles; fd++) {
-    if (file_at(m, fd) != 0 && (!only_on_exec || closes_on_exec(m, fd)) && !own_opening(m, stream_of(m, fd))) return false;
+    if (file_at(m, fd) != 0 && (!only_on_exec || closes_on_exec(m, fd)) && !own_opening(m, stream_of(m, fd)))
+      return false;
   }
   return true;
 }
@@ -149,7 +151,9 @@ MYR_OUTLINE Result fcntl(M& m) {
   const u32 lowest = (u32)m.argument(2);
   switch ((u32)m.argument(1)) {
     case kDuplicate:
-    case kDuplicateCloseOnExec: return lowest >= kMostFiles ? error(kEINVAL) : duplicate(m, stream, lowest, (u32)m.argument(1) == kDuplicateCloseOnExec);
+    case kDuplicateCloseOnExec:
+      return lowest >= kMostFiles ? error(kEINVAL)
+                                  : duplicate(m, stream, lowest, (u32)m.argument(1) == kDuplicateCloseOnExec);
     case kGetDescriptorFlags: return answer(closes_on_exec(m, (u32)m.argument(0)));
     case kSetDescriptorFlags: return set_descriptor_flags(m, (m.argument(2) & 1) != 0);
     case kSetFlags: return set_flags(m, stream);

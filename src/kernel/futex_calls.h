@@ -139,7 +139,15 @@ MYR_OUTLINE Result futex_requeue(M& m, const Futex& f) {
 template <Machine M>
 MYR_OUTLINE Result futex_wake_op(M& m, const Futex& f) {
   enum Operation : u32 { kSet = 0, kAdd = 1, kOr = 2, kAndNot = 3, kXor = 4, kOperations = 5 };
-  enum Comparison : u32 { kEqual = 0, kNotEqual = 1, kLess = 2, kAtMost = 3, kGreater = 4, kAtLeast = 5, kComparisons = 6 };
+  enum Comparison : u32 {
+    kEqual = 0,
+    kNotEqual = 1,
+    kLess = 2,
+    kAtMost = 3,
+    kGreater = 4,
+    kAtLeast = 5,
+    kComparisons = 6
+  };
   const u32 encoded = (u32)m.argument(5), operation = encoded >> 28 & 7, comparison = encoded >> 24 & 15;
   const i32 compared = (i32)(encoded << 20) >> 20, given = (i32)(encoded << 8) >> 20;
   const u32 operand = encoded >> 31 ? (u32)1 << (given & 31) : (u32)given;
@@ -259,7 +267,8 @@ MYR_OUTLINE Result futex(M& m) {
 template <Machine M, class Visit>
 MYR_FN void walk_robust_list(const M& m, u64 list, Visit visit) {
   constexpr u32 kLongest = 2048;
-  constexpr u64 kHeadBytes = 24;  // the first entry, where an entry's lock is, the lock that was being taken or given back
+  constexpr u64 kHeadBytes =
+      24;  // the first entry, where an entry's lock is, the lock that was being taken or given back
   if (list == 0 || !readable(m, list, kHeadBytes)) return;
   const u64 distance = load<u64>(m, list + 8), pending = load<u64>(m, list + 16);
   u64 entry = load<u64>(m, list);
@@ -280,7 +289,9 @@ MYR_FN bool dies_with(const M& m, u64 address) {
 }
 
 /// The address of the lock that a thread waits for.
-MYR_FN constexpr u64 lock_of_key(u64 key) { return key << (64 - kFutexAddressBits) >> (64 - kFutexAddressBits) & ~(u64)3; }
+MYR_FN constexpr u64 lock_of_key(u64 key) {
+  return key << (64 - kFutexAddressBits) >> (64 - kFutexAddressBits) & ~(u64)3;
+}
 
 /// Must be called, and have returned true, before release_locks().
 template <Machine M>
@@ -324,7 +335,8 @@ MYR_OUTLINE void release_locks(M& m) {
   const u32 slots = thread_slots(m);
   for (u32 slot = 0; slot < slots; slot++) {
     const u64 key = head(m, slot, kHeadKey), address = lock_of_key(key);
-    if (!is_own_thread(m, slot) || !is_waiting(m, slot) || (key & 3) != (u64)WaitOn::lock || !dies_with(m, address)) continue;
+    if (!is_own_thread(m, slot) || !is_waiting(m, slot) || (key & 3) != (u64)WaitOn::lock || !dies_with(m, address))
+      continue;
     if ((load<u32>(m, address) & kLockOwner) != self) continue;
     pass_lock(m, address, first_waiting(m, key), kLockOwnerDied);
   }

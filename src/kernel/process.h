@@ -23,7 +23,7 @@ constexpr u32 kNameBytes = 16;         // of a thread's name, with the NUL
 constexpr u32 kStartRandomBytes = 16;  // of its stream: AT_RANDOM has taken them
 constexpr u32 kMostThreads = 128;      // RLIMIT_NPROC
 constexpr u32 kThreadHeadBytes = 80, kThreadRecordBytes = 1024;
-constexpr u32 kMostProcesses = 64;     // in a lane
+constexpr u32 kMostProcesses = 64;  // in a lane
 constexpr u32 kProcessRecordBytes = 128;
 
 // The identity of the process, as auxv and system calls tell it.
@@ -39,7 +39,7 @@ enum Word : u32 {
   kSlept = 16,          // nanoseconds that its clocks are ahead of its instruction count
   kOutputSize = 24,     // bytes written to standard output; the next word: to standard error
   kOpeningCount = 40,
-  kLayerPages = 48,     // of its layer that are mapped: layer.h
+  kLayerPages = 48,  // of its layer that are mapped: layer.h
   // Its threads: threads.h. All are 0 until there is a second one.
   kThreads = 56,        // that have not left
   kThreadSlots = 64,    // of kThreadHeads that were in use
@@ -57,17 +57,17 @@ enum Word : u32 {
   kBreakEnd = kLaneWordsEnd,
   kModeMask = 144,  // umask()
   kRangeCount = 152,
-  kWorkingFolder = 160,  // a file of the tree
-  kPendingShared = 168,  // signals sent to the process
-  kQueuedSignals = 176,  // records in kSignalQueue
-  kTimers = 184,         // two words each: when it expires, 0 if never, and its interval
-  kBarriers = 240,       // what membarrier() has registered
-  kProcess = 248,        // its id; 0: kProcessId
+  kWorkingFolder = 160,   // a file of the tree
+  kPendingShared = 168,   // signals sent to the process
+  kQueuedSignals = 176,   // records in kSignalQueue
+  kTimers = 184,          // two words each: when it expires, 0 if never, and its interval
+  kBarriers = 240,        // what membarrier() has registered
+  kProcess = 248,         // its id; 0: kProcessId
   kProcessThreads = 256,  // that have not left; 0: one
-  kEnding = 264,         // what ends it and 1, from then on until it has ended
-  kAway = 272,           // instructions that the lane has retired while others ran
-  kLeftAt = 280,         // if it does not run, the count at which it last did
-  kChildrenRan = 288,    // instructions of children that it has waited for
+  kEnding = 264,          // what ends it and 1, from then on until it has ended
+  kAway = 272,            // instructions that the lane has retired while others ran
+  kLeftAt = 280,          // if it does not run, the count at which it last did
+  kChildrenRan = 288,     // instructions of children that it has waited for
   // Of its program:
   kBreakStart = 296,
   kHeapLimit = 304,
@@ -76,22 +76,23 @@ enum Word : u32 {
 
   /// The words of the thread that runs. Those of the others are in kThreadRecords.
   kThreadWords = 384,
-  kThread = kThreadWords,      // its id; 0: that of the process, whose first thread it is
-  kBlocked = kThread + 8,      // signals: bit n - 1 is signal n
-  kPending = kBlocked + 8,     // those sent to it
-  kName = kPending + 8,        // two words
-  kSavedMask = kName + 16,     // what kBlocked becomes again when signals have been delivered, if kMaskIsSaved is not 0
+  kThread = kThreadWords,   // its id; 0: that of the process, whose first thread it is
+  kBlocked = kThread + 8,   // signals: bit n - 1 is signal n
+  kPending = kBlocked + 8,  // those sent to it
+  kName = kPending + 8,     // two words
+  kSavedMask = kName + 16,  // what kBlocked becomes again when signals have been delivered, if kMaskIsSaved is not 0
   kMaskIsSaved = kSavedMask + 8,
-  kSignalStack = kMaskIsSaved + 8,    // as sigaltstack() gives it: address, size, flags
-  kFaultAddress = kSignalStack + 24,  // of its last fault, as a signal frame shows it, and its ESR_EL1, 0 if there is none
+  kSignalStack = kMaskIsSaved + 8,  // as sigaltstack() gives it: address, size, flags
+  kFaultAddress =
+      kSignalStack + 24,  // of its last fault, as a signal frame shows it, and its ESR_EL1, 0 if there is none
   kFaultSyndrome = kFaultAddress + 8,
   kWaitState = kFaultSyndrome + 8,  // a WaitState
   kClearThread = kWaitState + 8,    // where its id becomes 0 when it leaves (set_tid_address()); 0: nowhere
   kRobustList = kClearThread + 8,
   kNice = kRobustList + 8,
   kPolicy = kNice + 8,         // of scheduling, with SCHED_RESET_ON_FORK
-  kThreadRan = kPolicy + 8,   // instructions that it has retired before it began to run the last time
-  kRunBegan = kThreadRan + 8, // the count of instructions at which it did that
+  kThreadRan = kPolicy + 8,    // instructions that it has retired before it began to run the last time
+  kRunBegan = kThreadRan + 8,  // the count of instructions at which it did that
   kThreadWordsEnd = kRunBegan + 8,
 
   kProgramPath = 576,  // of its program's file in the guest, kPathBytes
@@ -169,7 +170,7 @@ struct ProcessFacts {
   u64 window_begin, window_end;  // addresses of the guest
   u64 stack_bytes;
   u64 seed;
-  u64 layer_pages;    // the most that the files which a process has written may take; 0: its tree is read-only
+  u64 layer_pages;  // the most that the files which a process has written may take; 0: its tree is read-only
 
   bool operator==(const ProcessFacts&) const = default;
 };

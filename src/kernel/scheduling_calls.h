@@ -14,7 +14,9 @@ constexpr u32 kHighestPriority = 99;
 constexpr u64 kProcessorMask = 1;  // there is one processor
 constexpr u32 kMaskBytes = 8;
 
-MYR_FN bool policy_exists(u32 policy) { return policy <= kPolicyBatch || policy == kPolicyIdle || policy == kPolicyDeadline; }
+MYR_FN bool policy_exists(u32 policy) {
+  return policy <= kPolicyBatch || policy == kPolicyIdle || policy == kPolicyDeadline;
+}
 MYR_FN bool policy_has_priorities(u32 policy) { return policy == kPolicyFifo || policy == kPolicyRoundRobin; }
 
 /// The slot of the thread that a call names, 0 for that which makes it; kNoThread if there is none.
@@ -200,9 +202,18 @@ MYR_OUTLINE Result getcpu(M& m) {
 /// membarrier(2): one thread runs at a time, so that all see the same order.
 template <Machine M>
 MYR_OUTLINE Result membarrier(M& m) {
-  enum Command : u32 { kQuery = 0, kGlobal = 1, kGlobalExpedited = 2, kRegisterGlobal = 4, kPrivate = 8, kRegisterPrivate = 16,
-                       kPrivateCode = 32, kRegisterCode = 64 };
-  constexpr u32 kAll = kGlobal | kGlobalExpedited | kRegisterGlobal | kPrivate | kRegisterPrivate | kPrivateCode | kRegisterCode;
+  enum Command : u32 {
+    kQuery = 0,
+    kGlobal = 1,
+    kGlobalExpedited = 2,
+    kRegisterGlobal = 4,
+    kPrivate = 8,
+    kRegisterPrivate = 16,
+    kPrivateCode = 32,
+    kRegisterCode = 64
+  };
+  constexpr u32 kAll =
+      kGlobal | kGlobalExpedited | kRegisterGlobal | kPrivate | kRegisterPrivate | kPrivateCode | kRegisterCode;
   const u32 command = (u32)m.argument(0);
   if ((u32)m.argument(1) != 0) return error(kEINVAL);
   switch (command) {

@@ -13,7 +13,7 @@ namespace myriarm::kernel {
 /// Instructions that a thread may retire while others could run.
 constexpr u64 kSlice = 50'000;
 constexpr u32 kNoThread = ~(u32)0;
-constexpr u64 kResetsOnFork = 0x40000000;  // SCHED_RESET_ON_FORK, in kPolicy
+constexpr u64 kResetsOnFork = 0x40000000;     // SCHED_RESET_ON_FORK, in kPolicy
 constexpr u32 kMostThreadId = (1 << 22) - 1;  // like kernel.pid_max of Linux at most
 
 /// kWaitState, of the thread that runs.
@@ -31,8 +31,8 @@ enum class WaitState : u64 {
 
 /// Words of a thread's head.
 enum HeadWord : u32 {
-  kHeadThread = 0,  // its id; 0: the slot is free
-  kHeadState = 8,   // a ThreadState
+  kHeadThread = 0,   // its id; 0: the slot is free
+  kHeadState = 8,    // a ThreadState
   kHeadTicket = 16,  // rises: who became ready first runs first, and who began to wait first is woken first
   // While it waits:
   kHeadKey = 24,       // for what: wait_key()
@@ -63,7 +63,9 @@ MYR_FN constexpr u64 event_of_memory(u32 process) { return (u64)1 << 62 | (u64)1
 /// The number of the event that each wake_events() is, for those who look again at all that they wait for.
 constexpr u64 kAnyEvent = 0;
 
-MYR_FN u64 thread_head(u32 slot, HeadWord part = kHeadThread) { return kThreadHeads + (u64)slot * kThreadHeadBytes + part; }
+MYR_FN u64 thread_head(u32 slot, HeadWord part = kHeadThread) {
+  return kThreadHeads + (u64)slot * kThreadHeadBytes + part;
+}
 template <class M>
 MYR_FN u64 head(const M& m, u32 slot, HeadWord part) {
   return word(m, thread_head(slot, part));

@@ -127,7 +127,8 @@ MYR_OUTLINE Result open_in_tree(M& m, u64 length) {
   if (!may(m, file, (access != kOpenWriteOnly ? kMayRead : 0) | (writes ? kMayWrite : 0))) return error(kEACCES);
   // A device that is not here, a socket, a pipe whose other end nobody opens.
   if (!is_stored(file) && device_kind(file) == DeviceKind::none) return error(kENXIO);
-  if (!truncates || type != kRegular) return open_stream(m, opened_value((u32)found, kept_flags(flags)), closes_on_exec);
+  if (!truncates || type != kRegular)
+    return open_stream(m, opened_value((u32)found, kept_flags(flags)), closes_on_exec);
   const NewOpening made = find_opening(m);
   Plan plan;
   if (made.error < 0) return answer(made.error);
