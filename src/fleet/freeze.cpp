@@ -81,8 +81,9 @@ Program Fleet::freeze(uint32_t lane) const {
     backend.read({&table, 1}, {reinterpret_cast<u8*>(records.data()), record_bytes}, {});
     for (u32 slot = 1; slot < kernel::kMostProcesses; slot++) {
       if (records[slot * kernel::kProcessRecordBytes / sizeof(u64)] == 0) continue;
-      throw StateError("lane " + std::to_string(lane) +
-                       " has several processes, and a program is one; freeze it before it makes others, or when they have ended");
+      throw StateError(
+          "lane " + std::to_string(lane) +
+          " has several processes, and a program is one; freeze it before it makes others, or when they have ended");
     }
     u64 layer_pages = 0;
     const Transfer word = {lane, sizeof layer_pages, window_end + kernel::kLayerPages, 0};

@@ -2,7 +2,6 @@
 // The auxiliary vector of a process (getauxval(3)), for its first program and for those that it executes.
 #pragma once
 
-#include "core/system/features.h"
 #include "kernel/process.h"
 
 namespace myriarm::kernel {

@@ -54,14 +54,24 @@ MYR_OUTLINE ElfSegment elf_segment(const M& m, const ElfFile& elf, u32 index) {
 /// Reads `elf.file`. Returns 0, or -ENOEXEC.
 template <MemoryMachine M>
 MYR_OUTLINE i64 read_elf(const M& m, ElfFile& elf) {
-  enum HeaderPart : u32 { kIdentity = 0, kSystem = 7, kType = 16, kMachine = 18, kEntry = 24, kHeaders = 32, kSize = 54, kCount = 56 };
+  enum HeaderPart : u32 {
+    kIdentity = 0,
+    kSystem = 7,
+    kType = 16,
+    kMachine = 18,
+    kEntry = 24,
+    kHeaders = 32,
+    kSize = 54,
+    kCount = 56
+  };
   constexpr u64 kMagic = 0x00010102464c457f;  // ELF64, little-endian, version 1; any system
   constexpr u32 kExecutable = 2, kDynamic = 3, kArm64 = 183, kGnu = 3;
   const Content& file = elf.file;
   const u64 size = file.size;
   if (size < kElfHeaderBytes) return -kENOEXEC;
   const u32 system = content_value<u8>(m, file, kSystem), type = content_value<u16>(m, file, kType);
-  if ((content_value<u64>(m, file, kIdentity) & 0x00FFFFFFFFFFFFFF) != kMagic || (system != 0 && system != kGnu)) return -kENOEXEC;
+  if ((content_value<u64>(m, file, kIdentity) & 0x00FFFFFFFFFFFFFF) != kMagic || (system != 0 && system != kGnu))
+    return -kENOEXEC;
   if ((type != kExecutable && type != kDynamic) || content_value<u16>(m, file, kMachine) != kArm64) return -kENOEXEC;
   if (content_value<u16>(m, file, kSize) != kProgramHeaderBytes) return -kENOEXEC;
   elf.moves = type == kDynamic;
@@ -90,7 +100,8 @@ MYR_OUTLINE i64 read_elf(const M& m, ElfFile& elf) {
     if (s.type != kSegmentLoad || s.size == 0) continue;
     if (s.file_size > s.size || s.offset > size || s.file_size > size - s.offset) return -kENOEXEC;
     if (s.size > kProgramAddressLimit || s.address > kProgramAddressLimit - s.size) return -kENOEXEC;
-    if (s.alignment > 1 && ((s.alignment & (s.alignment - 1)) != 0 || s.alignment > kProgramAddressLimit)) return -kENOEXEC;
+    if (s.alignment > 1 && ((s.alignment & (s.alignment - 1)) != 0 || s.alignment > kProgramAddressLimit))
+      return -kENOEXEC;
     if (s.address < elf.highest) return -kENOEXEC;  // they must be in order, and apart
     elf.lowest = lesser(elf.lowest, page_down(s.address));
     elf.highest = s.address + s.size;

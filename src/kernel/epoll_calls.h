@@ -54,7 +54,8 @@ MYR_OUTLINE Result epoll_ctl(M& m) {
   if (index == kMostEntries) return error(kENOSPC);
   const bool new_page = index == count && index % kEntriesInPage == 0;
   if (new_page && free_buffers(m) == 0) return error(kENOMEM);
-  if (!own_object_changes(m, epoll) || (new_page && !(own_word(m, kReservedBuffers) && secure_any(m, 1)))) return again();
+  if (!own_object_changes(m, epoll) || (new_page && !(own_word(m, kReservedBuffers) && secure_any(m, 1))))
+    return again();
   if (!new_page && !own_word(m, entry_at(m, epoll, index))) return again();
   if (operation == kModify && (epoll_entry(m, epoll, index).events & kEpollExclusive)) return error(kEINVAL);
   if (new_page) {

@@ -3,6 +3,7 @@
 // nothing can fail any more; pages of files are common to all lanes, as those of mmap() are.
 #pragma once
 
+#include "core/system/features.h"
 #include "kernel/auxiliary_vector.h"
 #include "kernel/elf_file.h"
 #include "kernel/memory_calls.h"
@@ -86,7 +87,7 @@ struct ExecPlan {
   ExecText prefix[2 * kDeepestScript + 3];
   ExecText name;  // as the call has it
   u32 file;
-  Walked walked;  // where that is
+  Walked walked;               // where that is
   u64 arguments, environment;  // addresses of the guest's arrays; 0: empty
   u64 argument_count, variable_count;
   u64 argument_bytes, variable_bytes;  // with NULs, those of `prefix` included
@@ -148,7 +149,8 @@ MYR_OUTLINE i64 find_program(const M& m, ExecPlan& plan) {
   const i64 found = find_named(m, path, walked);
   if (found < 0) return found;
   if (const i64 refused = executable_content(m, (u32)found, plan.loader.file); refused < 0) return refused;
-  if (read_elf(m, plan.loader) < 0 || !plan.loader.moves || !place_elf(plan.loader, plan.program.end())) return -kELIBBAD;
+  if (read_elf(m, plan.loader) < 0 || !plan.loader.moves || !place_elf(plan.loader, plan.program.end()))
+    return -kELIBBAD;
   return 0;
 }
 
@@ -176,7 +178,8 @@ MYR_OUTLINE i64 load_elf(M& m, const ElfFile& elf, u64 end) {
     mapped = behind;
     // Whole pages of the file are common to all lanes, the others are copied. Where no zeros follow, Linux shows the file's bytes.
     const u64 data_end = address + s.file_size;
-    const bool fits = offset_in_page(address) == offset_in_page(s.offset) && elf.file.tree.page == 0 && s.file_size != 0;
+    const bool fits =
+        offset_in_page(address) == offset_in_page(s.offset) && elf.file.tree.page == 0 && s.file_size != 0;
     u64 shared = from;
     if (fits && from == begin) {
       const u64 offset = page_down(s.offset), in_file = elf.file.below.size - offset;
@@ -324,8 +327,13 @@ MYR_OUTLINE u64 write_stack(M& m, const ExecPlan& plan, u32 old, u64 stack_begin
     store<u8>(m, random_at + i, (u8)(random_word(start, from / 8) >> from % 8 * 8));
   }
   set_word(m, kRandomPosition, position + kStartRandomBytes);
-  const AuxiliaryFacts facts = {headers_address(m, plan.program), plan.program.headers,
-                                plan.has_loader ? plan.loader.bias : 0, plan.program.entry_address(), random_at, name_at, platform_at};
+  const AuxiliaryFacts facts = {headers_address(m, plan.program),
+                                plan.program.headers,
+                                plan.has_loader ? plan.loader.bias : 0,
+                                plan.program.entry_address(),
+                                random_at,
+                                name_at,
+                                platform_at};
   for_auxiliary(facts, kHwcap, kHwcap2, [&](u64 tag, u64 value) {
     put(tag);
     put(value);
@@ -342,7 +350,9 @@ MYR_OUTLINE i64 load_program(M& m, const ExecPlan& plan, u32 old, u64& sp) {
   const ProcessFacts& facts = m.facts();
   const u64 stack_begin = facts.window_end - facts.stack_bytes, guard = stack_begin - kPageSize;
   const u64 return_at = guard - kPageSize;
-  if (!own_signals(m) || !own_words(m, kRanges, 64 * kRangeBytes) || !own_words(m, kActions, kMostSignals * kActionBytes)) return 1;
+  if (!own_signals(m) || !own_words(m, kRanges, 64 * kRangeBytes) ||
+      !own_words(m, kActions, kMostSignals * kActionBytes))
+    return 1;
   set_word(m, kRangeCount, 0);
   i64 loaded = load_elf(m, plan.program, return_at);
   if (loaded == 0 && plan.has_loader) loaded = load_elf(m, plan.loader, return_at);

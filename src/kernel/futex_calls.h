@@ -289,7 +289,9 @@ MYR_FN bool dies_with(const M& m, u64 address) {
 }
 
 /// The address of the lock that a thread waits for.
-MYR_FN constexpr u64 lock_of_key(u64 key) { return key << (64 - kFutexAddressBits) >> (64 - kFutexAddressBits) & ~(u64)3; }
+MYR_FN constexpr u64 lock_of_key(u64 key) {
+  return key << (64 - kFutexAddressBits) >> (64 - kFutexAddressBits) & ~(u64)3;
+}
 
 /// Must be called, and have returned true, before release_locks().
 template <Machine M>
@@ -333,7 +335,8 @@ MYR_OUTLINE void release_locks(M& m) {
   const u32 slots = thread_slots(m);
   for (u32 slot = 0; slot < slots; slot++) {
     const u64 key = head(m, slot, kHeadKey), address = lock_of_key(key);
-    if (!is_own_thread(m, slot) || !is_waiting(m, slot) || (key & 3) != (u64)WaitOn::lock || !dies_with(m, address)) continue;
+    if (!is_own_thread(m, slot) || !is_waiting(m, slot) || (key & 3) != (u64)WaitOn::lock || !dies_with(m, address))
+      continue;
     if ((load<u32>(m, address) & kLockOwner) != self) continue;
     pass_lock(m, address, first_waiting(m, key), kLockOwnerDied);
   }

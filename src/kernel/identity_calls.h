@@ -149,8 +149,8 @@ enum ProcessFlag : u64 {
   kNoHugePages = 16,
   kParentSignal = 0x100,  // times the number, 7 bits
   kTimerSlack = (u64)1 << 32,
-  kNotForked = kReapsOrphans | 0x7F * kParentSignal,   // a child does not have them
-  kNotExecuted = kKeepsCapabilities | kNotDumpable,  // a new program does not
+  kNotForked = kReapsOrphans | 0x7F * kParentSignal,  // a child does not have them
+  kNotExecuted = kKeepsCapabilities | kNotDumpable,   // a new program does not
 };
 /// Sets a flag to 0 or 1.
 template <Machine M>

@@ -31,7 +31,8 @@ MYR_FN u64 next_expiry(const FirstWords<M>& words) {
   for (u32 timer = 0; timer < kIntervalTimers; timer++) {
     const u64 expires = words[timer_word(timer)];
     if (!is_armed(expires)) continue;
-    const u64 ahead = timer == kRealTimer ? lesser(words[kSlept], kEndOfTime) : 0, away = timer == kRealTimer ? 0 : words[kAway];
+    const u64 ahead = timer == kRealTimer ? lesser(words[kSlept], kEndOfTime) : 0,
+              away = timer == kRealTimer ? 0 : words[kAway];
     next = lesser(next, expires - lesser(expires, ahead) + away);
   }
   if (const u64 expires = words[kNextTimer]; expires != 0) {

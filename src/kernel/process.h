@@ -27,7 +27,7 @@ constexpr u32 kNameBytes = 16;         // of a thread's name, with the NUL
 constexpr u32 kStartRandomBytes = 16;  // of its stream: AT_RANDOM has taken them
 constexpr u32 kMostThreads = 128;      // RLIMIT_NPROC
 constexpr u32 kThreadHeadBytes = 80, kThreadRecordBytes = 1024;
-constexpr u32 kMostProcesses = 64;     // in a lane
+constexpr u32 kMostProcesses = 64;  // in a lane
 constexpr u32 kProcessRecordBytes = 128;
 
 // The identity of the process, as auxv and system calls tell it.
@@ -43,7 +43,7 @@ enum Word : u32 {
   kSlept = 16,          // nanoseconds that its clocks are ahead of its instruction count
   kOutputSize = 24,     // bytes written to standard output; the next word: to standard error
   kOpeningCount = 40,
-  kLayerPages = 48,     // of its layer that are mapped: layer.h
+  kLayerPages = 48,  // of its layer that are mapped: layer.h
   // Its threads: threads.h. All are 0 until there is a second one.
   kThreads = 56,        // that have not left
   kThreadSlots = 64,    // of kThreadHeads that were in use
@@ -145,8 +145,8 @@ enum Word : u32 {
   kProcessBytes = kObjects + kMostObjects * 256,
 };
 // What lies before kFiles is in one page: a call that has made one of these words own may set all of them.
-static_assert(kTimers + kIntervalTimers * 16 <= kBarriers && kProgramPathSize < kThreadWords &&
-              kProgramPath % 8 == 0 && kFiles < kPageSize);
+static_assert(kTimers + kIntervalTimers * 16 <= kBarriers && kProgramPathSize < kThreadWords && kProgramPath % 8 == 0 &&
+              kFiles < kPageSize);
 /// Pages that each process has of its own; those behind them are the lane's.
 constexpr u64 kOwnPages = kLanePart / kPageSize;
 /// Behind them in the lane's page table lie those of its layer.
@@ -190,7 +190,7 @@ struct ProcessFacts {
   u64 window_begin, window_end;  // addresses of the guest
   u64 stack_bytes;
   u64 seed;
-  u64 layer_pages;    // the most that the files which a process has written may take; 0: its tree is read-only
+  u64 layer_pages;  // the most that the files which a process has written may take; 0: its tree is read-only
 
   bool operator==(const ProcessFacts&) const = default;
 };

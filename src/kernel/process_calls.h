@@ -83,8 +83,8 @@ MYR_OUTLINE bool own_shared_memory(M& m) {
 /// A process like the one that makes the call.
 template <Machine M>
 MYR_OUTLINE Result begin_process(M& m, const CloneRequest& request) {
-  constexpr u64 kMeansNothing = kCloneSetsTls | kCloneStoresInParent | kCloneStoresInChild | kCloneClears | kCloneUntraced |
-                                kCloneTraced | kCloneIo | kCloneSemaphores | kCloneDetached;
+  constexpr u64 kMeansNothing = kCloneSetsTls | kCloneStoresInParent | kCloneStoresInChild | kCloneClears |
+                                kCloneUntraced | kCloneTraced | kCloneIo | kCloneSemaphores | kCloneDetached;
   if constexpr (HasSpaces<M>) {
     if (!m.has_spaces() || (request.flags & ~(kMeansNothing | kCloneMemory | kCloneVfork | kCloneClearsHandlers))) {
       return missing();
@@ -99,8 +99,7 @@ MYR_OUTLINE Result begin_process(M& m, const CloneRequest& request) {
     if (!m.make_space(borrows ? SpaceKind::borrow : SpaceKind::fork, space)) return again();
     // Pages that were own may not be any more.
     const u32 here = m.space();
-    const Storing parent =
-        (request.flags & kCloneStoresInParent) ? prepare(m, request.parent_id, 4) : Storing::refused;
+    const Storing parent = (request.flags & kCloneStoresInParent) ? prepare(m, request.parent_id, 4) : Storing::refused;
     bool owned = parent != Storing::again && own_word(m, kThreads);
     m.enter_space(space);
     const Storing child = owned && tells_child ? prepare(m, request.child_id, 4) : Storing::refused;
@@ -153,8 +152,18 @@ MYR_OUTLINE Result clone(M& m) {
 template <Machine M>
 MYR_OUTLINE Result clone3(M& m) {
   // Words of struct clone_args.
-  enum Part : u32 { kFlags = 0, kChildId = 2, kParentId = 3, kExitSignal = 4, kStack = 5, kStackSize = 6, kTls = 7, kSetIds = 8,
-                    kSetIdCount = 9, kParts = 11 };
+  enum Part : u32 {
+    kFlags = 0,
+    kChildId = 2,
+    kParentId = 3,
+    kExitSignal = 4,
+    kStack = 5,
+    kStackSize = 6,
+    kTls = 7,
+    kSetIds = 8,
+    kSetIdCount = 9,
+    kParts = 11
+  };
   constexpr u64 kLeast = 64, kMostNamespaces = 32;
   const u64 address = m.argument(0), size = m.argument(1);
   if (size > kPageSize) return error(kE2BIG);
@@ -166,7 +175,8 @@ MYR_OUTLINE Result clone3(M& m) {
   }
   const u64 flags = part(kFlags), stack = part(kStack), stack_size = part(kStackSize), signal = part(kExitSignal);
   if (part(kSetIdCount) > kMostNamespaces || (part(kSetIds) == 0) != (part(kSetIdCount) == 0)) return error(kEINVAL);
-  if (signal > kMostSignals || (flags & ~(u64)kCloneFlags) || (flags & (kCloneDetached | kCloneSignal))) return error(kEINVAL);
+  if (signal > kMostSignals || (flags & ~(u64)kCloneFlags) || (flags & (kCloneDetached | kCloneSignal)))
+    return error(kEINVAL);
   if ((flags & (kCloneThread | kCloneParent)) && signal != 0) return error(kEINVAL);
   if ((stack == 0) != (stack_size == 0) || stack + stack_size < stack) return error(kEINVAL);
   if (part(kSetIdCount) != 0) return error(kEPERM);
@@ -194,9 +204,8 @@ MYR_OUTLINE SignalInformation child_information(const M& m, u32 process, u32 num
   enum ChildCode : u32 { kExited = 1, kKilled = 2 };
   const u64 status = process_part(m, process, kProcessStatus);
   const u32 signal = (u32)status & 0x7f;
-  SignalInformation information =
-      signal_information(number, signal == 0 ? kExited : kKilled,
-                         process_part(m, process, kRecordProcess) | (u64)kUserId << 32);
+  SignalInformation information = signal_information(number, signal == 0 ? kExited : kKilled,
+                                                     process_part(m, process, kRecordProcess) | (u64)kUserId << 32);
   information.words[3] = signal == 0 ? status >> 8 : signal;
   return information;
 }
@@ -224,7 +233,8 @@ MYR_OUTLINE void end_threads(M& m) {
 template <Machine M>
 MYR_FN bool ignores_children(const M& m) {
   constexpr u64 kNoZombies = 2;
-  return word(m, action_word(kSignalChild)) == kIgnoreAction || (word(m, action_word(kSignalChild, kActionFlags)) & kNoZombies);
+  return word(m, action_word(kSignalChild)) == kIgnoreAction ||
+         (word(m, action_word(kSignalChild, kActionFlags)) & kNoZombies);
 }
 
 /// The slot of the process that gets the children of another one which ends.

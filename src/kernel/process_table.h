@@ -39,8 +39,8 @@ MYR_FN bool has_spaces(const M& m) {
 
 /// Words of a process's record.
 enum RecordOfProcess : u32 {
-  kRecordProcess = 0,      // 0: the slot is free
-  kProcessParent = 8,   // its id
+  kRecordProcess = 0,  // 0: the slot is free
+  kProcessParent = 8,  // its id
   kProcessGroup = 16,
   kProcessSession = 24,
   kProcessState = 32,   // a ProcessState
@@ -57,7 +57,9 @@ enum class ProcessState : u64 { lives, zombie };
 constexpr u32 kFirstProcess = 0;  // the slot of the lane's first one, which ends it
 constexpr u32 kNoProcess = ~(u32)0;
 
-MYR_FN u64 process_record(u32 slot, u32 part = kRecordProcess) { return kProcesses + slot * kProcessRecordBytes + part; }
+MYR_FN u64 process_record(u32 slot, u32 part = kRecordProcess) {
+  return kProcesses + slot * kProcessRecordBytes + part;
+}
 template <class M>
 MYR_FN u64 process_part(const M& m, u32 slot, u32 part) {
   return word(m, process_record(slot, part));
@@ -92,7 +94,8 @@ MYR_OUTLINE u32 find_process(const M& m, u32 id) {
 }
 template <class M>
 MYR_FN bool process_lives(const M& m, u32 slot) {
-  return process_part(m, slot, kRecordProcess) != 0 && (ProcessState)process_part(m, slot, kProcessState) == ProcessState::lives;
+  return process_part(m, slot, kRecordProcess) != 0 &&
+         (ProcessState)process_part(m, slot, kProcessState) == ProcessState::lives;
 }
 /// Whether something is left of it, and it has this group.
 template <class M>

@@ -20,9 +20,9 @@
 #include "kernel/thread_calls.h"
 #include "kernel/time_calls.h"
 #include "kernel/timer_calls.h"
-#include "kernel/wait_calls.h"
 #include "kernel/tree_io.h"
 #include "kernel/tree_paths.h"
+#include "kernel/wait_calls.h"
 
 namespace myriarm::kernel {
 

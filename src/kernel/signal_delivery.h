@@ -5,8 +5,8 @@
 #pragma once
 
 #include "core/system/registers.h"
-#include "kernel/signal_frame.h"
 #include "kernel/process_calls.h"
+#include "kernel/signal_frame.h"
 
 namespace myriarm::kernel {
 

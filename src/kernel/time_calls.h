@@ -25,7 +25,7 @@ MYR_OUTLINE Result clock_gettime(M& m) {
   if (!clock_exists(clock)) return error(kEINVAL);
   const Storing storing = prepare(m, address, kTimespecBytes);
   if (storing != Storing::allowed) return not_stored(storing);
-  const u64 now = clock == kThreadTime         ? thread_time(m, current_thread(m))
+  const u64 now = clock == kThreadTime       ? thread_time(m, current_thread(m))
                   : clock_counts_work(clock) ? process_time(m)
                                              : nanoseconds(m);
   const u64 seconds = now / kNanoseconds;

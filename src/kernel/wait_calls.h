@@ -36,7 +36,8 @@ MYR_OUTLINE u32 ended_child(const M& m, const ChildSet& set, bool& any) {
     if (!is_child(m, slot, set)) continue;
     any = true;
     if (process_lives(m, slot)) continue;
-    if (first == kNoProcess || process_part(m, slot, kRecordProcess) < process_part(m, first, kRecordProcess)) first = slot;
+    if (first == kNoProcess || process_part(m, slot, kRecordProcess) < process_part(m, first, kRecordProcess))
+      first = slot;
   }
   return first;
 }

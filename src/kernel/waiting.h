@@ -18,9 +18,9 @@ enum class WaitEnd : u8 {
 };
 struct Wait {
   WaitEnd end;
-  u64 time;            // how long it takes from now on
-  u64 left = kNever;   // of the longest time that it may take, when it has ended; kNever
-  u32 number = 0;      // of the signal that ends it
+  u64 time;           // how long it takes from now on
+  u64 left = kNever;  // of the longest time that it may take, when it has ended; kNever
+  u32 number = 0;     // of the signal that ends it
 };
 
 /// Whether other threads can run while this one waits; or have, and it makes its call again.

@@ -82,11 +82,18 @@ InitialStack initial_stack(const StackFacts& facts, std::span<const std::string>
   uint64_t platform = stack.push_string("aarch64");
   stack.align_down(16);
 
-  const kernel::AuxiliaryFacts known = {
-      facts.program_headers, facts.program_header_count, facts.interpreter_base, facts.entry, random, file_name, platform};
+  const kernel::AuxiliaryFacts known = {facts.program_headers,
+                                        facts.program_header_count,
+                                        facts.interpreter_base,
+                                        facts.entry,
+                                        random,
+                                        file_name,
+                                        platform};
   std::vector<uint64_t> auxiliary;
   kernel::for_auxiliary(known, hardware_capabilities().hwcap, hardware_capabilities().hwcap2,
-                        [&](uint64_t tag, uint64_t value) { auxiliary.insert(auxiliary.end(), {tag, value}); });
+                        [&](uint64_t tag, uint64_t value) {
+                          auxiliary.insert(auxiliary.end(), {tag, value});
+                        });
   const uint64_t count = 1 + words.size() + 1 + variables.size() + 1 + auxiliary.size();
   if (count % 2 != 0) stack.zeros(8);
   stack.push_words(auxiliary);

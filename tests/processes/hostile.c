@@ -52,7 +52,8 @@ static void damage(void) {
   uint8_t* bytes = (uint8_t*)&file;
   const size_t head = sizeof file.header + sizeof file.segments;
   for (uint64_t i = draw() % 5; i != 0; i--) {
-    static const uint64_t values[] = {0, 1, 0xff, 0xfff, 0x1000, 0x7fffffff, 0xffffffff, 1ull << 47, 1ull << 48, 1ull << 63, ~0ull};
+    static const uint64_t values[] = {0,          1,          0xff,       0xfff,      0x1000, 0x7fffffff,
+                                      0xffffffff, 1ull << 47, 1ull << 48, 1ull << 63, ~0ull};
     switch (draw() % 3) {
       case 0: bytes[draw() % head] ^= (uint8_t)(1 << draw() % 8); break;
       case 1: bytes[draw() % head] = (uint8_t)draw(); break;
@@ -90,7 +91,9 @@ int main(int count, char** arguments) {
     make_file();
     damage();
     if (draw() % 8 == 0) size = draw() % sizeof file;
-    if (draw() % 8 == 0) size = (size_t)snprintf((char*)&file, sizeof file, "#!%c/tmp/hostile%s%c", (int)(draw() % 3 + 31), draw() % 2 ? " x" : "", (int)draw());
+    if (draw() % 8 == 0)
+      size = (size_t)snprintf((char*)&file, sizeof file, "#!%c/tmp/hostile%s%c", (int)(draw() % 3 + 31),
+                              draw() % 2 ? " x" : "", (int)draw());
     const int fd = open("/tmp/hostile", O_WRONLY | O_CREAT | O_TRUNC, 0700);
     write(fd, &file, size);
     close(fd);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # processes.c does the same natively on the host's Linux and under myriarm, on each engine, in each of several runs; hostile.c is
 # survived.
-#   processes_test.py MYRIARM FOLDER
+#   processes_test.py MYRIARM DIVIDED FOLDER
 # QEMU user mode gives programs that its guests execute to the host's kernel, and a vfork() of its own is a fork(): it is a second
 # opinion for the checks before these alone.
 import os
@@ -50,7 +50,7 @@ def differences(who, expected, got):
     return wrong
 
 
-def main(myriarm, folder):
+def main(myriarm, divided, folder):
     folder = pathlib.Path(folder).resolve()
     root = folder / "root"
     native, guest = folder / "processes", root / "bin" / "processes"
@@ -92,6 +92,10 @@ def main(myriarm, folder):
             wrong += 1
             print(f"files {seed}: status {status}\n{problem}")
     print(f"{REPEATS} repeats, {LANES} lanes, {FUZZED * FILES} hostile files")
+    got, status, problem = run([os.path.abspath(divided), str(root), *program])
+    wrong += differences("divided", expected, got) + (status != 0)
+    if status != 0:
+        print(f"divided: status {status}\n{problem}")
     theirs, _, _ = natively([*QEMU, str(guest), str(native)])
     pairs = list(zip(expected, theirs))[:QEMU_CHECKS]
     differ = [(right, line) for right, line in pairs if right != line]

@@ -196,7 +196,7 @@ class CpuBackend final : public Backend {
 
   u64 lanes_, window_pages_, first_page_;  // with the kernel pages
   u64 guest_pages_;
-  u64 lane_pages_;  // the first page that is the lane's, not a process's
+  u64 lane_pages_;       // the first page that is the lane's, not a process's
   u32 slice_shift_ = 0;  // a page table has at most 64 slices of 1 << slice_shift_ pages
   FramePool pool_;
   SharedFrames shared_frames_{pool_};

@@ -28,7 +28,8 @@ struct LaneSpaces {
   std::vector<std::unique_ptr<LaneSpace>> more;  // space n + 1 is more[n]
 
   LaneSpace* find(u32 number) const {
-    return number != 0 && number <= more.size() && more[number - 1]->table != nullptr ? more[number - 1].get() : nullptr;
+    return number != 0 && number <= more.size() && more[number - 1]->table != nullptr ? more[number - 1].get()
+                                                                                      : nullptr;
   }
   bool borrows(u32 number) const {
     const LaneSpace* space = find(number);
