@@ -287,7 +287,9 @@ template <Machine M>
 MYR_OUTLINE void forget_timers(M& m) {
   const u32 count = timer_count(m);
   for (u32 id = 0; id < count; id++) drop_timer_signal(m, id);
-  for (const u32 at : {(u32)kTimerCount, (u32)kNextTimer, (u32)kNextWorkTimer}) set_word(m, at, 0);
+  set_word(m, kTimerCount, 0);
+  set_word(m, kNextTimer, 0);
+  set_word(m, kNextWorkTimer, 0);
 }
 
 /// Sends what timers have to send, after own_signals().
