@@ -14,19 +14,19 @@ constexpr u32 kFileLimit = 7;                        // RLIMIT_NOFILE
 template <Machine M>
 MYR_FN u64 first_limit(const M& m, u32 resource) {
   // clang-format off
-  enum Resource : u32 { kStackBytes = 3, kCoreBytes = 4, kProcesses = 6, kLockedBytes = 8,
-                        kPendingSignals = 11, kQueueBytes = 12, kNice = 13, kRealtimePriority = 14 };
+  enum Resource : u32 { kLimitStack = 3, kLimitCore = 4, kLimitProcesses = 6, kLimitLocked = 8,
+                        kLimitSignals = 11, kLimitQueues = 12, kLimitNice = 13, kLimitRealtime = 14 };
   // clang-format on
   switch (resource) {
-    case kStackBytes: return m.facts().stack_bytes;
+    case kLimitStack: return m.facts().stack_bytes;
     case kFileLimit: return kMostFiles;
-    case kProcesses: return kMostThreads;
-    case kPendingSignals: return kMostQueued;
-    case kCoreBytes:
-    case kLockedBytes:
-    case kQueueBytes:
-    case kNice:
-    case kRealtimePriority: return 0;
+    case kLimitProcesses: return kMostThreads;
+    case kLimitSignals: return kMostQueued;
+    case kLimitCore:
+    case kLimitLocked:
+    case kLimitQueues:
+    case kLimitNice:
+    case kLimitRealtime: return 0;
     default: return kNoLimit;
   }
 }

@@ -67,7 +67,7 @@ MYR_FN Result not_offered(M&) {
 template <Machine M>
 MYR_OUTLINE Result sysinfo(M& m) {
   // Words of struct sysinfo.
-  constexpr u32 kUptime = 0, kTotalMemory = 4, kFreeMemory = 5, kProcesses = 10, kMemoryUnit = 13, kWords = 14;
+  constexpr u32 kUptime = 0, kTotalMemory = 4, kFreeMemory = 5, kTasks = 10, kMemoryUnit = 13, kWords = 14;
   const u64 address = m.argument(0), memory = m.facts().window_end - m.facts().window_begin;
   const Storing storing = prepare(m, address, kWords * 8);
   if (storing != Storing::allowed) return not_stored(storing);
@@ -75,7 +75,7 @@ MYR_OUTLINE Result sysinfo(M& m) {
   store<u64>(m, address + kUptime * 8, nanoseconds(m) / kNanoseconds);
   store<u64>(m, address + kTotalMemory * 8, memory);
   store<u64>(m, address + kFreeMemory * 8, memory);
-  store<u64>(m, address + kProcesses * 8, greater(word(m, kThreads), 1));
+  store<u64>(m, address + kTasks * 8, greater(word(m, kThreads), 1));
   store<u64>(m, address + kMemoryUnit * 8, 1);
   return answer(0);
 }
