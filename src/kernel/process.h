@@ -38,8 +38,8 @@ constexpr u32 kParentId = 1;
 /// Where words lie, in bytes from the beginning of the kernel pages. What nearly every process changes is in the first page.
 enum Word : u32 {
   /// The lane's words. They lie in the first page of the process that runs, and go with the lane: process_table.h.
-  kInputPosition = 0,   // in standard input
-  kRandomPosition = 8,  // in its stream of random bytes
+  kRandomPosition = 0,  // in its stream of random bytes
+  kInputPosition = 8,   // in standard input
   kSlept = 16,          // nanoseconds that its clocks are ahead of its instruction count
   kOutputSize = 24,     // bytes written to standard output; the next word: to standard error
   kOpeningCount = 40,
@@ -145,8 +145,10 @@ enum Word : u32 {
   kProcessBytes = kObjects + kMostObjects * 256,
 };
 // What lies before kFiles is in one page: a call that has made one of these words own may set all of them.
-static_assert(kTimers + kIntervalTimers * 16 <= kBarriers && kProgramPathSize < kThreadWords && kProgramPath % 8 == 0 &&
-              kFiles < kPageSize);
+// A position that a call follows is never at 0, which means none.
+static_assert(kInputPosition != 0);
+static_assert(kTimers + kIntervalTimers * 16 <= kBarriers && kProgramPathSize < kThreadWords &&
+              kThreadWordsEnd <= kProgramPath && kProgramPath % 8 == 0 && kFiles < kPageSize);
 /// Pages that each process has of its own; those behind them are the lane's.
 constexpr u64 kOwnPages = kLanePart / kPageSize;
 /// Behind them in the lane's page table lie those of its layer.

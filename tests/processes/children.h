@@ -131,16 +131,16 @@ static void check_waiting(void) {
   for (int i = 0; i < 3; i++) {
     children[i] = fork();
     if (children[i] == 0) {
-      pause_for(30 - 10 * i);
-      _exit(i);
+      while (1) pause();
     }
   }
   for (int i = 0; i < 3; i++) {
+    kill(children[2 - i], (int[]){SIGTERM, SIGINT, SIGHUP}[i]);
     const pid_t ended = wait(&status);
     int which = -1;
     for (int k = 0; k < 3; k++) which = ended == children[k] ? k : which;
     SHOW(which);
-    SHOW(WEXITSTATUS(status));
+    SHOW(WTERMSIG(status));
   }
   fflush(stdout);
   child = fork();

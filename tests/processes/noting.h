@@ -50,7 +50,9 @@ static void handle(int signal, int flags) {
   sigemptyset(&action.sa_mask);
   sigaction(signal, &action, NULL);
 }
-static void pause_for(long milliseconds) {
+// Long enough for what the others are to do meanwhile, on a host with much else to do.
+static void pause_for(long units) {
+  const long milliseconds = units * 20;
   struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000};
   while (nanosleep(&time, &time) != 0 && errno == EINTR) {
   }
