@@ -43,6 +43,13 @@ using u64 = uint64_t;
 #define MYR_TABLE static constexpr
 #endif
 
+// Whether lanes may part at each branch, so that a condition is worth less than the branches that it saves.
+#if defined(__NVPTX__) && !defined(__CUDACC__)
+#define MYR_LANES_PART 1
+#else
+#define MYR_LANES_PART 0
+#endif
+
 #define MYR_LIKELY(condition) (__builtin_expect(!!(condition), 1))
 #define MYR_UNLIKELY(condition) (__builtin_expect(!!(condition), 0))
 

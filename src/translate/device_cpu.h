@@ -41,6 +41,7 @@ struct DeviceCpu : FlagSource<kEntryApart> {
   u64 at;    // the address of the instruction
   u64 next;  // the target of a branch
   u32 left;  // instructions until the limit is reached, as a signed number
+  u32 aim;   // what is to be left
   u32 column;
   const MYR_SHARED DeviceTeamFacts* team;
   u64 x[kSlotCount];
@@ -92,6 +93,15 @@ struct DeviceCpu : FlagSource<kEntryApart> {
             team->granule_step,
             place() / 8 * team->lane_step};
   }
+  /// The entry of a page of the window. Volatile: a word must be read and written whole, since the lanes of a warp write there at once.
+  MYR_FN u32 entry_of(u64 page) const {
+    auto* place = (volatile MYR_SHARED u64*)&team->found[page % kFoundEntries];
+    const u64 found = *place;
+    if (MYR_LIKELY((u32)found == (u32)page)) return (u32)(found >> 32);
+    const u32 entry = paged().entry(page);
+    *place = (u64)entry << 32 | (u32)page;
+    return entry;
+  }
   MYR_FN SlowLoad load_slow(u64, u32) { return {0, false}; }
   MYR_FN bool store_slow(u64, u64, u32) { return false; }
   MYR_FN bool store_pair_slow(u64, u64, u64, u32) { return false; }
@@ -116,7 +126,7 @@ MYR_FN u64 DeviceMemory::page_of(u64 address) const {
   return cpu.paged().page_of(address);
 }
 MYR_FN u32 DeviceMemory::entry(u64 page) const {
-  return cpu.hits ? (u32)(kPageReadable | kPageWritable) : cpu.paged().entry(page);
+  return cpu.hits ? (u32)(kPageReadable | kPageWritable) : cpu.entry_of(page);
 }
 /// An access that hits is aligned, or its address would differ from the page's in its lowest bits.
 template <u32 kSize>

@@ -12,7 +12,14 @@ constexpr u32 kDeviceTeam = 32;  // lanes of a team: one warp
 /// A lane's column in shared memory: slot s lies kColumnStep * s bytes behind its beginning. General registers have their
 /// slots' numbers; the columns of a team's lanes lie 8 bytes apart.
 constexpr u32 kColumnStep = kDeviceTeam * 8;
-constexpr u32 kColumnFp = kSlotCount;  // FPCR, and FPSR in the upper half
+constexpr u32 kColumnFp = kSlotCount;       // FPCR, and FPSR in the upper half
+constexpr u32 kColumnAim = kSlotCount + 1;  // free while a region runs
+
+/// How many entries of the team's page table are kept in shared memory, that of a page at page % kFoundEntries: a look there takes an
+/// eighth of the time of one at the table. A word has the page, of the window, in its lower half, and the entry in its upper one.
+/// The kernel empties them before it changes a table. As many as leave room for the teams of a full device.
+constexpr u32 kFoundEntries = 16;
+constexpr u64 kNoFoundEntry = ~(u32)0;
 
 /// What the lanes of a team have in common, in shared memory. Addresses are those of the team's first lane; a lane's value of a
 /// vector half or a system field lies 8 bytes for each lane before it further.
@@ -25,6 +32,7 @@ struct alignas(8) DeviceTeamFacts {
   u32 granule_step;                     // as in PagedMemory
   u32 lane_step;                        // bytes from a lane's part of a frame to the next lane's
   u32 columns;                          // address in shared memory of the first lane's column
+  u64 found[kFoundEntries];
 };
 
 /// How many pages a region may keep the place of. Each is for the accesses with one base register.
@@ -36,6 +44,10 @@ constexpr u32 kEntryApart = 65537;
 /// In DeviceRegionResult::nzcv: the region has ended before the instruction at pc, which another engine must run.
 constexpr u32 kRegionRefused = 1u << 4;
 
+/// Of the argument `nzcv`: the bits from here on are how many instructions are to be left when the lane leaves.
+constexpr u32 kAimShift = 8;
+constexpr u32 kMostAim = (1u << (32 - kAimShift)) - 1;
+
 struct DeviceRegionResult {
   u64 pc;
   u32 nzcv;
@@ -43,8 +55,10 @@ struct DeviceRegionResult {
 };
 
 /// Runs a lane from an entry on, whose address its pc must be. `column` and `team` (of DeviceTeamFacts) are addresses in
-/// shared memory. The lane leaves at the first check after it has retired `left` instructions, at most 2^30; it may retire up
-/// to DeviceRegion::longest_run more. `left` of the result is what remains of them, as a signed number.
+/// shared memory. The lane leaves where an outermost loop begins anew and no more than the aim of its `left` instructions, at most
+/// 2^30, remain; where another loop begins anew and none remain. It may retire up to DeviceRegion::longest_run more. So lanes seldom
+/// leave inside of a loop, where they could not enter the region again without one more way into that loop. `left` of the
+/// result is what remains, as a signed number.
 using DeviceRegionFunction = DeviceRegionResult (*)(u32 column, u32 entry, u32 team, u32 left, u32 nzcv);
 
 }  // namespace myriarm::translate

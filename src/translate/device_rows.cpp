@@ -12,6 +12,7 @@ MYR_ROW void myriarm_begin(DeviceCpu* cpu, u32 column, u32 team, u32 left, u32 n
   cpu->column = column;
   cpu->team = (const MYR_SHARED DeviceTeamFacts*)(u64)team;
   cpu->left = left;
+  cpu->aim = nzcv >> kAimShift;
   cpu->at = cpu->next = 0;
   cpu->zeroed = 0;
   cpu->keeps = false;
@@ -69,3 +70,8 @@ MYR_ROW u32 myriarm_nzcv(DeviceCpu* cpu) { return pack_flags(cpu->flags()); }
 MYR_ROW u32 myriarm_left(DeviceCpu* cpu) { return cpu->left; }
 MYR_ROW void myriarm_retire(DeviceCpu* cpu, u64 instructions) { cpu->left -= (u32)instructions; }
 MYR_ROW bool myriarm_limit_reached(DeviceCpu* cpu) { return (i32)cpu->left <= 0; }
+MYR_ROW bool myriarm_aim_reached(DeviceCpu* cpu) { return (i32)cpu->left <= (i32)cpu->aim; }
+MYR_ROW void myriarm_put_aim(DeviceCpu* cpu) { *(volatile MYR_SHARED u32*)cpu->slot(kColumnAim) = cpu->aim; }
+MYR_ROW bool myriarm_put_aim_reached(DeviceCpu* cpu) {
+  return (i32)cpu->left <= *(const volatile MYR_SHARED i32*)cpu->slot(kColumnAim);
+}

@@ -85,6 +85,17 @@ class Finder {
 
 }  // namespace
 
+std::vector<u64> direct_successors(const Block& block) {
+  const Instruction& last = block.last();
+  RegionLimits limits;
+  limits.calls_leave = true;
+  const Successors successors = successors_of(last, limits);
+  std::vector<u64> found;
+  if (successors.target) found.push_back(last.target());
+  if (successors.next) found.push_back(last.pc + 4);
+  return found;
+}
+
 bool find_shape(u64 entry, const FetchWord& fetch, const RegionLimits& limits, Shape& shape, std::string& why,
                 const RefusesInstruction& refuses) {
   Finder finder(fetch, limits, refuses);
@@ -98,7 +109,7 @@ bool find_shape(u64 entry, const FetchWord& fetch, const RegionLimits& limits, S
     return false;
   }
 
-  std::set<u64> leaders = {entry}, returns, entries;
+  std::set<u64> leaders = {entry}, returns, resumed, entries;
   for (const auto& [pc, at] : finder.found()) {
     const Successors successors = successors_of(at, limits);
     const bool falls_only = successors.next && !successors.target;
@@ -106,9 +117,9 @@ bool find_shape(u64 entry, const FetchWord& fetch, const RegionLimits& limits, S
     if (successors.target) leaders.insert(at.target());
     const bool call_inside = successors.target && successors.resumes && finder.contains(at.target());
     if (call_inside) returns.insert(pc + 4);
-    if (successors.resumes && !call_inside) entries.insert(pc + 4);
+    if (successors.resumes && !call_inside) resumed.insert(pc + 4);
     // Where the limit can end a run: it goes on there.
-    if (successors.target && at.target() <= pc) entries.insert(at.target());
+    if (successors.target && at.target() <= pc && !limits.calls_leave) entries.insert(at.target());
   }
   Block* block = nullptr;
   u64 next = 0;
@@ -120,6 +131,13 @@ bool find_shape(u64 entry, const FetchWord& fetch, const RegionLimits& limits, S
     if (!at.effects.always_stops) add_effects(shape.effects, at.effects);
   }
   shape.calls_leave = limits.calls_leave;
+  if (shape.calls_leave) {
+    std::vector<u64> roots = {entry};
+    roots.insert(roots.end(), resumed.begin(), resumed.end());
+    shape.loops = loops_of(shape.blocks, roots);
+    entries = shape.loops.outermost;
+  }
+  entries.insert(resumed.begin(), resumed.end());
   shape.entries = {entry};
   for (const u64 pc : entries) {
     if (pc == entry || shape.entries.size() == limits.entries) continue;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "translate/effects.h"
+#include "translate/loops.h"
 #include "translate/translator.h"
 
 namespace myriarm::translate {
@@ -35,7 +36,21 @@ struct Shape {
   u32 instructions = 0;
   Effects effects;           // of all of them
   bool calls_leave = false;  // see RegionLimits
+  Loops loops;               // if calls leave; else a loop goes back to lower addresses
+
+  /// Whether the way from a block to one that may follow it goes back. Each way round a loop has such a step.
+  bool goes_back(u64 from, u64 to) const { return calls_leave ? loops.back.contains({from, to}) : to <= from; }
+  /// The most instructions that retire between two steps back.
+  u32 longest_run() const {
+    u32 run = instructions;
+    for (const auto& [pc, loop] : loops.tests) run += static_cast<u32>(blocks.at(pc).instructions.size());
+    return run;
+  }
 };
+
+/// The addresses to which a block leads within its function by itself, if blocks of the region begin there: not by what an
+/// indirect branch, a return or a call does.
+std::vector<u64> direct_successors(const Block& block);
 
 /// Whether regions have no code for an instruction. It counts as one that always stops.
 using RefusesInstruction = std::function<bool(const Instruction& at)>;

@@ -39,6 +39,7 @@ class DeviceLane {
     facts->granule_step = kDeviceTeam;
     facts->lane_step = 8;
     facts->columns = address(low_ + kColumnsAt);
+    for (u64& found : facts->found) found = kNoFoundEntry;
   }
   ~DeviceLane() { munmap(low_, kLowBytes); }
   DeviceLane(const DeviceLane&) = delete;

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "isa/control_flow.h"
@@ -35,25 +36,21 @@ bool device_shape(FlatMachine& machine, u64 entry, u32 instructions, Shape& shap
       [](const Instruction& at) { return compiler().is_refused(at); });
 }
 
-/// Runs a machine in one region where it can, and steps it where not.
+/// Runs a machine in regions where it can, and steps it where not. As a fleet does, it makes further regions where the machine is
+/// stepped.
 class DeviceRunner {
  public:
-  void add(FlatMachine& machine, u32 instructions) {
-    std::string why;
-    if (!device_shape(machine, 0, instructions, shape_, why)) return;  // begins with what regions refuse
-    region_ = hosted(*compiler().module_of(shape_, kRegionName), kRegionName);
-    for (u32 i = 0; i < shape_.entries.size(); i++) entries_.emplace(shape_.entries[i], i);
-  }
+  explicit DeviceRunner(u32 instructions) : instructions_(instructions) {}
   void run(FlatMachine& machine, DeviceLane& lane, u64 limit) {
     while (machine.retired < limit) {
-      const auto found = entries_.find(machine.pc);
+      const Entry* entry = entry_at(machine);
       const u64 remaining = limit - machine.retired;
-      if (found != entries_.end() && remaining > shape_.instructions) {
-        const u32 left = static_cast<u32>(remaining) - shape_.instructions;
+      if (entry != nullptr && remaining > entry->longest_run) {
+        const u32 left = static_cast<u32>(remaining) - entry->longest_run;
         DeviceRegionResult result;
         lane.take(machine);
-        region_.run(&result, lane.column(), found->second * kEntryApart, lane.team(), left,
-                    pack_flags(machine.flags()));
+        regions_[entry->region].run(&result, lane.column(), entry->number * kEntryApart, lane.team(), left,
+                                    pack_flags(machine.flags()) | (left * 7 / 8) << kAimShift);
         lane.give(machine);
         const u64 retired = left - result.left;  // modulo 2^32, as `left` is signed
         machine.retired += static_cast<u32>(retired);
@@ -72,9 +69,32 @@ class DeviceRunner {
   u64 in_regions = 0, refused = 0;
 
  private:
-  Shape shape_;
-  HostedRegion region_;
-  std::map<u64, u32> entries_;
+  struct Entry {
+    size_t region;
+    u32 number, longest_run;
+  };
+  static constexpr size_t kMostRegions = 3;
+
+  const Entry* entry_at(FlatMachine& machine) {
+    auto found = entries_.find(machine.pc);
+    if (found == entries_.end() && regions_.size() < kMostRegions && refused_.insert(machine.pc).second) {
+      Shape shape;
+      std::string why;
+      if (device_shape(machine, machine.pc, instructions_, shape, why)) {  // else it begins with what regions refuse
+        for (u32 i = 0; i < shape.entries.size(); i++) {
+          entries_.try_emplace(shape.entries[i], Entry{regions_.size(), i, shape.longest_run()});
+        }
+        regions_.push_back(hosted(*compiler().module_of(shape, kRegionName), kRegionName));
+        found = entries_.find(machine.pc);
+      }
+    }
+    return found != entries_.end() ? &found->second : nullptr;
+  }
+
+  const u32 instructions_;
+  std::vector<HostedRegion> regions_;
+  std::map<u64, Entry> entries_;
+  std::set<u64> refused_;  // where a region was to begin
 };
 
 struct Tally {
@@ -89,8 +109,7 @@ void compare(u64 seed, const BlockGenerator& generator, u32 blocks, const BlockO
   // Pages whose accesses regions must leave to others.
   lane.add_flags(kDataPage + 2, random.one_in(4) ? u32{kPageDiffer} : 0);
   lane.add_flags(kDataPage + 3, random.one_in(4) ? u32{kPageCode} : 0);
-  DeviceRunner runner;
-  runner.add(start, random.one_in(2) ? 256 : static_cast<u32>(1 + random.below(30)));
+  DeviceRunner runner(random.one_in(2) ? 256 : static_cast<u32>(1 + random.below(30)));
   for (int i = 0; i < 8; i++) {
     const u64 limit = i < 4 ? random.below(40) : random.below(2000);
     FlatMachine stepped = start, run = start;
@@ -185,6 +204,34 @@ TEST(DeviceRegion, IsLeftByCallsAndReturns) {
   EXPECT_EQ(result.pc, 0u);
   EXPECT_EQ(result.left, 996u);
   EXPECT_EQ(machine.r[0], 2u);
+}
+
+/// Lanes leave an outermost loop at their aim, and another one at the limit.
+TEST(DeviceRegion, IsLeftWhereTheOutermostLoopBeginsAnew) {
+  // 0: ADD X0, X0, #1; 4: MOVZ X1, #5; 8: SUBS X1, X1, #1; C: B.NE 8; 10: B 0
+  FlatMachine machine = machine_with({0x91000400, 0xD28000A1, 0xF1000421, 0x54FFFFE1, 0x17FFFFFC});
+  Shape shape;
+  std::string why;
+  ASSERT_TRUE(device_shape(machine, 0, 256, shape, why)) << why;
+  ASSERT_EQ(shape.entries, std::vector<u64>{0});
+  const HostedRegion region = hosted(*compiler().module_of(shape, kRegionName), kRegionName);
+  DeviceLane lane(machine, 5, 0);
+  auto run = [&](u32 left, u32 aim) {
+    lane.take(machine);
+    DeviceRegionResult result;
+    region.run(&result, lane.column(), 0, lane.team(), left, aim << kAimShift);
+    lane.give(machine);
+    return result;
+  };
+  // 13 instructions each time round, 2 of them before the inner loop.
+  DeviceRegionResult result = run(1000, 975);
+  EXPECT_EQ(result.pc, 0u);
+  EXPECT_EQ(result.left, 974u);
+  EXPECT_EQ(machine.r[0], 2u);
+  result = run(20, 0);
+  EXPECT_EQ(result.pc, 8u);
+  EXPECT_EQ(result.left, ~u32{0});
+  EXPECT_EQ(machine.r[0], 4u);
 }
 
 TEST(DeviceTranslator, RefusesWithAReason) {

@@ -110,11 +110,30 @@ MYR_FN bool fused_is_exact(u64 addend, u64 op1, u64 op2, u64 result) {
          sum_is_exact<N>(product, addend, result);
 }
 
+/// Contexts that give up say so at the end of an instruction, once for all its operations: where lanes may part at each branch, an
+/// operation is computed in any case, and its conditions without a branch between them.
+template <bool kGivesUp>
+constexpr bool kWithoutBranches = kGivesUp&& MYR_LANES_PART;
+
+MYR_FN bool both(bool a, bool b) { return ((u32)a & (u32)b) != 0; }
+MYR_FN bool either(bool a, bool b) { return ((u32)a | (u32)b) != 0; }
+template <int N>
+MYR_FN bool fits(u64 x) {
+  return either(is_normal<N>(x), is_zero<N>(x));
+}
+
 /// For an override that does not apply and must not call the reference.
 template <bool kGivesUp>
 MYR_FN u64 give_up(NativeFpContext<kGivesUp>& ctx) {
   ctx.missed = true;
   return 0;
+}
+
+/// `result`, if the override applies. Else the context notes that it does not.
+template <bool kGivesUp>
+MYR_FN u64 result_if(bool applies, u64 result, NativeFpContext<kGivesUp>& ctx) {
+  ctx.missed |= !applies;
+  return result;
 }
 
 /// op1 + op2. A sum below the smallest normal number is exact, so a result of exactly that number is safe.
@@ -125,13 +144,20 @@ MYR_FN bool add(u64 op1, u64 op2, const NativeFpContext<kGivesUp>& ctx, u64& res
                     is_zero_or_normal<N>(result)) &&
          (MYR_LIKELY(ctx.rounds) || sum_is_exact<N>(op1, op2, result));
 }
+template <int N, bool kGivesUp>
+MYR_FN u64 add_without_branches(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
+  const u64 result = bits(machine_add(number<N>(op1), number<N>(op2)));
+  return result_if(both(both(ctx.rounds, fits<N>(result)), both(fits<N>(op1), fits<N>(op2))), result, ctx);
+}
 
 }  // namespace native
 
 template <int N, bool kGivesUp>
 MYR_FN u64 FPAdd(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
   u64 result;
-  if constexpr (N != 16) {
+  if constexpr (N != 16 && native::kWithoutBranches<kGivesUp>) {
+    return native::add_without_branches<N>(op1, op2, ctx);
+  } else if constexpr (N != 16) {
     if (native::add<N>(op1, op2, ctx, result)) return result;
   }
   if (kGivesUp) return native::give_up(ctx);
@@ -141,7 +167,9 @@ MYR_FN u64 FPAdd(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
 template <int N, bool kGivesUp>
 MYR_FN u64 FPSub(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
   u64 result;
-  if constexpr (N != 16) {
+  if constexpr (N != 16 && native::kWithoutBranches<kGivesUp>) {
+    return native::add_without_branches<N>(op1, FPNeg<N>(op2), ctx);
+  } else if constexpr (N != 16) {
     if (native::add<N>(op1, FPNeg<N>(op2), ctx, result)) return result;
   }
   if (kGivesUp) return native::give_up(ctx);
@@ -153,6 +181,10 @@ MYR_FN u64 FPMul(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
   if constexpr (N != 16) {
     using namespace native;
     u64 result = bits(machine_multiply(number<N>(op1), number<N>(op2)));
+    if constexpr (kWithoutBranches<kGivesUp>) {
+      const bool holds = either(is_safely_normal<N>(result), either(is_zero<N>(op1), is_zero<N>(op2)));
+      return result_if(both(both(ctx.rounds, holds), both(fits<N>(op1), fits<N>(op2))), result, ctx);
+    }
     if (MYR_LIKELY(may_apply(ctx) && is_zero_or_normal<N>(op1) && is_zero_or_normal<N>(op2))) {
       if (MYR_LIKELY(is_safely_normal<N>(result))) {
         if (MYR_LIKELY(ctx.rounds) || product_is_exact<N>(op1, op2, result)) return result;
@@ -169,6 +201,11 @@ template <int N, bool kGivesUp>
 MYR_FN u64 FPDiv(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
   if constexpr (N != 16) {
     using namespace native;
+    if constexpr (kWithoutBranches<kGivesUp>) {
+      const u64 result = bits(machine_divide(number<N>(op1), number<N>(op2)));
+      const bool holds = either(is_safely_normal<N>(result), is_zero<N>(op1));
+      return result_if(both(both(ctx.rounds, holds), both(fits<N>(op1), is_normal<N>(op2))), result, ctx);
+    }
     if (MYR_LIKELY(may_apply(ctx) && is_zero_or_normal<N>(op1) && is_normal<N>(op2))) {
       u64 result = bits(machine_divide(number<N>(op1), number<N>(op2)));
       if (MYR_LIKELY(is_safely_normal<N>(result))) {
@@ -187,6 +224,10 @@ template <int N, bool kGivesUp>
 MYR_FN u64 FPSqrt(u64 op, NativeFpContext<kGivesUp>& ctx) {
   if constexpr (N != 16) {
     using namespace native;
+    if constexpr (kWithoutBranches<kGivesUp>) {
+      const u64 result = bits(machine_sqrt(number<N>(op)));
+      return result_if(both(ctx.rounds, both(is_normal<N>(op), (op & FpFormat<N>::kSign) == 0)), result, ctx);
+    }
     bool positive = is_normal<N>(op) && (op & FpFormat<N>::kSign) == 0;
     if (MYR_LIKELY(may_apply(ctx) && positive)) {
       u64 result = bits(machine_sqrt(number<N>(op)));
@@ -201,6 +242,14 @@ template <int N, bool kGivesUp>
 MYR_FN u64 FPMulAdd(u64 addend, u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
   if constexpr (N != 16) {
     using namespace native;
+    if constexpr (kWithoutBranches<kGivesUp>) {
+      const u64 result = bits(machine_fma(number<N>(op1), number<N>(op2), number<N>(addend)));
+      const bool zeros = both(is_zero<N>(addend), either(is_zero<N>(op1), is_zero<N>(op2)));
+      const bool holds = either(is_safely_normal<N>(result), zeros);
+      return result_if(both(both(both(ctx.rounds, machine_has_fma()), both(holds, fits<N>(addend))),
+                            both(fits<N>(op1), fits<N>(op2))),
+                       result, ctx);
+    }
     if (MYR_LIKELY(may_apply(ctx) && machine_has_fma() && is_zero_or_normal<N>(addend) && is_zero_or_normal<N>(op1) &&
                    is_zero_or_normal<N>(op2))) {
       u64 result = bits(machine_fma(number<N>(op1), number<N>(op2), number<N>(addend)));

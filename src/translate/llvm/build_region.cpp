@@ -28,6 +28,10 @@ struct RegisterSet {
 /// How many registers of the guest, and halves of vector registers, a region for a GPU keeps in machine registers, of which it
 /// has 80 with 32 bits each.
 constexpr size_t kKeptRegisters = 12;
+/// Where loops lie in loops of a loop: at each level the lanes meet at places that take machine registers, and what only the outer
+/// ones need is as near in shared memory as in a spill.
+constexpr u32 kDeepLoops = 3;
+constexpr size_t kKeptInDeepLoops = 8;
 
 /// What a region for a GPU does with registers and pages, decided for all of it.
 struct Plan {
@@ -82,7 +86,7 @@ Plan plan_of(const Shape& shape) {
     if (uses[i] != 0 && (i >= 64 || i <= kSlotSP)) by_use.emplace_back(uses[i], i);
   }
   std::sort(by_use.rbegin(), by_use.rend());
-  for (size_t i = kKeptRegisters; i < by_use.size(); i++) {
+  for (size_t i = shape.loops.depth < kDeepLoops ? kKeptRegisters : kKeptInDeepLoops; i < by_use.size(); i++) {
     const u32 number = by_use[i].second;
     (number >= 64 ? plan.left_in_place.v : plan.left_in_place.r) |= u64{1} << number % 64;
   }
@@ -119,6 +123,7 @@ class Builder {
     leave_ = new_block("leave");
     stop_ = new_block("stop");
     for (const auto& [pc, block] : shape_.blocks) blocks_[pc] = new_block(pc_name(pc));
+    for (const auto& [pc, loop] : shape_.loops.tests) before_loops_[pc] = new_block("before_" + pc_name(pc));
     if (!shape_.return_points.empty()) returns_ = new_block("returns");
 
     ir_.SetInsertPoint(entry);
@@ -134,8 +139,13 @@ class Builder {
       call("myriarm_begin", {function_->getArg(0), function_->getArg(2)});
     }
     for (u32 i = 0; i < static_cast<u32>(SystemField::count); i++) call("myriarm_load_system", {ir_.getInt32(i)});
+    // Beside registers that live through two loops there is no room for it.
+    has_inner_loops_ = shape_.loops.depth > 1;
+    if (has_inner_loops_) call("myriarm_put_aim");
     build_entries();
-    for (const auto& [pc, block] : shape_.blocks) build_block(block);
+    for (const auto& [pc, block] : shape_.blocks) build_block(block, blocks_.at(pc));
+    before_loop_ = true;
+    for (const auto& [pc, copy] : before_loops_) build_block(shape_.blocks.at(pc), copy);
     if (returns_ != nullptr) build_returns();
     if (is_device()) {
       build_device_exits();
@@ -226,17 +236,31 @@ class Builder {
     leave_to(constant(pc), exit);
     return block;
   }
-  /// Where a branch from one address to another goes: inside the region, with a check of the limit if it goes back, or
-  /// out of it.
+  /// Where the way from a block to an address goes: inside the region, with a check of the limit if it goes back, or out of it.
+  /// All ways back to a block share the check: in a region for a GPU, lanes that went round a loop in different ways meet there.
   BasicBlock* edge(u64 from, u64 to) {
     const auto found = blocks_.find(to);
     if (found == blocks_.end()) return leaving(to, leave_);
-    if (to > from) return found->second;
+    const auto test = shape_.loops.tests.find(to);
+    if (test != shape_.loops.tests.end() && !test->second.contains(from)) return before_loops_.at(to);
+    if (before_loop_ || !shape_.goes_back(from, to)) return found->second;
+    BasicBlock*& check = checks_[to];
+    if (check != nullptr) return check;
     llvm::IRBuilderBase::InsertPointGuard guard(ir_);
-    BasicBlock* check = new_block();
+    check = new_block();
     ir_.SetInsertPoint(check);
-    ir_.CreateCondBr(call("myriarm_limit_reached"), leaving(to, leave_), found->second, unlikely_);
+    if (is_device()) stays_one_block();
+    const char* limit = "myriarm_limit_reached";
+    if (shape_.loops.outermost.contains(to))
+      limit = has_inner_loops_ ? "myriarm_put_aim_reached" : "myriarm_aim_reached";
+    ir_.CreateCondBr(call(limit), leaving(to, leave_), found->second, unlikely_);
     return check;
+  }
+  /// The block stays one: nothing of it is copied to where it is entered from.
+  void stays_one_block() {
+    llvm::CallInst* mark =
+        ir_.CreateCall(llvm::InlineAsm::get(llvm::FunctionType::get(ir_.getVoidTy(), false), "", "", true));
+    mark->setConvergent();
   }
 
   /// A region for the host loads at each entry what is live there. One for a GPU stores what it has written where it ends, so it
@@ -245,7 +269,7 @@ class Builder {
     if (is_device()) load_registers({~left_in_place_.r, ~left_in_place_.v & ~plan_.only_zeroed});
     const std::map<u64, LiveRegisters> live = is_device() ? std::map<u64, LiveRegisters>() : live_registers(shape_);
     auto way_in = [&](u64 pc) {
-      if (is_device()) return blocks_.at(pc);
+      if (is_device()) return before_loops_.contains(pc) ? before_loops_.at(pc) : blocks_.at(pc);
       llvm::IRBuilderBase::InsertPointGuard guard(ir_);
       BasicBlock* block = new_block();
       ir_.SetInsertPoint(block);
@@ -265,8 +289,8 @@ class Builder {
     }
   }
 
-  void build_block(const Block& block) {
-    ir_.SetInsertPoint(blocks_.at(block.pc()));
+  void build_block(const Block& block, BasicBlock* place) {
+    ir_.SetInsertPoint(place);
     retired_ = 0;
     fetched_ = {};
     // What an earlier block had of them must not stay alive.
@@ -278,7 +302,7 @@ class Builder {
         return leave_to(constant(at.pc), leave_);
       }
       const Flow flow = flow_of(at.operands.row);
-      if (flow != Flow::next) return build_branch(at, flow);
+      if (flow != Flow::next) return build_branch(block.pc(), at, flow);
       Value* outcome = outcome_of(at);
       // Of rows that never stop, nothing of this is left when the row has been inlined.
       BasicBlock *stopped = new_block(), *done = new_block();
@@ -291,21 +315,21 @@ class Builder {
       retired_++;
     }
     retire();
-    ir_.CreateBr(edge(block.last().pc, block.last().pc + 4));
+    ir_.CreateBr(edge(block.pc(), block.last().pc + 4));
   }
-  void build_branch(const Instruction& at, Flow flow) {
+  void build_branch(u64 block, const Instruction& at, Flow flow) {
     Value* outcome = outcome_of(at);
     put_back(at);
     retired_++;
     retire();
     if (is_relative(at.operands.row)) {
       const bool leaves = flow == Flow::call && shape_.calls_leave;
-      BasicBlock* taken = leaves ? leaving(at.target(), leave_) : edge(at.pc, at.target());
+      BasicBlock* taken = leaves ? leaving(at.target(), leave_) : edge(block, at.target());
       const bool always = flow == Flow::call || at.operands.row == kRow_B_only_branch_imm;
       if (always) {
         ir_.CreateBr(taken);
       } else {
-        ir_.CreateCondBr(is(outcome, Outcome::branch), taken, edge(at.pc, at.pc + 4));
+        ir_.CreateCondBr(is(outcome, Outcome::branch), taken, edge(block, at.pc + 4));
       }
     } else if (flow == Flow::ret && returns_ != nullptr) {
       ir_.CreateBr(returns_);
@@ -382,6 +406,10 @@ class Builder {
   Value *cpu_ = nullptr, *exit_pc_ = nullptr, *exit_flags_ = nullptr;
   BasicBlock *leave_ = nullptr, *stop_ = nullptr, *returns_ = nullptr;
   std::map<u64, BasicBlock*> blocks_;
+  std::map<u64, BasicBlock*> checks_;        // of the limit, by the block that a branch goes back to
+  std::map<u64, BasicBlock*> before_loops_;  // copies of the blocks of Loops::tests
+  bool before_loop_ = false;                 // such a copy is being built
+  bool has_inner_loops_ = false;             // the aim lies in the lane's column
   std::map<std::string, llvm::Function*> callees_;
   u64 retired_ = 0;      // instructions of the block that are not counted yet
   RegisterSet fetched_;  // registers left in place that the block has read or written so far

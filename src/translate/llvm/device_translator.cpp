@@ -49,7 +49,7 @@ class NvptxTranslator final : public DeviceTranslator {
           for (const Instruction& at : block.instructions) region->covered.push_back(at.pc);
         }
         region->instructions = shape.instructions;
-        region->longest_run = shape.instructions;
+        region->longest_run = shape.longest_run();
         const llvm::SmallVector<char, 0> ptx = compiler.code_of(shape, name);
         region->ptx.assign(ptx.begin(), ptx.end());
       });

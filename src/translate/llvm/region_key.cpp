@@ -98,9 +98,9 @@ RegionKey RegionKeys::key_of(const Shape& shape) const {
   Hash hash;
   hash.add(maker_);
   // Names every member, so that one that is added later does not compile until it is hashed. What an instruction does
-  // follows from its word.
-  const auto& [blocks, entries, return_points, instructions, effects, calls_leave] = shape;
-  (void)instructions, (void)effects;
+  // follows from its word, and loops from the blocks.
+  const auto& [blocks, entries, return_points, instructions, effects, calls_leave, loops] = shape;
+  (void)instructions, (void)effects, (void)loops;
   hash.add(u64{calls_leave});
   hash.add(blocks.size());
   for (const auto& [pc, block] : blocks) {
