@@ -164,7 +164,8 @@ MYR_FN void interpret(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& 
   run_lane<kLean>(cpu, code);
 }
 
-/// How lanes take turns if they are interpreted. `run()` leaves Interpreter::left at 0 if the lane does not wait for others now.
+/// How lanes take turns if they are interpreted. `run()` leaves Interpreter::left at 0 if the lane does not wait for others now;
+/// `goes_on_first()` says which lanes go on once all wait.
 struct InterpretedTurns {
   MYR_FN void begin(const View&, u32, u32) const {}
   template <bool kLean, bool kSeveral, bool kOwnPages>
@@ -172,6 +173,10 @@ struct InterpretedTurns {
     interpret(cpu, code, end, kQuantum);
   }
   MYR_FN void attend(u32) const {}
+  template <bool kOwnPages>
+  MYR_FN bool goes_on_first(const Interpreter<true, kOwnPages>& cpu, u32 members, u32 live, bool alive) const {
+    return cuda::goes_on_first(cpu, members, live, alive);
+  }
 };
 
 /// A warp runs a team, from the state arrays to the last stop. `turns` as InterpretedTurns: begin() is called by all members
@@ -239,7 +244,7 @@ MYR_FN void run_team(const View& view, Turns& turns) {
       const u32 live = __ballot_sync(members, alive);
       leaves = live == 0;
       if (leaves || attends) break;
-      if (__all_sync(members, waits || !alive)) waits = !goes_on_first(cpu, members, live, alive);
+      if (__all_sync(members, waits || !alive)) waits = !turns.goes_on_first(cpu, members, live, alive);
       cpu.pending = Pending::none;
       if (alive && !waits) {
         turns.run(cpu, code, end);

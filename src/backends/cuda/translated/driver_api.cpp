@@ -31,6 +31,7 @@ DriverApi find_all() {
   find(api.module_load_data, "cuModuleLoadData");
   find(api.module_unload, "cuModuleUnload");
   find(api.module_get_function, "cuModuleGetFunction");
+  find(api.module_get_global, "cuModuleGetGlobal");
   find(api.launch_kernel, "cuLaunchKernel");
   find(api.ctx_get_current, "cuCtxGetCurrent");
   find(api.ctx_set_current, "cuCtxSetCurrent");

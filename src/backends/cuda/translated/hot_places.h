@@ -12,6 +12,8 @@
 
 namespace myriarm::cuda {
 
+constexpr u32 kEntry = 1;  // beside kCold and kInRegion: a region can be entered there
+
 /// In words of guest code, of one span.
 class HotPlaces {
  public:
@@ -19,7 +21,7 @@ class HotPlaces {
   HotPlaces(std::vector<u32> call_targets, u64 lanes_together)
       : call_targets_(std::move(call_targets)), lanes_together_(lanes_together) {}
 
-  /// Where to begin regions now, the hottest first; none is named twice. `heat` and `places` are as in RegionTable, for each word;
+  /// Where to begin regions now, the hottest first; none is named twice. `heat` is as in RegionTable, `places` has kCold, kInRegion or kEntry for each word;
   /// `retired`: by all lanes in the launch.
   std::vector<u32> choose(std::span<const u32> heat, std::span<const u32> places, u64 retired) {
     std::vector<std::pair<u32, u32>> hot;  // how much, and where

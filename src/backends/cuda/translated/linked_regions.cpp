@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/translated/linked_regions.h"
 
+#include <cuda_runtime.h>
+
 #include <bit>
 
 #include "backends/cuda/translated/driver_api.h"
@@ -46,7 +48,7 @@ class Link {
   CUlinkState state_ = nullptr;
 };
 
-/// PTX of the array with the addresses of the functions, which the kernel knows by its name.
+/// PTX of the array with the addresses of the functions: it makes them known to the host, and keeps them in the linked code.
 std::string functions_array(std::span<const translate::DeviceRegion* const> regions) {
   if (regions.empty()) {
     return std::string(".version 7.8\n.target sm_70\n.address_size 64\n.visible .global .align 8 .u64 ") +
@@ -80,7 +82,18 @@ LinkedRegions::LinkedRegions(std::span<const translate::DeviceRegion* const> reg
   for (const translate::DeviceRegion* region : regions) link.add_ptx(region->ptx, region->name.c_str());
   link.add_ptx(functions_array(regions), "the regions' addresses");
   check(driver_api().module_load_data(&module_, link.complete()), "loading translated code");
-  const CUresult found = driver_api().module_get_function(&kernel_, module_, kTranslatedKernelName);
+  CUdeviceptr array = 0;
+  size_t bytes = 0;
+  CUresult found = driver_api().module_get_function(&kernel_, module_, kTranslatedKernelName);
+  if (found == CUDA_SUCCESS) {
+    found = driver_api().module_get_global(&array, &bytes, module_, kRegionFunctionsName);
+  }
+  functions_.resize(regions.size());
+  if (found == CUDA_SUCCESS && !regions.empty() &&
+      cudaMemcpy(functions_.data(), reinterpret_cast<const void*>(array), regions.size() * sizeof(u64),
+                 cudaMemcpyDeviceToHost) != cudaSuccess) {
+    found = CUDA_ERROR_UNKNOWN;
+  }
   if (found != CUDA_SUCCESS) driver_api().module_unload(module_);
   check(found, "finding the kernel of translated code");
 }

@@ -25,10 +25,13 @@ class LinkedRegions {
   ~LinkedRegions();
   LinkedRegions(const LinkedRegions&) = delete;
   CUfunction kernel() const { return kernel_; }
+  /// Of the regions, in their order: where their functions are on the device.
+  const std::vector<u64>& functions() const { return functions_; }
 
  private:
   CUmodule module_ = nullptr;
   CUfunction kernel_ = nullptr;
+  std::vector<u64> functions_;
 };
 
 }  // namespace myriarm::cuda

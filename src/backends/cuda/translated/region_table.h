@@ -7,23 +7,22 @@
 
 namespace myriarm::cuda {
 
-/// An entry of a region.
-struct RegionEntry {
-  u32 region;       // number of its function
+/// What is known of a word of guest code that is no entry of a region: no region has it, or it lies within one.
+constexpr u32 kCold = 0, kInRegion = ~u32{0};
+
+/// Of a word of guest code. One load of it is all that a visit needs: loads that wait for each other are what a visit takes longest for.
+struct alignas(16) RegionEntry {
+  u64 function;     // address of the region's; kCold or kInRegion: the word is no entry
   u32 number;       // as the region takes it
   u32 longest_run;  // see translate::DeviceRegion
 };
 
-/// What RegionTable::places has for a word of guest code that is no entry: no region has it, or it lies within one.
-constexpr u32 kCold = 0, kInRegion = ~u32{0};
-
 /// The regions of one span of predecoded code. Teams that run from another one, or from a part of it, are interpreted.
 struct RegionTable {
-  const Operands* words;  // of the span
-  u32 begin, bytes;       // of the span, as in CodeSpan
-  const u32* places;      // for each word of guest code an index in `entries`, kCold or kInRegion
-  const RegionEntry* entries;
-  u64* interpreted;  // instructions that lanes have retired without regions; warps add to it
+  const Operands* words;       // of the span
+  u32 begin, bytes;            // of the span, as in CodeSpan
+  const RegionEntry* entries;  // for each word of guest code
+  u64* interpreted;            // instructions that lanes have retired without regions; warps add to it
   u32* heat;  // for each word: instructions that were interpreted from there on, of one lane of those together; or null
 };
 

@@ -6,19 +6,26 @@
 #include "backends/cuda/translated/region_table.h"
 #include "translate/device_region.h"
 
-extern "C" __device__ const myriarm::u64 myriarm_region_functions[];
-
 namespace myriarm::cuda {
 namespace {
 
-/// The most instructions of a visit, so that all lanes of a warp come to look for orders.
-constexpr u64 kVisit = 1u << 16;
+/// The instructions of a visit, so that all lanes of a warp come to look for orders; and how many more there may be until an outermost
+/// loop begins anew.
+constexpr u32 kVisit = 1u << 16, kBeyond = 1u << 16;
+static_assert(kVisit + kBeyond <= translate::kMostAim);
+/// The instructions of a visit where not all lanes of the team go on together, so that those that fall behind catch up and join the
+/// others.
+constexpr u32 kPartedVisit = 128;
 /// The most instructions that are interpreted one by one until the lanes meet again.
 constexpr u32 kSteps = 256;
 /// What a lane interprets between two notes of where it was.
 constexpr u32 kColdQuantum = 512;
 
-static_assert(translate::kDeviceTeam == kTeam && translate::kColumnFp == kSlotFp);
+// Six blocks of four warps each on an SM with 228 KiB, of which each block takes 1 KiB for itself.
+static_assert(kManyBlocks *
+                  (kWarps * (kSharedSlots * kTeam * sizeof(u64) + sizeof(translate::DeviceTeamFacts)) + 1024) <=
+              228 * 1024);
+static_assert(translate::kDeviceTeam == kTeam && translate::kColumnFp == kSlotFp && translate::kColumnAim == kSlotPlace);
 
 __device__ __noinline__ void fill_facts(translate::DeviceTeamFacts* facts, const View& view, u32 team, u32 columns) {
   const u64 first = lane_at(team, 0);
@@ -34,6 +41,7 @@ __device__ __noinline__ void fill_facts(translate::DeviceTeamFacts* facts, const
   facts->granule_step = view.granule_step;
   facts->lane_step = (u32)view.lane_step;
   facts->columns = columns;
+  for (u64& found : facts->found) found = translate::kNoFoundEntry;
 }
 
 /// Adds what the lanes of a warp have interpreted to the table's count. All members call it. Out of line, as everything is that
@@ -44,14 +52,16 @@ __device__ __noinline__ void note_interpreted(const RegionTable& table, u32 memb
   if (threadIdx.x % kTeam == 0 && sum != 0) atomicAdd((unsigned long long*)table.interpreted, (unsigned long long)sum);
 }
 
-/// Visits the region of an entry. Returns whether the interpreter must run the next instruction.
+/// Visits the region of an entry for so many instructions, if they remain. Returns whether the interpreter must run the next one.
 template <class Cpu>
-__device__ inline bool visit(Cpu& cpu, const RegionEntry& entry, u32 team_facts, u64 remaining) {
+__device__ inline bool visit(Cpu& cpu, const RegionEntry& entry, u32 team_facts, u64 remaining, u32 aimed) {
   if (remaining <= entry.longest_run) return true;
   const u64 most = remaining - entry.longest_run;
-  const u32 left = (u32)(most < kVisit ? most : kVisit);
-  const auto region = (translate::DeviceRegionFunction)myriarm_region_functions[entry.region];
-  const translate::DeviceRegionResult result = region(cpu.registers, entry.number, team_facts, left, cpu.nzcv);
+  const u32 longest = aimed + kBeyond, left = (u32)(most < longest ? most : longest);
+  const u32 aim = left > aimed ? left - aimed : 0;
+  const auto region = (translate::DeviceRegionFunction)entry.function;
+  const translate::DeviceRegionResult result =
+      region(cpu.registers, entry.number, team_facts, left, cpu.nzcv | aim << translate::kAimShift);
   const u32 retired = left - result.left;
   cpu.retires_at_zero += retired;
   cpu.nzcv = result.nzcv & 15;
@@ -68,6 +78,8 @@ class TranslatedTurns {
 
   MYR_FN void begin(const View& view, u32 team, u32 members) {
     interpreted_ = 0;
+    together_ = false;
+    began_ = view.state[kPlaneInstructions * view.lanes + lane_at(team, threadIdx.x % kTeam)];
     const u32 columns = (u32)__cvta_generic_to_shared(shared_words()) + threadIdx.x / kTeam * kSharedSlots * kTeam * 8;
     if (threadIdx.x % kTeam == 0) fill_facts(facts(), view, team, columns);
     __syncwarp(members);
@@ -77,12 +89,14 @@ class TranslatedTurns {
   MYR_FN void run(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& code, u64 end) {
     code.find(team_of(cpu.lane));
     const bool has_regions = code.own_words == table_.words && code.own_bytes == table_.bytes;
-    const u32 place = has_regions ? place_in(cpu.at) : kCold;
+    RegionEntry entry = {kCold, 0, 0};
+    if (has_regions) entry = entry_at(cpu.at);
     cpu.retires_at_zero = cpu.retired();
     cpu.left = 0;
-    bool interprets = true, steps = place != kCold;
-    if (place != kCold && place != kInRegion) {
-      interprets = visit(cpu, table_.entries[place], (u32)__cvta_generic_to_shared(facts()), end - cpu.retires_at_zero);
+    bool interprets = true, steps = entry.function != kCold;
+    if (entry.function != kCold && entry.function != kInRegion) {
+      interprets = visit(cpu, entry, (u32)__cvta_generic_to_shared(facts()), end - cpu.retires_at_zero,
+                         together_ ? kVisit : kPartedVisit);
     }
     if (interprets) {
       from_ = cpu.at;
@@ -92,7 +106,7 @@ class TranslatedTurns {
       for (u32 step = 0; interprets; step++) {
         interpret(cpu, code, end, steps ? 1 : kColdQuantum);
         interprets = steps && step < kSteps && cpu.pending == Pending::none && cpu.retired() < end &&
-                     place_in(cpu.at) == kInRegion;
+                     entry_at(cpu.at).function == kInRegion;
       }
       const u32 count = (u32)cpu.retired() - retired_before_;
       interpreted_ = interpreted_ + count;
@@ -106,10 +120,35 @@ class TranslatedTurns {
     }
   }
 
+  /// As cuda::goes_on_first(), which it takes the place of: of parted lanes those go on that are where the one with the least progress
+  /// is. So all are in the same part of the program most of the time, at whatever depth of its stack.
+  template <bool kOwnPages>
+  MYR_FN bool goes_on_first(const Interpreter<true, kOwnPages>& cpu, u32 members, u32 live, bool alive) {
+    const u32 first_at = __shfl_sync(members, cpu.at, __ffs(live) - 1);
+    bool chosen = alive && cpu.at == first_at;
+    const bool together = __ballot_sync(members, chosen) == live;
+    if (!together) {
+      const u64 retired = cpu.retired();
+      if (retired < began_) began_ = retired;  // it has taken an input
+      const u64 since = retired - began_;
+      const u32 progress = alive ? (u32)(since < kNone ? since : kNone - 1) : kNone;
+      const u32 behind = __ballot_sync(members, progress == least(members, progress));
+      const u32 at = __shfl_sync(members, cpu.at, __ffs(behind) - 1);
+      chosen = alive && cpu.at == at;
+    }
+    together_ = together;
+    return chosen;
+  }
+
   /// All members call it.
   MYR_FN void attend(u32 members) {
     note_interpreted(table_, members, interpreted_);
     interpreted_ = 0;
+    // What follows may change the team's page table.
+    for (u32 i = threadIdx.x % kTeam; i < translate::kFoundEntries; i += __popc(members)) {
+      facts()->found[i] = translate::kNoFoundEntry;
+    }
+    __syncwarp(members);
   }
 
  private:
@@ -120,9 +159,11 @@ class TranslatedTurns {
   MYR_FN static translate::DeviceTeamFacts* facts() {
     return (translate::DeviceTeamFacts*)(shared_words() + kWarps * kSharedSlots * kTeam) + threadIdx.x / kTeam;
   }
-  MYR_FN u32 place_in(u32 at) const {
+  MYR_FN RegionEntry entry_at(u32 at) const {
     const u32 offset = at - table_.begin;
-    return offset < table_.bytes ? __ldg(table_.places + offset / 4) : kCold;
+    if (offset >= table_.bytes) return {kCold, 0, 0};
+    const uint4 entry = __ldg((const uint4*)table_.entries + offset / 4);
+    return {(u64)entry.y << 32 | entry.x, entry.z, entry.w};
   }
   /// One lane of those that are together counts for all.
   MYR_FN void note_heat(u32 count) const {
@@ -135,6 +176,8 @@ class TranslatedTurns {
   const RegionTable& table_;
   // In local memory: seldom used, they must take no registers.
   volatile u32 interpreted_, from_, retired_before_;
+  volatile u64 began_;      // the lane's count when the launch began, or when it took its input
+  volatile bool together_;  // the last time that all waited, all went on
 };
 
 }  // namespace

@@ -76,11 +76,9 @@ std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, con
   try {
     program->makers_ = std::make_unique<RegionMakers>(std::move(translator), program->fetch_, threads);
     constexpr const char* kAllocating = "allocating the table of regions";
-    program->places_.resize(program->places_of_span_.size(), kAllocating);
     program->heat_.resize(program->heat_of_span_.size(), kAllocating);
     program->interpreted_.resize(1, kAllocating);
     check(cudaMemsetAsync(program->interpreted_.data(), 0, sizeof(u64), stream), kAllocating);
-    program->table_.places = program->places_.data();
     program->table_.heat = program->heat_.data();
     program->table_.interpreted = program->interpreted_.data();
     check(cudaMemsetAsync(program->heat_.data(), 0, program->heat_.bytes(), stream), kAllocating);
@@ -134,24 +132,25 @@ void TranslatedProgram::link(cudaStream_t stream) {
   std::vector<const translate::DeviceRegion*> regions;
   for (const auto& region : regions_) regions.push_back(region.get());
   auto linked = std::make_unique<LinkedRegions>(regions);
-  std::vector<RegionEntry> entries = {{0, 0, 0}};  // number 0 is none: see kCold
-  const auto place_of = [&](u64 pc) -> u32& { return places_of_span_[(pc - begin_) / 4]; };
-  for (u32& place : places_of_span_) place = kCold;
+  std::vector<RegionEntry> entries(places_of_span_.size());
+  const auto index_of = [&](u64 pc) { return (pc - begin_) / 4; };
   for (const translate::DeviceRegion* region : regions) {
-    for (const u64 pc : region->covered) place_of(pc) = kInRegion;
+    for (const u64 pc : region->covered) entries[index_of(pc)].function = kInRegion;
   }
   for (u32 number = 0; number < regions.size(); number++) {
     for (u32 i = 0; i < regions[number]->entries.size(); i++) {
-      u32& place = place_of(regions[number]->entries[i]);
+      RegionEntry& entry = entries[index_of(regions[number]->entries[i])];
       // The region that begins there is better than one that has it in its middle.
-      if (place != kInRegion && i != 0) continue;
-      place = static_cast<u32>(entries.size());
-      entries.push_back({number, i * translate::kEntryApart, static_cast<u32>(regions[number]->longest_run)});
+      if (entry.function != kInRegion && i != 0) continue;
+      entry = {linked->functions()[number], i * translate::kEntryApart, static_cast<u32>(regions[number]->longest_run)};
     }
+  }
+  for (size_t i = 0; i < entries.size(); i++) {
+    const u64 function = entries[i].function;
+    places_of_span_[i] = function == kCold || function == kInRegion ? static_cast<u32>(function) : kEntry;
   }
   entries_.resize(entries.size(), "allocating the table of regions");
   entries_.upload(entries, stream);
-  places_.upload(places_of_span_, stream);
   check(cudaStreamSynchronize(stream), "copying the table of regions");
   table_.entries = entries_.data();
   linked_ = std::move(linked);

@@ -53,9 +53,9 @@ class TranslatedProgram {
   std::set<u64> asked_;
   const std::vector<u64> call_targets_;  // of the span's direct calls, in order
   std::optional<HotPlaces> hot_;
-  std::vector<u32> places_of_span_, heat_of_span_;  // RegionTable::places and heat
+  std::vector<u32> places_of_span_, heat_of_span_;  // for each word kCold, kInRegion or kEntry, and RegionTable::heat
   std::unique_ptr<LinkedRegions> linked_;
-  DeviceArray<u32> places_, heat_;
+  DeviceArray<u32> heat_;
   DeviceArray<RegionEntry> entries_;
   DeviceArray<u64> interpreted_;  // in the device's memory: not every device has atomics for the host's
   RegionTable table_ = {};
