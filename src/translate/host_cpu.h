@@ -18,6 +18,9 @@ myriarm::SlowLoad myriarm_load_slow(myriarm::translate::LaneState*, uint64_t add
 
 namespace myriarm::translate {
 
+/// Whether regions find memory through the windows of their lanes, else through LaneState::found. The translator knows.
+extern const bool kUsesWindows __attribute__((visibility("hidden")));
+
 // The slow paths are rare and called from many places: these calls keep nearly all registers, so that the fast path
 // around them has its values where they were.
 __attribute__((preserve_most, noinline)) static SlowLoad load_slow(LaneState* lane, u64 address, u32 size) {
@@ -36,6 +39,7 @@ struct HostCpu : FlagSource<1> {
   u64 at;     // the address of the instruction
   u64 next;   // the target of a branch
   u64 count;  // retired instructions less the limit, so that a sum tells by its sign whether the limit is reached
+  u32 place;  // of the window of the instruction's accesses
   u64 x[kSlotCount];
   u64 vectors[64];
   u64 fields[(int)SystemField::count];
@@ -56,12 +60,21 @@ struct HostCpu : FlagSource<1> {
   MYR_FN u64 retired() const { return count + *(const volatile u64*)&lane->region_limit; }
 
   MYR_FN PagedMemory<1> memory() const { return lane->memory(); }
-  MYR_FN bool readable(u64 address, u32 bytes, u8*& at) const { return lane->find_readable(address, bytes, at); }
-  MYR_FN bool writable(u64 address, u32 bytes, u8*& at) const { return lane->find_writable(address, bytes, at); }
-  MYR_FN SlowLoad load_slow(u64 address, u32 size) { return translate::load_slow(lane, address, size); }
-  MYR_FN bool store_slow(u64 address, u64 value, u32 size) { return translate::store_slow(lane, address, value, size); }
+  MYR_FN bool readable(u64 address, u32 bytes, u8*& at) const {
+    if (!kUsesWindows) return lane->find_readable(address, bytes, at);
+    return bytes <= kLongestAccess && lane->windows.at[place].find_readable(address, at);
+  }
+  MYR_FN bool writable(u64 address, u32 bytes, u8*& at) const {
+    if (!kUsesWindows) return lane->find_writable(address, bytes, at);
+    return bytes <= kLongestAccess && lane->windows.at[place].find_writable(address, at);
+  }
+  MYR_FN u32 slow_size(u32 size) const { return kUsesWindows ? size | (place + 1) << kPlaceShift : size; }
+  MYR_FN SlowLoad load_slow(u64 address, u32 size) { return translate::load_slow(lane, address, slow_size(size)); }
+  MYR_FN bool store_slow(u64 address, u64 value, u32 size) {
+    return translate::store_slow(lane, address, value, slow_size(size));
+  }
   MYR_FN bool store_pair_slow(u64 address, u64 first, u64 second, u32 size) {
-    return translate::store_pair_slow(lane, address, first, second, size);
+    return translate::store_pair_slow(lane, address, first, second, slow_size(size));
   }
 
   MYR_FN Outcome branch_relative(i64) { return Outcome::branch; }  // the region knows the target

@@ -13,8 +13,10 @@ MYR_ROW void myriarm_begin(HostCpu* cpu, LaneState* lane, u64 count) {
   cpu->lane = lane;
   cpu->count = count;
   cpu->at = cpu->next = 0;
+  cpu->place = 0;
   static_cast<FlagSource<1>&>(*cpu) = lane->region_flags;
 }
+MYR_ROW void myriarm_place(HostCpu* cpu, u32 place) { cpu->place = place; }
 MYR_ROW void myriarm_load_r(HostCpu* cpu, u32 slot) { cpu->x[slot] = cpu->lane->r[slot]; }
 MYR_ROW void myriarm_load_v(HostCpu* cpu, u32 half) { cpu->vectors[half] = cpu->lane->v[half]; }
 MYR_ROW void myriarm_load_system(HostCpu* cpu, u32 field) { cpu->fields[field] = cpu->lane->system[field]; }

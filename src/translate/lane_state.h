@@ -6,6 +6,7 @@
 #include "core/cpu.h"
 #include "translate/entry_point.h"
 #include "translate/flag_source.h"
+#include "translate/windows.h"
 
 namespace myriarm::translate {
 
@@ -26,7 +27,7 @@ struct alignas(64) LaneState {
   u64 first_page = 0, page_count = 0;
   u32* table = nullptr;
   u8* frames = nullptr;
-  bool found_is_stale = true;  // `found` means nothing, or entries of the table have changed since
+  bool found_is_stale = true;  // `found` and `windows` mean nothing, or entries of the table have changed since
 
   u64 system[static_cast<int>(SystemField::count)] = {};
   u64* v = nullptr;  // v[2 * n] lower, v[2 * n + 1] upper half of register n
@@ -41,7 +42,8 @@ struct alignas(64) LaneState {
   u64 pc = 0, retired = 0;
   StopRecord stop = {};
 
-  alignas(64) FoundPage found[kFoundPages];  // not initialised, since lanes are made often
+  Windows windows;                           // not initialised, since lanes are made often
+  alignas(64) FoundPage found[kFoundPages];  // nor is this
 
   Flags flags() const { return {n != 0, z != 0, c != 0, v_flag != 0}; }
   void set_flags(Flags flags) { n = flags.n, z = flags.z, c = flags.c, v_flag = flags.v; }
@@ -66,9 +68,13 @@ struct alignas(64) LaneState {
     return page.writable == (address + (bytes - 1)) >> kPageBits;
   }
   /// To be called when the entry of a page has changed. `page`: its number in the guest's address space.
-  void forget_found_page(u64 page) { found[page % kFoundPages] = {kNoFoundPage, kNoFoundPage, 0, 0}; }
+  void forget_found_page(u64 page) {
+    found[page % kFoundPages] = {kNoFoundPage, kNoFoundPage, 0, 0};
+    if (!found_is_stale) windows.forget(page << kPageBits);
+  }
   void forget_found_pages() {
     for (u32 i = 0; i < kFoundPages; i++) found[i] = {kNoFoundPage, kNoFoundPage, 0, 0};
+    windows.forget_all();
     found_is_stale = false;
   }
   /// To be called by the slow paths after an access at `address`, which has no tag: the next one to this page is fast if

@@ -48,11 +48,15 @@ struct Region {
   std::shared_ptr<void> code;  // owns the machine code
 };
 
-/// The slow paths of memory that translated code calls. They get the LaneState that the region was called with.
+/// The slow paths of memory that translated code calls. They get the LaneState that the region was called with. `size`: see
+/// kPlaceShift.
 struct SlowPaths {
   SlowLoad (*load)(LaneState* lane, u64 address, u32 size);
   bool (*store)(LaneState* lane, u64 address, u64 value, u32 size);
   bool (*store_pair)(LaneState* lane, u64 address, u64 first, u64 second, u32 size);
+  /// Whether compiled code finds memory through LaneState::windows. That pays where pages of the guest follow each other at the
+  /// host too.
+  bool windows = false;
 };
 
 /// Reads the instruction word at a guest address. False: there is no code that may be translated.

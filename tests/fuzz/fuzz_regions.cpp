@@ -26,6 +26,7 @@ constexpr u8 kNoRegion = 255;
 
 /// What an input begins with; code follows.
 struct Header {
+  // calls_leave: the lowest bit; the next one: without windows. flags: NZCV; above, the pages of the data that are shared
   u8 instructions, entries, calls_leave, flags;
   u8 regions[4];  // the words at which regions besides the first begin
   struct {
@@ -72,15 +73,17 @@ void set_register(FlatMachine& machine, u8 which, u64 value) {
   else if (which == 97) machine.system[static_cast<int>(SystemField::fpsr)] = value & kFpsrMask;
 }
 
-Translator& translator() {
-  static const std::unique_ptr<Translator> made = [] {
-    std::string why;
-    std::unique_ptr<Translator> translator = make_translator(FlatMachine::slow_paths(), nullptr, why);
-    if (translator == nullptr) std::fprintf(stderr, "there is no translator: %s\n", why.c_str());
-    require(translator != nullptr);
-    return translator;
-  }();
-  return *made;
+std::unique_ptr<Translator> new_translator(bool windows) {
+  std::string why;
+  std::unique_ptr<Translator> translator = make_translator(FlatMachine::slow_paths(windows), nullptr, why);
+  if (translator == nullptr) std::fprintf(stderr, "there is no translator: %s\n", why.c_str());
+  require(translator != nullptr);
+  return translator;
+}
+
+Translator& translator(bool windows) {
+  static const std::unique_ptr<Translator> made[] = {new_translator(false), new_translator(true)};
+  return *made[windows];
 }
 
 /// Adds the region of a word, and its entries to `entries`.
@@ -120,9 +123,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::memcpy(start.at(0), code.data(), code.size() * 4);
   for (size_t i = 0; i < std::size(header.which); i++) set_register(start, header.which[i], header.values[i]);
   start.set_flags(unpack_flags(header.flags & 15));
+  for (u32 page = 0; page < kDataPages; page++) {
+    if (header.flags >> (4 + page) & 1) start.share(kCodePages + page);
+  }
 
   const RegionLimits limits = {header.instructions + 1u, header.entries % 32 + 1u, (header.calls_leave & 1) != 0};
-  RegionRunner runner(translator());
+  RegionRunner runner(translator((header.calls_leave & 2) == 0));
   std::vector<u64> entries;
   add_region(runner, code, 0, limits, entries);
   for (const u8 word : header.regions) {

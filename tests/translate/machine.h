@@ -53,10 +53,11 @@ struct LaneStepper {
   Outcome undefined() { return stop(StopCode::undefined, 0, 0); }
 };
 
-/// Memory from address 0 on, one frame for each page, in the order of their addresses; frame 0 is unused.
+/// Memory from address 0 on, one frame for each page, in the order of their addresses; frame 0 is unused. As many follow for
+/// copies of shared pages.
 class FlatMachine : public LaneState {
  public:
-  explicit FlatMachine(u64 pages) : bytes_((pages + 1) * kPageSize), entries_(pages), vectors_(64) {
+  explicit FlatMachine(u64 pages) : bytes_((2 * pages + 1) * kPageSize), entries_(pages), vectors_(64) {
     table = entries_.data();
     frames = bytes_.data();
     page_count = pages;
@@ -76,8 +77,24 @@ class FlatMachine : public LaneState {
     found_is_stale = true;
     entries_[page] = static_cast<u32>(page + 1) << kPageFlagBits | flags;
   }
-  u8* at(u64 address) { return bytes_.data() + kPageSize + address; }
-  u64 size() const { return bytes_.size() - kPageSize; }
+  /// The first store to the page copies it, as that to a page of an image. Nobody may read the former one afterwards.
+  void share(u64 page) {
+    found_is_stale = true;
+    entries_[page] |= kPageShared;
+  }
+  void copy_page(u64 page) {
+    u32& entry = entries_[page];
+    if ((entry & kPageShared) == 0) return;
+    u8* former = at(page << kPageBits);
+    entry = static_cast<u32>(page_count + page + 1) << kPageFlagBits | (entry & kPageFlagMask & ~u32{kPageShared});
+    std::memcpy(at(page << kPageBits), former, kPageSize);
+    std::memset(former, 0x5A, kPageSize);
+    forget_found_page(page);
+  }
+  u8* at(u64 address) {
+    return memory().locate(entries_[address >> kPageBits], static_cast<u32>(address) & (kPageSize - 1));
+  }
+  u64 size() const { return page_count * kPageSize; }
   bool fetch(u64 address, u32& word) {
     if (address + 4 > size()) return false;
     std::memcpy(&word, at(address), 4);
@@ -103,7 +120,7 @@ class FlatMachine : public LaneState {
            vectors_ == other.vectors_ && pc == other.pc && retired == other.retired &&
            std::memcmp(&stop, &other.stop, sizeof stop) == 0 && bytes_ == other.bytes_;
   }
-  static SlowPaths slow_paths();
+  static SlowPaths slow_paths(bool windows = true);
 
  private:
   std::vector<u8> bytes_;
@@ -122,27 +139,37 @@ struct LaneMemory {
     lane->stop = fault_record(fault, address);
     return false;
   }
-  bool make_writable(u64, u32&) { return true; }
+  bool make_writable(u64 address, u32& entry) {
+    static_cast<FlatMachine*>(lane)->copy_page(page_of(address));
+    entry = lane->table[page_of(address)];
+    return true;
+  }
   void code_written(u64, u32) {}
 };
 
-inline SlowPaths FlatMachine::slow_paths() {
+/// The bytes of an access, of which a slow path got the size. What finds the next one is told of it.
+inline u32 note_slow_access(LaneState* lane, u64 address, u32 size) {
+  lane->note_found_page(address);
+  const u32 place = size >> kPlaceShift;
+  if (place != 0) lane->windows.note(lane->memory(), address, place - 1);
+  return size & ((1u << kPlaceShift) - 1);
+}
+
+inline SlowPaths FlatMachine::slow_paths(bool windows) {
   return {[](LaneState* lane, u64 address, u32 size) {
             LaneMemory memory{lane};
-            lane->note_found_page(address);
-            return load_slowly(memory, address, size);
+            return load_slowly(memory, address, note_slow_access(lane, address, size));
           },
           [](LaneState* lane, u64 address, u64 value, u32 size) {
             LaneMemory memory{lane};
-            lane->note_found_page(address);
-            return store_slowly(memory, address, value, 0, size);
+            return store_slowly(memory, address, value, 0, note_slow_access(lane, address, size));
           },
           [](LaneState* lane, u64 address, u64 first, u64 second, u32 size) {
             LaneMemory memory{lane};
-            lane->note_found_page(address);
-            const PairBytes bytes = bytes_of_pair(first, second, size);
+            const PairBytes bytes = bytes_of_pair(first, second, note_slow_access(lane, address, size));
             return store_slowly(memory, address, bytes.low, bytes.high, bytes.size);
-          }};
+          },
+          windows};
 }
 
 }  // namespace myriarm::translate

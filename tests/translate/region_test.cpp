@@ -22,15 +22,15 @@
 namespace myriarm::translate {
 namespace {
 
-std::unique_ptr<Translator> translator_with(std::shared_ptr<RegionStore> store) {
+std::unique_ptr<Translator> translator_with(std::shared_ptr<RegionStore> store, bool windows = true) {
   std::string why;
-  std::unique_ptr<Translator> made = make_translator(FlatMachine::slow_paths(), std::move(store), why);
+  std::unique_ptr<Translator> made = make_translator(FlatMachine::slow_paths(windows), std::move(store), why);
   if (made == nullptr) throw std::runtime_error(why);
   return made;
 }
-Translator& translator() {
-  static const std::unique_ptr<Translator> made = translator_with(nullptr);
-  return *made;
+Translator& translator(bool windows = true) {
+  static const std::unique_ptr<Translator> made[] = {translator_with(nullptr, false), translator_with(nullptr, true)};
+  return *made[windows];
 }
 
 /// What several comparisons have run.
@@ -44,6 +44,9 @@ void compare(u64 seed, const BlockGenerator& generator, u32 blocks, const BlockO
   Random random(seed);
   const std::vector<u32> code = random_program(random, generator, blocks, options);
   FlatMachine start = random_machine(random, code, options.roles);
+  for (u64 page = kDataPage; page < kPages; page++) {
+    if (random.one_in(3)) start.share(page);
+  }
   // The regions between them have all sizes; of small ones, several.
   RegionLimits limits;
   if (random.one_in(2)) limits.instructions = static_cast<u32>(1 + random.below(30));
@@ -106,7 +109,10 @@ TEST(Region, OfNothingIsRefusedWithAReason) {
   }
 }
 
-TEST(Region, OfRandomBlocksIsAsTheStepper) {
+/// With regions that find memory through windows, and with those that do not.
+class RegionFinds : public testing::TestWithParam<bool> {};
+
+TEST_P(RegionFinds, OfRandomBlocksIsAsTheStepper) {
   const std::vector<u16> rows = generatable_rows();
   const BlockGenerator generator(rows);
   Tally tally;
@@ -114,13 +120,13 @@ TEST(Region, OfRandomBlocksIsAsTheStepper) {
     BlockOptions options;
     options.length = 4 + seed % 24;
     options.memory_in_100 = seed % 3 * 15;
-    compare(seed, generator, 1 + seed % 5, options, tally);
+    compare(seed, generator, 1 + seed % 5, options, tally, 3, translator(GetParam()));
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(tally.in_regions * 4, tally.retired) << "the regions run too little of the code for the test to say much";
 }
 
-TEST(Region, OfEveryRowIsAsTheStepper) {
+TEST_P(RegionFinds, OfEveryRowIsAsTheStepper) {
   const std::vector<u16> rows = generatable_rows();
   const BlockGenerator generator(rows);
   Tally tally;
@@ -128,10 +134,77 @@ TEST(Region, OfEveryRowIsAsTheStepper) {
     BlockOptions options;
     options.length = 40;
     options.even = true;
-    compare(seed, generator, 2, options, tally);
+    compare(seed, generator, 2, options, tally, 3, translator(GetParam()));
     if (HasFatalFailure()) return;
   }
 }
+
+/// Copies words from x0 on to x6 on, x5 bytes after each other, and reads each again; the page of each store is read before it.
+constexpr u32 kWalk[] = {
+    0xF9400001,  // LDR X1, [X0]
+    0xF94000C2,  // LDR X2, [X6]
+    0xF90000C1,  // STR X1, [X6]
+    0xF94000C3,  // LDR X3, [X6]
+    0xA94008C7,  // LDP X7, X2, [X6]
+    0x39400CC8,  // LDRB W8, [X6, #3]
+    0xCA030084,  // EOR X4, X4, X3
+    0x8B020084,  // ADD X4, X4, X2
+    0x8B050000,  // ADD X0, X0, X5
+    0x8B0500C6,  // ADD X6, X6, X5
+    0xD1000529,  // SUB X9, X9, #1
+    0xB5FFFEA9,  // CBNZ X9, to the first
+    0xD4400000,  // HLT
+};
+
+struct Walk {
+  const char* what;
+  u64 from, to, step;
+};
+constexpr u64 kAt = kDataPage * kPageSize;
+constexpr Walk kWalks[] = {
+    {"pages that are shared, and copied by the first store", kAt, kAt + 4 * kPageSize, 8},
+    {"addresses that are not aligned, across pages", kAt + 1, kAt + 4 * kPageSize + 3, 509},
+    {"the ends of pages", kAt + kPageSize - 8, kAt + 5 * kPageSize - 15, kPageSize + 1},
+    {"addresses with a tag", kAt | u64{0x5A} << 56, (kAt + 4 * kPageSize) | u64{0xA5} << 56, 16},
+    {"into pages that may not be written", kAt, kAt + 8 * kPageSize, 24},
+    {"into pages that may not be read", kAt + 8 * kPageSize, kAt, 24},
+    {"to the end of memory", kAt, (kPages - 1) * kPageSize, 40},
+    {"downwards", kAt + 3 * kPageSize, kAt + 6 * kPageSize, ~u64{0} - 62},
+    {"the same page from two bases", kAt + 2 * kPageSize, kAt + 2 * kPageSize + 64, 8},
+};
+
+TEST_P(RegionFinds, PagesThatChangeWhileALaneIsInside) {
+  for (const Walk& walk : kWalks) {
+    FlatMachine start(kPages);
+    std::memcpy(start.at(0), kWalk, sizeof kWalk);
+    Random random(7);
+    for (u64 at = kAt; at < start.size(); at += 8) {
+      const u64 value = random.next();
+      std::memcpy(start.at(at), &value, 8);
+    }
+    for (const u64 page : {1, 2, 4, 5, 7, 12}) start.share(kDataPage + page);
+    start.protect(kDataPage + 9, kPageReadable);
+    start.protect(kDataPage + 11, 0);
+    start.r[0] = walk.from, start.r[6] = walk.to, start.r[5] = walk.step, start.r[9] = 3000;
+    RegionRunner runner(translator(GetParam()));
+    std::string why;
+    ASSERT_NE(runner.add(
+                  0, [&](u64 pc, u32& word) { return start.fetch(pc, word); }, {}, why),
+              nullptr)
+        << why;
+    for (const u64 limit : {100, 700, 6200, 12500, 19000, 26000, 100000}) {
+      FlatMachine stepped = start, run = start;
+      while (stepped.retired < limit && stepped.step()) {
+      }
+      runner.run(run, limit);
+      EXPECT_TRUE(run.same_as(stepped)) << walk.what << ", limit " << limit << ": " << describe(stepped, run);
+    }
+    EXPECT_GT(runner.in_regions, 0u) << walk.what;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Memory, RegionFinds, testing::Bool(),
+                         [](const auto& with) { return with.param ? "InWindows" : "PageByPage"; });
 
 /// A store in memory.
 struct MemoryStore final : RegionStore {
@@ -208,6 +281,7 @@ TEST(KeptRegion, HasAKeyOfAllThatItsCodeDependsOn) {
     other[i] = 0xD503201F;  // NOP
     EXPECT_TRUE(keys.insert(key_of(other, 0, {}, *by)).second) << "another word at " << 4 * i;
   }
+  EXPECT_TRUE(keys.insert(key_of(code, 0, {}, *translator_with(store, false))).second) << "without windows";
   EXPECT_TRUE(keys.insert(key_of(code, 4, {}, *by)).second) << "another entry";
   EXPECT_TRUE(keys.insert(key_of(code, 0, {4, 24}, *by)).second) << "fewer instructions";
   EXPECT_TRUE(keys.insert(key_of(code, 0, {256, 1}, *by)).second) << "fewer entries";

@@ -46,7 +46,7 @@ CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
       first_page_(image.window_begin >> kPageBits),
       guest_pages_(image.window_pages),
       slice_shift_(shift_for(window_pages_)),
-      pool_(image_frames(image), default_pool(options) >> kPageBits, options.pool == 0),
+      pool_(image_frames(image), default_pool(options) >> kPageBits, options.pool == 0, lanes_, window_pages_),
       code_store_(pool_),
       flat_(is_flat(options.memory_policy) ? FlatMemory(lanes_, window_pages_) : FlatMemory()),
       state_(kStateFields * lanes_ * 8),
@@ -91,6 +91,7 @@ u64* CpuBackend::system_field(SystemField f) const {
 }
 
 void CpuBackend::attach(Lane& lane, u64 index) {
+  lane.index = index;
   lane.first_page = first_page_;
   lane.page_count = window_pages_;
   lane.guest_pages = guest_pages_;

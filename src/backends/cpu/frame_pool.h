@@ -18,8 +18,8 @@ class FramePool {
  public:
   /// Reserves addresses for `image_frames` and at most `pool_frames` more; memory is committed by the first touch.
   /// Throws DeviceError if the host refuses the addresses; if the pool `may_be_smaller`, only if it refuses them for a
-  /// small pool too.
-  FramePool(u64 image_frames, u64 pool_frames, bool may_be_smaller = false);
+  /// small pool too. If they are few, `lanes` with windows of so many pages each get frames in the order of their pages.
+  FramePool(u64 image_frames, u64 pool_frames, bool may_be_smaller = false, u64 lanes = 0, u64 window_pages = 0);
   ~FramePool();
   FramePool(const FramePool&) = delete;
   FramePool& operator=(const FramePool&) = delete;
@@ -30,6 +30,10 @@ class FramePool {
   /// Returns a frame with one holder, or 0 if the pool is spent. `zeroed`: the frame is known to hold zeros; else its
   /// content is unspecified. Any thread may call it.
   u32 allocate(bool& zeroed);
+  /// The same for a page of a lane's window, of which at most one thread at a time asks. With has_order() the frames of pages
+  /// that follow each other do so too, but for pages whose frames of before have holders still.
+  u32 allocate_for(u64 lane, u64 page, bool& zeroed);
+  bool has_order() const { return orders_ != 0; }
   /// A frame of zeros that is never freed and not counted; 0 if there are no addresses left. Any thread may call it.
   u32 allocate_uncounted();
   /// Adds or removes a holder; removing the last one frees the frame. Any thread may call them, but retain() only while
@@ -63,6 +67,7 @@ class FramePool {
  private:
   /// Reserves addresses for twice the limit, so that grow() can raise it. Addresses take no memory.
   bool reserve();
+  bool reserve(u64 orders);
 
   std::atomic_ref<u32> holders(u32 frame) const { return std::atomic_ref<u32>(holders_[frame]); }
 
@@ -70,6 +75,12 @@ class FramePool {
   u32* holders_ = nullptr;  // number of holders of each frame; lies behind the frames
   u64 reserved_ = 0;        // frames with addresses, image frames included
   u64 first_;               // first pool frame
+  /// Frames in the order of pages: a window of each lane, and then, for pages whose first frame is held, all of them again.
+  /// They are as other frames, but in no list when they are free: one without holders is.
+  const u64 lanes_, window_pages_;
+  u64 orders_ = 0;
+  u64 first_without_order_;
+  u8* was_used_ = nullptr;  // of frames with an order: whether the frame may hold something else than zeros
   std::atomic<u64> next_;
   std::atomic<u64> limit_;  // pool frames that may be in use, with those charged
   std::atomic<u64> used_{0};

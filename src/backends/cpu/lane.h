@@ -20,6 +20,7 @@ struct LaneCode;
 struct Lane : translate::LaneState {
   InterpreterPlace place;
 
+  u64 index = 0;                // of the fleet
   u64 guest_pages = 0;          // of page_count: those of the guest; the others are the kernel pages of its process
   bool restart = false;         // the instruction at pc must run again: the lane's predecoded code is another one now
   u64 translated = 0;           // of `retired`: those that regions of translated code have retired

@@ -9,9 +9,9 @@ namespace myriarm::cpu {
 namespace {
 
 /// Gives the lane its own copy of a shared page. False: the pool is spent, and the stop is recorded.
-bool copy_page(Lane& lane, u32& entry) {
+bool copy_page(Lane& lane, u64 page, u32& entry) {
   bool zeroed = false;
-  u32 frame = lane.pool->allocate(zeroed);
+  u32 frame = lane.pool->allocate_for(lane.index, page, zeroed);
   if (frame == 0) {
     lane.stop = stop_record(StopCode::out_of_memory);
     return false;
@@ -27,7 +27,7 @@ bool copy_page(Lane& lane, u32& entry) {
 bool own_page(Lane& lane, u64 page, bool has_code) {
   u32& entry = lane.table[page];
   const bool others = lane.pool != nullptr && ((entry & kPageShared) || lane.pool->is_shared(entry >> kPageFlagBits));
-  if (others && !copy_page(lane, entry)) return false;
+  if (others && !copy_page(lane, page, entry)) return false;
   entry = has_code ? entry | kPageCode : entry & ~u32{kPageCode};
   lane.touch(page);
   return true;

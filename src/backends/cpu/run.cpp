@@ -215,7 +215,8 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, const Batch& batc
 RunReport CpuBackend::run(const RunOrder& order) {
   const bool translates = order.engine == Engine::translate;
   if (translates && translation_ == nullptr) {
-    translation_ = std::make_unique<Translation>(compile_threads_, caches_translation_, kQuantum);
+    translation_ = std::make_unique<Translation>(compile_threads_, caches_translation_,
+                                                 static_cast<bool>(flat_) || pool_.has_order(), kQuantum);
   }
   std::atomic<bool> returns{false};
   Batch batch = {engine_entry(order.engine),

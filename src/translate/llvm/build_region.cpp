@@ -13,6 +13,7 @@
 #include "isa/row_info.h"
 #include "translate/device_region.h"
 #include "translate/liveness.h"
+#include "translate/window_places.h"
 
 namespace myriarm::translate {
 namespace {
@@ -112,6 +113,7 @@ class Builder {
         cpu_size_(cpu_size),
         kind_(kind),
         plan_(kind == RegionKind::device ? plan_of(shape) : Plan()),
+        places_(kind == RegionKind::device ? std::map<u64, u32>() : window_places(shape)),
         ir_(module.getContext()) {}
 
   llvm::Function* build(const std::string& name) {
@@ -197,6 +199,9 @@ class Builder {
     for_each((e.reads_v | (e.writes_v & ~e.always_writes_v)) & left_in_place_.v & ~fetched_.v, "myriarm_fetch_v");
     fetched_.r |= e.reads_r | e.writes_r;
     fetched_.v |= e.reads_v | e.writes_v;
+    if (const auto place = places_.find(at.pc); place != places_.end()) {
+      call("myriarm_place", {ir_.getInt32(place->second)});
+    }
     const auto kept = uses_pages(at) ? plan_.kept_pages.find(page_use(at)) : plan_.kept_pages.end();
     const bool keeps = kept != plan_.kept_pages.end();
     if (keeps) call("myriarm_begin_kept", {ir_.getInt32(kept->second), ir_.getInt32(at.effects.access_size)});
@@ -399,6 +404,7 @@ class Builder {
   const u64 cpu_size_;
   const RegionKind kind_;
   const Plan plan_;
+  const std::map<u64, u32> places_;
   const RegisterSet& left_in_place_ = plan_.left_in_place;
   llvm::IRBuilder<> ir_;
   llvm::Function* function_ = nullptr;

@@ -100,12 +100,13 @@ void let_accesses_move(llvm::Function& region, bool others) {
 
 }  // namespace
 
-RegionCompiler::RegionCompiler(const MakeMachine& machine, RegionKind kind)
+RegionCompiler::RegionCompiler(const MakeMachine& machine, RegionKind kind, bool windows)
     : kind_(kind), machine_(machine()), rows_(value_of(llvm::getLazyBitcodeModule(bitcode_of(kind), context_))) {
   rows_->setDataLayout(machine_->createDataLayout());
   check(rows_->materializeMetadata());
   cpu_size_ = value_of_constant(*rows_, "myriarm_cpu_size");
   set_constant(*rows_, "_ZN7myriarm14kMachineHasFmaE", machine_->getTargetFeatureString().contains("+fma,") ? 1 : 0);
+  set_constant(*rows_, "_ZN7myriarm9translate12kUsesWindowsE", windows ? 1 : 0);
 
   llvm::PassBuilder builder(machine_.get()), builder_for_none;
   of_machine_.add(builder);

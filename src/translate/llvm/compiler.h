@@ -28,7 +28,8 @@ using MakeMachine = std::function<std::unique_ptr<llvm::TargetMachine>()>;
 /// something else, it must not be used again.
 class RegionCompiler {
  public:
-  RegionCompiler(const MakeMachine& machine, RegionKind kind);
+  /// `windows`: regions for the host find memory through the windows of their lanes.
+  RegionCompiler(const MakeMachine& machine, RegionKind kind, bool windows = false);
   RegionCompiler(const RegionCompiler&) = delete;
   /// Object code, or PTX, with a function of this name.
   llvm::SmallVector<char, 0> code_of(const Shape& shape, const std::string& name = kRegionName);

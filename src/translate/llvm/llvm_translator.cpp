@@ -51,13 +51,13 @@ class LlvmTranslator final : public Translator {
     target.setRelocationModel(llvm::Reloc::PIC_);
     // Rows use no such instruction, and LLVM takes 8 % longer where it might.
     if (target.getTargetTriple().isX86()) target.addFeatures({"-avx512f"});
-    if (store_ != nullptr) keys_.emplace(target, kCompilerOptions);
+    if (store_ != nullptr) keys_.emplace(target, kCompilerOptions + std::string(slow.windows ? ",windows" : ""));
     compilers_.emplace(
         [target] {
           llvm::orc::JITTargetMachineBuilder own = target;
           return value_of(own.createTargetMachine());
         },
-        RegionKind::host);
+        RegionKind::host, slow.windows);
     jit_ = value_of(llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(target).create());
     // What fails is thrown where it was asked for; LLVM would print it as well.
     jit_->getExecutionSession().setErrorReporter([](llvm::Error error) { llvm::consumeError(std::move(error)); });

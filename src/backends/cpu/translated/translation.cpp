@@ -21,9 +21,10 @@ TranslationSetup& translation_setup() {
   return setup;
 }
 
-Translation::Translation(unsigned threads, bool caches, u64 longest)
+Translation::Translation(unsigned threads, bool caches, bool windows, u64 longest)
     : setup_(translation_setup()),
       most_threads_(threads != 0 ? threads : default_threads()),
+      windows_(windows),
       longest_(longest),
       cache_(caches && setup_.may_cache ? std::make_shared<translate::RegionCache>() : nullptr),
       copies_(setup_.hot_for_stencils != 0 && QuickTranslator::is_available()) {}
@@ -159,7 +160,9 @@ translate::Translator* Translation::translator() {
   std::call_once(made_, [this] {
     std::string why = "it could not be made";
     try {
-      translator_ = setup_.make(kSlowPaths, cache_, why);
+      translate::SlowPaths slow = kSlowPaths;
+      slow.windows = windows_;
+      translator_ = setup_.make(slow, cache_, why);
     } catch (const std::exception& error) {
       why = error.what();
     }

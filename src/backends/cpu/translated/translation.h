@@ -26,8 +26,8 @@ struct Lane;
 class Translation {
  public:
   /// `threads`: the most that translate, 0: as many as suit the host. `caches`: whether regions are looked for and kept in
-  /// the cache on disk. `longest`: of a Sampler.
-  Translation(unsigned threads, bool caches, u64 longest);
+  /// the cache on disk. `windows`: see SlowPaths. `longest`: of a Sampler.
+  Translation(unsigned threads, bool caches, bool windows, u64 longest);
   /// Waits for what is being translated: a region for each thread.
   ~Translation();
   Translation(const Translation&) = delete;
@@ -84,6 +84,7 @@ class Translation {
 
   const TranslationSetup setup_;
   const unsigned most_threads_;
+  const bool windows_;
   const u64 longest_;
   const std::shared_ptr<translate::RegionCache> cache_;  // null: none
   Profile profile_;
