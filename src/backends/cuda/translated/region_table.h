@@ -17,13 +17,21 @@ struct RegionEntry {
 /// What RegionTable::places has for a word of guest code that is no entry: no region has it, or it lies within one.
 constexpr u32 kCold = 0, kInRegion = ~u32{0};
 
+/// What warps have done, summed; they add to it.
+struct RegionCounts {
+  u64 interpreted;      // instructions that lanes have retired without regions
+  u64 visits;           // how often lanes that were together have gone into a region
+  u64 lanes_in_visits;  // how many they were, summed over the visits
+};
+
 /// The regions of one span of predecoded code. Teams that run from another one, or from a part of it, are interpreted.
 struct RegionTable {
   const Operands* words;  // of the span
   u32 begin, bytes;       // of the span, as in CodeSpan
   const u32* places;      // for each word of guest code an index in `entries`, kCold or kInRegion
   const RegionEntry* entries;
-  u64* interpreted;  // instructions that lanes have retired without regions; warps add to it
+  RegionCounts* counts;
+  u32 longest_visit;  // in instructions, so that all lanes of a warp come to look for orders
   u32* heat;  // for each word: instructions that were interpreted from there on, of one lane of those together; or null
 };
 

@@ -11,8 +11,6 @@ extern "C" __device__ const myriarm::u64 myriarm_region_functions[];
 namespace myriarm::cuda {
 namespace {
 
-/// The most instructions of a visit, so that all lanes of a warp come to look for orders.
-constexpr u64 kVisit = 1u << 16;
 /// The most instructions that are interpreted one by one until the lanes meet again.
 constexpr u32 kSteps = 256;
 /// What a lane interprets between two notes of where it was.
@@ -36,20 +34,35 @@ __device__ __noinline__ void fill_facts(translate::DeviceTeamFacts* facts, const
   facts->columns = columns;
 }
 
-/// Adds what the lanes of a warp have interpreted to the table's count. All members call it. Out of line, as everything is that
-/// needs registers of the kernel for a short time.
-__device__ __noinline__ void note_interpreted(const RegionTable& table, u32 members, u32 interpreted) {
+__device__ inline u32 sum_of(u32 members, u32 value) {
+  if (members == ~0u) {
+    for (u32 apart = kTeam / 2; apart != 0; apart /= 2) value += __shfl_xor_sync(~0u, value, apart);
+    return value;
+  }
   u32 sum = 0;
-  for (u32 rest = members; rest != 0; rest &= rest - 1) sum += __shfl_sync(members, interpreted, __ffs(rest) - 1);
-  if (threadIdx.x % kTeam == 0 && sum != 0) atomicAdd((unsigned long long*)table.interpreted, (unsigned long long)sum);
+  for (u32 rest = members; rest != 0; rest &= rest - 1) sum += __shfl_sync(members, value, __ffs(rest) - 1);
+  return sum;
+}
+
+/// Adds what the lanes of a warp have done to the table's counts. All members call it. Out of line, as everything is that needs
+/// registers of the kernel for a short time.
+__device__ __noinline__ void note_counts(const RegionTable& table, u32 members, u32 interpreted, u32 visited, u32 led) {
+  const u32 sums[] = {sum_of(members, interpreted), sum_of(members, led), sum_of(members, visited)};
+  if (threadIdx.x % kTeam != 0) return;
+  unsigned long long* const counts[] = {(unsigned long long*)&table.counts->interpreted,
+                                        (unsigned long long*)&table.counts->visits,
+                                        (unsigned long long*)&table.counts->lanes_in_visits};
+  for (int i = 0; i < 3; i++) {
+    if (sums[i] != 0) atomicAdd(counts[i], (unsigned long long)sums[i]);
+  }
 }
 
 /// Visits the region of an entry. Returns whether the interpreter must run the next instruction.
 template <class Cpu>
-__device__ inline bool visit(Cpu& cpu, const RegionEntry& entry, u32 team_facts, u64 remaining) {
+__device__ inline bool visit(Cpu& cpu, const RegionEntry& entry, u32 team_facts, u64 remaining, u32 longest_visit) {
   if (remaining <= entry.longest_run) return true;
   const u64 most = remaining - entry.longest_run;
-  const u32 left = (u32)(most < kVisit ? most : kVisit);
+  const u32 left = (u32)(most < longest_visit ? most : longest_visit);
   const auto region = (translate::DeviceRegionFunction)myriarm_region_functions[entry.region];
   const translate::DeviceRegionResult result = region(cpu.registers, entry.number, team_facts, left, cpu.nzcv);
   const u32 retired = left - result.left;
@@ -67,7 +80,7 @@ class TranslatedTurns {
   MYR_FN explicit TranslatedTurns(const RegionTable& table) : table_(table) {}
 
   MYR_FN void begin(const View& view, u32 team, u32 members) {
-    interpreted_ = 0;
+    clear();
     const u32 columns = (u32)__cvta_generic_to_shared(shared_words()) + threadIdx.x / kTeam * kSharedSlots * kTeam * 8;
     if (threadIdx.x % kTeam == 0) fill_facts(facts(), view, team, columns);
     __syncwarp(members);
@@ -82,7 +95,10 @@ class TranslatedTurns {
     cpu.left = 0;
     bool interprets = true, steps = place != kCold;
     if (place != kCold && place != kInRegion) {
-      interprets = visit(cpu, table_.entries[place], (u32)__cvta_generic_to_shared(facts()), end - cpu.retires_at_zero);
+      visited_ = visited_ + 1;
+      if (threadIdx.x % kTeam == (u32)__ffs(__activemask()) - 1) led_ = led_ + 1;
+      interprets = visit(cpu, table_.entries[place], (u32)__cvta_generic_to_shared(facts()), end - cpu.retires_at_zero,
+                         table_.longest_visit);
     }
     if (interprets) {
       from_ = cpu.at;
@@ -108,11 +124,16 @@ class TranslatedTurns {
 
   /// All members call it.
   MYR_FN void attend(u32 members) {
-    note_interpreted(table_, members, interpreted_);
-    interpreted_ = 0;
+    note_counts(table_, members, interpreted_, visited_, led_);
+    clear();
   }
 
  private:
+  MYR_FN void clear() {
+    interpreted_ = 0;
+    visited_ = 0;
+    led_ = 0;
+  }
   MYR_FN static u64* shared_words() {
     extern __shared__ u64 shared[];
     return shared;
@@ -135,6 +156,8 @@ class TranslatedTurns {
   const RegionTable& table_;
   // In local memory: seldom used, they must take no registers.
   volatile u32 interpreted_, from_, retired_before_;
+  volatile u32 visited_,
+      led_;  // visits of the lane, and those of them for which it counts as the first of those together
 };
 
 }  // namespace
