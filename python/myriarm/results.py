@@ -234,7 +234,8 @@ def run_result(values: Tuple[Any, ...], no_lane_ran: str = NO_LANE_RAN) -> RunRe
 def translation_report(values: Tuple[Any, ...]) -> TranslationReport:
     *numbers, refused, refusals, why, warning = values
     reasons = tuple(Refusal(pc, reason) for pc, reason in refusals)
-    copied, copied_instructions, regions, cached, instructions, seconds, *retired = numbers
+    copied, copied_instructions, regions, cached, instructions, seconds, *counts = numbers
+    interpreted, translated, by_copying, visits, lanes_in_visits = counts
     return TranslationReport(
         copied,
         copied_instructions,
@@ -242,7 +243,11 @@ def translation_report(values: Tuple[Any, ...]) -> TranslationReport:
         cached,
         instructions,
         seconds,
-        *retired,
+        interpreted,
+        translated,
+        by_copying,
+        visits,
+        lanes_in_visits,
         refused,
         reasons,
         why,

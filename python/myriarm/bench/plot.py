@@ -57,7 +57,8 @@ def draw(results: Dict[str, Any], folder: Path) -> List[Path]:
     figure = Figure(figsize=(14.5, 6.6 + 3.9 * bool(tiers)), layout="constrained")
     FigureCanvasAgg(figure)
     if tiers:
-        upper, lower = figure.subfigures(2, 1, height_ratios=(6.6, 3.9), hspace=0.04)
+        parts: Any = figure.subfigures(2, 1, height_ratios=(6.6, 3.9), hspace=0.04)
+        upper, lower = parts
         for axes, one in zip(lower.subplots(1, len(tiers), squeeze=False)[0], tiers):
             _draw_tiers(axes, one)
     else:

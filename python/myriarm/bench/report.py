@@ -207,7 +207,7 @@ class Report:
 
     @property
     def failed(self) -> bool:
-        return any(row.error for row in (*self.rows, *self.tiers))
+        return any(row.error for row in self.rows) or any(one.error for one in self.tiers)
 
     def as_json(self) -> Dict[str, Any]:
         return {

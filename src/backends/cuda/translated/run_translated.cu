@@ -13,6 +13,9 @@ namespace {
 
 /// The most instructions that are interpreted one by one until the lanes meet again.
 constexpr u32 kSteps = 256;
+/// How TranslatedTurns counts visits: all in the lower half of a word, those that a lane leads in the upper half. Between two
+/// reports, some milliseconds apart, there are some ten thousand at most.
+constexpr u32 kLed = 1u << 16;
 /// What a lane interprets between two notes of where it was.
 constexpr u32 kColdQuantum = 512;
 
@@ -46,8 +49,8 @@ __device__ inline u32 sum_of(u32 members, u32 value) {
 
 /// Adds what the lanes of a warp have done to the table's counts. All members call it. Out of line, as everything is that needs
 /// registers of the kernel for a short time.
-__device__ __noinline__ void note_counts(const RegionTable& table, u32 members, u32 interpreted, u32 visited, u32 led) {
-  const u32 sums[] = {sum_of(members, interpreted), sum_of(members, led), sum_of(members, visited)};
+__device__ __noinline__ void note_counts(const RegionTable& table, u32 members, u32 interpreted, u32 visits) {
+  const u32 sums[] = {sum_of(members, interpreted), sum_of(members, visits / kLed), sum_of(members, visits % kLed)};
   if (threadIdx.x % kTeam != 0) return;
   unsigned long long* const counts[] = {(unsigned long long*)&table.counts->interpreted,
                                         (unsigned long long*)&table.counts->visits,
@@ -95,8 +98,7 @@ class TranslatedTurns {
     cpu.left = 0;
     bool interprets = true, steps = place != kCold;
     if (place != kCold && place != kInRegion) {
-      visited_ = visited_ + 1;
-      if (threadIdx.x % kTeam == (u32)__ffs(__activemask()) - 1) led_ = led_ + 1;
+      visits_ = visits_ + (threadIdx.x % kTeam == (u32)__ffs(__activemask()) - 1 ? kLed + 1 : 1);
       interprets = visit(cpu, table_.entries[place], (u32)__cvta_generic_to_shared(facts()), end - cpu.retires_at_zero,
                          table_.longest_visit);
     }
@@ -124,15 +126,14 @@ class TranslatedTurns {
 
   /// All members call it.
   MYR_FN void attend(u32 members) {
-    note_counts(table_, members, interpreted_, visited_, led_);
+    note_counts(table_, members, interpreted_, visits_);
     clear();
   }
 
  private:
   MYR_FN void clear() {
     interpreted_ = 0;
-    visited_ = 0;
-    led_ = 0;
+    visits_ = 0;
   }
   MYR_FN static u64* shared_words() {
     extern __shared__ u64 shared[];
@@ -156,8 +157,7 @@ class TranslatedTurns {
   const RegionTable& table_;
   // In local memory: seldom used, they must take no registers.
   volatile u32 interpreted_, from_, retired_before_;
-  volatile u32 visited_,
-      led_;  // visits of the lane, and those of them for which it counts as the first of those together
+  volatile u32 visits_;  // of the lane, and kLed for each in which it is the first of those together
 };
 
 }  // namespace
