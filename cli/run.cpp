@@ -460,7 +460,7 @@ void RunCommand::write_results(const Run& run, const Interrupt& interrupt, std::
     // With --engine auto the interpreter is as good an answer.
     if (fleet.engine != Engine::automatic) warn_of_no_translation(translation, err);
     warn_of_cache(translation, err);
-    if (explain) print_translation(translation, run.fleet.engine(), err);
+    if (explain) print_translation(translation, run.fleet.engine(), run.fleet.team_lanes(), err);
     err.flush();
   });
 }

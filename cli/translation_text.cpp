@@ -18,13 +18,16 @@ nlohmann::ordered_json translation_json(const TranslationReport& report) {
           {"compile_seconds", report.seconds},
           {"interpreted", report.interpreted},
           {"translated", report.translated},
+          {"translated_by_copying", report.translated_by_copying},
+          {"visits", report.visits},
+          {"lanes_in_visits", report.lanes_in_visits},
           {"refused", report.refused},
           {"refusals", std::move(refusals)},
           {"unavailable", report.unavailable},
           {"cache_warning", report.cache_warning}};
 }
 
-void print_translation(const TranslationReport& report, Engine engine, Output& to) {
+void print_translation(const TranslationReport& report, Engine engine, uint64_t team_lanes, Output& to) {
   auto line = [&](const std::string& label, const std::string& value) { to.print("{:<18}{}\n", label, value); };
   if (engine != Engine::translate) {
     return line("translation", fmt::format("none: the engine is {}; use --engine translate", name(engine)));
@@ -36,7 +39,13 @@ void print_translation(const TranslationReport& report, Engine engine, Output& t
     return fmt::format("{} instructions ({:.1f} %)", grouped(count), percent);
   };
   line("interpreted", share(report.interpreted));
-  line("translated", share(report.translated));
+  line("in copied code", share(report.translated_by_copying));
+  line("in compiled code", share(report.translated - report.translated_by_copying));
+  if (report.visits != 0) {
+    line("lanes together", fmt::format("{:.1f} of {} on average, when {} visits of compiled code began",
+                                       static_cast<double>(report.lanes_in_visits) / static_cast<double>(report.visits),
+                                       team_lanes, grouped(report.visits)));
+  }
   line("copied",
        fmt::format("{} regions of {} instructions", grouped(report.copied), grouped(report.copied_instructions)));
   line("compiled", fmt::format("{} regions of {} instructions", grouped(report.regions), grouped(report.instructions)));

@@ -10,7 +10,8 @@
 namespace myriarm::cli {
 
 nlohmann::ordered_json translation_json(const TranslationReport& report);
-void print_translation(const TranslationReport& report, Engine engine, Output& to);
+/// `team_lanes`: of the fleet's device.
+void print_translation(const TranslationReport& report, Engine engine, uint64_t team_lanes, Output& to);
 /// If nothing could be translated, although the user asked for it.
 void warn_of_no_translation(const TranslationReport& report, Output& to);
 /// If files of the cache on disk were ignored.

@@ -149,7 +149,10 @@ typedef struct myriarm_translation {
   char unavailable[256];   /* why nothing is compiled, as part of a sentence; "" if it is, or if no code was hot yet */
   char cache_warning[512]; /* what of the cache on disk was ignored, and why, as one sentence; "": nothing was */
   uint64_t copied;         /* pieces of guest code of which machine code was copied together */
-  uint64_t copied_instructions; /* guest instructions in them */
+  uint64_t copied_instructions;   /* guest instructions in them */
+  uint64_t translated_by_copying; /* of `translated`: in code that was copied together; the rest was compiled */
+  uint64_t visits;                /* on a GPU: how often teams have gone into compiled code */
+  uint64_t lanes_in_visits;       /* and how many of their lanes went together, summed */
 } myriarm_translation;
 
 MYRIARM_API myriarm_status myriarm_fleet_get_translation(myriarm_fleet* fleet, myriarm_translation* translation);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fleet: N isolated copies ("lanes") of one program on one device. Every call works on many lanes at once, because on
 // a GPU a call costs as much for one lane as for thousands. A single lane is a fleet of 1.
-// One thread uses a fleet; cancel(), poll(), poll_lanes() and is_running() may be called from any. While a run is in
-// progress, only these and wait() may be called; every other call throws StateError.
+// One thread uses a fleet; cancel(), poll(), poll_lanes(), translation() and is_running() may be called from any. While
+// a run is in progress, only these and wait() may be called; every other call throws StateError.
 // A child of fork() can make fleets on the CPU. Fleets that it inherits belong to its parent: see Fleet::inherited().
 #pragma once
 
@@ -150,7 +150,8 @@ class Fleet {
   uint64_t team_lanes() const;
   /// FleetOptions::engine, or what Engine::automatic stands for here.
   Engine engine() const;
-  /// What Engine::translate has done so far.
+  /// What Engine::translate has done so far. While a run is in progress any thread may ask; then the counts are some
+  /// milliseconds old.
   TranslationReport translation() const;
   uint64_t memory_begin() const;  ///< first address of the guest's window
   uint64_t memory_end() const;    ///< one past its last address

@@ -129,6 +129,9 @@ struct TranslationReport {
   double seconds = 0;                ///< of processor time that both took
   /// Instructions that lanes have retired in runs with Engine::translate: by interpretation, and in translated code.
   uint64_t interpreted = 0, translated = 0;
+  uint64_t translated_by_copying = 0;  ///< of `translated`: in code that was copied together; the rest was compiled
+  /// On a GPU: how often teams have gone into compiled code, and how many of their lanes went together, summed.
+  uint64_t visits = 0, lanes_in_visits = 0;
   uint64_t refused = 0;           ///< regions that could not be translated
   std::vector<Refusal> refusals;  ///< the first 100 of them
   /// Why nothing is compiled, as part of a sentence. Empty if it is, or if no code was hot yet.

@@ -148,6 +148,12 @@ class TranslationReport:
     """instructions that lanes retired by interpretation, in runs with this engine"""
     translated: int
     """instructions that lanes retired in translated code"""
+    translated_by_copying: int
+    """of `translated`: in code that was copied together; the rest was compiled"""
+    visits: int
+    """on a GPU: how often teams have gone into compiled code"""
+    lanes_in_visits: int
+    """how many lanes of their teams went together, summed over the visits"""
     refused: int
     """regions that could not be translated"""
     refusals: Tuple[Refusal, ...]
@@ -156,6 +162,17 @@ class TranslationReport:
     """why nothing is translated, as part of a sentence; empty if it is, or if no code was hot yet"""
     cache_warning: str
     """what of the cache on disk was ignored, and why, as one sentence; empty: nothing was"""
+
+    @property
+    def compiled(self) -> int:
+        """Instructions that lanes retired in compiled code."""
+        return self.translated - self.translated_by_copying
+
+    @property
+    def lanes_together(self) -> Optional[float]:
+        """How many lanes of a team went into compiled code together, on average; None if no team has, or on
+        the CPU, where a team is one lane."""
+        return self.lanes_in_visits / self.visits if self.visits else None
 
 
 class CollectedFile(NamedTuple):
@@ -217,7 +234,8 @@ def run_result(values: Tuple[Any, ...], no_lane_ran: str = NO_LANE_RAN) -> RunRe
 def translation_report(values: Tuple[Any, ...]) -> TranslationReport:
     *numbers, refused, refusals, why, warning = values
     reasons = tuple(Refusal(pc, reason) for pc, reason in refusals)
-    copied, copied_instructions, regions, cached, instructions, seconds, interpreted, translated = numbers
+    copied, copied_instructions, regions, cached, instructions, seconds, *counts = numbers
+    interpreted, translated, by_copying, visits, lanes_in_visits = counts
     return TranslationReport(
         copied,
         copied_instructions,
@@ -227,6 +245,9 @@ def translation_report(values: Tuple[Any, ...]) -> TranslationReport:
         seconds,
         interpreted,
         translated,
+        by_copying,
+        visits,
+        lanes_in_visits,
         refused,
         reasons,
         why,

@@ -165,7 +165,8 @@ class Runner:
 
     @property
     def translation(self) -> TranslationReport:
-        """What the engine "translate" has done so far. StateError while it runs."""
+        """What the engine "translate" has done so far. While a run is in progress any thread may ask; then
+        the counts are some milliseconds old."""
         return translation_report(self._core.translation())
 
     def _engine_of(self, engine: Optional[str]) -> int:

@@ -249,8 +249,9 @@ nb::object translation(FleetHandle& handle) {
   nb::list refusals;
   for (const auto& [pc, why] : report.refusals) refusals.append(nb::make_tuple(pc, why));
   return nb::make_tuple(report.copied, report.copied_instructions, report.regions, report.cached, report.instructions,
-                        report.seconds, report.interpreted, report.translated, report.refused, refusals,
-                        report.unavailable, report.cache_warning);
+                        report.seconds, report.interpreted, report.translated, report.translated_by_copying,
+                        report.visits, report.lanes_in_visits, report.refused, refusals, report.unavailable,
+                        report.cache_warning);
 }
 
 nb::object unimplemented(FleetHandle& handle) { return dict_of(handle.process().unimplemented()); }

@@ -142,7 +142,7 @@ class Backend {
   virtual ArrayView view(Field field) = 0;
   /// The flat memory of the lanes; null data unless the policy is shared or device_shared.
   virtual ArrayView memory_view() = 0;
-  /// What Engine::translate has done so far.
+  /// What Engine::translate has done so far. Any thread may ask, also during run().
   virtual TranslationReport translation() const { return {}; }
 };
 

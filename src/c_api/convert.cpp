@@ -118,6 +118,9 @@ myriarm_translation translation_of(const TranslationReport& report) {
   made.seconds = report.seconds;
   made.interpreted = report.interpreted;
   made.translated = report.translated;
+  made.translated_by_copying = report.translated_by_copying;
+  made.visits = report.visits;
+  made.lanes_in_visits = report.lanes_in_visits;
   made.refused = report.refused;
   copy_text(made.unavailable, report.unavailable);
   copy_text(made.cache_warning, report.cache_warning);

@@ -430,7 +430,6 @@ void Fleet::process_inputs_changed(std::span<const uint32_t> lanes) {
   if (!lanes.empty()) use.backend().process_inputs_changed(lanes);
 }
 
-TranslationReport Fleet::translation() const { return Impl::Use(impl_.get()).backend().translation(); }
 uint64_t Fleet::pool_used() const { return Impl::Use(impl_.get()).backend().pool_used(); }
 uint64_t Fleet::pool_size() const { return Impl::Use(impl_.get()).backend().pool_size(); }
 void Fleet::grow_pool(uint64_t bytes) {

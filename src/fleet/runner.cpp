@@ -286,6 +286,12 @@ void Fleet::poll_lanes(std::span<uint64_t> instructions, std::span<Signal> signa
                  [](StopCode code) { return signal_of(static_cast<StopReason>(code)); });
 }
 
+TranslationReport Fleet::translation() const {
+  Impl& impl = Impl::present(impl_.get());
+  std::lock_guard lock(impl.mutex);
+  return Impl::open(&impl).core->backend->translation();
+}
+
 std::optional<RunResult> Fleet::wait(double seconds) {
   Impl& impl = Impl::present(impl_.get());
   if (std::isnan(seconds))

@@ -40,6 +40,7 @@ struct alignas(64) LaneState {
 
   // While an engine runs the lane, only translated code keeps these up to date, and only when it returns.
   u64 pc = 0, retired = 0;
+  u64 retired_in_copied = 0;  // of `retired`: those that copied code has retired
   StopRecord stop = {};
 
   Windows windows;                           // not initialised, since lanes are made often

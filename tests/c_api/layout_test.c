@@ -41,7 +41,7 @@ AT(myriarm_fleet_info, team_lanes, 36);
 AT(myriarm_fleet_info, engine, 40);
 AT(myriarm_fleet_info, reserved, 44);
 
-SIZE(myriarm_translation, 848);
+SIZE(myriarm_translation, 872);
 AT(myriarm_translation, regions, 8);
 AT(myriarm_translation, cached, 16);
 AT(myriarm_translation, region_instructions, 24);
@@ -53,6 +53,9 @@ AT(myriarm_translation, unavailable, 64);
 AT(myriarm_translation, cache_warning, 320);
 AT(myriarm_translation, copied, 832);
 AT(myriarm_translation, copied_instructions, 840);
+AT(myriarm_translation, translated_by_copying, 848);
+AT(myriarm_translation, visits, 856);
+AT(myriarm_translation, lanes_in_visits, 864);
 
 SIZE(myriarm_run_options, 56);
 AT(myriarm_run_options, instructions, 8);

@@ -213,15 +213,18 @@ class Json(CliTest):
         program = self.elf(guest.SHOW)
         translated = ["--engine", "translate", "--compile-threads", 1, "--explain"]
         said = self.run_guest("--quiet", *translated, program).stderr.decode()
-        lines = dict(line.split(None, 1) for line in said.splitlines() if line.startswith("tran"))
         if DEVICE == "cpu":  # on a GPU a launch is long enough to find something hot
-            self.assertEqual(lines["translated"], "0 instructions (0.0 %)")
+            self.assertRegex(said, r"(?m)^in copied code +0 instructions \(0\.0 %\)$")
+            self.assertRegex(said, r"(?m)^in compiled code +0 instructions \(0\.0 %\)$")
+            self.assertNotIn("lanes together", said)  # a team is one lane
         done = self.run_guest("--quiet", "--explain", program)
         none = b"translation       none: the engine is interpreter; use --engine translate\n"
         self.assertIn(none, done.stderr)
         result, _ = self.run_json("--engine", "translate", "--explain", program)
         tiers = result["translation"]
         self.assertEqual(tiers["interpreted"] + tiers["translated"], result["instructions"])
+        self.assertLessEqual(tiers["translated_by_copying"], tiers["translated"])
+        self.assertLessEqual(tiers["visits"], tiers["lanes_in_visits"])
         if DEVICE == "cpu":
             self.assertEqual(tiers["regions"], 0)
         self.assertNotIn("translation", self.run_json("--engine", "translate", program)[0])

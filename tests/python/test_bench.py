@@ -67,7 +67,8 @@ def device_of(myriarm_id: str = "cuda:0", memory: int = 139 << 30, units: int = 
 class TestQuickRun:
     def test_every_mode_with_every_loop(self, quick):
         measured = {(run["mode"], run["loop"]) for run in quick["runs"]}
-        wanted = {(mode, loop.key) for mode in runs.ALL_MODES for loop in guests.LOOPS}
+        modes = [mode for mode in runs.ALL_MODES if mode != runs.TIERS]
+        wanted = {(mode, loop.key) for mode in modes for loop in guests.LOOPS}
         assert measured == wanted - {("read-only", "store"), ("kvrm-v1", "store")}
 
     def test_counts_are_exact_and_times_are_there(self, quick):

@@ -57,7 +57,8 @@ COUNT_DOWN = code(0xD2A00001 | 16000 << 5, 0xD1000421, 0xB5FFFFE1, 0xD4400000)  
 
 def test_the_report_counts_what_ran_in_which_tier():
     with myriarm.Fleet(COUNT_DOWN, device="cpu", engine="translate", compile_threads=1) as fleet:
-        assert fleet.translation == myriarm.TranslationReport(0, 0, 0, 0, 0, 0.0, 0, 0, 0, (), "", "")
+        nothing = myriarm.TranslationReport(0, 0, 0, 0, 0, 0.0, 0, 0, 0, 0, 0, 0, (), "", "")
+        assert fleet.translation == nothing
         retired = fleet.run().instructions
         report = fleet.translation
         assert report.interpreted + report.translated == retired == 1 + 2 * (16000 << 16)

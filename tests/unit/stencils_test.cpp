@@ -218,6 +218,49 @@ TEST_F(CopiedCode, LeavesItsLoopsForCompiledCode) {
   EXPECT_GE(report.copied, 1u);
   EXPECT_GE(report.regions, 1u);
   EXPECT_GT(fakes.runs(), 1000u) << "of some 2,900 turns of the outer loop";
+  EXPECT_GT(report.translated_by_copying, 0u);
+  EXPECT_GT(report.translated, report.translated_by_copying + fakes.runs()) << "compiled code retires some each time";
+}
+
+// A few operands are numbers where others have registers.
+TEST_F(CopiedCode, KnowsNumbersAmongItsOperands) {
+  FakeTranslation fakes({}, uint64_t{1} << 8, 0);
+  TranslationSetup& setup = translation_setup();
+  setup.hot_for_stencils = 1;
+  setup.hot_in_stencils = 0;
+  setup.longest_run = 64;
+  Words words = {
+      0xD2817700,  // MOVZ X0, #3000
+      0x4E080C09,  // DUP V9.2D, X0
+      0x4E080C02,  // DUP V2.2D, X0
+      0x0F0385C9,  // MOVI V9.4H, #0x6E: the upper half becomes 0
+      0x2F0385CA,  // MVNI V10.4H, #0x6E
+      0x4F0385CB,  // MOVI V11.8H, #0x6E
+      0x6E0C6441,  // MOV V1.S[1], V2.S[3]
+      0x6F851883,  // FCMLA V3.4S, V4.4S, V5.S[1], #0
+      0xF1000400,  // SUBS X0, X0, #1
+      0x54FFFF01,  // B.NE to the first DUP
+      0xD4400000,  // HLT
+  };
+  words.resize(64, guest::ret());
+  Fleet fleet(program_of(words), options_for(Engine::translate)),
+      reference(program_of(words), options_for(Engine::stepper));
+  for (Fleet* each : {&fleet, &reference}) {
+    each->fill(Field::pc, kCode);
+    for (unsigned n = 0; n < 16; n++) {
+      each->fill(myriarm::v_low(n), 0x3F80000040000000 + n);  // numbers of single precision
+      each->fill(myriarm::v_high(n), 0x4040000040800000 + n);
+    }
+    each->run();
+  }
+  for (unsigned n = 0; n < 16; n++) {
+    EXPECT_EQ(fleet.get(myriarm::v_low(n), 0), reference.get(myriarm::v_low(n), 0)) << "v" << n;
+    EXPECT_EQ(fleet.get(myriarm::v_high(n), 0), reference.get(myriarm::v_high(n), 0)) << "v" << n;
+  }
+  EXPECT_EQ(fleet.get(myriarm::v_high(9), 0), 0u);
+  EXPECT_EQ(reference.stops()[0].reason, StopReason::halt);
+  const myriarm::TranslationReport report = fleet.translation();
+  EXPECT_GT(report.translated_by_copying, report.interpreted);
 }
 
 TEST_F(CopiedCode, IsMadeOfWhatLanesLeaveItFor) {
@@ -231,6 +274,7 @@ TEST_F(CopiedCode, IsMadeOfWhatLanesLeaveItFor) {
   const myriarm::TranslationReport report = run_loops();
   EXPECT_GE(report.copied, 3u);
   EXPECT_GT(report.translated, 50 * report.interpreted);
+  EXPECT_EQ(report.translated_by_copying, report.translated);
   EXPECT_EQ(fakes.runs(), 0u);
 }
 

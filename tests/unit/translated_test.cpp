@@ -108,6 +108,7 @@ TEST(Translated, InstructionsAreCountedByTheTierThatRetiresThem) {
   const TranslationReport report = fleet.translation();
   EXPECT_EQ(report.interpreted + report.translated, retired);
   EXPECT_GT(report.translated, retired / 4);
+  EXPECT_EQ(report.translated_by_copying, 0u);
   EXPECT_GT(report.interpreted, 0u);
   EXPECT_GT(report.instructions, report.regions);
   EXPECT_NEAR(report.seconds, 0.001 * static_cast<double>(report.regions), 0.02 + report.seconds / 2);
@@ -172,7 +173,8 @@ TEST(Translated, ALaneCanBeCancelledInARegion) {
   FakeTranslation fakes(regions);
   Fleet fleet(program_of({guest::add(0, 0, 1), guest::add(1, 1, 1), guest::b(-2)}), options_for(Engine::translate, 3));
   fleet.start();
-  until([&] { return fleet.poll().instructions > 200'000; });
+  // What was translated can be asked for meanwhile.
+  until([&] { return fleet.poll().instructions > 200'000 && fleet.translation().translated > 100'000; });
   fleet.cancel();
   fleet.wait();
   EXPECT_EQ(fleet.stops()[0].reason, StopReason::cancelled);

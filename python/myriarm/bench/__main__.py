@@ -12,18 +12,19 @@ from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tupl
 
 import myriarm
 
-from . import machine, plot, report
+from . import machine, plot, report, tiers
 from .peers import measure_all
-from .runs import ALL_MODES, LANES, QUICK_SIZES, Bench, Row, Settings
+from .runs import ALL_MODES, LANES, QUICK_SIZES, TIERS, Bench, Row, Settings
 
 USAGE_STATUS, FAILED_STATUS, INTERRUPTED_STATUS = 2, 1, 130
 
 DESCRIPTION = """\
 Runs two tight loops (ADD, B and ADD, STR, B) in every mode, for 1 M, 10 M and 100 M instructions, then on 1,
-4, 16, ... lanes up to what the device holds, and in QEMU, Unicorn and PyTorch if they are installed. Prints a
-table with the figures of the earlier systems beside the new ones, and writes bench.json, bench.svg and
-bench.png. The earlier systems are those that myriarm replaces: interpreters of ARM64 in MLX and Metal
-kernels, which published what one thread of an Apple M4 Pro's GPU reached."""
+4, 16, ... lanes up to what the device holds, and in QEMU, Unicorn and PyTorch if they are installed; and a
+program of many loops, to show which tier of translation retires the instructions over time. Prints a table
+with the figures of the earlier systems beside the new ones, and writes bench.json, bench.svg and bench.png.
+The earlier systems are those that myriarm replaces: interpreters of ARM64 in MLX and Metal kernels, which
+published what one thread of an Apple M4 Pro's GPU reached."""
 
 
 class UsageError(Exception):
@@ -126,6 +127,7 @@ def _settings(options: argparse.Namespace) -> Settings:
     if options.quick:
         settings.sizes, settings.time_limit, settings.lane_seconds = QUICK_SIZES, 10.0, 0.05
         settings.most_lanes = options.max_lanes or 256
+        settings.tier_seconds = 0.5
     if options.time_limit:
         settings.time_limit = options.time_limit
     return settings
@@ -195,6 +197,8 @@ class Session:
         self._print(report.LEGEND)
         for device in self._devices:
             self._measure_device(device)
+            if TIERS in self._settings.modes:
+                self._measure_tiers(device)
         if not self._options.no_peers:
             self._measure_peers()
 
@@ -216,6 +220,12 @@ class Session:
             self.report.notes += bench.notes
             starts = report.async_line(rows)
             self._print(*([""] if starts or bench.notes else []), *([starts] if starts else []), *bench.notes)
+
+    def _measure_tiers(self, device: myriarm.Device) -> None:
+        measured = tiers.measure(device, self._settings, self._progress.show)
+        self.report.tiers.append(measured)
+        self._print(*report.tiers_lines(device, measured))
+        self.report.save(self._options.out)
 
     def _measure_peers(self) -> None:
         heading = report.peers_heading()

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guest programs of the benchmark, as machine code.
 
-Two endless loops, for engines that can stop after a number of instructions, and the same two loops with a
-counter that counts down, for engines that can only run a program to its end.
+Two endless loops, and a program of many loops, for engines that can stop after a number of instructions, and
+the same two loops with a counter that counts down, for engines that can only run a program to its end.
 """
 
 from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import List
+from typing import List, Tuple
 
 STORE_ADDRESS = 0x10000  # where the loop with a store writes: on another page than the code
 
@@ -57,6 +57,14 @@ def b(words: int) -> int:
 def b_ne(words: int) -> int:
     """B.NE; words: as in b()."""
     return 0x54000001 | (words & 0x7FFFF) << 5
+
+
+def bl(words: int) -> int:
+    """BL; words: as in b()."""
+    return 0x94000000 | words & 0x3FFFFFF
+
+
+RET = 0xD65F03C0
 
 
 def cbz(t: int, words: int) -> int:
@@ -107,6 +115,42 @@ LOOPS = (
     # instructions.
     Loop("store", "ADD, STR, B", [movz(1, STORE_ADDRESS >> 16, 16), add(0, 0, 1), str_x(0, 1), b(-2)], 1, 3),
 )
+
+
+@dataclass(frozen=True)
+class ManyLoops:
+    """An endless program at address 0: it calls one function after the other, each of which is a loop of its
+    own length and number of turns. The first take most of the time, the last little."""
+
+    name: str
+    shapes: Tuple[Tuple[int, int], ...]  # of each function: ADD x0, x0, #1 in a turn, and turns
+
+    @property
+    def code(self) -> bytes:
+        functions: List[int] = []
+        begins = []
+        for adds, turns in self.shapes:
+            begins.append(len(functions))
+            functions += [movz(1, turns), *[add(0, 0, 1)] * adds, subs(1, 1, 1), b_ne(-adds - 1), RET]
+        main = len(self.shapes) + 1
+        calls = [bl(main + begin - at) for at, begin in enumerate(begins)]
+        return code([*calls, b(-len(calls)), *functions])
+
+    def expected_x0(self, instructions: int) -> int:
+        """x0 after so many instructions."""
+        lengths = [3 + turns * (adds + 2) for adds, turns in self.shapes]  # with the BL
+        rounds, left = divmod(instructions, sum(lengths) + 1)
+        x0 = rounds * sum(adds * turns for adds, turns in self.shapes)
+        for (adds, turns), length in zip(self.shapes, lengths):
+            if left < length:
+                whole, rest = divmod(max(0, left - 2), adds + 2)
+                return x0 + (adds * turns if whole >= turns else whole * adds + min(rest, adds))
+            left -= length
+            x0 += adds * turns
+        return x0
+
+
+MANY_LOOPS = ManyLoops("96 loops", tuple((3 + 5 * n % 14, max(1, 600 // (n + 1))) for n in range(96)))
 
 
 # The loops that count down: x19 holds the iterations that are left, and x1 the address of the store.

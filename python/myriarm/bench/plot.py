@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws bench.json: the modes of one lane beside the published figures, and the speed over the number of
-lanes.
+"""Draws bench.json: the modes of one lane beside the published figures, the speed over the number of lanes,
+and which tier of translation retires the instructions over time.
 
 Only draw() imports matplotlib, so that the benchmark works without it.
 
@@ -21,6 +21,8 @@ from .runs import LANES, SINGLE
 LOOPS = {"add": ("ADD, B", "o", "-"), "store": ("ADD, STR, B", "D", "--")}  # name, marker, line
 # Colours that people with colour blindness can distinguish.
 DEVICE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+TIER_COLOURS = {"interpreted": "#d9d9d9", "copied": "#9ecae1", "compiled": "#3182bd"}
+SPEED = "#D55E00"
 EARLIER, INK = "#8a8a8a", "#222222"
 PEERS = {  # name in the JSON: label, colour
     "qemu": ("QEMU", "#7b3294"),
@@ -37,7 +39,8 @@ class NoPlot(Exception):
 
 def draw(results: Dict[str, Any], folder: Path) -> List[Path]:
     """Writes bench.svg and bench.png and returns their paths. Raises NoPlot if it cannot draw."""
-    if not any(run["seconds"] for run in results["runs"]):
+    tiers = [one for one in results.get("tiers", []) if one["samples"]]
+    if not tiers and not any(run["seconds"] for run in results["runs"]):
         raise NoPlot("no plot, because nothing was measured")
     try:
         import matplotlib
@@ -51,9 +54,16 @@ def draw(results: Dict[str, Any], folder: Path) -> List[Path]:
             "run 'pip install --upgrade matplotlib'"
         )
 
-    figure = Figure(figsize=(14.5, 6.6), layout="constrained")
+    figure = Figure(figsize=(14.5, 6.6 + 3.9 * bool(tiers)), layout="constrained")
     FigureCanvasAgg(figure)
-    modes, lanes = figure.subplots(1, 2, width_ratios=(0.8, 1))
+    if tiers:
+        parts: Any = figure.subfigures(2, 1, height_ratios=(6.6, 3.9), hspace=0.04)
+        upper, lower = parts
+        for axes, one in zip(lower.subplots(1, len(tiers), squeeze=False)[0], tiers):
+            _draw_tiers(axes, one)
+    else:
+        upper = figure
+    modes, lanes = upper.subplots(1, 2, width_ratios=(0.8, 1))
     ids = results["settings"]["devices"]
     colours = {id: DEVICE_COLOURS[n % len(DEVICE_COLOURS)] for n, id in enumerate(ids)}
     _draw_modes(modes, results, colours)
@@ -223,6 +233,73 @@ def _draw_lanes(axes: Any, results: Dict[str, Any], colours: Dict[str, str]) -> 
             fontsize=9,
             labelcolor=INK,
         )
+
+
+def _draw_tiers(axes: Any, one: Dict[str, Any]) -> None:
+    """Over the time, which is logarithmic: the shares of the tiers in what was retired since the sample
+    before, and the speed, whose axis is at the right."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter, PercentFormatter
+
+    before = {"seconds": 0.0, **{name: 0 for name in TIER_COLOURS}}
+    edges: List[float] = []
+    shares: Dict[str, List[float]] = {name: [] for name in TIER_COLOURS}
+    speeds: List[float] = []
+    for sample in one["samples"]:
+        counts = {name: sample[name] - before[name] for name in TIER_COLOURS}
+        total = sum(counts.values())
+        if total <= 0 or sample["seconds"] <= before["seconds"]:
+            continue
+        # What a span's first edge is on a logarithmic axis: the first begins at its half.
+        edges.append(before["seconds"] or sample["seconds"] / 2)
+        for name, count in counts.items():
+            shares[name].append(100 * count / total)
+        speeds.append(total / (sample["seconds"] - before["seconds"]))
+        before = sample
+    edges.append(before["seconds"])
+    floor = [0.0] * len(speeds)
+    for name, colour in TIER_COLOURS.items():
+        top = [low + share for low, share in zip(floor, shares[name])]
+        axes.stairs(top, edges, baseline=floor, fill=True, color=colour, linewidth=0, label=name, zorder=2)
+        floor = top
+    axes.set_xscale("log")
+    axes.set_xlim(edges[0], edges[-1])
+    axes.set_ylim(0, 100)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_formatter(PercentFormatter(decimals=0))
+    axes.set_xlabel("seconds since the run began", color=INK)
+    axes.set_ylabel("share of the instructions", color=INK)
+    lanes = "one lane" if one["lanes"] == 1 else f"{one['lanes']:,} lanes"
+    _style(axes, f"Tiers over time: {one['program']} on {one['device']}, {lanes}")
+    if one.get("lanes_together"):
+        axes.annotate(
+            f"{one['lanes_together']:.1f} lanes of a team go into compiled code together, on average",
+            xy=(0.015, 0.04),
+            xycoords="axes fraction",
+            fontsize=9,
+            color=INK,
+            bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none"},
+        )
+    right = axes.twinx()
+    right.stairs(speeds, edges, baseline=None, color=SPEED, linewidth=1.6, label="speed", zorder=3)
+    right.set_ylim(0, max(speeds) * 1.15)
+    right.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value) if value else "0"))
+    right.set_ylabel("instructions per second (IPS)", color=SPEED)
+    right.tick_params(color="#b0b0b0", labelcolor=SPEED)
+    for side in ("top", "left"):
+        right.spines[side].set_visible(False)
+    for side in ("right", "bottom"):
+        right.spines[side].set_color("#b0b0b0")
+    handles = [*axes.get_legend_handles_labels()[0], *right.get_legend_handles_labels()[0]]
+    axes.legend(
+        handles=handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.19),
+        ncols=len(handles),
+        frameon=False,
+        fontsize=9,
+        labelcolor=INK,
+    )
 
 
 def _lane_ticks(axis: Any, most: int) -> None:

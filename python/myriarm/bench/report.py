@@ -13,10 +13,11 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import myriarm
 
-from . import reference
+from . import guests, reference
 from .guests import LOOPS
 from .peers import Peer
 from .runs import LANES, Row
+from .tiers import NAMES, Tiers
 
 SCHEMA = 2
 LOOP_NAMES = {loop.key: loop.name for loop in LOOPS}
@@ -67,6 +68,8 @@ def _columns(widths: Sequence[int]) -> Callable[..., str]:
 _single = _columns((-11, -15, 12, 11, 13, 13, 10, 10))
 _lanes = _columns((-11, 13, 12, 11, 13, 13, 12))
 _peers = _columns((-11, -20, -7, 12, 11, 13, 13, 10))
+_tiers = _columns((9, 13, 11, 11, 11))
+TIER_SPANS = 10  # lines of the table of tiers, at most
 
 
 def single_lane_heading(device: myriarm.Device) -> List[str]:
@@ -91,6 +94,36 @@ def peers_heading() -> List[str]:
         "the same loops in other engines on this machine, one lane",
         _peers("loop", "engine", "device", "instructions", "median s", "median", "published", "ratio"),
     ]
+
+
+def tiers_lines(device: myriarm.Device, tiers: Tiers) -> List[str]:
+    """The table of the tiers over time: a line for each span of time, about as long as all before it."""
+    lanes = "one lane" if tiers.lanes == 1 else f"{tiers.lanes:,} lanes"
+    lines = [
+        "",
+        f"{guests.MANY_LOOPS.name} on {device.id} ({device.name}), {lanes}: shares of the tiers",
+    ]
+    if tiers.error:
+        return [*lines, f"no figure: {tiers.error}"]
+    lines.append(_tiers("until s", "speed", *NAMES))
+    before = 0.0
+    for span in tiers.spans(TIER_SPANS):
+        shares = (f"{100 * count / span.instructions:.1f} %" for count in span[1:])
+        speed = ips_text(span.instructions / (span.seconds - before))
+        lines.append(_tiers(seconds_text(span.seconds), speed, *shares))
+        before = span.seconds
+    translated = tiers.report
+    assert translated is not None  # there is no error
+    what = (
+        f"copied {translated.copied:,} pieces of code and compiled {translated.regions:,}, in "
+        f"{translated.seconds:.3f} s of processor time"
+    )
+    if translated.lanes_together is not None:
+        together = f"{translated.lanes_together:.1f} lanes of {device.team_lanes}"
+        what += f"; {together} went into compiled code together"
+    if translated.unavailable:
+        what += f"; nothing was compiled: {translated.unavailable}"
+    return [*lines, what]
 
 
 def row_line(row: Row) -> str:
@@ -167,13 +200,14 @@ class Report:
         self.settings = settings
         self.rows: List[Row] = []
         self.peers: List[Peer] = []
+        self.tiers: List[Tiers] = []
         self.notes: List[str] = []
         self.state = "running"  # then "finished" or "interrupted"
         self.date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
     @property
     def failed(self) -> bool:
-        return any(row.error for row in self.rows)
+        return any(row.error for row in self.rows) or any(one.error for one in self.tiers)
 
     def as_json(self) -> Dict[str, Any]:
         return {
@@ -185,6 +219,7 @@ class Report:
             "settings": self.settings,
             "runs": [row.as_json() for row in self.rows],
             "peers": [peer.as_json() for peer in self.peers],
+            "tiers": [tiers.as_json() for tiers in self.tiers],
             "reference": reference.as_json(),
             "notes": self.notes,
         }

@@ -239,7 +239,8 @@ KVRM: Dict[str, KvrmClass] = {
 }
 SINGLE: Dict[str, Union[Mode, KvrmClass]] = {**MODES, **KVRM}
 LANES = "lanes"  # run(), with many lanes
-ALL_MODES = (*SINGLE, LANES)
+TIERS = "tiers"  # tiers.py
+ALL_MODES = (*SINGLE, LANES, TIERS)
 
 
 def measure(fleet: myriarm.Fleet, loop: Loop, run: Run, instructions: int) -> Sample:
@@ -274,6 +275,7 @@ class Settings:
     repeat: int = 3
     time_limit: float = 60.0  # seconds that one row may take
     lane_seconds: float = 1.0  # approximate time of one run of many lanes
+    tier_seconds: float = 6.0  # of the run whose tiers are sampled, if it were interpreted
     most_lanes: Optional[int] = None
 
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "backends/backend.h"
@@ -107,8 +108,8 @@ class CpuBackend final : public Backend {
   u64 count(std::span<const u32> lanes) const { return lanes.empty() ? lanes_ : lanes.size(); }
   void begin_batch(const RunOrder& order, Phase phase);
   Tally run_batch(const RunOrder& order, const Batch& batch);
-  /// `sampler` is null if nothing is translated. Returns how many instructions regions have retired.
-  u64 run_lane(u64 index, u64 limit, const Batch& batch, Sampler* sampler);
+  /// `sampler` is null if nothing is translated.
+  void run_lane(u64 index, u64 limit, const Batch& batch, Sampler* sampler);
   /// Runs the lane until it has a stop, or is paused for others.
   void execute(Lane& lane, u64 index, u64 limit, const Batch& batch, Sampler* sampler);
   void show_lanes_left(std::span<const u32> lanes);  // shows progress() the stops of lanes that wait for another run()
@@ -177,6 +178,7 @@ class CpuBackend final : public Backend {
   WorkerPool workers_;
   unsigned compile_threads_;
   bool caches_translation_;
+  mutable std::mutex translation_mutex_;      // while the next is made, or asked for its report
   std::unique_ptr<Translation> translation_;  // the last: its threads use the code. Null: no run has asked for it
 };
 

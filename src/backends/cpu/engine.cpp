@@ -18,4 +18,9 @@ const EngineEntry& engine_entry(Engine engine) {
   return kInterpreter;
 }
 
+const EngineEntry& changing_engine_entry() {
+  static constexpr EngineEntry kChanging = {run_translated_changing};
+  return kChanging;
+}
+
 }  // namespace myriarm::cpu

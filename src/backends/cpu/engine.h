@@ -19,5 +19,7 @@ struct EngineEntry {
 };
 
 const EngineEntry& engine_entry(Engine engine);
+/// Engine::translate, for tests: see TranslationSetup::longest_visit.
+const EngineEntry& changing_engine_entry();
 
 }  // namespace myriarm::cpu

@@ -29,6 +29,8 @@ struct Lane : translate::LaneState {
   u32 hot_exit = 0;             // at this count of an exit the engine returns, and sets is_at_hot_exit
   bool is_at_hot_exit = false;
   u64 longest_region_run = 0;  // the most instructions that regions retire between two checks of their limit
+  u32 longest_visit = 0;       // as in TranslationSetup, for run_translated_changing()
+  u64 change_random = 0;       // its state
   FramePool* pool = nullptr;   // null: flat memory, whose pages are never shared and never move
   u64* touched = nullptr;  // bit s: entries of slice s, pages s << slice_shift and up, may differ from the program's
   u32 slice_shift = 0;

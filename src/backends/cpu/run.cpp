@@ -61,6 +61,7 @@ void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const Batch& batch, S
       }
       until = std::min(limit, attention);
     }
+    if (sampler != nullptr) sampler->retired.note(lane.retired, lane.translated, lane.retired_in_copied);
     const u64 before = lane.retired;
     batch.engine.run(lane, until, sampler == nullptr ? kQuantum : sampler->left());
     if (sampler != nullptr && sampler->is_due(lane.retired - before)) {
@@ -110,10 +111,9 @@ void CpuBackend::execute(Lane& lane, u64 index, u64 limit, const Batch& batch, S
   }
 }
 
-u64 CpuBackend::run_lane(u64 index, u64 limit, const Batch& batch, Sampler* sampler) {
+void CpuBackend::run_lane(u64 index, u64 limit, const Batch& batch, Sampler* sampler) {
   Lane lane;
   attach(lane, index);
-  if (batch.translation != nullptr) batch.translation->attach(lane, *sampler);
   if (flat_ && batch.host_may_have_written) find_changed_pages(lane);
   for (u32 i = 0; i <= kSlotSP; i++) lane.r[i] = field(static_cast<Field>(i))[index];
   lane.set_flags(unpack_flags(static_cast<u32>(field(Field::nzcv)[index])));
@@ -125,6 +125,10 @@ u64 CpuBackend::run_lane(u64 index, u64 limit, const Batch& batch, Sampler* samp
   lane.system[static_cast<int>(SystemField::fpsr)] &= kFpsrMask;
   lane.pc = field(Field::pc)[index];
   lane.retired = retired(index);
+  if (sampler != nullptr) {
+    sampler->retired.begin(lane.retired);
+    batch.translation->attach(lane, index, *sampler);
+  }
   const bool calls = stops_[index].code == StopCode::syscall;
   if (calls) {  // back before the SVC, as serve_call() expects it
     lane.pc -= 4;
@@ -141,9 +145,9 @@ u64 CpuBackend::run_lane(u64 index, u64 limit, const Batch& batch, Sampler* samp
   }
   field(Field::pc)[index] = lane.pc;
   publish(index, lane.retired);
+  if (sampler != nullptr) sampler->retired.note(lane.retired, lane.translated, lane.retired_in_copied);
   stops_[index] = lane.stop;
   if (lane.stop.code == StopCode::exited && process_of(index) != nullptr) end_process(index);
-  return lane.translated;
 }
 
 void CpuBackend::begin_batch(const RunOrder& order, Phase phase) {
@@ -169,8 +173,7 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, const Batch& batc
   auto work = [&] {
     DefaultFpEnvironment environment;
     Tally tally;
-    u64 translated = 0;
-    std::unique_ptr<Sampler> sampler = batch.translation == nullptr ? nullptr : batch.translation->take_sampler();
+    Sampler* const sampler = batch.translation == nullptr ? nullptr : batch.translation->take_sampler();
     for (u64 begin; (begin = next.fetch_add(chunk)) < lanes;) {
       for (u64 i = begin; i < std::min(begin + chunk, lanes); i++) {
         const u64 lane = order.lanes.empty() ? i : order.lanes[i];
@@ -183,7 +186,7 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, const Batch& batc
         } else if (cancelled()) {
           if (!calls) stops_[lane] = stop_record(StopCode::cancelled);
         } else {
-          translated += run_lane(lane, limit, batch, sampler.get());
+          run_lane(lane, limit, batch, sampler);
           if (batch.returns != nullptr && stops_[lane].code == StopCode::syscall) batch.returns->store(true);
         }
         const u64 after = retired(lane);
@@ -202,9 +205,7 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, const Batch& batc
         if (!left) std::atomic_ref(codes_[lane]).store(code, std::memory_order_release);
       }
     }
-    if (sampler != nullptr) {
-      batch.translation->give_back(std::move(sampler), tally.retired - translated, translated);
-    }
+    if (sampler != nullptr) batch.translation->give_back(sampler);
     std::lock_guard lock(mutex);
     total.add(tally);
   };
@@ -215,11 +216,13 @@ CpuBackend::Tally CpuBackend::run_batch(const RunOrder& order, const Batch& batc
 RunReport CpuBackend::run(const RunOrder& order) {
   const bool translates = order.engine == Engine::translate;
   if (translates && translation_ == nullptr) {
-    translation_ = std::make_unique<Translation>(compile_threads_, caches_translation_,
-                                                 static_cast<bool>(flat_) || pool_.has_order(), kQuantum);
+    auto made = std::make_unique<Translation>(compile_threads_, caches_translation_,
+                                              static_cast<bool>(flat_) || pool_.has_order(), kQuantum);
+    std::lock_guard lock(translation_mutex_);
+    translation_ = std::move(made);
   }
   std::atomic<bool> returns{false};
-  Batch batch = {engine_entry(order.engine),
+  Batch batch = {translates && translation_->changes_often() ? changing_engine_entry() : engine_entry(order.engine),
                  !order.stops_at_calls,
                  order.serves_stopped,
                  true,
@@ -245,6 +248,7 @@ RunReport CpuBackend::run(const RunOrder& order) {
 }
 
 TranslationReport CpuBackend::translation() const {
+  std::lock_guard lock(translation_mutex_);
   return translation_ == nullptr ? TranslationReport() : translation_->report();
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <mutex>
 #include <optional>
 
 #include "backends/backend.h"
@@ -186,13 +187,15 @@ class CudaBackend final : public Backend {
   DifferingPages differing_pages_;
   ProcessHost* queue_host_ = nullptr;  // during work_off(), in place of that of the processes
   DeviceArray<u32> team_frames_;
+  mutable std::mutex
+      translation_mutex_;  // while translated_ or the report of what is not there changes, or is asked for
   std::unique_ptr<TranslatedProgram> translated_;
   bool has_tried_to_translate_ = false;
-  const u32 compile_threads_;             // 0: as many as the host has
-  const Engine engine_;                   // of the fleet
-  TranslationReport translation_report_;  // while there is no translated_
-  bool runs_translated_ = false;          // the launch that began last
-  u64 retired_translated_ = 0;            // in launches of translated code, also by interpretation
+  const u32 compile_threads_;               // 0: as many as the host has
+  const Engine engine_;                     // of the fleet
+  TranslationReport translation_report_;    // while there is no translated_
+  bool runs_translated_ = false;            // the launch that began last
+  std::atomic<u64> retired_translated_{0};  // in launches of translated code, also by interpretation
   std::unique_ptr<Chain> chain_;
   std::vector<u8> chain_view_;  // bytes of the View that the chain was made with
   Engine chain_engine_ = Engine::interpreter;

@@ -21,12 +21,16 @@ bool translates_all() {
 
 TranslatedProgram* CudaBackend::translated_program() {
   if (has_tried_to_translate_) return translated_.get();
-  std::string& why = translation_report_.unavailable;
+  std::string why;
+  std::unique_ptr<TranslatedProgram> made;
   if (view_.programs != 1) why = "on a GPU fleets with several programs are not translated yet";
   else if (is_flat(view_)) why = "on a GPU lanes whose memory others see are not translated";
   else if (program_spans_.front().bytes == 0) why = "the program has no code that can be predecoded";
-  else translated_ = translate_program(why);
+  else made = translate_program(why);
   has_tried_to_translate_ = true;
+  std::lock_guard lock(translation_mutex_);
+  translated_ = std::move(made);
+  translation_report_.unavailable = why;
   return translated_.get();
 }
 
@@ -69,10 +73,12 @@ std::unique_ptr<TranslatedProgram> CudaBackend::translate_program(std::string& w
 }
 
 TranslationReport CudaBackend::translation() const {
+  std::lock_guard lock(translation_mutex_);
   TranslationReport report = translation_report_;
   if (translated_ == nullptr) return report;
   report = translated_->report();
-  report.translated = retired_translated_ - std::min(retired_translated_, report.interpreted);
+  const u64 retired = retired_translated_;
+  report.translated = retired - std::min(retired, report.interpreted);
   return report;
 }
 

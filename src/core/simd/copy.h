@@ -2,6 +2,7 @@
 // Copies of elements between registers: DUP, INS, SMOV, UMOV. aux: the size or arrangement, offset: the index.
 #pragma once
 
+#include "core/simd/number.h"
 #include "core/simd/vector.h"
 
 namespace myriarm {
@@ -54,7 +55,7 @@ MYR_FN Outcome insert_general(Cpu& cpu, const Operands& o) {
 /// INS (element). ra: the index in Vn.
 template <class Cpu>
 MYR_FN Outcome insert_element(Cpu& cpu, const Operands& o) {
-  write_element(cpu, o.rd, (u32)o.offset, o.aux, read_element(cpu, o.rn, o.ra, o.aux));
+  write_element(cpu, o.rd, (u32)o.offset, o.aux, read_element(cpu, o.rn, number_in(cpu, o.ra), o.aux));
   return Outcome::next;
 }
 

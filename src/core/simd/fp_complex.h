@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/simd/fp_operations.h"
+#include "core/simd/number.h"
 
 namespace myriarm {
 
@@ -77,7 +78,7 @@ MYR_FN Outcome fp_complex_multiply_add(Cpu& cpu, const Operands& o) {
 template <class Cpu>
 MYR_FN Outcome fp_complex_multiply_add_by_element(Cpu& cpu, const Operands& o) {
   u32 size = arrangement_size(o);
-  u64 m = replicate_element(read_element(cpu, o.rm, o.ra, size + 1), size + 1);
+  u64 m = replicate_element(read_element(cpu, o.rm, number_in(cpu, o.ra), size + 1), size + 1);
   if (o.offset & 1) m = swap_complex_parts(m, size);
   m ^= rotation_signs(size, (u32)o.offset, 0);
   return fp_complex_multiply(cpu, o, m, m);

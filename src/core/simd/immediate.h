@@ -2,7 +2,7 @@
 // Modified immediates: MOVI, MVNI, FMOV (vector, immediate), ORR and BIC (vector, immediate).
 #pragma once
 
-#include "core/cpu.h"
+#include "core/simd/number.h"
 
 namespace myriarm {
 
@@ -17,7 +17,7 @@ struct ImmediateClear { MYR_FN static u64 apply(u64 old, u64 imm) { return old &
 template <class Operation, class Cpu>
 MYR_FN Outcome modified_immediate(Cpu& cpu, const Operands& o) {
   cpu.set_v(o.rd, 0, Operation::apply(cpu.v(o.rd, 0), o.imm));
-  cpu.set_v(o.rd, 1, o.ra ? Operation::apply(cpu.v(o.rd, 1), o.imm) : 0);
+  cpu.set_v(o.rd, 1, number_in(cpu, o.ra) != 0 ? Operation::apply(cpu.v(o.rd, 1), o.imm) : 0);
   return Outcome::next;
 }
 

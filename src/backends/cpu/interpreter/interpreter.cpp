@@ -272,21 +272,36 @@ bool is_hot_exit(Lane& lane, const Operands* op) {
   return lane.is_at_hot_exit;
 }
 
+/// For lanes that change between the tiers wherever they can.
+struct Change {
+  bool passes;  // the region, by interpretation
+  u64 most;     // instructions of the visit
+};
+Change next_change(Lane& lane) {
+  lane.change_random = lane.change_random * 6364136223846793005u + 1442695040888963407u;
+  const u64 random = lane.change_random >> 33;
+  return {random % 4 == 0, 1 + random / 4 % lane.longest_visit};
+}
+
 /// An entry of a region: runs the region and goes on where the lane has left it.
+template <bool kChanges>
 void region_handler(MYR_ARGUMENTS) {
   InterpreterPlace& place = lane->place;
   const RegionEntry& entry = entry_at(place, op);
   const u64 retired = (bias + reinterpret_cast<u64>(op)) / sizeof(Operands),
             limit = place.step_limit / sizeof(Operands);
+  Change change = {false, ~u64{0}};
+  if constexpr (kChanges) change = next_change(*lane);
   // Else regions could retire too many.
-  if (limit - retired > lane->longest_region_run) {
+  if (limit - retired > lane->longest_region_run && !change.passes) {
     lane->pc = place.pc_of(op);
     lane->retired = retired;
     if (lane->found_is_stale) lane->forget_found_pages();
     lane->is_in_region = true;
+    u64 region_limit = std::min(place.fast_limit / sizeof(Operands), limit - lane->longest_region_run);
+    if constexpr (kChanges) region_limit = std::min(region_limit, retired + change.most);
     const translate::RegionEnd end =
-        run_region(lane, entry, {place.entries->points(), place.code_address, place.code_bytes},
-                   std::min(place.fast_limit / sizeof(Operands), limit - lane->longest_region_run));
+        run_region(lane, entry, {place.entries->points(), place.code_address, place.code_bytes}, region_limit);
     lane->is_in_region = false;
     lane->translated += lane->retired - retired;
     if (end == translate::RegionEnd::stopped || lane->retired != retired) {
@@ -325,6 +340,7 @@ struct HandlerTables {
   Handler fast[kKindCount];
   Handler step[kKindCount];
   Handler translated[kKindCount];  // as fast, and goes into regions
+  Handler changing[kKindCount];    // the same, for tests
   HandlerTables() {
     for (Handler& entry : fast) entry = {undefined_handler};
     for (Handler& entry : step) entry = {step_handler};
@@ -349,7 +365,9 @@ struct HandlerTables {
     }
     fast[kKindRegion] = {entry_handler};
     std::copy(std::begin(fast), std::end(fast), translated);
-    translated[kKindRegion] = {region_handler};
+    std::copy(std::begin(fast), std::end(fast), changing);
+    translated[kKindRegion] = {region_handler<false>};
+    changing[kKindRegion] = {region_handler<true>};
   }
 };
 const HandlerTables kHandlers;
@@ -396,6 +414,10 @@ void run_with(const Handler* fast, Lane& lane, u64 limit, u64 quantum) {
 void run_interpreter(Lane& lane, u64 limit, u64 quantum) { run_with(kHandlers.fast, lane, limit, quantum); }
 void run_translated(Lane& lane, u64 limit, u64 quantum) {
   run_with(kHandlers.translated, lane, limit, quantum);
+  drop_left_code(lane);
+}
+void run_translated_changing(Lane& lane, u64 limit, u64 quantum) {
+  run_with(kHandlers.changing, lane, limit, quantum);
   drop_left_code(lane);
 }
 

@@ -10,5 +10,7 @@ namespace myriarm::cpu {
 void run_interpreter(Lane& lane, u64 limit, u64 quantum);
 /// The same, and where the lane's code has a region of translated code, it runs that.
 void run_translated(Lane& lane, u64 limit, u64 quantum);
+/// The same, but the lane changes between the interpreter and regions wherever it can, for tests.
+void run_translated_changing(Lane& lane, u64 limit, u64 quantum);
 
 }  // namespace myriarm::cpu

@@ -46,6 +46,30 @@ class ExitCounts {
   std::array<Place, 1024> places_;
 };
 
+/// What one thread has retired, by tier. The thread adds to it; any other may read it meanwhile.
+class RetiredByTier {
+ public:
+  /// The thread takes up a lane that has retired so many instructions.
+  void begin(u64 retired) { retired_before_ = retired, translated_before_ = copied_before_ = 0; }
+  /// What that lane has retired until now, in all and since it was taken up in translated and in copied code.
+  void note(u64 retired, u64 translated, u64 copied) {
+    add(interpreted_, retired - retired_before_ - (translated - translated_before_));
+    add(translated_, translated - translated_before_);
+    add(copied_, copied - copied_before_);
+    retired_before_ = retired, translated_before_ = translated, copied_before_ = copied;
+  }
+  u64 interpreted() const { return interpreted_.load(std::memory_order_relaxed); }
+  u64 translated() const { return translated_.load(std::memory_order_relaxed); }
+  u64 copied() const { return copied_.load(std::memory_order_relaxed); }  // of translated()
+
+ private:
+  static void add(std::atomic<u64>& count, u64 more) {
+    count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  }
+  std::atomic<u64> interpreted_{0}, translated_{0}, copied_{0};
+  u64 retired_before_ = 0, translated_before_ = 0, copied_before_ = 0;
+};
+
 /// When one thread looks next: a count of instructions, over all lanes that the thread runs. It varies, so that looks do
 /// not keep step with loops; and it grows while all lanes are found in translated code.
 class Sampler {
@@ -61,6 +85,7 @@ class Sampler {
   }
   void next(bool was_translated);
   ExitCounts exits;
+  RetiredByTier retired;
 
  private:
   u64 shortest_, longest_, random_, interval_ = 0, left_ = 0;

@@ -329,16 +329,22 @@ double thread_seconds() {
 
 }  // namespace
 
-bool QuickTranslator::is_available() { return StencilTable::get() != nullptr; }
+// Without reading them: a program that ends at once needs none.
+bool QuickTranslator::is_available() { return StencilTable::exists(); }
 
 std::unique_ptr<translate::Region> QuickTranslator::translate(u64 entry, const translate::FetchWord& fetch,
                                                               const Area& area, const translate::RegionLimits& limits,
                                                               std::string& why) {
   const double begin = thread_seconds();
   try {
+    const StencilTable* const table = StencilTable::get();
+    if (table == nullptr) {
+      why = "the stencils cannot be read";
+      return nullptr;
+    }
     Shape shape;
     if (!translate::find_shape(entry, fetch, limits, shape, why)) return nullptr;
-    auto region = RegionCopier(*StencilTable::get(), shape, area).copy(memory_);
+    auto region = RegionCopier(*table, shape, area).copy(memory_);
     region->seconds = thread_seconds() - begin;
     return region;
   } catch (const std::exception& error) {

@@ -42,6 +42,11 @@ struct TranslationSetup {
   /// While lanes are in translated code, looks are up to 2^17 instructions apart.
   u32 hot_for_long = 4096;
   translate::RegionLimits large_limits = {.instructions = 400, .entries = 40};
+  /// Not 0: lanes change between the tiers wherever they can. They leave translated code at the first check after some 1 to so
+  /// many instructions, each time after another number, and go past every fourth entry or so by interpretation. Numbers follow from
+  /// `change_seed`, the lane and its count.
+  u32 longest_visit = 0;
+  u64 change_seed = 0;
   /// No region may have more instructions. Where a lane may retire fewer than that, it is interpreted.
   u32 longest_run = 512;
 };

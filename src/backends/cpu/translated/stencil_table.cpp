@@ -169,6 +169,14 @@ int pinned_number(const Operands& o) {
 
 }  // namespace
 
+bool StencilTable::exists() {
+#if MYRIARM_WITH_STENCILS
+  return true;
+#else
+  return false;
+#endif
+}
+
 const StencilTable* StencilTable::get() {
 #if MYRIARM_WITH_STENCILS
   static const std::unique_ptr<const StencilTable> table = [] {

@@ -65,7 +65,9 @@ enum class OfCondition : u8 { holds, branch, select32, select64, increment32, co
 
 class StencilTable {
  public:
-  /// Null: this build has none, or they cannot be read. Reads them when it is first called.
+  /// Whether this build has stencils.
+  static bool exists();
+  /// Null: this build has none, or they cannot be read. Reads them when it is first called, which takes milliseconds.
   static const StencilTable* get();
 
   /// The stencil of an instruction that does not branch; null: there is none.

@@ -38,19 +38,21 @@ Translation::~Translation() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-std::unique_ptr<Sampler> Translation::take_sampler() {
+Sampler* Translation::take_sampler() {
   std::lock_guard lock(mutex_);
-  if (samplers_.empty()) return std::make_unique<Sampler>(setup_.interval, longest_, samplers_made_++);
-  std::unique_ptr<Sampler> sampler = std::move(samplers_.back());
-  samplers_.pop_back();
+  if (free_samplers_.empty()) {
+    free_samplers_.reserve(samplers_.size() + 1);  // so that give_back() needs no memory
+    samplers_.push_back(std::make_unique<Sampler>(setup_.interval, longest_, samplers_.size()));
+    return samplers_.back().get();
+  }
+  Sampler* const sampler = free_samplers_.back();
+  free_samplers_.pop_back();
   return sampler;
 }
 
-void Translation::give_back(std::unique_ptr<Sampler> sampler, u64 interpreted, u64 translated) {
+void Translation::give_back(Sampler* sampler) {
   std::lock_guard lock(mutex_);
-  report_.interpreted += interpreted;
-  report_.translated += translated;
-  samplers_.push_back(std::move(sampler));
+  free_samplers_.push_back(sampler);
 }
 
 bool Translation::look(const CodeSpace& code, u64 pc, const Follow& follow) noexcept {
@@ -76,7 +78,9 @@ void Translation::look_at_exit(const CodeSpace& code, u64 pc) noexcept {
   if (code.is_published() && code.entry_at(pc) == nullptr) copy(code, pc);
 }
 
-void Translation::attach(Lane& lane, Sampler& sampler) const {
+void Translation::attach(Lane& lane, u64 index, Sampler& sampler) const {
+  lane.longest_visit = setup_.longest_visit;
+  lane.change_random = setup_.change_seed ^ index << 40 ^ lane.retired;
   lane.longest_region_run = setup_.longest_run;
   if (copies_) lane.exits = &sampler.exits;
   lane.hot_exit = setup_.exits_for_stencils;
@@ -255,6 +259,11 @@ void Translation::refuse(u64 pc, const char* why) noexcept {
 TranslationReport Translation::report() const {
   std::lock_guard lock(mutex_);
   TranslationReport report = report_;
+  for (const auto& sampler : samplers_) {
+    report.interpreted += sampler->retired.interpreted();
+    report.translated += sampler->retired.translated();
+    report.translated_by_copying += sampler->retired.copied();
+  }
   if (cache_ != nullptr) report.cache_warning = cache_->warning();
   return report;
 }

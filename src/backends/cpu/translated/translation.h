@@ -32,9 +32,9 @@ class Translation {
   ~Translation();
   Translation(const Translation&) = delete;
 
-  /// A sampler for one thread, as long as it runs lanes.
-  std::unique_ptr<Sampler> take_sampler();
-  void give_back(std::unique_ptr<Sampler> sampler, u64 interpreted, u64 translated);
+  /// A sampler for one thread, as long as it runs lanes. Translation owns it.
+  Sampler* take_sampler();
+  void give_back(Sampler* sampler);
 
   /// To be called when a sampler is due, with what a lane runs and where it is. Whether translated code is there. If
   /// not, and if the address is hot, it will be translated. `follow(most, path)`: runs that lane for up to `most`
@@ -45,9 +45,12 @@ class Translation {
 
   /// To be called when a lane has left regions for `pc` as often as Lane::hot_exit says.
   void look_at_exit(const CodeSpace& code, u64 pc) noexcept;
-  /// To be called before an engine runs a lane in the thread that has this sampler.
-  void attach(Lane& lane, Sampler& sampler) const;
+  /// To be called before an engine runs a lane, whose `retired` is known, in the thread that has this sampler.
+  void attach(Lane& lane, u64 index, Sampler& sampler) const;
+  /// Whether lanes are to change between the tiers wherever they can: TranslationSetup::longest_visit.
+  bool changes_often() const { return setup_.longest_visit != 0; }
 
+  /// Any thread may ask, also while lanes run.
   TranslationReport report() const;
 
  private:
@@ -102,8 +105,8 @@ class Translation {
   unsigned idle_ = 0;
   std::vector<std::thread> threads_;
   std::vector<std::unique_ptr<Sampler>> samplers_;
-  u64 samplers_made_ = 0;
-  TranslationReport report_;
+  std::vector<Sampler*> free_samplers_;
+  TranslationReport report_;  // without what the samplers count
 };
 
 }  // namespace myriarm::cpu

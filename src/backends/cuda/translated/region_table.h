@@ -17,12 +17,20 @@ struct alignas(16) RegionEntry {
   u32 longest_run;  // see translate::DeviceRegion
 };
 
+/// What warps have done, summed; they add to it.
+struct RegionCounts {
+  u64 interpreted;      // instructions that lanes have retired without regions
+  u64 visits;           // how often lanes that were together have gone into a region
+  u64 lanes_in_visits;  // how many they were, summed over the visits
+};
+
 /// The regions of one span of predecoded code. Teams that run from another one, or from a part of it, are interpreted.
 struct RegionTable {
   const Operands* words;       // of the span
   u32 begin, bytes;            // of the span, as in CodeSpan
   const RegionEntry* entries;  // for each word of guest code
-  u64* interpreted;            // instructions that lanes have retired without regions; warps add to it
+  RegionCounts* counts;
+  u32 longest_visit;  // in instructions, so that all lanes of a warp come to look for orders
   u32* heat;  // for each word: instructions that were interpreted from there on, of one lane of those together; or null
 };
 

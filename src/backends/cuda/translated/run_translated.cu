@@ -9,15 +9,14 @@
 namespace myriarm::cuda {
 namespace {
 
-/// The instructions of a visit, so that all lanes of a warp come to look for orders; and how many more there may be until an outermost
-/// loop begins anew.
-constexpr u32 kVisit = 1u << 16, kBeyond = 1u << 16;
-static_assert(kVisit + kBeyond <= translate::kMostAim);
 /// The instructions of a visit where not all lanes of the team go on together, so that those that fall behind catch up and join the
 /// others.
 constexpr u32 kPartedVisit = 128;
 /// The most instructions that are interpreted one by one until the lanes meet again.
 constexpr u32 kSteps = 256;
+/// How TranslatedTurns counts visits: all in the lower half of a word, those that a lane leads in the upper half. Between two
+/// reports, some milliseconds apart, there are some ten thousand at most.
+constexpr u32 kLed = 1u << 16;
 /// What a lane interprets between two notes of where it was.
 constexpr u32 kColdQuantum = 512;
 
@@ -25,7 +24,8 @@ constexpr u32 kColdQuantum = 512;
 static_assert(kManyBlocks *
                   (kWarps * (kSharedSlots * kTeam * sizeof(u64) + sizeof(translate::DeviceTeamFacts)) + 1024) <=
               228 * 1024);
-static_assert(translate::kDeviceTeam == kTeam && translate::kColumnFp == kSlotFp && translate::kColumnAim == kSlotPlace);
+static_assert(translate::kDeviceTeam == kTeam && translate::kColumnFp == kSlotFp &&
+              translate::kColumnAim == kSlotPlace);
 
 __device__ __noinline__ void fill_facts(translate::DeviceTeamFacts* facts, const View& view, u32 team, u32 columns) {
   const u64 first = lane_at(team, 0);
@@ -44,20 +44,35 @@ __device__ __noinline__ void fill_facts(translate::DeviceTeamFacts* facts, const
   for (u64& found : facts->found) found = translate::kNoFoundEntry;
 }
 
-/// Adds what the lanes of a warp have interpreted to the table's count. All members call it. Out of line, as everything is that
-/// needs registers of the kernel for a short time.
-__device__ __noinline__ void note_interpreted(const RegionTable& table, u32 members, u32 interpreted) {
+__device__ inline u32 sum_of(u32 members, u32 value) {
+  if (members == ~0u) {
+    for (u32 apart = kTeam / 2; apart != 0; apart /= 2) value += __shfl_xor_sync(~0u, value, apart);
+    return value;
+  }
   u32 sum = 0;
-  for (u32 rest = members; rest != 0; rest &= rest - 1) sum += __shfl_sync(members, interpreted, __ffs(rest) - 1);
-  if (threadIdx.x % kTeam == 0 && sum != 0) atomicAdd((unsigned long long*)table.interpreted, (unsigned long long)sum);
+  for (u32 rest = members; rest != 0; rest &= rest - 1) sum += __shfl_sync(members, value, __ffs(rest) - 1);
+  return sum;
+}
+
+/// Adds what the lanes of a warp have done to the table's counts. All members call it. Out of line, as everything is that needs
+/// registers of the kernel for a short time.
+__device__ __noinline__ void note_counts(const RegionTable& table, u32 members, u32 interpreted, u32 visits) {
+  const u32 sums[] = {sum_of(members, interpreted), sum_of(members, visits / kLed), sum_of(members, visits % kLed)};
+  if (threadIdx.x % kTeam != 0) return;
+  unsigned long long* const counts[] = {(unsigned long long*)&table.counts->interpreted,
+                                        (unsigned long long*)&table.counts->visits,
+                                        (unsigned long long*)&table.counts->lanes_in_visits};
+  for (int i = 0; i < 3; i++) {
+    if (sums[i] != 0) atomicAdd(counts[i], (unsigned long long)sums[i]);
+  }
 }
 
 /// Visits the region of an entry for so many instructions, if they remain. Returns whether the interpreter must run the next one.
 template <class Cpu>
-__device__ inline bool visit(Cpu& cpu, const RegionEntry& entry, u32 team_facts, u64 remaining, u32 aimed) {
+__device__ inline bool visit(Cpu& cpu, const RegionEntry& entry, u32 team_facts, u64 remaining, u32 aimed, u32 beyond) {
   if (remaining <= entry.longest_run) return true;
   const u64 most = remaining - entry.longest_run;
-  const u32 longest = aimed + kBeyond, left = (u32)(most < longest ? most : longest);
+  const u32 longest = aimed + beyond, left = (u32)(most < longest ? most : longest);
   const u32 aim = left > aimed ? left - aimed : 0;
   const auto region = (translate::DeviceRegionFunction)entry.function;
   const translate::DeviceRegionResult result =
@@ -77,7 +92,7 @@ class TranslatedTurns {
   MYR_FN explicit TranslatedTurns(const RegionTable& table) : table_(table) {}
 
   MYR_FN void begin(const View& view, u32 team, u32 members) {
-    interpreted_ = 0;
+    clear();
     together_ = false;
     began_ = view.state[kPlaneInstructions * view.lanes + lane_at(team, threadIdx.x % kTeam)];
     const u32 columns = (u32)__cvta_generic_to_shared(shared_words()) + threadIdx.x / kTeam * kSharedSlots * kTeam * 8;
@@ -95,8 +110,10 @@ class TranslatedTurns {
     cpu.left = 0;
     bool interprets = true, steps = entry.function != kCold;
     if (entry.function != kCold && entry.function != kInRegion) {
+      visits_ = visits_ + (threadIdx.x % kTeam == (u32)__ffs(__activemask()) - 1 ? kLed + 1 : 1);
+      const u32 longest = table_.longest_visit;
       interprets = visit(cpu, entry, (u32)__cvta_generic_to_shared(facts()), end - cpu.retires_at_zero,
-                         together_ ? kVisit : kPartedVisit);
+                         together_ || longest < kPartedVisit ? longest : kPartedVisit, longest);
     }
     if (interprets) {
       from_ = cpu.at;
@@ -142,8 +159,8 @@ class TranslatedTurns {
 
   /// All members call it.
   MYR_FN void attend(u32 members) {
-    note_interpreted(table_, members, interpreted_);
-    interpreted_ = 0;
+    note_counts(table_, members, interpreted_, visits_);
+    clear();
     // What follows may change the team's page table.
     for (u32 i = threadIdx.x % kTeam; i < translate::kFoundEntries; i += __popc(members)) {
       facts()->found[i] = translate::kNoFoundEntry;
@@ -152,6 +169,10 @@ class TranslatedTurns {
   }
 
  private:
+  MYR_FN void clear() {
+    interpreted_ = 0;
+    visits_ = 0;
+  }
   MYR_FN static u64* shared_words() {
     extern __shared__ u64 shared[];
     return shared;
@@ -178,6 +199,7 @@ class TranslatedTurns {
   volatile u32 interpreted_, from_, retired_before_;
   volatile u64 began_;      // the lane's count when the launch began, or when it took its input
   volatile bool together_;  // the last time that all waited, all went on
+  volatile u32 visits_;     // of the lane, and kLed for each in which it is the first of those together
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "backends/cuda/translated/translated_program.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <thread>
 
@@ -20,11 +21,20 @@ using std::chrono::steady_clock;
 /// The most instructions of a program that are translated. A region that is asked for counts as this many until it is there.
 constexpr u64 kMostInstructions = 20'000, kExpectedInstructions = 100;
 constexpr u64 kMostRefusals = 100;  // of TranslationReport
+/// The most instructions of a visit of a region.
+constexpr u32 kLongestVisit = 1u << 16;
+static_assert(kLongestVisit <= translate::kMostAim);
 /// Of launches, in ticks of some two milliseconds: of the first, of one while regions are made, and of others.
 constexpr u64 kFirstTicks = 2, kMakingTicks = 8, kMostTicks = 50;
 /// While regions are made, the kernel is linked with those that are ready after so many times as long as it took last.
 constexpr int kLinkPauses = 3;
 constexpr std::chrono::milliseconds kLeastLinkPause{30};
+
+/// For tests: where this is set, the longest visit is another one in each launch, of 1 to so many instructions.
+u32 changing_visits() {
+  const char* const most = std::getenv("MYRIARM_TRANSLATE_VISITS");
+  return most == nullptr ? 0 : static_cast<u32>(std::strtoul(most, nullptr, 10));
+}
 
 /// Targets of the direct calls in a span of code.
 std::vector<u64> call_targets(const translate::FetchWord& fetch, u64 begin, u64 bytes) {
@@ -50,6 +60,7 @@ TranslatedProgram::TranslatedProgram(const View& view, const CodeSpan& span, tra
       call_targets_(call_targets(fetch_, begin_, span.bytes)),
       places_of_span_(span.bytes / 4, kCold),
       heat_of_span_(span.bytes / 4),
+      changing_visits_(changing_visits()),
       ticks_(kFirstTicks) {
   std::vector<u32> words;
   for (const u64 pc : call_targets_) {
@@ -59,6 +70,7 @@ TranslatedProgram::TranslatedProgram(const View& view, const CodeSpan& span, tra
   table_.words = span.words;
   table_.begin = span.begin;
   table_.bytes = span.bytes;
+  change_visits();
 }
 
 std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, const CodeSpan& span,
@@ -77,10 +89,10 @@ std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, con
     program->makers_ = std::make_unique<RegionMakers>(std::move(translator), program->fetch_, threads);
     constexpr const char* kAllocating = "allocating the table of regions";
     program->heat_.resize(program->heat_of_span_.size(), kAllocating);
-    program->interpreted_.resize(1, kAllocating);
-    check(cudaMemsetAsync(program->interpreted_.data(), 0, sizeof(u64), stream), kAllocating);
+    program->counts_.resize(1, kAllocating);
+    check(cudaMemsetAsync(program->counts_.data(), 0, sizeof(RegionCounts), stream), kAllocating);
     program->table_.heat = program->heat_.data();
-    program->table_.interpreted = program->interpreted_.data();
+    program->table_.counts = program->counts_.data();
     check(cudaMemsetAsync(program->heat_.data(), 0, program->heat_.bytes(), stream), kAllocating);
     program->link(stream);
   } catch (const DeviceError& error) {
@@ -88,6 +100,16 @@ std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, con
     return nullptr;
   }
   return program;
+}
+
+TranslationReport TranslatedProgram::report() const {
+  std::lock_guard lock(report_mutex_);
+  return report_;
+}
+
+void TranslatedProgram::note_refusal(u64 pc, std::string why) {
+  std::lock_guard lock(report_mutex_);
+  if (++report_.refused <= kMostRefusals) report_.refusals.push_back({pc, std::move(why)});
 }
 
 bool TranslatedProgram::has_room() const {
@@ -101,9 +123,10 @@ void TranslatedProgram::ask(u64 pc) {
 void TranslatedProgram::take_made() {
   for (RegionMakers::Made& made : makers_->take()) {
     if (made.region == nullptr) {
-      if (++report_.refused <= kMostRefusals) report_.refusals.push_back({made.pc, made.why});
+      note_refusal(made.pc, made.why);
       continue;
     }
+    std::lock_guard lock(report_mutex_);
     report_.regions++;
     report_.instructions += made.region->instructions;
     report_.seconds += made.region->seconds;
@@ -171,13 +194,28 @@ void TranslatedProgram::ask_for_hot(u64 retired, cudaStream_t stream) {
   if (!has_room() && makers_->open() == 0) table_.heat = nullptr;
 }
 
+void TranslatedProgram::change_visits() {
+  table_.longest_visit = kLongestVisit;
+  if (changing_visits_ == 0) return;
+  visit_random_ = visit_random_ * 6364136223846793005u + 1442695040888963407u;
+  table_.longest_visit = static_cast<u32>(1 + (visit_random_ >> 33) % std::min(changing_visits_, kLongestVisit));
+}
+
 void TranslatedProgram::between_launches(u64 retired, cudaStream_t stream) {
+  change_visits();
   ticks_ = std::min(2 * ticks_, kMostTicks);
   take_made();
-  check(cudaMemcpyAsync(&report_.interpreted, interpreted_.data(), sizeof(u64), cudaMemcpyDeviceToHost, stream),
-        "counting instructions");
+  RegionCounts counts = {};
+  constexpr const char* kCounting = "counting instructions";
+  check(cudaMemcpyAsync(&counts, counts_.data(), sizeof counts, cudaMemcpyDeviceToHost, stream), kCounting);
+  check(cudaStreamSynchronize(stream), kCounting);
+  {
+    std::lock_guard lock(report_mutex_);
+    report_.interpreted = counts.interpreted;
+    report_.visits = counts.visits;
+    report_.lanes_in_visits = counts.lanes_in_visits;
+  }
   if (table_.heat != nullptr) ask_for_hot(retired, stream);
-  else check(cudaStreamSynchronize(stream), "counting instructions");
   if (linked_regions_ == regions_.size()) return;
   const auto pause = std::max<steady_clock::duration>(kLinkPauses * link_took_, kLeastLinkPause);
   if (makers_->open() != 0 && steady_clock::now() - linked_at_ < pause) return;
@@ -187,7 +225,7 @@ void TranslatedProgram::between_launches(u64 retired, cudaStream_t stream) {
     // The kernel stays as it is, and so it does with whatever comes.
     table_.heat = nullptr;
     regions_.resize(linked_regions_);
-    if (++report_.refused <= kMostRefusals) report_.refusals.push_back({begin_, error.what()});
+    note_refusal(begin_, error.what());
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <set>
 
@@ -35,13 +36,15 @@ class TranslatedProgram {
   /// takes up those that are ready.
   void between_launches(u64 retired, cudaStream_t stream);
 
-  /// Without `translated`; `interpreted` is as of between_launches().
-  const TranslationReport& report() const { return report_; }
+  /// Without `translated`; what lanes do is as of between_launches(). Any thread may ask.
+  TranslationReport report() const;
 
  private:
   TranslatedProgram(const View& view, const CodeSpan& span, translate::FetchWord fetch);
   void ask(u64 pc);
   bool has_room() const;
+  void change_visits();
+  void note_refusal(u64 pc, std::string why);
   void take_made();
   void ask_for_hot(u64 retired, cudaStream_t stream);
   void link(cudaStream_t stream);
@@ -57,9 +60,12 @@ class TranslatedProgram {
   std::unique_ptr<LinkedRegions> linked_;
   DeviceArray<u32> heat_;
   DeviceArray<RegionEntry> entries_;
-  DeviceArray<u64> interpreted_;  // in the device's memory: not every device has atomics for the host's
+  DeviceArray<RegionCounts> counts_;  // in the device's memory: not every device has atomics for the host's
   RegionTable table_ = {};
+  mutable std::mutex report_mutex_;  // while this thread changes the next, or another reads it
   TranslationReport report_;
+  const u32 changing_visits_;  // 0: they are as long as they may be
+  u64 visit_random_ = 0;
   u64 ticks_;
   std::chrono::steady_clock::time_point linked_at_;
   std::chrono::steady_clock::duration link_took_{0};

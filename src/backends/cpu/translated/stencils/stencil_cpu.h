@@ -63,6 +63,11 @@ struct StencilCpu : translate::FlagSource<1> {
       default: return (u64)hole_unsupported;
     }
   }
+  /// A field of the operands that is a number: the hole has eight times as much, as for registers.
+  MYR_FN static u32 number(u8 field) {
+    static_assert(sizeof(u64) == 8);
+    return field == kHoleA ? MYR_OPAQUE("movl", u32, ra) / 8 : (u32)(u64)hole_unsupported;
+  }
   MYR_FN u64 r(u32 slot) const {
     static_assert(__builtin_offsetof(LaneState, r) == 0, "register holes are distances from the LaneState");
     return *(const u64*)((const u8*)lane + distance(slot));

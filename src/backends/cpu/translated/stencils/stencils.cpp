@@ -214,6 +214,7 @@ CALL(call_for_flags, a = pack_flags(lane->region_flags.flags()))
 // From C++ into copied code. `number` is the address of the code.
 extern "C" u64 enter(LaneState* lane, u64 number, u64 count) {
   const u64 end = ((Stencil*)number)(lane, count, lane->region_flags.operand1, lane->region_flags.operand2, 0);
+  lane->retired_in_copied += lane->retired - lane->region_limit - count;
   if (end != (u64)RegionEnd::goes_on) return end;
   const EntryPoint* point = lane->next_point;
   [[clang::musttail]] return ((decltype(&enter))point->run)(lane, point->number, lane->retired - lane->region_limit);
