@@ -27,6 +27,7 @@ KERNEL_FACTS = [
         "process.h",
         "random_stream.h",
         "signal_numbers.h",
+        "auxiliary_vector.h",
         "start_bytes.h",
         "syscalls.inc",
     )

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "linux/initial_stack.h"
 
-#include <elf.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "kernel/auxiliary_vector.h"
 #include "myriarm/isa.h"
 #include "support/text.h"
 
@@ -13,7 +12,6 @@ namespace myriarm::linux_process {
 namespace {
 
 constexpr char kLaneVariable[] = "MYRIARM_LANE=";
-constexpr uint64_t kClockTicks = 100;
 
 /// Writes from the end of the stack downwards, as the kernel does.
 class StackWriter {
@@ -84,27 +82,18 @@ InitialStack initial_stack(const StackFacts& facts, std::span<const std::string>
   uint64_t platform = stack.push_string("aarch64");
   stack.align_down(16);
 
-  const std::vector<uint64_t> auxiliary = {
-      AT_HWCAP,    hardware_capabilities().hwcap,
-      AT_PAGESZ,   kPageBytes,
-      AT_CLKTCK,   kClockTicks,
-      AT_PHDR,     facts.program_headers,
-      AT_PHENT,    sizeof(Elf64_Phdr),
-      AT_PHNUM,    facts.program_header_count,
-      AT_BASE,     facts.interpreter_base,
-      AT_FLAGS,    0,
-      AT_ENTRY,    facts.entry,
-      AT_UID,      kernel::kUserId,
-      AT_EUID,     kernel::kUserId,
-      AT_GID,      kernel::kUserId,
-      AT_EGID,     kernel::kUserId,
-      AT_SECURE,   0,
-      AT_RANDOM,   random,
-      AT_HWCAP2,   hardware_capabilities().hwcap2,
-      AT_EXECFN,   file_name,
-      AT_PLATFORM, platform,
-      AT_NULL,     0,
-  };
+  const kernel::AuxiliaryFacts known = {facts.program_headers,
+                                        facts.program_header_count,
+                                        facts.interpreter_base,
+                                        facts.entry,
+                                        random,
+                                        file_name,
+                                        platform};
+  std::vector<uint64_t> auxiliary;
+  kernel::for_auxiliary(known, hardware_capabilities().hwcap, hardware_capabilities().hwcap2,
+                        [&](uint64_t tag, uint64_t value) {
+                          auxiliary.insert(auxiliary.end(), {tag, value});
+                        });
   const uint64_t count = 1 + words.size() + 1 + variables.size() + 1 + auxiliary.size();
   if (count % 2 != 0) stack.zeros(8);
   stack.push_words(auxiliary);

@@ -87,8 +87,9 @@ static uint64_t call_at_random(uint64_t seed, uint64_t count) {
       }
     }
     // Exits, signals to itself, timers that send one, and the return from a handler that did not run.
-    const bool ends = number == kSysExit || number == kSysExitGroup || (number >= 129 && number <= 131) || number == 134 ||
-                      number == 103 || number == 138 || number == 139 || number == 240;
+    const bool ends = number == kSysExit || number == kSysExitGroup || (number >= 129 && number <= 131) ||
+                      number == 134 || number == 103 || number == 110 || number == 138 || number == 139 ||
+                      number == 240;
     const bool changes_memory = number == kSysMunmap || number == kSysMmap || number == kSysMprotect ||
                                 number == kSysMremap || number == kSysBrk || number == 233;
     // It must not take its own code and stack away, or there would be few calls.

@@ -45,6 +45,7 @@ CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
       window_pages_(image.window_pages + image.kernel_pages),
       first_page_(image.window_begin >> kPageBits),
       guest_pages_(image.window_pages),
+      lane_pages_(image.window_pages + kernel::kOwnPages),
       slice_shift_(shift_for(window_pages_)),
       pool_(image_frames(image), default_pool(options) >> kPageBits, options.pool == 0),
       code_store_(pool_),
@@ -52,6 +53,8 @@ CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
       state_(kStateFields * lanes_ * 8),
       vectors_(lanes_ * 64 * 8),
       tables_(lanes_, window_pages_, image.programs.size()),
+      space_tables_(window_pages_),
+      spaces_(lanes_),
       waiting_(lanes_),
       stops_(lanes_),
       codes_(new StopCode[lanes_]()),
@@ -96,6 +99,9 @@ void CpuBackend::attach(Lane& lane, u64 index) {
   lane.guest_pages = guest_pages_;
   // No table is made for a lane without memory: the empty one has no page that anything could change.
   lane.table = has_memory(static_cast<u32>(index)) ? own_table(index) : tables_.empty();
+  lane.lane_table = lane.table;
+  lane.lane_touched = &touched_[index];
+  lane.lane_pages = lane_pages_;
   lane.frames = flat_ ? flat_.frames(index) : pool_.base();
   lane.v = vectors(index);
   lane.pool = flat_ ? nullptr : &pool_;
@@ -104,6 +110,8 @@ void CpuBackend::attach(Lane& lane, u64 index) {
   lane.program_code = &program(index).code;
   lane.code_store = &code_store_;
   lane.own_code = &own_code_[index];
+  if (spaces_[index] != nullptr) watch_common_pages(lane, index);
+  if (running_space(index) != 0) point(lane, index, running_space(index));
 }
 
 void CpuBackend::set_stop(u64 lane, const StopRecord& stop) {

@@ -45,6 +45,55 @@ void CpuBackend::save_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapsh
   kept.page_count = pages.size() - kept.first_page;
 }
 
+void CpuBackend::save_spaces(u64 index, LaneSnapshot& kept, std::vector<PageSnapshot>& pages) {
+  if (spaces_[index] == nullptr) return;
+  const LaneSpaces& spaces = *spaces_[index];
+  kept.running_space = spaces.running;
+  for (u32 number = 1; number <= spaces.more.size(); number++) {
+    const LaneSpace* space = spaces.find(number);
+    if (space == nullptr) continue;
+    SpaceSnapshot& saved = kept.spaces.emplace_back();
+    saved.number = number;
+    saved.lender = space->lender;
+    if (space->code != nullptr) {
+      Lane lane;
+      attach(lane, index);
+      point(lane, index, number);
+      saved.code = saved_code(lane);
+    }
+    saved.first_page = pages.size();
+    for_bits(space->touched, [&](u64 slice) {
+      const u64 first = slice << slice_shift_, end = std::min(first + (u64{1} << slice_shift_), window_pages_);
+      for (u64 page = first; page < end; page++) {
+        if (space->table[page] != 0) pages.push_back({static_cast<u32>(page), space->table[page] & ~u32{kPageCode}});
+      }
+    });
+    saved.page_count = pages.size() - saved.first_page;
+  }
+}
+
+void CpuBackend::restore_spaces(u64 index, const LaneSnapshot& kept, const std::vector<PageSnapshot>& pages) {
+  if (kept.spaces.empty()) return;
+  spaces_[index] = std::make_unique<LaneSpaces>();
+  LaneSpaces& spaces = *spaces_[index];
+  while (spaces.more.size() < kept.spaces.back().number) spaces.more.push_back(std::make_unique<LaneSpace>());
+  for (const SpaceSnapshot& saved : kept.spaces) {
+    LaneSpace& space = *spaces.more[saved.number - 1];
+    space.table = space_tables_.take();  // restore() has reserved it
+    space.lender = saved.lender;
+    if (saved.code != nullptr) space.code = std::make_unique<LaneCode>(*saved.code);
+    for (u64 i = saved.first_page; i < saved.first_page + saved.page_count; i++) {
+      u32 entry = pages[i].entry;
+      if (!(entry & kPageShared)) pool_.retain(entry >> kPageFlagBits);
+      space.table[pages[i].page] = entry | kPageCode;
+      space.touched |= u64{1} << (pages[i].page >> slice_shift_);
+    }
+    (void)charge_space(space);
+  }
+  spaces.running = kept.running_space;
+  settle_spaces(index);
+}
+
 u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
   FleetSnapshot snapshot;
   snapshot.lanes.assign(lanes.begin(), lanes.end());
@@ -62,9 +111,11 @@ u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
     LaneSnapshot& kept = snapshot.kept[i];
     kept.program = program_of_[lane];
     kept.has_memory = has_memory(lane);
+    settle_spaces(lane);
     if (own_code_[lane] != nullptr || waiting_.any(lane)) {
       Lane saved;
       attach(saved, lane);
+      point(saved, lane, 0);
       if (!take_waiting_writes(saved, lane)) {
         throw DeviceError(
             "the pool of " + size_text(pool_.size_bytes()) +
@@ -77,6 +128,8 @@ u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
     kept.touched = touched_[lane];
     kept.stop = stops_[lane];
     save_pages(lane, kept, snapshot.pages);
+    save_spaces(lane, kept, snapshot.pages);
+    settle_spaces(lane);
     std::memcpy(snapshot.vectors.data() + i * 64, vectors(lane), 64 * sizeof(u64));
     if (flat_) copy_pages(snapshot.windows.lane(i), flat_.lane(lane), flat_.stride());
   }
@@ -91,11 +144,19 @@ u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
   if (flat_) return number;
   for (u64 i = 0; i < count; i++) {
     const LaneSnapshot& kept = made.kept[i];
-    for (u64 k = kept.first_page; k < kept.first_page + kept.page_count; k++) {
-      if (made.pages[k].entry == 0 || (made.pages[k].entry & kPageShared)) continue;
-      pool_.retain(made.pages[k].entry >> kPageFlagBits);
-      own_table(made.lanes[i])[made.pages[k].page] |= kPageCode;
-    }
+    const u32 lane = made.lanes[i];
+    const auto hold = [&](u64 first, u64 pages, u32* (*table_of)(CpuBackend&, u32, u32), u32 number) {
+      for (u64 k = first; k < first + pages; k++) {
+        if (made.pages[k].entry == 0 || (made.pages[k].entry & kPageShared)) continue;
+        pool_.retain(made.pages[k].entry >> kPageFlagBits);
+        table_of(*this, lane, number)[made.pages[k].page] |= kPageCode;
+      }
+    };
+    const auto table_of = [](CpuBackend& self, u32 of, u32 space) { return self.space_place(of, space).table; };
+    settle_spaces(lane);
+    hold(kept.first_page, kept.page_count, table_of, 0);
+    for (const SpaceSnapshot& space : kept.spaces) hold(space.first_page, space.page_count, table_of, space.number);
+    settle_spaces(lane);
   }
   return number;
 } catch (const std::bad_alloc&) {
@@ -162,6 +223,7 @@ void CpuBackend::Restorer::restore_slice(u32* table, u64 slice, const ProgramPag
 
 void CpuBackend::Restorer::forget(u64 lane, bool empty) {
   const u32 number = backend.program_of_[lane];
+  backend.drop_spaces(lane);
   if (backend.tables_.has_own(lane)) {
     u32* table = backend.own_table(lane);
     const PageSnapshot* none = nullptr;
@@ -175,6 +237,7 @@ void CpuBackend::Restorer::forget(u64 lane, bool empty) {
 
 void CpuBackend::Restorer::restore(u64 lane, u64 index) {
   const LaneSnapshot& kept = snapshot.kept[index];
+  backend.drop_spaces(lane);
   // A table that stays with the lane must be of the lane's program.
   if (!kept.has_memory || kept.touched == 0 || backend.program_of_[lane] != kept.program) {
     forget(lane, !kept.has_memory);
@@ -199,6 +262,7 @@ void CpuBackend::Restorer::restore(u64 lane, u64 index) {
     backend.attach(restored, lane);
     watch_code(restored);
   }
+  backend.restore_spaces(lane, kept, snapshot.pages);
   std::memcpy(backend.vectors(lane), snapshot.vectors.data() + index * 64, 64 * sizeof(u64));
   backend.set_stop(lane, kept.stop);
 }
@@ -218,6 +282,9 @@ void CpuBackend::restore(u64 number, std::span<const u32> from, std::span<const 
     }
     indices[i] = static_cast<u64>(at - snapshot.lanes.begin());
   }
+  u64 spaces = 0;
+  for (const u64 i : indices) spaces += snapshot.kept[i].spaces.size();
+  space_tables_.reserve(spaces);
   const u64 count = snapshot.lanes.size();
   for (u64 k = 0; k < kArrays; k++) {
     u64* values = array(k);
@@ -256,11 +323,12 @@ void CpuBackend::release_memory(std::span<const u32> lanes) {
 }
 
 void CpuBackend::end_process(u64 index) {
+  drop_spaces(index);
   if (keep_files_) {
     if (keep_memory_) return;
     Lane lane;
     attach(lane, index);
-    replace_pages(lane, index, 0, guest_pages_, false, 0);
+    replace_pages(lane, 0, guest_pages_, false, 0);
     own_code_[index].reset();
     return;
   }
