@@ -30,6 +30,15 @@ u32 shift_for(u64 pages) {
   return shift;
 }
 
+/// The entries with which a lane's page table begins: without those of the kernel pages that no program has mapped.
+u64 first_table_pages(const Image& image) {
+  u64 pages = image.window_pages + std::min(image.kernel_pages, kernel::kKernelPages);
+  for (const ImageProgram& program : image.programs) {
+    for (const ImagePage& page : program.pages) pages = std::max(pages, page.page + page.count);
+  }
+  return pages;
+}
+
 bool is_flat(MemoryPolicy policy) { return policy == MemoryPolicy::shared || policy == MemoryPolicy::device_shared; }
 
 constexpr u64 kStateFields = static_cast<u64>(Field::v0_low) + static_cast<u64>(SystemField::count);
@@ -52,8 +61,8 @@ CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
       flat_(is_flat(options.memory_policy) ? FlatMemory(lanes_, window_pages_) : FlatMemory()),
       state_(kStateFields * lanes_ * 8),
       vectors_(lanes_ * 64 * 8),
-      tables_(lanes_, window_pages_, image.programs.size()),
       space_tables_(window_pages_),
+      tables_(lanes_, flat_ ? window_pages_ : first_table_pages(image), image.programs.size(), space_tables_),
       spaces_(lanes_),
       waiting_(lanes_),
       stops_(lanes_),
@@ -95,7 +104,7 @@ u64* CpuBackend::system_field(SystemField f) const {
 
 void CpuBackend::attach(Lane& lane, u64 index) {
   lane.first_page = first_page_;
-  lane.page_count = window_pages_;
+  lane.page_count = tables_.pages(index);
   lane.guest_pages = guest_pages_;
   // No table is made for a lane without memory: the empty one has no page that anything could change.
   lane.table = has_memory(static_cast<u32>(index)) ? own_table(index) : tables_.empty();
@@ -112,6 +121,20 @@ void CpuBackend::attach(Lane& lane, u64 index) {
   lane.own_code = &own_code_[index];
   if (spaces_[index] != nullptr) watch_common_pages(lane, index);
   if (running_space(index) != 0) point(lane, index, running_space(index));
+}
+
+bool CpuBackend::widen_table(Lane& lane, u64 index, u64 end) {
+  if (end <= lane.page_count) return true;
+  u32* table = tables_.widen(index, program(index), program_of_[index], touched_[index], slice_shift_);
+  if (table == nullptr) {
+    lane.stop = stop_record(StopCode::out_of_memory);
+    return false;
+  }
+  if (lane.table == lane.lane_table) lane.table = table;
+  lane.lane_table = table;
+  lane.page_count = tables_.pages(index);
+  lane.found_is_stale = true;
+  return true;
 }
 
 void CpuBackend::set_stop(u64 lane, const StopRecord& stop) {

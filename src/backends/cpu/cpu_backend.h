@@ -78,10 +78,12 @@ class CpuBackend final : public Backend {
   static constexpr u64 kArrays = static_cast<u64>(Field::v0_low) + 4;
   u64* array(u64 number) const;
   u64* vectors(u64 lane) const { return reinterpret_cast<u64*>(vectors_.data()) + lane * 64; }
-  /// Page number of an address within the window; window_pages_ or more outside it.
+  /// Page number of an address within the window; window_pages_ or more outside it. A lane may have fewer: tables_.pages().
   u64 page_of(u64 address) const { return (untagged(address) >> kPageBits) - first_page_; }
   const ProgramPages& program(u64 lane) const { return *programs_[program_of_[lane]]; }
   u32* own_table(u64 lane) { return tables_.own(lane, program(lane), program_of_[lane]); }
+  /// Makes sure that the table of a lane has the entries below `end`. False: lane.stop is out_of_memory.
+  bool widen_table(Lane& lane, u64 index, u64 end);
   /// Makes `lane` use the memory and code of lane `index`, which gets a page table of its own.
   void attach(Lane& lane, u64 index);
   template <class Visit>
@@ -191,6 +193,8 @@ class CpuBackend final : public Backend {
   void for_each_in_threads(u64 count, const FleetSnapshot& snapshot,
                            const std::function<void(Restorer&, u64 index)>& work);
   void save_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapshot>& pages);
+  /// Whether a page that was saved has no entry in the lane's table yet.
+  bool lacks_entries(u64 lane, const LaneSnapshot& kept, const std::vector<PageSnapshot>& pages) const;
   void save_spaces(u64 index, LaneSnapshot& kept, std::vector<PageSnapshot>& pages);
   void restore_spaces(u64 index, const LaneSnapshot& kept, const std::vector<PageSnapshot>& pages);
 
@@ -203,8 +207,8 @@ class CpuBackend final : public Backend {
   CodeStore code_store_;
   FlatMemory flat_;
   LazyArray state_, vectors_;
+  SpaceTables space_tables_;  // whole ones, of window_pages_ entries
   LaneTables tables_;
-  SpaceTables space_tables_;
   std::vector<std::unique_ptr<LaneSpaces>> spaces_;  // null: the lane has one
   WaitingWrites waiting_;
   std::vector<StopRecord> stops_;

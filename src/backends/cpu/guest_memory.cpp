@@ -22,7 +22,7 @@ void CpuBackend::read(std::span<const Transfer> transfers, std::span<u8> buffer,
     u32 at = 0;
     while (at < transfer.size) {
       const u64 page = page_of(transfer.address + at);
-      if (page >= window_pages_) break;
+      if (page >= tables_.pages(transfer.lane)) break;
       const u32 entry = (page < lane_pages_ ? running : first)[page];
       if (entry == 0) break;
       const u32 offset = static_cast<u32>(transfer.address + at) & (kPageSize - 1);
@@ -87,7 +87,7 @@ void CpuBackend::write_later(std::span<const Transfer> transfers, std::span<cons
   for (const Transfer& transfer : transfers) {
     const u32* entries = entries_of(transfer.lane);
     u64 page = page_of(transfer.address), mapped = 0;
-    for (; mapped < transfer.size && page < window_pages_ && entries[page] != 0; page++) {
+    for (; mapped < transfer.size && page < tables_.pages(transfer.lane) && entries[page] != 0; page++) {
       mapped += kPageSize - (mapped == 0 ? transfer.address & (kPageSize - 1) : 0);
     }
     const u64 size = std::min<u64>(mapped, transfer.size);

@@ -47,6 +47,7 @@ struct LaneSpaces {
 class SpaceTables {
  public:
   explicit SpaceTables(u64 pages) : pages_(pages) {}
+  u64 pages() const { return pages_; }
   /// Null if the host refuses the addresses.
   u32* take();
   /// All entries must be 0 again.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "backends/cpu/interpreter/lane_code.h"
+#include "backends/cpu/process_words.h"
 #include "backends/machine_call.h"
 #include "kernel/process_table.h"
 #include "kernel/tree_paths.h"
@@ -65,7 +66,7 @@ class ProcessMachine {
   u64 page_of(u64 address) const { return (address >> kPageBits) - lane_.first_page; }
   u64 guest_pages() const { return lane_.guest_pages; }
   // The one place where pages are the lane's or those of the space that runs.
-  u32 entry(u64 page) const { return (page < lane_.lane_pages ? lane_.table : lane_.lane_table)[page]; }
+  u32 entry(u64 page) const { return ProcessWords{lane_}.entry(page); }
   u8* locate(u32 entry, u32 offset) const { return lane_.memory().locate(entry, offset); }
 
   bool own_page(u64 page) {
@@ -77,6 +78,7 @@ class ProcessMachine {
     if (entry(page) & kPageCode) page_changed(lane_, address_of(page));
   }
   bool change_pages(const kernel::PageChange& change) {
+    if (!widen_table(page_of(change.end))) return false;
     const InTableOf table(lane_, page_of(change.begin));
     change_pages_(backend_, lane_, change);
     return true;
@@ -137,6 +139,7 @@ class ProcessMachine {
   };
 
   CpuBackend& backend_of() const;
+  bool widen_table(u64 end);
   u64 address_of(u64 page) const { return (lane_.first_page + page) << kPageBits; }
 
   Lane& lane_;

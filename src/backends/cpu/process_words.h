@@ -9,7 +9,10 @@ namespace myriarm::cpu {
 struct ProcessWords {
   const Lane& lane;
   u64 guest_pages() const { return lane.guest_pages; }
-  u32 entry(u64 page) const { return (page < lane.lane_pages ? lane.table : lane.lane_table)[page]; }
+  u32 entry(u64 page) const {
+    if (page < lane.lane_pages) return lane.table[page];
+    return page < lane.page_count ? lane.lane_table[page] : 0;
+  }
   u8* locate(u32 entry, u32 offset) const { return lane.memory().locate(entry, offset); }
 };
 

@@ -147,6 +147,10 @@ void ProgramPages::begin(u32* table) const {
   for (const Run& run : runs) fill_run(table + run.page, run, run.page, run.page + run.count, flat);
 }
 
+void ProgramPages::end(u32* table) const {
+  for (const Run& run : runs) std::fill_n(table + run.page, run.count, 0u);
+}
+
 void ProgramPages::copy_content(u8* window, const FramePool& pool) const {
   for (const Run& run : runs) {
     if (run.frame != FramePool::kZeroFrame)

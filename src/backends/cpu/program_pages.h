@@ -30,6 +30,8 @@ struct ProgramPages {
   void fill(u32* out, u64 first, u64 end) const;
   /// Writes the entries of all pages to a table of zeros.
   void begin(u32* table) const;
+  /// Makes a table with these entries one of zeros again.
+  void end(u32* table) const;
   /// Flat memory: writes the content of all pages to a window of zeros.
   void copy_content(u8* window, const FramePool& pool) const;
 };

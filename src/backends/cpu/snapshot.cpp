@@ -35,7 +35,7 @@ void CpuBackend::save_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapsh
   std::vector<u32> initial(touched_[lane] == 0 ? 0 : u64{1} << slice_shift_);
   const u32* table = tables_.entries(lane, program(lane));
   for_bits(touched_[lane], [&](u64 slice) {
-    const u64 first = slice << slice_shift_, end = std::min(first + initial.size(), window_pages_);
+    const u64 first = slice << slice_shift_, end = std::min(first + initial.size(), tables_.pages(lane));
     program(lane).fill(initial.data(), first, end);
     for (u64 page = first; page < end; page++) {
       const u32 entry = table[page];
@@ -92,6 +92,10 @@ void CpuBackend::restore_spaces(u64 index, const LaneSnapshot& kept, const std::
   }
   spaces.running = kept.running_space;
   settle_spaces(index);
+}
+
+bool CpuBackend::lacks_entries(u64 lane, const LaneSnapshot& kept, const std::vector<PageSnapshot>& pages) const {
+  return kept.page_count != 0 && pages[kept.first_page + kept.page_count - 1].page >= tables_.pages(lane);
 }
 
 u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
@@ -191,14 +195,15 @@ struct CpuBackend::Restorer {
 
  private:
   bool is_counted(u32 entry) const { return !backend.flat_ && entry != 0 && !(entry & kPageShared); }
-  /// Restores one slice of a page table, and moves `at` to the pages of the next slice.
-  void restore_slice(u32* table, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
+  /// Restores one slice of a page table with so many entries, and moves `at` to the pages of the next slice.
+  void restore_slice(u32* table, u64 pages, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
                      const PageSnapshot* end);
 };
 
-void CpuBackend::Restorer::restore_slice(u32* table, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
-                                         const PageSnapshot* end) {
-  const u64 first = slice << backend.slice_shift_, last = std::min(first + wanted.size(), backend.window_pages_);
+void CpuBackend::Restorer::restore_slice(u32* table, u64 pages, u64 slice, const ProgramPages& program,
+                                         const PageSnapshot*& at, const PageSnapshot* end) {
+  const u64 first = slice << backend.slice_shift_, last = std::min(first + wanted.size(), pages);
+  if (first >= last) return;
   program.fill(wanted.data(), first, last);
   for (; at != end && at->page < last; at++) {
     // The first store to the page must check: the snapshot holds the frame too, or, in flat memory, the page may have
@@ -226,13 +231,14 @@ void CpuBackend::Restorer::forget(u64 lane, bool empty) {
   backend.drop_spaces(lane);
   if (backend.tables_.has_own(lane)) {
     u32* table = backend.own_table(lane);
+    const u64 pages = backend.tables_.pages(lane);
     const PageSnapshot* none = nullptr;
     for_bits(backend.touched_[lane],
-             [&](u64 slice) { restore_slice(table, slice, *backend.programs_[number], none, none); });
+             [&](u64 slice) { restore_slice(table, pages, slice, *backend.programs_[number], none, none); });
   }
   backend.touched_[lane] = 0;
   backend.waiting_.drop(lane);
-  backend.tables_.give_back(lane, number, empty);
+  backend.tables_.give_back(lane, *backend.programs_[number], number, empty);
 }
 
 void CpuBackend::Restorer::restore(u64 lane, u64 index) {
@@ -251,7 +257,12 @@ void CpuBackend::Restorer::restore(u64 lane, u64 index) {
     u32* table = backend.own_table(lane);
     const PageSnapshot* at = snapshot.pages.data() + kept.first_page;
     const PageSnapshot* end = at + kept.page_count;
-    for_bits(mask, [&](u64 slice) { restore_slice(table, slice, backend.program(lane), at, end); });
+    if (backend.lacks_entries(lane, kept, snapshot.pages)) {
+      table = backend.tables_.widen(lane, backend.program(lane), kept.program, backend.touched_[lane],
+                                    backend.slice_shift_);  // restore() has reserved it
+    }
+    const u64 pages = backend.tables_.pages(lane);
+    for_bits(mask, [&](u64 slice) { restore_slice(table, pages, slice, backend.program(lane), at, end); });
     backend.touched_[lane] = kept.touched;
   }
   backend.waiting_.drop(lane);
@@ -283,7 +294,10 @@ void CpuBackend::restore(u64 number, std::span<const u32> from, std::span<const 
     indices[i] = static_cast<u64>(at - snapshot.lanes.begin());
   }
   u64 spaces = 0;
-  for (const u64 i : indices) spaces += snapshot.kept[i].spaces.size();
+  for (size_t i = 0; i < to.size(); i++) {
+    const LaneSnapshot& kept = snapshot.kept[indices[i]];
+    spaces += kept.spaces.size() + lacks_entries(to[i], kept, snapshot.pages);
+  }
   space_tables_.reserve(spaces);
   const u64 count = snapshot.lanes.size();
   for (u64 k = 0; k < kArrays; k++) {
@@ -340,8 +354,8 @@ void CpuBackend::end_process(u64 index) {
   }
   // What the process was is of no use any more: its kernel pages are again those that the program begins with.
   u32* entries = own_table(index) + guest_pages_;
-  std::vector<u32> first(window_pages_ - guest_pages_);
-  program(index).fill(first.data(), guest_pages_, window_pages_);
+  std::vector<u32> first(tables_.pages(index) - guest_pages_);
+  program(index).fill(first.data(), guest_pages_, tables_.pages(index));
   for (size_t i = 0; i < first.size(); i++) {
     if (same(entries[i], first[i])) continue;
     release_page(entries[i]);

@@ -299,6 +299,9 @@ bool ProcessMachine::make_space(kernel::SpaceKind kind, u32& number) {
 }
 void ProcessMachine::end_space(u32 number) { backend_of().end_space(lane_, index_, number); }
 void ProcessMachine::replace_space(u32 with) { backend_of().replace_space(lane_, index_, with); }
+bool ProcessMachine::widen_table(u64 end) {
+  return end <= lane_.page_count || backend_of().widen_table(lane_, index_, end);
+}
 CpuBackend& ProcessMachine::backend_of() const { return *static_cast<CpuBackend*>(backend_); }
 
 }  // namespace myriarm::cpu
