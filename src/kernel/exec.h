@@ -4,8 +4,9 @@
 #pragma once
 
 #include "core/system/features.h"
-#include "kernel/auxiliary_vector.h"
 #include "kernel/elf_file.h"
+#include "kernel/initial_stack.h"
+#include "kernel/layer_data.h"
 #include "kernel/memory_calls.h"
 #include "kernel/process_calls.h"
 #include "kernel/random_stream.h"
@@ -16,7 +17,18 @@ namespace myriarm::kernel {
 constexpr u32 kDeepestScript = 5;
 constexpr u64 kScriptBytes = 256;  // of a script, which its first line must not exceed
 constexpr u64 kMostArgumentBytes = 131072;
-constexpr u64 kStackHead = 16;  // zeros at the end of the stack
+
+/// FileBytes.
+template <MemoryMachine M>
+struct ContentBytes {
+  const M& m;
+  const Content& content;
+  MYR_FN u64 size() const { return content.size; }
+  MYR_FN u8 byte(u64 at) const { return content_byte(m, content, at); }
+};
+struct ExecFile : ElfFile {
+  Content content;
+};
 
 /// A text that becomes an argument: `size` bytes of a file, or of guest memory.
 struct ExecText {
@@ -81,7 +93,7 @@ MYR_OUTLINE bool script_line(const M& m, const Content& file, ExecText& program,
 
 /// All that is known before the new space is made.
 struct ExecPlan {
-  ElfFile program, loader;
+  ExecFile program, loader;
   bool has_loader;
   u32 prefixes;  // texts that come before the arguments, the last one first
   ExecText prefix[2 * kDeepestScript + 3];
@@ -121,13 +133,19 @@ MYR_OUTLINE i64 measure_strings(const M& m, u64 array, u64 first, u64 most, u64&
   return 0;
 }
 
+/// Reads `file.content`.
+template <MemoryMachine M>
+MYR_FN bool read_program(const M& m, ExecFile& file) {
+  return read_elf(ContentBytes<M>{m, file.content}, file).fault == ElfFault::none;
+}
+
 /// Finds the program behind scripts, and its loader. Returns 0 or an error, negative.
 template <MemoryMachine M>
 MYR_OUTLINE i64 find_program(const M& m, ExecPlan& plan) {
   for (u32 depth = 0;; depth++) {
     if (depth > kDeepestScript) return -kELOOP;
-    if (const i64 refused = executable_content(m, plan.file, plan.program.file); refused < 0) return refused;
-    const Content file = plan.program.file;
+    if (const i64 refused = executable_content(m, plan.file, plan.program.content); refused < 0) return refused;
+    const Content file = plan.program.content;
     if (file.size < 2 || content_byte(m, file, 0) != '#' || content_byte(m, file, 1) != '!') break;
     ExecText interpreter, argument;
     if (!script_line(m, file, interpreter, argument)) return -kENOEXEC;
@@ -138,28 +156,28 @@ MYR_OUTLINE i64 find_program(const M& m, ExecPlan& plan) {
     if (found < 0) return found;
     plan.file = (u32)found;
   }
-  if (const i64 refused = read_elf(m, plan.program); refused < 0) return refused;
+  if (!read_program(m, plan.program)) return -kENOEXEC;
   const ProcessFacts& facts = m.facts();
   const bool is_low = kLowestProgram >= facts.window_end || plan.program.highest > facts.window_end - kLowestProgram;
   if (!place_elf(plan.program, is_low ? facts.window_begin : kLowestProgram)) return -kENOEXEC;
   plan.has_loader = plan.program.loader_size != 0;
   if (!plan.has_loader) return 0;
-  const ExecText path = {true, plan.program.file, plan.program.loader_at, plan.program.loader_size - 1};
+  const ExecText path = {true, plan.program.content, plan.program.loader_at, plan.program.loader_size - 1};
   Walked walked;
   const i64 found = find_named(m, path, walked);
   if (found < 0) return found;
-  if (const i64 refused = executable_content(m, (u32)found, plan.loader.file); refused < 0) return refused;
-  if (read_elf(m, plan.loader) < 0 || !plan.loader.moves || !place_elf(plan.loader, plan.program.end()))
+  if (const i64 refused = executable_content(m, (u32)found, plan.loader.content); refused < 0) return refused;
+  if (!read_program(m, plan.loader) || !plan.loader.moves || !place_elf(plan.loader, plan.program.end()))
     return -kELIBBAD;
   return 0;
 }
 
 /// Maps what a file has loaded. -ENOMEM: there is no room; 1: abandoned.
 template <Machine M>
-MYR_OUTLINE i64 load_elf(M& m, const ElfFile& elf, u64 end) {
+MYR_OUTLINE i64 load_elf(M& m, const ExecFile& elf, u64 end) {
   u64 mapped = 0;  // up to here
   for (u32 i = 0; i < elf.headers; i++) {
-    const ElfSegment s = elf_segment(m, elf, i);
+    const ElfSegment s = elf_segment(ContentBytes<M>{m, elf.content}, elf, i);
     if (s.type != kSegmentLoad || s.size == 0) continue;
     const u64 address = elf.bias + s.address, begin = page_down(address), behind = page_up(address + s.size);
     if (begin < m.facts().window_begin || behind > end) return -kENOMEM;
@@ -179,14 +197,14 @@ MYR_OUTLINE i64 load_elf(M& m, const ElfFile& elf, u64 end) {
     // Whole pages of the file are common to all lanes, the others are copied. Where no zeros follow, Linux shows the file's bytes.
     const u64 data_end = address + s.file_size;
     const bool fits =
-        offset_in_page(address) == offset_in_page(s.offset) && elf.file.tree.page == 0 && s.file_size != 0;
+        offset_in_page(address) == offset_in_page(s.offset) && elf.content.tree.page == 0 && s.file_size != 0;
     u64 shared = from;
     if (fits && from == begin) {
-      const u64 offset = page_down(s.offset), in_file = elf.file.below.size - offset;
+      const u64 offset = page_down(s.offset), in_file = elf.content.below.size - offset;
       const u64 whole = s.size == s.file_size ? page_up(data_end) - begin : page_down(data_end) - begin;
       const u64 bytes = lesser(whole, in_file);
       const bool ends = bytes == in_file || bytes % kPageSize == 0;
-      if (bytes != 0 && ends && share_pages(m, begin, s.permissions, {elf.file.below.data + offset, bytes})) {
+      if (bytes != 0 && ends && share_pages(m, begin, s.permissions, {elf.content.below.data + offset, bytes})) {
         shared = begin + page_up(bytes);
       }
     }
@@ -196,12 +214,12 @@ MYR_OUTLINE i64 load_elf(M& m, const ElfFile& elf, u64 end) {
       for (u64 at = begin; at < data_end; at += kPageSize) {
         if (!m.own_page(m.page_of(at))) return 1;
       }
-      copy_source(m, elf.file, s.offset, address, s.file_size);
+      copy_source(m, elf.content, s.offset, address, s.file_size);
     } else if (copied < data_end) {
       for (u64 at = page_down(copied); at < data_end; at += kPageSize) {
         if (!m.own_page(m.page_of(at))) return 1;
       }
-      copy_source(m, elf.file, s.offset + (copied - address), copied, data_end - copied);
+      copy_source(m, elf.content, s.offset + (copied - address), copied, data_end - copied);
     }
   }
   return 0;
@@ -278,67 +296,59 @@ MYR_FN u64 length_in(M& m, u32 space, u64 address) {
 template <Machine M>
 MYR_OUTLINE u64 write_stack(M& m, const ExecPlan& plan, u32 old, u64 stack_begin) {
   const u64 end = m.facts().window_end;
-  const bool empty = plan.prefixes == 0 && plan.argument_count == 0;
-  const u64 arguments = plan.argument_count + plan.prefixes + empty;
-  const u64 name_at = end - kStackHead - (plan.name.size + 1), variables_at = name_at - plan.variable_bytes;
-  const u64 arguments_at = variables_at - plan.argument_bytes - empty;
-  const u64 platform_at = arguments_at - 8, random_at = platform_at - kStartRandomBytes;
-  const u64 words = 1 + arguments + 1 + plan.variable_count + 1 + 2 * kAuxiliaryPairs;
-  const u64 sp = (random_at - words * 8) & ~(u64)15;
-  for (u64 page = page_down(sp); page < end; page += kPageSize) {
+  const bool empty = plan.prefixes == 0 && plan.argument_count == 0;  // as on Linux, one argument then: ""
+  const StackTexts texts = {plan.argument_count + plan.prefixes + empty,
+                            plan.argument_bytes + empty,
+                            plan.variable_count,
+                            plan.variable_bytes,
+                            plan.name.size + 1,
+                            false};
+  const StackPlaces places = place_stack(end, texts);
+  for (u64 page = page_down(places.pointer); page < end; page += kPageSize) {
     if (page < stack_begin || !m.own_page(m.page_of(page))) return 0;
   }
-  u64 at = sp, to = arguments_at;
-  const auto put = [&](u64 value) {
-    store<u64>(m, at, value);
-    at += 8;
-  };
-  const auto put_text = [&](const ExecText& text) {
-    put(to);
+  const auto put_text = [&](const ExecText& text, u64 to) {
     if (text.in_file) {
       for (u64 i = 0; i < text.size; i++) store<u8>(m, to + i, content_byte(m, text.file, text.at + i));
     } else {
       copy_between(m, old, text.at, to, text.size);
     }
-    to += text.size + 1;
+    return text.size + 1;
   };
-  const auto put_strings = [&](u64 array, u64 first, u64 count) {
-    for (u64 i = 0; i < count; i++) {
-      const u64 text = load_from(m, old, array + (first + i) * 8);
-      put_text({false, {}, text, length_in(m, old, text)});
-    }
+  const auto put_string = [&](u64 array, u64 index, u64 to) {
+    const u64 text = load_from(m, old, array + index * 8);
+    return put_text({false, {}, text, length_in(m, old, text)}, to);
   };
-  put(arguments);
-  for (u32 i = plan.prefixes; i != 0; i--) put_text(plan.prefix[i - 1]);
-  if (empty) {
-    put(to);
-    to++;
-  }
-  put_strings(plan.arguments, plan.prefixes != 0, plan.argument_count);
-  put(0);
-  put_strings(plan.environment, 0, plan.variable_count);
-  put(0);
-  copy_between(m, old, plan.name.at, name_at, plan.name.size);
-  constexpr u64 kPlatform = 0x0034366863726161;  // "aarch64"
-  store<u64>(m, platform_at, kPlatform);
+  put_text(plan.name, places.name);
+  copy_in(m, places.platform, (const u8*)kPlatform, sizeof kPlatform);
   const u64 start = random_start(m.facts().seed, m.input().number), position = word(m, kRandomPosition);
   for (u32 i = 0; i < kStartRandomBytes; i++) {
     const u64 from = position + i;
-    store<u8>(m, random_at + i, (u8)(random_word(start, from / 8) >> from % 8 * 8));
+    store<u8>(m, places.random + i, (u8)(random_word(start, from / 8) >> from % 8 * 8));
   }
   set_word(m, kRandomPosition, position + kStartRandomBytes);
-  const AuxiliaryFacts facts = {headers_address(m, plan.program),
+  const AuxiliaryFacts facts = {headers_address(ContentBytes<M>{m, plan.program.content}, plan.program),
                                 plan.program.headers,
                                 plan.has_loader ? plan.loader.bias : 0,
                                 plan.program.entry_address(),
-                                random_at,
-                                name_at,
-                                platform_at};
-  for_auxiliary(facts, kHwcap, kHwcap2, [&](u64 tag, u64 value) {
-    put(tag);
-    put(value);
-  });
-  return sp;
+                                places.random,
+                                places.name,
+                                places.platform};
+  u64 at = places.pointer;
+  put_stack(
+      texts, places, facts, kHwcap, kHwcap2,
+      [&](u64 value) {
+        store<u64>(m, at, value);
+        at += 8;
+      },
+      [&](u64 i, u64 to) {
+        if (i < plan.prefixes) return put_text(plan.prefix[plan.prefixes - 1 - i], to);
+        if (empty) return (u64)1;
+        // The first one is that of the script, of which the prefixes have the path.
+        return put_string(plan.arguments, i - plan.prefixes + (plan.prefixes != 0), to);
+      },
+      [&](u64 i, u64 to) { return put_string(plan.environment, i, to); });
+  return places.pointer;
 }
 
 /// mov x8, #139; svc #0: the code to which handlers return, a page of its own.
