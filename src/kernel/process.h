@@ -132,16 +132,17 @@ enum Word : u32 {
 
   /// The lane's part, in pages that all its processes have in common.
   kLanePart = (kPosixTimersEnd + kPageSize - 1) / kPageSize * kPageSize,
-  /// By slot, its processes: process_table.h.
-  kProcesses = kLanePart,
+  /// Open file descriptions, kOpeningCount of them: openings.h. Descriptors of all processes refer to them.
+  kOpenings = kLanePart,
+  /// What few lanes ever change. By slot, its processes: process_table.h.
+  kRarePart = (kOpenings + kMostOpenings * 32 + kPageSize - 1) / kPageSize * kPageSize,
+  kProcesses = kRarePart,
   /// By slot, what is to be known of threads that do not run, and their registers: threads.h. Pages of zeros, which all lanes
   /// share, until there is a second thread.
   kThreadHeads = kProcesses + kMostProcesses * kProcessRecordBytes,
   kThreadRecords = kThreadHeads + kMostThreads * kThreadHeadBytes,
-  /// Open file descriptions, kOpeningCount of them: openings.h. Descriptors of all processes refer to them.
-  kOpenings = (kThreadRecords + kMostThreads * kThreadRecordBytes + 31) / 32 * 32,
   /// What is behind openings that are no files: objects.h.
-  kObjects = (kOpenings + kMostOpenings * 32 + 255) / 256 * 256,
+  kObjects = (kThreadRecords + kMostThreads * kThreadRecordBytes + 255) / 256 * 256,
   kProcessBytes = kObjects + kMostObjects * 256,
 };
 // What lies before kFiles is in one page: a call that has made one of these words own may set all of them.
@@ -151,6 +152,8 @@ static_assert(kTimers + kIntervalTimers * 16 <= kBarriers && kProgramPathSize < 
               kThreadWordsEnd <= kProgramPath && kProgramPath % 8 == 0 && kFiles < kPageSize);
 /// Pages that each process has of its own; those behind them are the lane's.
 constexpr u64 kOwnPages = kLanePart / kPageSize;
+/// Pages up to those that few lanes ever change.
+constexpr u64 kUsualPages = kRarePart / kPageSize;
 /// Behind them in the lane's page table lie those of its layer.
 constexpr u64 kKernelPages = (kProcessBytes + kPageSize - 1) / kPageSize;
 /// Pages of the layer that pipes and their like may take, beside those of files.

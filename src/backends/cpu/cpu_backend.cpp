@@ -30,11 +30,16 @@ u32 shift_for(u64 pages) {
   return shift;
 }
 
-/// The entries with which a lane's page table begins: without those of the kernel pages that no program has mapped.
+/// The entries with which a lane's page table begins: without those behind kUsualPages, as long as no program has more there than
+/// kernel pages of zeros.
 u64 first_table_pages(const Image& image) {
-  u64 pages = image.window_pages + std::min(image.kernel_pages, kernel::kKernelPages);
+  u64 pages = image.window_pages + std::min(image.kernel_pages, kernel::kUsualPages);
+  const u64 kernel_end = image.window_pages + kernel::kKernelPages;
   for (const ImageProgram& program : image.programs) {
-    for (const ImagePage& page : program.pages) pages = std::max(pages, page.page + page.count);
+    for (const ImagePage& page : program.pages) {
+      const u64 end = page.page + page.count;
+      if (!page.bytes.empty() || end > kernel_end) pages = std::max(pages, end);
+    }
   }
   return pages;
 }

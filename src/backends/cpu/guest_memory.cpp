@@ -5,6 +5,7 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/interpreter/lane_code.h"
+#include "backends/cpu/process_words.h"
 #include "myriarm/error.h"
 #include "support/text.h"
 
@@ -22,8 +23,10 @@ void CpuBackend::read(std::span<const Transfer> transfers, std::span<u8> buffer,
     u32 at = 0;
     while (at < transfer.size) {
       const u64 page = page_of(transfer.address + at);
-      if (page >= tables_.pages(transfer.lane)) break;
-      const u32 entry = (page < lane_pages_ ? running : first)[page];
+      if (page >= window_pages_ || !has_memory(transfer.lane)) break;
+      const bool behind = page >= tables_.pages(transfer.lane);
+      const u32 entry =
+          behind ? ProcessWords::entry_behind(page, guest_pages_) : (page < lane_pages_ ? running : first)[page];
       if (entry == 0) break;
       const u32 offset = static_cast<u32>(transfer.address + at) & (kPageSize - 1);
       const u32 size = std::min(transfer.size - at, kPageSize - offset);

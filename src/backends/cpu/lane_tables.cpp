@@ -20,7 +20,7 @@ const u32* LaneTables::entries(u64 lane, const ProgramPages& program) {
   if (whole_[lane] != nullptr) return whole_[lane];
   const u32 place = place_of_[lane];
   if (place >= kFirstProgram && place < first_own_ && !program_is_filled_[place - kFirstProgram]) {
-    program.begin(at(place));
+    program.begin(at(place), pages_);
     program_is_filled_[place - kFirstProgram] = true;
   }
   return at(place);
@@ -45,7 +45,7 @@ u32* LaneTables::own(u64 lane, const ProgramPages& program, u32 number) {
     bool filled, clear;
     const u32 place = take(number, filled, clear);
     if (clear) {
-      program.begin(at(place));
+      program.begin(at(place), pages_);
     } else if (!filled) {
       program.fill(at(place), 0, pages_);
     }
@@ -57,7 +57,7 @@ u32* LaneTables::own(u64 lane, const ProgramPages& program, u32 number) {
 u32* LaneTables::widen(u64 lane, const ProgramPages& program, u32 number, u64 touched, u32 slice_shift) {
   u32* table = whole_tables_.take();
   if (table == nullptr) return nullptr;
-  program.begin(table);
+  program.begin(table, whole_tables_.pages());
   u32* old = at(place_of_[lane]);
   for (; touched != 0; touched &= touched - 1) {
     const u64 first = static_cast<u64>(std::countr_zero(touched)) << slice_shift;

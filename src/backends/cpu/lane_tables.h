@@ -3,8 +3,8 @@
 // first run, until it gives its memory back. Before, it reads the table of its program; after, an empty one. Lanes share
 // these two, and nothing may write to them. Tables that were given back go to lanes that begin later, so the host's
 // memory for tables is that of the most lanes which had one at the same time.
-// Tables lie close together, without the entries of pages that few lanes ever have (files that they write, pipes): what
-// begins a table shares a page of the host with what ends the one before. A lane that needs more entries gets a table
+// Tables lie close together, without the entries of pages that few lanes ever change (threads, pipes, files that they write), so
+// that what begins a table shares a page of the host with what ends the one before. A lane that needs more entries gets a table
 // that is whole.
 #pragma once
 
@@ -30,7 +30,7 @@ class LaneTables {
   bool has_own(u64 lane) const { return place_of_[lane] >= first_own_; }
   bool is_empty(u64 lane) const { return place_of_[lane] == kEmpty; }
 
-  /// The entries that the lane's table has. Pages behind them are not mapped.
+  /// The entries that the lane's table has. Pages behind them are what ProcessWords::entry_behind() says.
   u64 pages(u64 lane) const { return whole_[lane] != nullptr ? whole_tables_.pages() : pages_; }
 
   /// The table of lanes without memory, in which no page is mapped.

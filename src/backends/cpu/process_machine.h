@@ -71,6 +71,7 @@ class ProcessMachine {
 
   bool own_page(u64 page) {
     if (!(entry(page) & (kPageShared | kPageCode))) return true;
+    if (!widen_table(page + 1)) return false;
     const InTableOf table(lane_, page);
     return writable_byte(lane_, address_of(page)) != nullptr;
   }
