@@ -134,9 +134,8 @@ enum Word : u32 {
   kLanePart = (kPosixTimersEnd + kPageSize - 1) / kPageSize * kPageSize,
   /// Open file descriptions, kOpeningCount of them: openings.h. Descriptors of all processes refer to them.
   kOpenings = kLanePart,
-  /// What few lanes ever change. By slot, its processes: process_table.h.
-  kRarePart = (kOpenings + kMostOpenings * 32 + kPageSize - 1) / kPageSize * kPageSize,
-  kProcesses = kRarePart,
+  /// By slot, its processes: process_table.h.
+  kProcesses = kOpenings + kMostOpenings * 32,
   /// By slot, what is to be known of threads that do not run, and their registers: threads.h. Pages of zeros, which all lanes
   /// share, until there is a second thread.
   kThreadHeads = kProcesses + kMostProcesses * kProcessRecordBytes,
@@ -152,8 +151,8 @@ static_assert(kTimers + kIntervalTimers * 16 <= kBarriers && kProgramPathSize < 
               kThreadWordsEnd <= kProgramPath && kProgramPath % 8 == 0 && kFiles < kPageSize);
 /// Pages that each process has of its own; those behind them are the lane's.
 constexpr u64 kOwnPages = kLanePart / kPageSize;
-/// Pages up to those that few lanes ever change.
-constexpr u64 kUsualPages = kRarePart / kPageSize;
+/// Few lanes ever change the pages behind these: openings after the first 128, what several processes and threads need, objects.
+constexpr u64 kUsualPages = kOpenings / kPageSize + 1;
 /// Behind them in the lane's page table lie those of its layer.
 constexpr u64 kKernelPages = (kProcessBytes + kPageSize - 1) / kPageSize;
 /// Pages of the layer that pipes and their like may take, beside those of files.
