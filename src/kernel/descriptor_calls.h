@@ -381,7 +381,7 @@ MYR_OUTLINE Result store_status(M& m, const FileStatus& file, u64 address) {
   store<u64>(m, address + 8, file.number);                                           // st_ino
   store<u64>(m, address + 16, file.mode | (u64)file.links << 32);                    // st_mode, st_nlink
   store<u64>(m, address + 24, file.user | (u64)file.group << 32);                    // st_uid, st_gid
-  store<u64>(m, address + 32, file.device);                                          // st_rdev
+  store<u64>(m, address + 32, shown_device(file));                                   // st_rdev
   store<u64>(m, address + 48, file.size);                                            // st_size
   store<u64>(m, address + 56, kPageSize);                                            // st_blksize
   store<u64>(m, address + 64, file.blocks);                                          // st_blocks

@@ -319,6 +319,7 @@ MYR_OUTLINE u64 write_stack(M& m, const ExecPlan& plan, u32 old, u64 stack_begin
     const u64 text = load_from(m, old, array + index * 8);
     return put_text({false, {}, text, length_in(m, old, text)}, to);
   };
+  store<u64>(m, stack_pointer_place(end), places.pointer);
   put_text(plan.name, places.name);
   copy_in(m, places.platform, (const u8*)kPlatform, sizeof kPlatform);
   const u64 start = random_start(m.facts().seed, m.input().number), position = word(m, kRandomPosition);

@@ -2,7 +2,7 @@
 // The stack on which a program begins: argc, argv, envp and the auxiliary vector, and above them the strings. The one place that
 // knows the layout: for the first program of a lane (src/linux/initial_stack.cpp), and for those that execve() loads.
 //
-//   pointer | argc argv.. 0 envp.. 0 auxv.. | platform | arguments | variables | name | lane variable | random | zeros | end
+//   pointer | argc argv.. 0 envp.. 0 auxv.. | platform | arguments | variables | name | lane variable | random | pointer | zeros | end
 #pragma once
 
 #include "kernel/auxiliary_vector.h"
@@ -28,10 +28,14 @@ struct StackPlaces {
   u64 pointer;
 };
 
+/// Where the pointer is kept for files of /proc: in the first half of what Linux has as zeros.
+constexpr u64 kStackHead = 16;
+MYR_FN u64 stack_pointer_place(u64 end) { return end - kStackHead; }
+
 MYR_FN StackPlaces place_stack(u64 end, const StackTexts& texts) {
-  constexpr u64 kHead = 16, kAlignment = 16;
+  constexpr u64 kAlignment = 16;
   StackPlaces places = {};
-  places.random = end - kHead - kStartRandomBytes;
+  places.random = end - kStackHead - kStartRandomBytes;
   u64 at = places.random;
   if (texts.has_lane) {
     places.lane_digits = at - kLaneDigitBytes;

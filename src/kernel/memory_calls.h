@@ -145,7 +145,8 @@ MYR_FN i64 tree_mapping_refused(const M& m, const Opened& opened, u64 type, u64 
   if (!opened.readable()) return -kEACCES;
   const bool writes_file = type == kMapShared && (protection & kProtWrite);
   if (writes_file && !opened.writable()) return -kEACCES;
-  if (writes_file || type_of(file_status(m, opened.file)) != kRegular) return -kENODEV;
+  const FileStatus file = file_status(m, opened.file);
+  if (writes_file || type_of(file) != kRegular || made_file(file) != MadeFile::none) return -kENODEV;
   return content_of(m, opened.file, content) ? 0 : -kEIO;
 }
 

@@ -199,6 +199,9 @@ struct ProcessFacts {
   bool operator==(const ProcessFacts&) const = default;
 };
 
+/// A regular file of the tree that has no bytes of its own, but tells of the process: its number is where a device has its own.
+enum class MadeFile : u8 { none, maps, status, name, arguments, environment, auxiliary };
+
 /// The file that ProcessInput::file is, in the root of a file system that has nothing else.
 MYR_TABLE char kInputFileName[] = "input";
 constexpr u32 kInputFileNameBytes = 5;

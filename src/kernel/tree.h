@@ -85,6 +85,14 @@ MYR_FN bool is_stored(const FileStatus& file) {
 }
 constexpr u32 kMayExecute = 1, kMayWrite = 2, kMayRead = 4, kMayAll = 7;
 
+/// Which of the files that process_files.h makes a regular file of the tree is.
+MYR_FN MadeFile made_file(const FileStatus& file) {
+  const bool is_one = type_of(file) == kRegular && file.device <= (u64)MadeFile::auxiliary;
+  return is_one ? (MadeFile)file.device : MadeFile::none;
+}
+/// st_rdev.
+MYR_FN u64 shown_device(const FileStatus& file) { return type_of(file) == kCharacterDevice ? file.device : 0; }
+
 enum class DeviceKind : u8 { none, null, zero, full, random };
 MYR_FN DeviceKind device_kind(const FileStatus& file) {
   // As dev_t has them: the major number of memory devices is 1.

@@ -4,6 +4,7 @@
 
 #include "kernel/layer_data.h"
 #include "kernel/layer_folders.h"
+#include "kernel/process_files.h"
 #include "kernel/random_stream.h"
 #include "kernel/structures.h"
 
@@ -47,6 +48,11 @@ MYR_OUTLINE Result read_tree(M& m, const Opened& opened, const Buffers& buffers,
   if (!opened.readable()) return error(kEBADF);
   const FileStatus file = file_status(m, opened.file);
   if (type_of(file) == kFolder) return error(kEISDIR);
+  if constexpr (HasTree<M>) {
+    if (const MadeFile made = made_file(file); made != MadeFile::none) {
+      return take_in(m, buffers, made_text(m, made), position, position_at);
+    }
+  }
   Content content;
   switch (device_kind(file)) {
     case DeviceKind::null: return answer(0);

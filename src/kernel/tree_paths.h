@@ -191,7 +191,8 @@ MYR_OUTLINE Result store_statx(M& m, const FileStatus& file, u64 address) {
   store_words(m, address + 64, (u64)file.access_seconds, file.access_nanoseconds);  // stx_atime; no stx_btime
   store_words(m, address + 96, (u64)file.change_seconds, file.change_nanoseconds);  // stx_ctime
   store_words(m, address + 112, (u64)file.seconds, file.nanoseconds);               // stx_mtime
-  store<u64>(m, address + 128, major_number(file.device) | minor_number(file.device) << 32);
+  const u64 device = shown_device(file);
+  store<u64>(m, address + 128, major_number(device) | minor_number(device) << 32);
   store<u64>(m, address + 136, major_number(kDevice) | minor_number(kDevice) << 32);
   return answer(0);
 }

@@ -40,6 +40,8 @@ InitialStack initial_stack(const StackFacts& facts, std::span<const std::string>
     std::copy(text.begin(), text.end(), result.bytes.begin() + static_cast<ptrdiff_t>(to - places.pointer));
     return uint64_t{text.size() + 1};
   };
+  const uint64_t pointer_at = kernel::stack_pointer_place(facts.end) - places.pointer;
+  std::memcpy(&result.bytes[pointer_at], &places.pointer, sizeof places.pointer);
   put_text(kernel::kPlatform, places.platform);
   put_text(file_name, places.name);
   put_text(kernel::kLaneVariable, places.lane_variable);

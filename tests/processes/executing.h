@@ -3,6 +3,7 @@
 #pragma once
 
 #include "children.h"
+#include "own_files.h"
 
 static void check_vfork(void) {
   int status;
@@ -282,6 +283,10 @@ static int executed(int count, char** arguments, char** environment) {
     sigpending(&pending);
     sigaltstack(NULL, &stack);
     return (sigismember(&pending, SIGHUP) == 1) | (stack.ss_flags == SS_DISABLE) << 1 | (alarm(0) > 90) << 2;
+  }
+  if (strcmp(mode, "files") == 0) {
+    check_own_program(count, arguments, environment);
+    return 0;
   }
   // Who it is: its arguments and its environment, up to the path of the test's program.
   for (int i = 0; i < count; i++) {

@@ -25,6 +25,7 @@ int main(int count, char** arguments, char** environment) {
   check_vfork();
   check_shared();
   check_exec();
+  check_own_files();
   printf("%d checks\n", number);
   return 0;
 }
