@@ -256,12 +256,18 @@ static void check_signals_between(void) {
   waitpid(child, &status, 0);
   SHOW(status);
   fflush(stdout);
+  int begins[2];
+  char byte;
+  if (pipe(begins) != 0) return;
   child = fork();
   if (child == 0) {
+    if (write(begins[1], "", 1) != 1) _exit(1);
     while (1) {
     }
   }
-  pause_for(5);
+  if (read(begins[0], &byte, 1) != 1) return;
+  close(begins[0]);
+  close(begins[1]);
   CHECK(kill(child, SIGINT));
   waitpid(child, &status, 0);
   SHOW(status);
@@ -302,15 +308,17 @@ static void check_signals_between(void) {
   handle(SIGALRM, 0);
   runs = 0;
   fflush(stdout);
+  volatile int* const rung = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   child = fork();
   if (child == 0) {
-    for (volatile long i = 0; i < 30000000; i++) {
+    while (!*rung) {
     }
     _exit(0);
   }
   struct itimerval soon = {.it_value = {0, 2000}};
   setitimer(ITIMER_REAL, &soon, NULL);
   const pid_t waited = waitpid(child, &status, 0);
+  *rung = 1;
   CHECK(waited == -1 && errno == EINTR);
   SHOW(runs);
   CHECK(waitpid(child, &status, 0) == child);

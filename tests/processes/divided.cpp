@@ -53,7 +53,7 @@ int main(int count, char** given) {
       uint64_t steps = 0, restores = 0;
       for (bool goes_on = true; goes_on; steps++) {
         RunOptions options;
-        options.instructions = seed == 0 ? ~uint64_t{0} : random() % (seed == 1 ? 3'000'000 : 900'000) + 1;
+        options.instructions = seed == 0 ? ~uint64_t{0} : random() % (seed == 1 ? 300'000 : 90'000) + 1;
         if (seed != 0 && random() % 8 == 0) options.instructions = random() % 50 + 1;
         fleet.run(options);
         goes_on = false;
