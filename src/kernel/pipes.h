@@ -114,7 +114,7 @@ MYR_OUTLINE void fill_pipe(M& m, u64 pipe, const PipePlan& plan, bool packets, b
     const u32 page = take_buffer(m), part = (u32)lesser(kPageSize, plan.size - done);
     take_from(m, source, layer_at(page), part);
     done += part;
-    set_word(m, slot_at(m, pipe, head), value_of({page, 0, part, packets || whole, whole && done < plan.size}));
+    set_word(m, slot_at(m, pipe, head), value_of(Slot{page, 0, part, packets || whole, whole && done < plan.size}));
   }
   set_word(m, pipe + kPipeHead, head);
   set_word(m, pipe + kPipeBytes, word(m, pipe + kPipeBytes) + plan.size);
