@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // However a run of processes is divided, and wherever snapshots are taken and restored, or a lane becomes another one, what they
 // write is the same:
-//   divided ROOT PROGRAM ARGUMENT...     prints the output of a whole run; status 1 if another one differs
+//   divided WAYS ROOT PROGRAM ARGUMENT...     prints the output of a whole run; status 1 if another one differs. WAYS: so many for
+//                                             each engine; the first is not to divide it
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -37,14 +38,15 @@ std::string output_of(const LinuxFleet& processes, uint32_t lane) {
 }  // namespace
 
 int main(int count, char** given) {
-  if (count < 3) return 2;
-  const auto root = read_root(given[1], {});
-  const RootProgram program = load_program(*root, given[2]);
-  const std::vector<std::string> arguments(given + 2, given + count);
+  if (count < 4) return 2;
+  const auto ways = static_cast<uint32_t>(std::atoi(given[1]));
+  const auto root = read_root(given[2], {});
+  const RootProgram program = load_program(*root, given[3]);
+  const std::vector<std::string> arguments(given + 3, given + count);
   std::string expected;
   int wrong = 0;
   for (const Engine engine : {Engine::interpreter, Engine::stepper, Engine::translate}) {
-    for (uint32_t seed = 0; seed < 4; seed++) {
+    for (uint32_t seed = 0; seed < ways; seed++) {
       constexpr uint64_t kLanes = 2;
       LinuxFleet processes = make(root, program, arguments, engine, kLanes);
       Fleet& fleet = processes.fleet();

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-REPEATS = 20
+REPEATS = int(os.environ.get("MYRIARM_TEST_REPEATS", "20"))
 ENDINGS = 11
 QEMU = ["qemu-aarch64", "-cpu", "cortex-a72"]
 # Checks, by the beginning of their text, in which QEMU 7.2 differs from Linux; elsewhere it must agree. Without robust lists the
