@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # pipes.c does the same natively on the host's Linux, under QEMU user mode and under myriarm, on each engine.
 #   pipes_test.py MYRIARM FOLDER [DEVICE]
-# Then as a queue of inputs over fewer lanes, which begin where the program first calls one of its functions: what lies in pipes,
-# and timers that count, are part of what is frozen, forked and restored.
+# Then as a queue of inputs over fewer lanes, which begin where the program first calls one of its functions:
+# what lies in pipes, and timers that count, are part of what is frozen, forked and restored.
 # sharing.c does so too, on each engine: there threads and processes share what pipes.c has alone.
 # What is native is right. QEMU may differ where QEMU_DIFFERS says so, and myriarm nowhere.
 import os
@@ -52,10 +52,9 @@ def run(command, seconds=120):
         resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
 
     # A user without privileges, as the process of a lane.
-    user = {"user": 1000, "group": 1000, "extra_groups": []} if os.geteuid() == 0 else {}
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL, preexec_fn=limit, **user
-    )
+    more = {"user": 1000, "group": 1000, "extra_groups": []} if os.geteuid() == 0 else {}
+    more |= {"stdin": subprocess.DEVNULL, "preexec_fn": limit, "timeout": seconds}
+    done = subprocess.run(command, capture_output=True, text=True, **more)
     return done.stdout.splitlines(), done.returncode, done.stderr
 
 
@@ -83,8 +82,9 @@ def queue(myriarm, folder, device, guest, function):
     inputs.mkdir(exist_ok=True)
     for i in range(INPUTS):
         (inputs / str(i)).write_bytes(b"")
-    command = [os.path.abspath(myriarm), "run", "--device", device, "--quiet", "--ignore-unimplemented", "--lanes", "2"]
-    command += ["--inputs", str(inputs), "--fork-after", function, "--output-dir", str(outputs), str(guest)]
+    command = [os.path.abspath(myriarm), "run", "--device", device, "--quiet", "--ignore-unimplemented"]
+    command += ["--lanes", "2", "--inputs", str(inputs), "--fork-after", function]
+    command += ["--output-dir", str(outputs), str(guest)]
     subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=600, check=False)
     found = [file for file in outputs.rglob("*") if file.is_file() and file.stat().st_size > 20000]
     return {str(file): file.read_text().splitlines() for file in found}
@@ -94,7 +94,8 @@ def compile_both(folder, source):
     """The program for the host and for the guest."""
     outputs = [folder / f"{source}.{who}" for who in ("native", "guest")]
     for compiler, output in zip(("gcc", "aarch64-linux-gnu-gcc"), outputs):
-        command = [compiler, "-O1", "-fno-inline", "-w", "-static", "-pthread", str(HERE / source), "-o", str(output)]
+        options = ["-O1", "-fno-inline", "-w", "-static", "-pthread"]
+        command = [compiler, *options, str(HERE / source), "-o", str(output)]
         subprocess.run(command, check=True)
     return outputs
 
@@ -105,8 +106,8 @@ def share(myriarm, folder):
     expected, status, problem = run([str(native)])
     wrong = int(status != 0 or len(expected) < 100)
     for engine in ("interpreter", "stepper", "translate"):
-        ours = [os.path.abspath(myriarm), "run", "--quiet", "--ignore-unimplemented", "--engine", engine, str(guest)]
-        got, status, problem = run(ours, 600)
+        ours = [os.path.abspath(myriarm), "run", "--quiet", "--ignore-unimplemented", "--engine", engine]
+        got, status, problem = run([*ours, str(guest)], 600)
         if engine == "translate" and "LLVM" in problem:
             continue
         more, _ = differences(f"sharing.c, {engine}", expected, got)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# processes.c does the same natively on the host's Linux and under myriarm, on each engine, in each of several runs; hostile.c is
-# survived.
+# processes.c does the same natively on the host's Linux and under myriarm, on each engine, in each of several
+# runs; hostile.c is survived.
 #   processes_test.py MYRIARM DIVIDED FOLDER
-# QEMU user mode gives programs that its guests execute to the host's kernel, and a vfork() of its own is a fork(): it is a second
-# opinion for the checks before these alone.
+# QEMU user mode gives programs that its guests execute to the host's kernel, and a vfork() of its own is a
+# fork(): it is a second opinion for the checks before these alone.
 import os
 import pathlib
 import re

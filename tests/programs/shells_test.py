@@ -48,8 +48,8 @@ SCRIPTS = [
     "(x=1; echo sub; exit 4); echo $? ${x:-none}; { echo group; } | { read g; echo \"$g!\"; }",
     "i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); echo \"line $i of many\"; done | "
     "{ n=0; while read a b c; do n=$((n + b)); done; echo $n; }",
-    "(trap 'echo pipe >&2; exit 1' PIPE; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); echo $i; done; echo ended) | "
-    "{ read a; echo $a; }",
+    "(trap 'echo pipe >&2; exit 1' PIPE; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); echo $i; done; "
+    "echo ended) | { read a; echo $a; }",
     "f() { echo \"$1\"; [ $1 -gt 0 ] && f $(($1 - 1)) | while read l; do echo \" $l\"; done; }; f 4",
     "(kill -TERM $$); echo never",
     "trap 'echo usr1' USR1; (kill -USR1 $$; exit 5); echo $?",
@@ -69,7 +69,8 @@ OWN = {
         "(exit 3) & wait $!; echo $?; (echo bg) & wait; echo all",
         "a=(1 2 3 [10]=x); a+=(y); echo ${#a[@]} ${!a[@]} ${a[-1]} ${a[@]:1:2}",
         "declare -A m=([k]=v [w]=u); echo ${m[k]} ${#m[@]}; s=Hello; echo ${s,,} ${s^^} ${s//l/L} ${s:1:3}",
-        "set -o pipefail; (exit 2) | (exit 3) | true; echo $? ${PIPESTATUS[@]}; cat_() { while read l; do echo \"$l\"; done; }; "
+        "set -o pipefail; (exit 2) | (exit 3) | true; echo $? ${PIPESTATUS[@]}; "
+        "cat_() { while read l; do echo \"$l\"; done; }; "
         "coproc cat_; echo to >&${COPROC[1]}; read -u ${COPROC[0]} x; echo \"$x\"",
         "read z <<< \"word $((6 * 7))\"; echo $z",
         "read -t 5 -a words; echo ${words[1]}; mapfile -t lines; echo ${#lines[@]} ${lines[1]}",

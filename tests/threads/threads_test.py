@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# threads.c and stress.c do the same natively on the host's Linux, under QEMU user mode and under myriarm, on each engine; and
-# under myriarm each run is the same to the instruction.
+# threads.c and stress.c do the same natively on the host's Linux, under QEMU user mode and under myriarm, on
+# each engine; and under myriarm each run is the same to the instruction.
 #   threads_test.py MYRIARM FOLDER [DEVICE]
 # What is native is right. QEMU may differ where QEMU_DIFFERS says so, and myriarm nowhere.
 import json
@@ -15,8 +15,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 REPEATS = int(os.environ.get("MYRIARM_TEST_REPEATS", "20"))
 ENDINGS = 11
 QEMU = ["qemu-aarch64", "-cpu", "cortex-a72"]
-# Checks, by the beginning of their text, in which QEMU 7.2 differs from Linux; elsewhere it must agree. Without robust lists the
-# stress would wait for ever there.
+# Checks, by the beginning of their text, in which QEMU 7.2 differs from Linux; elsewhere it must agree.
+# Without robust lists the stress would wait for ever there.
 QEMU_DIFFERS = {
     "raw_clone(CLONE_NEW": "refuses flags that it does not know by another error",
     "raw_clone3(": "has no clone3()",
@@ -95,20 +95,21 @@ def main(myriarm, folder, device="cpu"):
             if status != ended:
                 wrong += 1
                 print(f"{engine}: ending {how} has status {status}, natively {ended}")
-        print(f"{engine}: {len(expected['threads'])} lines as natively, {len(expected['stress'])} of the stress")
+        right = [len(expected[source]) for source in ("threads", "stress")]
+        print(f"{engine}: {right[0]} lines as natively, {right[1]} of the stress")
     stress = [str(folder / "guest_stress"), "60"]
     runs = set()
     for i in range(REPEATS):
         engine = engines[i % len(engines)]
-        ours = [os.path.abspath(myriarm), "run", "--device", device, "--quiet", "--engine", engine, "--memory", "256M"]
-        lines, status, count, _ = counted(ours, stress)
+        ours = [os.path.abspath(myriarm), "run", "--device", device, "--quiet", "--engine", engine]
+        lines, status, count, _ = counted([*ours, "--memory", "256M"], stress)
         runs.add(("\n".join(lines), status, count))
     if len(runs) != 1:
         wrong += 1
         print(f"{REPEATS} runs of the stress are {len(runs)} different ones")
     # Many lanes, each of which runs its threads as it would alone.
-    ours = [os.path.abspath(myriarm), "run", "--device", device, "--quiet", "--memory", "256M", "--lanes", "8"]
-    result = json.loads("\n".join(run([*ours, "--json", "-", *stress])[0]))
+    ours = [os.path.abspath(myriarm), "run", "--device", device, "--quiet", "--memory", "256M"]
+    result = json.loads("\n".join(run([*ours, "--lanes", "8", "--json", "-", *stress])[0]))
     lanes = {(lane["stdout"], lane["instructions"]) for lane in result["lane_results"]}
     if len(lanes) != 1 or {count for _, count in lanes} != {count for _, _, count in runs}:
         wrong += 1
