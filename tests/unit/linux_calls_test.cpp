@@ -173,7 +173,8 @@ TEST(LinuxFutex, OfOneThread) {
   EXPECT_EQ(caller.call(kFutex, kData + 1, 0, 7, 0), -EINVAL);
   EXPECT_EQ(caller.call(kFutex, kNowhere, 0, 7, 0), -EFAULT);
   EXPECT_EQ(caller.call(kFutex, kData, 0, 7, kNowhere), -EFAULT);
-  EXPECT_EQ(caller.call(kFutex, kData, 3, 7), -ENOSYS);
+  EXPECT_EQ(caller.call(kFutex, kData, 2, 7), -ENOSYS);
+  EXPECT_EQ(caller.call(kFutex, kData, 3, 7, 1, kData + 8), 0) << "nobody is moved";
   EXPECT_EQ(caller.call(kFutex, kData, 9, 7, kData + 16, 0, 0), -EINVAL) << "waits for no bit";
   EXPECT_EQ(caller.call(kFutex, kData, 10, 1, 0, 0, 0), -EINVAL) << "wakes no bit";
   EXPECT_EQ(caller.call(kFutex, kData, 1 | 256, 1), -ENOSYS) << "a clock, where none is asked";
