@@ -10,19 +10,20 @@ tools/build_debian_guests.sh, and these scripts. So it can be carried to a machi
 sha256sum  busybox sha256sum of 4 to 32 KiB          some 0.9 million instructions an input
 gzip       busybox gzip -c of 4 to 16 KiB of text     1.5
 lua        lua with three of eight pieces of script   2
-sqlite     the shell of sqlite3 with a table of 40 to 100 rows and one of 120 to 300, an index, joins, groups   4
+sqlite     the shell of sqlite3: tables of 40 to 100 and 120 to 300 rows, an index, joins, groups   4
 
 Each is a queue of digests for each of --engines, ended after --seconds: `interpreter`, `translate` with an empty
 cache of translated code, and `cached`, which is `translate` with the cache that the one before has left. Before
-each other QEMU works off some inputs on all cores, for --qemu-seconds: in a process for each, and in one for
+them QEMU works off some inputs on all cores, for --qemu-seconds: in a process for each, and in one for
 --share inputs, whose start then hardly counts. What is compared, and must be the same: length and hash of the
 output, and exit status, with QEMU's, for the inputs that both have done; and all of a digest, with its count of
 instructions, pc and the output, between the engines.
 
-Rates are of whole processes by elapsed time: `whole` from the start of the command to its last digest, `warm` in the
-second half of the time between the first and the last. If a queue ended before --seconds, that has the end in
-it, when lanes are idle: the row says so, and --inputs should be more. Prints a table in Markdown; --out FILE adds a line of
-JSON for each row. A failure or a wrong result is a row too, and the exit status is then 1."""
+Rates are of whole processes by elapsed time: `whole` from the start of the command to its last digest, `warm`
+in the second half of the time between the first and the last that the file had. The command writes some 900
+at a time, so `warm` needs some thousands. If a queue ended before --seconds, `warm` has the end in it, when
+lanes are idle: the row says so, and --inputs should be more. Prints a table in Markdown; --out FILE adds a
+line of JSON for each row. A failure or a wrong result is a row too, and the exit status is then 1."""
 
 from __future__ import annotations
 
