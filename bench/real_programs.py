@@ -12,12 +12,12 @@ gzip       busybox gzip -c of 4 to 16 KiB of text     1.5
 lua        lua with three of eight pieces of script   2
 sqlite     the shell of sqlite3: tables of 40 to 100 and 120 to 300 rows, an index, joins, groups   4
 
-Each is a queue of digests for each of --engines, ended after --seconds: `interpreter`, `translate` with an empty
-cache of translated code, and `cached`, which is `translate` with the cache that the one before has left. Before
-them QEMU works off some inputs on all cores, for --qemu-seconds: in a process for each, and in one for
+Each is a queue of digests for each of --engines, ended after --seconds: `interpreter`, `translate` with an
+empty cache of translated code, and `cached`, which is `translate` with the cache that the one before has left.
+Before them QEMU works off some inputs on all cores, for --qemu-seconds: in a process for each, and in one for
 --share inputs, whose start then hardly counts. What is compared, and must be the same: length and hash of the
-output, and exit status, with QEMU's, for the inputs that both have done; and all of a digest, with its count of
-instructions, pc and the output, between the engines.
+output, and exit status, with QEMU's, for the inputs that both have done; and all of a digest, with its count
+of instructions, pc and the output, between the engines.
 
 Rates are of whole processes by elapsed time: `whole` from the start of the command to its last digest, `warm`
 in the second half of the time between the first and the last that the file had. The command writes some 900
@@ -156,7 +156,8 @@ class Benchmark:
         self.qemu = options.qemu
         if not self.qemu:
             self.qemu = str(folder / "qemu-aarch64")
-            pathlib.Path(self.qemu).write_bytes(gzip.decompress((options.run / "qemu-aarch64.gz").read_bytes()))
+            packed = (options.run / "qemu-aarch64.gz").read_bytes()
+            pathlib.Path(self.qemu).write_bytes(gzip.decompress(packed))
             os.chmod(self.qemu, 0o755)
         for name in GUESTS:  # which may have been carried without their modes
             shutil.copy(options.run / name, folder)
@@ -263,19 +264,19 @@ class Benchmark:
         cache = self.folder / f"cache-{name}"
         cache.mkdir(mode=0o700)
         first: dict[int, dict[str, int]] = {}
-        first_warm = Rate()
+        first_name, first_warm = "", Rate()
         for engine in options.engines:
             try:
                 whole, warm, digests, remark = self.queue(name, engine, inputs, cache)
-                remark += "; " + self.check(name, engine, digests, first, alone)
+                remark += "; " + self.check(digests, first, first_name, alone)
             except (Failure, OSError, ValueError) as failure:
                 self.failed(name, engine, str(failure))
                 continue
             if not first:
-                first, first_warm = ended_by_number(digests), warm
+                first, first_name, first_warm = ended_by_number(digests), engine, warm
             elif first_warm.instructions and warm.instructions:
                 times = warm.instructions / warm.seconds * first_warm.seconds / first_warm.instructions
-                remark += f"; warm **{times:.2f}** times {options.engines[0]}"
+                remark += f"; warm **{times:.2f}** times {first_name}"
             for share, rate in qemu_rates.items():
                 if rate.inputs and warm.inputs:
                     of = "each" if share == 1 else f"one for {share}"
@@ -308,13 +309,12 @@ class Benchmark:
 
     def check(
         self,
-        program: str,
-        engine: str,
         digests: list[dict[str, int]],
         first: dict[int, dict[str, int]],
+        first_name: str,
         alone: dict[int, tuple[int, bytes]],
     ) -> str:
-        """Raises Failure if a digest is not QEMU's or the first engine's; else says how many were compared."""
+        """Says how many were compared. Raises Failure if one is not QEMU's, or not the first engine's."""
         ours = ended_by_number(digests)
         for number, digest in ours.items():
             if digest["stop_detail"]:
@@ -326,13 +326,14 @@ class Benchmark:
         sample = ours.keys() & alone.keys()
         for number in sample:
             output = alone[number][1]
-            if (ours[number]["stdout_bytes"], ours[number]["stdout_hash"]) != (len(output), output_hash(output)):
+            digest = ours[number]
+            if (digest["stdout_bytes"], digest["stdout_hash"]) != (len(output), output_hash(output)):
                 raise Failure(f"input {number} has another output than under {self.qemu}: {output[:80]!r}")
-        if not sample and alone:
-            raise Failure("no input was done by QEMU too; give more --seconds or a greater --sample")
+        if not sample:
+            raise Failure("no input was done by QEMU too; give more --seconds, --qemu-seconds or --sample")
         if first and not both:
             raise Failure("no input was done by the first engine too; give more --seconds")
-        return f"{len(sample):,} as QEMU's" + (f", {len(both):,} as {self.options.engines[0]}'s" if first else "")
+        return f"{len(sample):,} as QEMU's" + (f", {len(both):,} as {first_name}'s" if first else "")
 
 
 def make_part(program: str, seed: int, inputs: int, first: int) -> bytes:
@@ -365,7 +366,8 @@ def names_of(known: typing.Sequence[str]) -> typing.Callable[[str], list[str]]:
     def names(text: str) -> list[str]:
         chosen = text.split(",")
         if strange := set(chosen) - set(known):
-            raise argparse.ArgumentTypeError(f"there is no {', '.join(strange)}; there are {', '.join(known)}")
+            sentence = f"there is no {', '.join(strange)}; there are {', '.join(known)}"
+            raise argparse.ArgumentTypeError(sentence)
         return chosen
 
     return names
@@ -414,7 +416,8 @@ def main(arguments: typing.Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
         benchmark = Benchmark(options, pathlib.Path(folder))
         peer = first_output_line(benchmark.qemu, "--version")
-        print(f"Machine: {machine(options.device)}. {first_output_line(options.myriarm, '--version')}; {peer}.")
+        own = first_output_line(options.myriarm, "--version")
+        print(f"Machine: {machine(options.device)}. {own}; {peer}.")
         print(f"`{' '.join(sys.argv)}`, {options.lanes:,} lanes, queues of {options.inputs:,} inputs\n")
         print("| program | engine | inputs done | whole | warm | |\n|---|---|---|---|---|---|")
         for name in options.programs:

@@ -168,8 +168,8 @@ STATUSES = (0, 1)
 
 @dataclasses.dataclass
 class Job:
-    """A process of its own: a program with arguments, a file as its standard input, and the exit statuses that
-    are no failure."""
+    """A process of its own: a program with arguments, a file as its standard input, and the exit statuses
+    that are no failure."""
 
     words: Words
     stdin: pathlib.Path | None = None
