@@ -9,11 +9,11 @@ tools/build_debian_guests.sh, and these scripts. So it can be carried to a machi
 
 sha256sum  busybox sha256sum of 4 to 32 KiB          some 0.9 million instructions an input
 gzip       busybox gzip -c of 4 to 16 KiB of text     1.5
-lua        lua with three of eight pieces of script   2
+lua        lua with three of eight pieces of script   3.7
 sqlite     the shell of sqlite3: tables of 40 to 100 and 120 to 300 rows, an index, joins, groups   4
 
 Each is a queue of digests for each of --engines, ended after --seconds: `interpreter`, `translate` with an
-empty cache of translated code, and `cached`, which is `translate` with the cache that the one before has left.
+empty cache of translated code, and `cached`, which is `translate` with the cache that the one before left.
 Before them QEMU works off some inputs on all cores, for --qemu-seconds: in a process for each, and in one for
 --share inputs, whose start then hardly counts. What is compared, and must be the same: length and hash of the
 output, and exit status, with QEMU's, for the inputs that both have done; and all of a digest, with its count
