@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/processes.py measures with: commands that end at a limit, programs on all cores at once,
-repeats that take turns, and a table that is saved row by row. It knows nothing of what is measured."""
+"""What bench/processes.py and bench/real_programs.py measure with: commands that end at a limit, programs on
+all cores at once, repeats that take turns, and a table that is saved row by row. It knows nothing of what is
+measured."""
 
 from __future__ import annotations
 
@@ -161,16 +162,18 @@ def first_line(words: Words, limit: float) -> Took:
     return Took(1, elapsed, children_seconds() - before)
 
 
+# What a guest may end with. An emulator that fails has another status, or a signal.
+STATUSES = (0, 1)
+
+
 @dataclasses.dataclass
 class Job:
-    """A process of its own: a program with arguments, and a file as its standard input."""
+    """A process of its own: a program with arguments, a file as its standard input, and the exit statuses
+    that are no failure."""
 
     words: Words
     stdin: pathlib.Path | None = None
-
-
-# What a guest may end with. An emulator that fails has another status, or a signal.
-STATUSES = (0, 1)
+    statuses: typing.Container[int] = STATUSES
 
 
 def run_in_turn(
@@ -206,7 +209,7 @@ def run_in_turn(
                 os.waitpid(child, 0)
                 return begin, time.perf_counter(), ends
             ended, status = os.waitpid(child, os.WNOHANG)
-        if os.waitstatus_to_exitcode(status) not in STATUSES:
+        if os.waitstatus_to_exitcode(status) not in job.statuses:
             raise Failure(f"{name_of(words)} ended with {os.waitstatus_to_exitcode(status)}")
         ends.append(os.fstat(descriptor).st_size)
         last = time.perf_counter()

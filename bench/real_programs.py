@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real programs from a queue, all inputs different, beside qemu-aarch64 on all cores of the same machine.
+
+    python3 bench/real_programs.py --prepare FOLDER
+    python3 FOLDER/real_programs.py --run FOLDER --myriarm build/bin/myriarm [OPTION...] [PROGRAM...]
+
+--prepare puts all that --run needs into a FOLDER of some 8 MB: the guests and a static qemu-aarch64, made by
+tools/build_debian_guests.sh, and these scripts. So it can be carried to a machine that has only python3.
+
+sha256sum  busybox sha256sum of 4 to 32 KiB          some 0.9 million instructions an input
+gzip       busybox gzip -c of 4 to 16 KiB of text     1.5
+lua        lua with three of eight pieces of script   3.7
+sqlite     the shell of sqlite3: tables of 40 to 100 and 120 to 300 rows, an index, joins, groups   4
+
+Each is a queue of digests for each of --engines, ended after --seconds: `interpreter`, `translate` with an
+empty cache of translated code, and `cached`, which is `translate` with the cache that the one before left.
+Before them QEMU works off some inputs on all cores, for --qemu-seconds: in a process for each, and in one for
+--share inputs, whose start then hardly counts. What is compared, and must be the same: length and hash of the
+output, and exit status, with QEMU's, for the inputs that both have done; and all of a digest, with its count
+of instructions, pc and the output, between the engines.
+
+Rates are of whole processes by elapsed time: `whole` from the start of the command to its last digest, `warm`
+in the second half of the time between the first and the last that the file had. The command writes some 900
+at a time, so `warm` needs some thousands. If a queue ended before --seconds, `warm` has the end in it, when
+lanes are idle: the row says so, and --inputs should be more. Prints a table in Markdown; --out FILE adds a
+line of JSON for each row. A failure or a wrong result is a row too, and the exit status is then 1."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import bisect
+import dataclasses
+import functools
+import gzip
+import json
+import multiprocessing
+import os
+import pathlib
+import shutil
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import typing
+
+from processes import first_output_line, machine
+from real_inputs import MAKERS, make, make_range
+from side_by_side import Failure, Job, cores, run_command, run_on_all_cores
+
+HERE = pathlib.Path(__file__).resolve().parent
+CARRIED = ("real_programs.py", "real_inputs.py", "processes.py", "side_by_side.py")
+GUESTS = ("busybox", "lua", "sqlite3")
+ENGINES = ("interpreter", "translate", "cached")
+# Without a home the shell of sqlite3 asks for the user's.
+ENVIRONMENT = "HOME=/"
+PROGRAMS = {
+    "sha256sum": ("busybox", "sha256sum"),
+    "gzip": ("busybox", "gzip", "-c"),
+    "lua": ("lua", "-"),
+    "sqlite": ("sqlite3",),
+}
+CANCELLED, EXITED = 8, 9  # of StopReason in include/myriarm/stop.h
+CHUNK = 500  # inputs that are made at a time
+
+
+def prepare(folder: pathlib.Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as made:
+        subprocess.run([HERE.parent / "tools" / "build_debian_guests.sh", made], check=True)
+        for name in GUESTS:
+            shutil.copy(pathlib.Path(made) / name, folder)
+        packed = gzip.compress((pathlib.Path(made) / "qemu-aarch64").read_bytes())
+    (folder / "qemu-aarch64.gz").write_bytes(packed)
+    for name in CARRIED:
+        shutil.copy(HERE / name, folder)
+    size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+    print(f"{folder}: {size / 1e6:.1f} MB")
+
+
+def output_hash(output: bytes) -> int:
+    """FNV-1a in 64 bits, as in a digest."""
+    value = 0xCBF29CE484222325
+    for byte in output:
+        value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return value
+
+
+class Digests:
+    """The file of digests of a queue, which may be growing."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        with open(path, "rb") as file:
+            head = file.read(10)
+            (length,) = struct.unpack("<H", head[8:])
+            fields = ast.literal_eval(file.read(length).decode())["descr"]
+            self.begin = file.tell()
+        self.path = path
+        self.names = [name for name, _ in fields if name]
+        letters = {"<u8": "Q", "<u4": "I", "|u1": "B", "|V2": "2x"}
+        self.format = struct.Struct("<" + "".join(letters[kind] for _, kind in fields))
+
+    def count(self) -> int:
+        return (self.path.stat().st_size - self.begin) // self.format.size
+
+    def read(self) -> list[dict[str, int]]:
+        data = self.path.read_bytes()[self.begin :]
+        whole = len(data) // self.format.size * self.format.size
+        return [dict(zip(self.names, values)) for values in self.format.iter_unpack(data[:whole])]
+
+
+@dataclasses.dataclass
+class Arrivals:
+    """When there were how many digests, by looking at the file every few milliseconds."""
+
+    seconds: list[float] = dataclasses.field(default_factory=list)
+    counts: list[int] = dataclasses.field(default_factory=list)
+
+    def watch(self, path: pathlib.Path, begin: float, ended: threading.Event) -> None:
+        digests = None
+        while not ended.wait(0.02):
+            try:
+                digests = digests or Digests(path)
+                count = digests.count()
+            except (OSError, struct.error, SyntaxError, ValueError):
+                continue  # it is not there yet, or not its head
+            if count > (self.counts[-1] if self.counts else 0):
+                self.seconds.append(time.perf_counter() - begin)
+                self.counts.append(count)
+
+
+@dataclasses.dataclass
+class Rate:
+    inputs: int = 0
+    instructions: int = 0
+    seconds: float = 0
+
+    def text(self) -> str:
+        if not self.seconds:
+            return "too few"
+        speed = self.instructions / self.seconds
+        shown = f"{speed / 1e9:.3g} G" if speed >= 1e9 else f"{speed / 1e6:.3g} M"
+        return f"{shown} IPS, {self.inputs / self.seconds:,.1f} inputs/s"
+
+    def a_second(self) -> float:
+        return self.inputs / self.seconds if self.seconds else 0
+
+
+class Benchmark:
+    def __init__(self, options: argparse.Namespace, folder: pathlib.Path) -> None:
+        self.options, self.folder = options, folder
+        self.failures = 0
+        self.qemu = options.qemu
+        if not self.qemu:
+            self.qemu = str(folder / "qemu-aarch64")
+            packed = (options.run / "qemu-aarch64.gz").read_bytes()
+            pathlib.Path(self.qemu).write_bytes(gzip.decompress(packed))
+            os.chmod(self.qemu, 0o755)
+        for name in GUESTS:  # which may have been carried without their modes
+            shutil.copy(options.run / name, folder)
+            os.chmod(folder / name, 0o755)
+
+    def row(self, program: str, what: str, cells: typing.Sequence[str], **values: object) -> None:
+        print(f"| {program} | {what} | {' | '.join(cells)} |", flush=True)
+        if self.options.out:
+            with open(self.options.out, "a") as file:
+                file.write(json.dumps({"program": program, "what": what, **values}) + "\n")
+
+    def failed(self, program: str, what: str, sentence: str) -> None:
+        self.failures += 1
+        self.row(program, what, ["", "", "", f"FAILED: {sentence}"], failure=sentence)
+
+    def words(self, program: str) -> list[str]:
+        guest, *arguments = PROGRAMS[program]
+        return [str(self.folder / guest), *arguments]
+
+    def make_inputs(self, program: str) -> pathlib.Path:
+        path, count = self.folder / f"{program}.inputs", self.options.inputs
+        firsts = range(0, count, CHUNK)
+        work = functools.partial(make_part, program, self.options.seed, count)
+        with multiprocessing.get_context("fork").Pool(cores()) as pool, open(path, "wb") as file:
+            for part in pool.imap(work, firsts):
+                file.write(part)
+        return path
+
+    def by_qemu(self, program: str, share: int) -> tuple[Rate, dict[int, tuple[int, bytes]]]:
+        """The rate, and for each process that has ended: how many inputs it had, and what it wrote."""
+        inputs = self.folder / "for-qemu"
+        shutil.rmtree(inputs, ignore_errors=True)
+        inputs.mkdir()
+        options, jobs, firsts = self.options, [], []
+        for first in range(0, min(options.sample * (8 if share > 1 else 1), options.inputs), share):
+            numbers = range(first, min(first + share, options.inputs))
+            words = [self.qemu, "-E", ENVIRONMENT, *self.words(program)]
+            lines = [make(program, options.seed, number) for number in numbers]
+            if share > 1 and program in ("sha256sum", "gzip"):  # a file for each; scripts can be put together
+                paths = [inputs / str(number) for number in numbers]
+                for path, line in zip(paths, lines):
+                    path.write_bytes(line)
+                jobs.append(Job((*words, *paths), None, (0,)))
+            else:
+                path = inputs / f"{first}-"
+                path.write_bytes(b"".join(lines))
+                jobs.append(Job(words, path, (0,)))
+            firsts.append(len(numbers))
+        took, outputs = run_on_all_cores(jobs, options.qemu_seconds, self.folder)
+        done = {place: (firsts[place], output) for place, output in outputs.items()}
+        return Rate(sum(count for count, _ in done.values()), 0, took.elapsed), done
+
+    def queue(
+        self, program: str, engine: str, inputs: pathlib.Path, cache: pathlib.Path
+    ) -> tuple[Rate, Rate, list[dict[str, int]], str]:
+        """The rates of the whole and of the warm half, the digests, and a remark."""
+        options = self.options
+        path, said = self.folder / "digests.npy", self.folder / "queue.json"
+        for old in (path, said, pathlib.Path(f"{path}.job")):
+            old.unlink(missing_ok=True)
+        kind = "translate" if engine == "cached" else engine
+        lanes = ("--lanes", options.lanes)
+        words = [options.myriarm, "run", "--device", options.device, "--engine", kind, *lanes]
+        words += ["--quiet", "--ignore-unimplemented", "--unordered", "--seed", options.seed]
+        words += ["--env", ENVIRONMENT, *options.option, "--json", said, "--results", path]
+        words += ["--inputs", inputs, *self.words(program)]
+        os.environ["MYRIARM_CACHE_DIR"] = str(cache)
+        arrivals, ended = Arrivals(), threading.Event()
+        watcher = threading.Thread(target=arrivals.watch, args=(path, time.perf_counter(), ended))
+        watcher.start()
+        try:
+            run = run_command(words, options.seconds)
+        finally:
+            ended.set()
+            watcher.join()
+        if not path.exists():
+            raise Failure("there is no digest at the end of the time; give more --seconds")
+        digests = Digests(path).read()
+        if not run.cut and len(digests) != options.inputs:
+            raise Failure(f"{len(digests):,} of {options.inputs:,} inputs have a digest")
+        remark = "ended at its limit" if run.cut else "all inputs done: the warm half has idle lanes in it"
+        if said.exists() and said.stat().st_size:
+            summary = json.loads(said.read_text())
+            remark += f"; lanes idle {summary['idle_share']:.0%}"
+        return *rates(arrivals, digests, run.elapsed), digests, remark
+
+    def program(self, name: str) -> None:
+        options = self.options
+        alone: dict[int, tuple[int, bytes]] = {}
+        qemu_rates = {}
+        for share in (1, options.share):
+            what = "qemu-aarch64, a process for each" if share == 1 else f"qemu-aarch64, one for {share}"
+            try:
+                qemu_rates[share], outputs = self.by_qemu(name, share)
+                self.check_together(name, share, outputs, alone)
+            except (Failure, OSError) as failure:
+                self.failed(name, what, str(failure))
+                continue
+            alone = outputs if share == 1 else alone
+            rate = qemu_rates[share]
+            cells = [f"{rate.inputs:,}", f"{rate.a_second():,.1f} inputs/s", "", f"{cores()} cores"]
+            self.row(name, what, cells, inputs=rate.inputs, seconds=rate.seconds)
+        inputs = self.make_inputs(name)
+        cache = self.folder / f"cache-{name}"
+        cache.mkdir(mode=0o700)
+        first: dict[int, dict[str, int]] = {}
+        first_name, first_warm = "", Rate()
+        for engine in options.engines:
+            try:
+                whole, warm, digests, remark = self.queue(name, engine, inputs, cache)
+                remark += "; " + self.check(digests, first, first_name, alone)
+            except (Failure, OSError, ValueError) as failure:
+                self.failed(name, engine, str(failure))
+                continue
+            if not first:
+                first, first_name, first_warm = ended_by_number(digests), engine, warm
+            elif first_warm.instructions and warm.instructions:
+                times = warm.instructions / warm.seconds * first_warm.seconds / first_warm.instructions
+                remark += f"; warm **{times:.2f}** times {first_name}"
+            for share, rate in qemu_rates.items():
+                if rate.inputs and warm.inputs:
+                    of = "each" if share == 1 else f"one for {share}"
+                    remark += f"; {warm.a_second() / rate.a_second():.2f} times QEMU ({of})"
+            self.row(
+                *(name, engine, [f"{whole.inputs:,}", whole.text(), warm.text(), remark]),
+                whole=dataclasses.asdict(whole),
+                warm=dataclasses.asdict(warm),
+                remark=remark,
+            )
+        inputs.unlink()
+
+    def check_together(
+        self,
+        program: str,
+        share: int,
+        together: dict[int, tuple[int, bytes]],
+        alone: dict[int, tuple[int, bytes]],
+    ) -> None:
+        """Raises Failure if a process for several inputs has not written what those for each of them have."""
+        for place, (count, output) in together.items():
+            numbers = range(place * share, place * share + count)
+            if share == 1 or not alone.keys() >= set(numbers):
+                continue
+            expected = b"".join(alone[number][1] for number in numbers)
+            if program == "sha256sum":  # which names the files
+                output, expected = (b" ".join(text.split()[::2]) for text in (output, expected))
+            if output != expected:
+                raise Failure(f"inputs {numbers[0]} to {numbers[-1]} in one process give something else")
+
+    def check(
+        self,
+        digests: list[dict[str, int]],
+        first: dict[int, dict[str, int]],
+        first_name: str,
+        alone: dict[int, tuple[int, bytes]],
+    ) -> str:
+        """Says how many were compared. Raises Failure if one is not QEMU's, or not the first engine's."""
+        ours = ended_by_number(digests)
+        for number, digest in ours.items():
+            if digest["stop_detail"]:
+                raise Failure(f"input {number} ended with status {digest['stop_detail']}")
+        both = ours.keys() & first.keys()
+        for number in both:
+            if ours[number] != first[number]:
+                raise Failure(f"input {number}: {ours[number]}, and the first engine gives {first[number]}")
+        sample = ours.keys() & alone.keys()
+        for number in sample:
+            output = alone[number][1]
+            digest = ours[number]
+            if (digest["stdout_bytes"], digest["stdout_hash"]) != (len(output), output_hash(output)):
+                raise Failure(f"input {number} has another output than under {self.qemu}: {output[:80]!r}")
+        if not sample:
+            raise Failure("no input was done by QEMU too; give more --seconds, --qemu-seconds or --sample")
+        if first and not both:
+            raise Failure("no input was done by the first engine too; give more --seconds")
+        return f"{len(sample):,} as QEMU's" + (f", {len(both):,} as {first_name}'s" if first else "")
+
+
+def make_part(program: str, seed: int, inputs: int, first: int) -> bytes:
+    return make_range(program, seed, first, min(CHUNK, inputs - first))
+
+
+def ended_by_number(digests: list[dict[str, int]]) -> dict[int, dict[str, int]]:
+    """The digests of processes that came to their end. The others must have been cancelled."""
+    strange = [digest for digest in digests if digest["stop"] not in (EXITED, CANCELLED)]
+    if strange:
+        raise Failure(f"input {strange[0]['number']} has neither exited nor been cancelled: {strange[0]}")
+    return {digest["number"]: digest for digest in digests if digest["stop"] == EXITED}
+
+
+def rates(arrivals: Arrivals, digests: list[dict[str, int]], elapsed: float) -> tuple[Rate, Rate]:
+    def rate(first: int, last: int, seconds: float) -> Rate:
+        done = [digest["instructions"] for digest in digests[first:last] if digest["stop"] == EXITED]
+        return Rate(len(done), sum(done), seconds)
+
+    times, counts = arrivals.seconds, arrivals.counts
+    whole = rate(0, len(digests), times[-1] if times else elapsed)
+    if len(times) < 3:
+        return whole, Rate()
+    middle = bisect.bisect_left(times, statistics.fmean((times[0], times[-1])))
+    middle = min(middle, len(times) - 2)
+    return whole, rate(counts[middle], counts[-1], times[-1] - times[middle])
+
+
+def names_of(known: typing.Sequence[str]) -> typing.Callable[[str], list[str]]:
+    def names(text: str) -> list[str]:
+        chosen = text.split(",")
+        if strange := set(chosen) - set(known):
+            sentence = f"there is no {', '.join(strange)}; there are {', '.join(known)}"
+            raise argparse.ArgumentTypeError(sentence)
+        return chosen
+
+    return names
+
+
+def parse(arguments: typing.Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("programs", metavar="PROGRAM", nargs="*", help=", ".join(PROGRAMS))
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--prepare", type=pathlib.Path, metavar="FOLDER")
+    what.add_argument("--run", type=pathlib.Path, metavar="FOLDER")
+    parser.add_argument("--myriarm", help="path of the command")
+    parser.add_argument("--qemu", default="", help="default: that of the folder")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N")
+    parser.add_argument("--engines", type=names_of(ENGINES), default=["interpreter", "translate"])
+    parser.add_argument("--lanes", type=int, help="default: 64 on the CPU, 16,384 on a GPU")
+    parser.add_argument("--inputs", type=int, help="in a queue; default: 20,000 on the CPU, 300,000 on a GPU")
+    parser.add_argument("--seconds", type=float, default=12, help="after which a queue is ended")
+    parser.add_argument("--qemu-seconds", type=float, default=2)
+    parser.add_argument("--sample", type=int, default=2000, help="most inputs for QEMU alone")
+    parser.add_argument("--share", type=int, default=64, help="inputs of one QEMU")
+    parser.add_argument("--option", action="append", default=[], help="a further word for myriarm run")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--scratch", help="folder for files of up to 6 GB (default: that of the system)")
+    parser.add_argument("--out", type=pathlib.Path, help="file that gets a line of JSON for each row")
+    options = parser.parse_args(arguments)
+    options.programs = options.programs or list(PROGRAMS)
+    if strange := set(options.programs) - set(PROGRAMS):
+        parser.error(f"there is no program {', '.join(strange)}; there are {', '.join(PROGRAMS)}")
+    if options.run and not options.myriarm:
+        parser.error("--run needs --myriarm")
+    on_cpu = options.device == "cpu"
+    options.lanes = options.lanes or (64 if on_cpu else 16_384)
+    options.inputs = options.inputs or (20_000 if on_cpu else 300_000)
+    return options
+
+
+def main(arguments: typing.Sequence[str] | None = None) -> int:
+    assert MAKERS.keys() == PROGRAMS.keys()
+    options = parse(arguments)
+    if options.prepare:
+        prepare(options.prepare)
+        return 0
+    with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
+        benchmark = Benchmark(options, pathlib.Path(folder))
+        peer = first_output_line(benchmark.qemu, "--version")
+        own = first_output_line(options.myriarm, "--version")
+        print(f"Machine: {machine(options.device)}. {own}; {peer}.")
+        print(f"`{' '.join(sys.argv)}`, {options.lanes:,} lanes, queues of {options.inputs:,} inputs\n")
+        print("| program | engine | inputs done | whole | warm | |\n|---|---|---|---|---|---|")
+        for name in options.programs:
+            benchmark.program(name)
+    return 1 if benchmark.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
