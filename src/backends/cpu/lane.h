@@ -41,7 +41,6 @@ struct Lane : translate::LaneState {
   // What makes a page own that several of its spaces have, and may have in common: false if it is no such page, or recorded a stop.
   bool (*own_common_page)(void* backend, Lane& lane, u64 index, u64 page) = nullptr;  // null: the lane has one space
   void* backend = nullptr;
-  u64 index = 0;
   const CodeSpace* program_code = nullptr;
   CodeStore* code_store = nullptr;
   std::unique_ptr<LaneCode>* own_code = nullptr;  // null inside: the lane runs its program's code
