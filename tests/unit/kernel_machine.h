@@ -47,7 +47,7 @@ class KernelMachine {
     constexpr std::string_view path = "/program";
     input_.number = kNumber;
     input_.output_limit = 10000;
-    for (u64 page = kPages; page < table_.size(); page++) table_[page] = new_page(0);
+    for (u64 page = kPages; page < kPages + kernel::kKernelPages; page++) table_[page] = new_page(0);
     map_first(kData, kDataEnd, 3);
     map_first(kReadOnly, kNoAccess, 1);
     map_first(kNoAccess, kNoAccess + kPageSize, 0);

@@ -11,6 +11,9 @@
 
 namespace myriarm::cpu {
 namespace {
+[[noreturn]] void throw_no_table() {
+  throw DeviceError("the host refuses the addresses of a page table; ask for fewer lanes or less memory");
+}
 u32 flags_of(u32 permissions) { return permissions & (kPageReadable | kPageWritable | kPageExecutable); }
 }  // namespace
 
@@ -73,7 +76,9 @@ bool CpuBackend::write(std::span<const Transfer> transfers, std::span<const u8> 
     Lane lane;
     attach(lane, transfer.lane);
     u32 at = 0;
-    if (take_waiting_writes(lane, transfer.lane)) {
+    const u64 end = page_of(transfer.address + transfer.size - 1) + 1;
+    const bool widens = has_memory(transfer.lane) && transfer.size != 0 && end <= window_pages_;
+    if ((!widens || widen_table(lane, transfer.lane, end)) && take_waiting_writes(lane, transfer.lane)) {
       at = write_bytes(lane, transfer.address, buffer.subspan(transfer.offset, transfer.size));
     }
     if (lane.stop.code == StopCode::out_of_memory) enough = false;
@@ -152,6 +157,7 @@ void CpuBackend::replace_pages(std::span<const u32> lanes, u64 page, u64 count, 
     attach(lane, index);
     const u64 begin = (first_page_ + page) << kPageBits;
     waiting_.drop(index, begin, begin + (count << kPageBits));
+    if (!widen_table(lane, index, page + count)) throw_no_table();
     replace_pages(lane, page, count, mapped, permissions);
     if (flat_) clear_pages(flat_.lane(index) + (page << kPageBits), count << kPageBits);
   });
@@ -177,6 +183,7 @@ void CpuBackend::protect(std::span<const u32> lanes, u64 page, u64 count, u32 pe
   for_lanes(lanes, [&](u64 index) {
     Lane lane;
     attach(lane, index);
+    if (!widen_table(lane, index, page + count)) throw_no_table();
     protect_pages(lane, page, count, permissions);
   });
 }
@@ -185,7 +192,11 @@ void CpuBackend::permissions(std::span<const u32> lanes, u64 page, u64 count, st
   size_t i = 0;
   for_lanes(lanes, [&](u64 lane) {
     const u32* entries = entries_of(lane);
-    for (u64 p = page; p < page + count; p++) values[i++] = page_value(entries[p]);
+    const u64 pages = tables_.pages(lane);
+    for (u64 p = page; p < page + count; p++) {
+      const bool behind = p >= pages && has_memory(static_cast<u32>(lane));
+      values[i++] = page_value(p < pages ? entries[p] : behind ? ProcessWords::entry_behind(p, guest_pages_) : 0);
+    }
   });
 }
 
