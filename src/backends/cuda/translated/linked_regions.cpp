@@ -90,7 +90,7 @@ LinkedRegions::LinkedRegions(std::span<const translate::DeviceRegion* const> reg
   }
   functions_.resize(regions.size());
   if (found == CUDA_SUCCESS && !regions.empty() &&
-      cudaMemcpy(functions_.data(), reinterpret_cast<const void*>(array), regions.size() * sizeof(u64),
+      cudaMemcpy(functions_.data(), std::bit_cast<const void*>(array), regions.size() * sizeof(u64),
                  cudaMemcpyDeviceToHost) != cudaSuccess) {
     found = CUDA_ERROR_UNKNOWN;
   }
