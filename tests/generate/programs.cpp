@@ -30,7 +30,6 @@ static_assert(kBlockTable + kFunctions * kBlockTableRoom <= kWordTable &&
 
 constexpr u32 kScratch = 9, kScratch2 = 10;  // lost where the program itself needs registers
 
-u32 ldr_unsigned(u32 t, u32 n, u64 offset) { return guest::ldr(3, t, n) | static_cast<u32>(offset / 8) << 10; }
 /// LDR Xt, [Xn, Xm, LSL #3], and LDR Wt, [Xn, Xm, LSL #2].
 u32 ldr_scaled(u32 t, u32 n, u32 m) { return 0xF8607800 | m << 16 | n << 5 | t; }
 u32 ldr_word_scaled(u32 t, u32 n, u32 m) { return 0xB8607800 | m << 16 | n << 5 | t; }
