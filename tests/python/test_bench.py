@@ -546,4 +546,4 @@ def test_machine_never_fails(monkeypatch):
 
 def test_every_mode_has_its_reference_or_is_new():
     without = [mode for mode in runs.ALL_MODES if mode not in reference.OF_MODE]
-    assert without == ["self-dispatch", "lanes"]
+    assert without == ["self-dispatch", "lanes", "tiers"]
