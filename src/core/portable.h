@@ -43,8 +43,9 @@ using u64 = uint64_t;
 #define MYR_TABLE static constexpr
 #endif
 
-// Whether lanes may part at each branch, so that a condition is worth less than the branches that it saves.
-#if defined(__NVPTX__) && !defined(__CUDACC__)
+// Whether lanes may part at each branch, so that a condition is worth less than the branches that it saves. A test may say so too.
+#if defined(MYR_LANES_PART)
+#elif defined(__NVPTX__) && !defined(__CUDACC__)
 #define MYR_LANES_PART 1
 #else
 #define MYR_LANES_PART 0

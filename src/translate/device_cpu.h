@@ -54,9 +54,17 @@ struct DeviceCpu : FlagSource<kEntryApart> {
   u32 size;               // of its access, or of each half of it
   mutable bool hits;      // its access lies there
   mutable u64 address;    // of the access
+  mutable u64 found;      // the word of DeviceTeamFacts::found for the access
+  mutable bool is_found;  // it is of the access's page
+  mutable u32 part;       // bytes that are read or written at once
+  bool gave_up;           // an instruction since myriarm_begin_group()
 
   using Fp = NativeFpContext<true>;
-  MYR_FN bool give_up() { return false; }
+  /// The instruction goes on, with a result that the region drops when it looks at this, mostly behind several instructions.
+  MYR_FN bool give_up() {
+    gave_up = true;
+    return true;
+  }
 
   MYR_FN u64 r(u32 slot) const { return slot == kSlotZero ? 0 : x[slot]; }
   MYR_FN void set_r(u32 slot, u64 value) {
@@ -93,13 +101,19 @@ struct DeviceCpu : FlagSource<kEntryApart> {
             team->granule_step,
             place() / 8 * team->lane_step};
   }
-  /// The entry of a page of the window. Volatile: a word must be read and written whole, since the lanes of a warp write there at once.
+  /// Volatile: a word must be read and written whole, since the lanes of a warp write there at once.
+  MYR_FN volatile MYR_SHARED u64* found_place(u64 page) const {
+    return (volatile MYR_SHARED u64*)&team->found[page % kFoundEntries];
+  }
+  /// Only pages of the window are there.
+  MYR_FN bool find(u64 page) const {
+    found = *found_place(page);
+    return is_found = (u32)found == page;
+  }
   MYR_FN u32 entry_of(u64 page) const {
-    auto* place = (volatile MYR_SHARED u64*)&team->found[page % kFoundEntries];
-    const u64 found = *place;
-    if (MYR_LIKELY((u32)found == (u32)page)) return (u32)(found >> 32);
+    if (MYR_LIKELY(is_found)) return (u32)(found >> 32);
     const u32 entry = paged().entry(page);
-    *place = (u64)entry << 32 | (u32)page;
+    *found_place(page) = (u64)entry << 32 | (u32)page;
     return entry;
   }
   MYR_FN SlowLoad load_slow(u64, u32) { return {0, false}; }
@@ -118,7 +132,7 @@ struct DeviceCpu : FlagSource<kEntryApart> {
 static_assert(Cpu<DeviceCpu>);
 
 MYR_FN bool operator<(u64 page, DeviceMemory::Pages pages) {
-  return pages.cpu.hits || page < pages.cpu.team->page_count;
+  return pages.cpu.hits || MYR_LIKELY(pages.cpu.find(page)) || page < pages.cpu.team->page_count;
 }
 MYR_FN u64 DeviceMemory::page_of(u64 address) const {
   cpu.address = address;
@@ -131,11 +145,13 @@ MYR_FN u32 DeviceMemory::entry(u64 page) const {
 /// An access that hits is aligned, or its address would differ from the page's in its lowest bits.
 template <u32 kSize>
 MYR_FN bool DeviceMemory::whole(u32 offset) const {
+  cpu.part = kSize;
   return (cpu.hits && cpu.size == kSize) || PagedMemory<kDeviceTeam>::whole<kSize>(offset);
 }
 /// Called once the access is allowed.
 MYR_FN u8* DeviceMemory::locate(u32 entry, u32 offset) const {
   const auto paged = cpu.paged();
+  if (cpu.part == 8) offset &= ~7u;  // as it is
   if (!cpu.hits) {
     if (!cpu.keeps || !fast_readable(entry) || !fast_writable(entry)) return paged.locate(entry, offset);
     cpu.kept.page = cpu.address & ~(u64)(kPageSize - 1);

@@ -41,6 +41,23 @@ MYR_ROW void myriarm_zero_upper(DeviceCpu* cpu, u32 n) { cpu->zeroed |= 1u << n;
 MYR_ROW void myriarm_store_zero_upper(DeviceCpu* cpu, u32 n) {
   if ((cpu->zeroed >> n & 1) != 0) *cpu->vector_half(2 * n + 1) = 0;
 }
+// What instructions of a group change, so that it can be as it was before them.
+MYR_ROW void myriarm_begin_group(DeviceCpu* cpu) { cpu->gave_up = false; }
+MYR_ROW bool myriarm_gave_up(DeviceCpu* cpu) { return cpu->gave_up; }
+MYR_ROW u64 myriarm_r(DeviceCpu* cpu, u32 slot) { return cpu->x[slot]; }
+MYR_ROW void myriarm_set_r(DeviceCpu* cpu, u32 slot, u64 value) { cpu->x[slot] = value; }
+MYR_ROW u64 myriarm_v(DeviceCpu* cpu, u32 half) { return cpu->vectors[half]; }
+MYR_ROW void myriarm_set_v(DeviceCpu* cpu, u32 half, u64 value) { cpu->vectors[half] = value; }
+MYR_ROW u64 myriarm_system(DeviceCpu* cpu, u32 field) { return cpu->fields[field]; }
+MYR_ROW void myriarm_set_system(DeviceCpu* cpu, u32 field, u64 value) { cpu->fields[field] = value; }
+MYR_ROW u64 myriarm_flag_part(DeviceCpu* cpu, u32 part) {
+  return part == 0 ? cpu->operand1 : part == 1 ? cpu->operand2 : cpu->source;
+}
+MYR_ROW void myriarm_set_flag_part(DeviceCpu* cpu, u32 part, u64 value) {
+  if (part == 0) cpu->operand1 = value;
+  if (part == 1) cpu->operand2 = value;
+  if (part == 2) cpu->source = (u32)value;
+}
 // Before and after an instruction with the kept page of this number.
 MYR_ROW void myriarm_begin_kept(DeviceCpu* cpu, u32 number, u32 size) {
   cpu->size = size;

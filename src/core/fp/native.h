@@ -20,6 +20,7 @@ struct NativeFpContext : FpContext {
   bool inexact;  // FPSR.IXC is set, so raising Inexact changes nothing
   bool nearest;  // the machine rounds as FPCR.RMode says
   bool rounds;   // inexact and nearest
+  bool flushes;  // FPCR.FZ: denormal operands are zeros, and set FPSR.IDC
   bool missed;
 };
 
@@ -29,6 +30,7 @@ MYR_FN void fp_begin(NativeFpContext<kGivesUp>& ctx, u64 fpcr, u64 fpsr) {
   ctx.inexact = (fpsr & FPExc_Inexact) != 0;
   ctx.nearest = kMachineRounds && FPRoundingMode(ctx) == FPRounding::tie_even;
   ctx.rounds = ctx.nearest && ctx.inexact;
+  ctx.flushes = (fpcr & kFpcrFZ) != 0;
   ctx.missed = false;
 }
 
@@ -111,15 +113,44 @@ MYR_FN bool fused_is_exact(u64 addend, u64 op1, u64 op2, u64 result) {
 }
 
 /// Contexts that give up say so at the end of an instruction, once for all its operations: where lanes may part at each branch, an
-/// operation is computed in any case, and its conditions without a branch between them.
+/// operation is computed in any case, and what its result tells is its condition. That is enough while FPCR does not flush: an
+/// operand that is no finite number leaves none, and denormal operands are numbers as others.
 template <bool kGivesUp>
 constexpr bool kWithoutBranches = kGivesUp&& MYR_LANES_PART;
 
 MYR_FN bool both(bool a, bool b) { return ((u32)a & (u32)b) != 0; }
 MYR_FN bool either(bool a, bool b) { return ((u32)a | (u32)b) != 0; }
+template <bool kGivesUp>
+MYR_FN bool result_tells(const NativeFpContext<kGivesUp>& ctx) {
+  return both(ctx.rounds, !ctx.flushes);
+}
+// Few instructions on a GPU, which takes several for an integer of 64 bits: of the upper word without its sign, and comparisons of numbers.
 template <int N>
-MYR_FN bool fits(u64 x) {
-  return either(is_normal<N>(x), is_zero<N>(x));
+MYR_FN u32 upper_word(u64 x) {
+  return (u32)(x >> (N - 32)) << 1;
+}
+template <int N>
+constexpr u32 kUpperExponentMask = (u32)FpFormat<N>::kExponentMask << (N == 64 ? 21 : 24);
+template <int N>
+constexpr u32 kUpperExponentOf2 = 2u << (N == 64 ? 21 : 24);
+template <int N>
+MYR_FN bool has_finite_word(u64 x) {
+  return upper_word<N>(x) < kUpperExponentMask<N>;
+}
+/// is_safely_normal().
+template <int N>
+MYR_FN bool has_safely_normal_word(u64 x) {
+  return upper_word<N>(x) - kUpperExponentOf2<N> < kUpperExponentMask<N> - kUpperExponentOf2<N>;
+}
+template <class Number>
+MYR_FN bool is_zero_number(Number number) {
+  return number == 0;
+}
+
+/// Where nothing is rounded: no operand is a NaN, and a denormal one raises no exception.
+template <class Number, bool kGivesUp>
+MYR_FN bool operands_fit(Number a, Number b, const NativeFpContext<kGivesUp>& ctx) {
+  return both(both(a == a, b == b), !ctx.flushes);
 }
 
 /// For an override that does not apply and must not call the reference.
@@ -146,8 +177,8 @@ MYR_FN bool add(u64 op1, u64 op2, const NativeFpContext<kGivesUp>& ctx, u64& res
 }
 template <int N, bool kGivesUp>
 MYR_FN u64 add_without_branches(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
-  const u64 result = bits(machine_add(number<N>(op1), number<N>(op2)));
-  return result_if(both(both(ctx.rounds, fits<N>(result)), both(fits<N>(op1), fits<N>(op2))), result, ctx);
+  const auto sum = machine_add(number<N>(op1), number<N>(op2));
+  return result_if(both(result_tells(ctx), has_finite_word<N>(bits(sum))), bits(sum), ctx);
 }
 
 }  // namespace native
@@ -180,11 +211,13 @@ template <int N, bool kGivesUp>
 MYR_FN u64 FPMul(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
   if constexpr (N != 16) {
     using namespace native;
-    u64 result = bits(machine_multiply(number<N>(op1), number<N>(op2)));
     if constexpr (kWithoutBranches<kGivesUp>) {
-      const bool holds = either(is_safely_normal<N>(result), either(is_zero<N>(op1), is_zero<N>(op2)));
-      return result_if(both(both(ctx.rounds, holds), both(fits<N>(op1), fits<N>(op2))), result, ctx);
+      const auto a = number<N>(op1), b = number<N>(op2), product = machine_multiply(a, b);
+      const bool zeros = both(is_zero_number(product), either(is_zero_number(a), is_zero_number(b)));
+      return result_if(both(result_tells(ctx), either(has_safely_normal_word<N>(bits(product)), zeros)), bits(product),
+                       ctx);
     }
+    u64 result = bits(machine_multiply(number<N>(op1), number<N>(op2)));
     if (MYR_LIKELY(may_apply(ctx) && is_zero_or_normal<N>(op1) && is_zero_or_normal<N>(op2))) {
       if (MYR_LIKELY(is_safely_normal<N>(result))) {
         if (MYR_LIKELY(ctx.rounds) || product_is_exact<N>(op1, op2, result)) return result;
@@ -202,9 +235,10 @@ MYR_FN u64 FPDiv(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
   if constexpr (N != 16) {
     using namespace native;
     if constexpr (kWithoutBranches<kGivesUp>) {
-      const u64 result = bits(machine_divide(number<N>(op1), number<N>(op2)));
-      const bool holds = either(is_safely_normal<N>(result), is_zero<N>(op1));
-      return result_if(both(both(ctx.rounds, holds), both(fits<N>(op1), is_normal<N>(op2))), result, ctx);
+      const auto a = number<N>(op1), quotient = machine_divide(a, number<N>(op2));
+      const bool zeros = both(is_zero_number(quotient), is_zero_number(a));
+      return result_if(both(result_tells(ctx), either(has_safely_normal_word<N>(bits(quotient)), zeros)),
+                       bits(quotient), ctx);
     }
     if (MYR_LIKELY(may_apply(ctx) && is_zero_or_normal<N>(op1) && is_normal<N>(op2))) {
       u64 result = bits(machine_divide(number<N>(op1), number<N>(op2)));
@@ -225,8 +259,8 @@ MYR_FN u64 FPSqrt(u64 op, NativeFpContext<kGivesUp>& ctx) {
   if constexpr (N != 16) {
     using namespace native;
     if constexpr (kWithoutBranches<kGivesUp>) {
-      const u64 result = bits(machine_sqrt(number<N>(op)));
-      return result_if(both(ctx.rounds, both(is_normal<N>(op), (op & FpFormat<N>::kSign) == 0)), result, ctx);
+      const auto root = machine_sqrt(number<N>(op));
+      return result_if(both(result_tells(ctx), has_finite_word<N>(bits(root))), bits(root), ctx);
     }
     bool positive = is_normal<N>(op) && (op & FpFormat<N>::kSign) == 0;
     if (MYR_LIKELY(may_apply(ctx) && positive)) {
@@ -243,12 +277,11 @@ MYR_FN u64 FPMulAdd(u64 addend, u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx
   if constexpr (N != 16) {
     using namespace native;
     if constexpr (kWithoutBranches<kGivesUp>) {
-      const u64 result = bits(machine_fma(number<N>(op1), number<N>(op2), number<N>(addend)));
-      const bool zeros = both(is_zero<N>(addend), either(is_zero<N>(op1), is_zero<N>(op2)));
-      const bool holds = either(is_safely_normal<N>(result), zeros);
-      return result_if(both(both(both(ctx.rounds, machine_has_fma()), both(holds, fits<N>(addend))),
-                            both(fits<N>(op1), fits<N>(op2))),
-                       result, ctx);
+      const auto a = number<N>(op1), b = number<N>(op2), c = number<N>(addend), sum = machine_fma(a, b, c);
+      const bool zeros =
+          both(both(is_zero_number(sum), is_zero_number(c)), either(is_zero_number(a), is_zero_number(b)));
+      const bool holds = either(has_safely_normal_word<N>(bits(sum)), zeros);
+      return result_if(both(both(result_tells(ctx), machine_has_fma()), holds), bits(sum), ctx);
     }
     if (MYR_LIKELY(may_apply(ctx) && machine_has_fma() && is_zero_or_normal<N>(addend) && is_zero_or_normal<N>(op1) &&
                    is_zero_or_normal<N>(op2))) {
@@ -269,10 +302,12 @@ template <int N, bool kGivesUp>
 MYR_FN Flags FPCompare(u64 op1, u64 op2, bool signal_nans, NativeFpContext<kGivesUp>& ctx) {
   if constexpr (N != 16) {
     using namespace native;
-    if (MYR_LIKELY(is_zero_or_normal<N>(op1) && is_zero_or_normal<N>(op2))) {
-      auto a = number<N>(op1), b = number<N>(op2);
+    const auto a = number<N>(op1), b = number<N>(op2);
+    if constexpr (kWithoutBranches<kGivesUp>) {
+      ctx.missed |= !operands_fit(a, b, ctx);
       return {a < b, a == b, a >= b, false};
     }
+    if (MYR_LIKELY(is_zero_or_normal<N>(op1) && is_zero_or_normal<N>(op2))) return {a < b, a == b, a >= b, false};
   }
   if (kGivesUp) {
     native::give_up(ctx);
@@ -284,10 +319,16 @@ template <int N, bool kMin, bool kNumber, bool kGivesUp>
 MYR_FN u64 larger_or_smaller(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
   if constexpr (N != 16) {
     using namespace native;
+    const auto a = number<N>(op1), b = number<N>(op2);
+    const bool first = kMin ? a < b : a > b;
+    if constexpr (kWithoutBranches<kGivesUp>) {
+      // Numbers that are equal have the same bits, or are zeros.
+      const u64 of_equals = kMin ? op1 | op2 : op1 & op2;
+      return result_if(operands_fit(a, b, ctx), a == b ? of_equals : first ? op1 : op2, ctx);
+    }
     if (MYR_LIKELY(is_zero_or_normal<N>(op1) && is_zero_or_normal<N>(op2))) {
       if (is_zero<N>(op1) && is_zero<N>(op2)) return kMin ? op1 | op2 : op1 & op2;
-      auto a = number<N>(op1), b = number<N>(op2);
-      return (kMin ? a < b : a > b) ? op1 : op2;
+      return first ? op1 : op2;
     }
   }
   if (kGivesUp) return native::give_up(ctx);
@@ -298,7 +339,16 @@ MYR_FN u64 larger_or_smaller(u64 op1, u64 op2, NativeFpContext<kGivesUp>& ctx) {
 template <int N, int M, bool kGivesUp>
 MYR_FN u64 FPConvert(u64 op, FPRounding rounding, NativeFpContext<kGivesUp>& ctx) {
   using namespace native;
-  if constexpr (N == 32 && M == 64) {
+  if constexpr (kWithoutBranches<kGivesUp> && N == 32 && M == 64) {
+    const auto number = native::number<N>(op);
+    return result_if(operands_fit(number, number, ctx), bits((double)number), ctx);
+  } else if constexpr (kWithoutBranches<kGivesUp> && N == 64 && M == 32) {
+    const auto number = native::number<N>(op);
+    const auto result = (float)number;
+    const bool zeros = both(is_zero_number(result), is_zero_number(number));
+    const bool holds = both(rounding == FPRounding::tie_even, either(has_safely_normal_word<M>(bits(result)), zeros));
+    return result_if(both(result_tells(ctx), holds), bits(result), ctx);
+  } else if constexpr (N == 32 && M == 64) {
     if (MYR_LIKELY(is_zero_or_normal<N>(op))) return bits((double)number<N>(op));
   } else if constexpr (N == 64 && M == 32) {
     if (MYR_LIKELY(may_apply(ctx) && rounding == FPRounding::tie_even && is_zero_or_normal<N>(op))) {
@@ -321,6 +371,17 @@ MYR_FN u64 FPToFixed(u64 op, u32 fbits, bool is_unsigned, FPRounding rounding, N
     using namespace native;
     constexpr u32 kBias = (u32)(1 - FpFormat<N>::kMinimumExponent);
     const u32 magnitude_bits = is_unsigned && M < 64 ? M : M - 1;
+    if constexpr (kWithoutBranches<kGivesUp>) {
+      const auto number = native::number<N>(op);
+      const auto end = native::number<N>((u64)(kBias + magnitude_bits) << FpFormat<N>::kFractionBits);
+      const bool in_range = both(both(number > -end, number < end), either(!is_unsigned, number >= 0));
+      const auto taken = in_range ? number : 0;
+      const i64 integer = (i64)taken;
+      const bool exact = either(ctx.inexact, (decltype(taken))integer == taken);
+      const bool truncates = both(fbits == 0, rounding == FPRounding::zero);
+      return result_if(both(both(truncates, !ctx.flushes), both(in_range, exact)), (u64)integer & ~(u64)0 >> (64 - M),
+                       ctx);
+    }
     if (MYR_LIKELY(fbits == 0 && rounding == FPRounding::zero && is_zero_or_normal<N>(op) &&
                    biased_exponent<N>(op) < kBias + magnitude_bits &&
                    !(is_unsigned && (op & FpFormat<N>::kSign) != 0))) {

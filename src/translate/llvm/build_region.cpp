@@ -33,6 +33,8 @@ constexpr size_t kKeptRegisters = 12;
 /// ones need is as near in shared memory as in a spill.
 constexpr u32 kDeepLoops = 3;
 constexpr size_t kKeptInDeepLoops = 8;
+/// How many instructions that may give up are looked at together, at most: what they overwrite is kept until then.
+constexpr u32 kMostTogether = 8;
 
 /// What a region for a GPU does with registers and pages, decided for all of it.
 struct Plan {
@@ -210,11 +212,12 @@ class Builder {
     return outcome;
   }
   /// To be called where an instruction has been executed.
-  void put_back(const Instruction& at) {
-    for_each(at.effects.writes_r & left_in_place_.r, "myriarm_put_r");
-    for_each(at.effects.writes_v & left_in_place_.v, "myriarm_put_v");
+  void put_back(const Instruction& at) { put_back(RegisterSet{at.effects.writes_r, at.effects.writes_v}); }
+  void put_back(const RegisterSet& written) {
+    for_each(written.r & left_in_place_.r, "myriarm_put_r");
+    for_each(written.v & left_in_place_.v, "myriarm_put_v");
     for (u32 n = 0; n < 32; n++) {
-      if ((at.effects.writes_v & plan_.only_zeroed) >> (2 * n + 1) & 1) call("myriarm_zero_upper", {ir_.getInt32(n)});
+      if ((written.v & plan_.only_zeroed) >> (2 * n + 1) & 1) call("myriarm_zero_upper", {ir_.getInt32(n)});
     }
   }
   void for_each(u64 bits, const char* function) {
@@ -302,6 +305,11 @@ class Builder {
     for_each(left_in_place_.r, "myriarm_forget_r");
     for_each(left_in_place_.v, "myriarm_forget_v");
     for (const Instruction& at : block.instructions) {
+      if (is_device() && joins_group(at)) {
+        add_to_group(at);
+        continue;
+      }
+      end_group();
       if (at.effects.always_stops) {
         retire();
         return leave_to(constant(at.pc), leave_);
@@ -319,8 +327,60 @@ class Builder {
       put_back(at);
       retired_++;
     }
+    end_group();
     retire();
     ir_.CreateBr(edge(block.pc(), block.last().pc + 4));
+  }
+
+  /// Whether an instruction is executed as one of a group.
+  static bool joins_group(const Instruction& at) {
+    const Effects& e = at.effects;
+    return flow_of(at.operands.row) == Flow::next && !e.always_stops && !e.loads && !e.stores &&
+           (!e.writes_flags || may_give_up(e));
+  }
+  static bool may_give_up(const Effects& e) {
+    return (e.writes_system >> static_cast<u32>(SystemField::fpsr) & 1) != 0;
+  }
+  void add_to_group(const Instruction& at) {
+    if (may_give_up(at.effects) && group_.may_give_up == kMostTogether) end_group();
+    if (group_.instructions == 0) {
+      group_.pc = at.pc;
+      call("myriarm_begin_group");
+    }
+    const Effects& e = at.effects;
+    note(e.writes_r & ~left_in_place_.r & ~group_.written.r, "myriarm_r", "myriarm_set_r");
+    note(e.writes_v & ~left_in_place_.v & ~group_.written.v, "myriarm_v", "myriarm_set_v");
+    note(e.writes_system & ~group_.writes_system, "myriarm_system", "myriarm_set_system");
+    if (e.writes_flags && !group_.writes_flags) note(7, "myriarm_flag_part", "myriarm_set_flag_part");
+    outcome_of(at);
+    group_.written.r |= e.writes_r;
+    group_.written.v |= e.writes_v;
+    group_.writes_system |= e.writes_system;
+    group_.writes_flags |= e.writes_flags;
+    group_.may_give_up += may_give_up(e);
+    group_.instructions++;
+  }
+  /// What the instructions of a group change is noted before, for the way out.
+  void note(u64 bits, const char* get, const char* set) {
+    for (u32 bit = 0; bit < 64; bit++) {
+      if (bits >> bit & 1) group_.before.push_back({set, bit, call(get, {ir_.getInt32(bit)})});
+    }
+  }
+  /// One look tells whether all instructions since the group began have their results. If not, the region is left before the first of them.
+  void end_group() {
+    if (group_.instructions == 0) return;
+    if (group_.may_give_up != 0) {
+      BasicBlock *stopped = new_block(), *done = new_block();
+      ir_.CreateCondBr(call("myriarm_gave_up"), stopped, done, unlikely_);
+      ir_.SetInsertPoint(stopped);
+      for (const auto& [set, number, value] : group_.before) call(set, {ir_.getInt32(number), value});
+      if (retired_ != 0) call("myriarm_retire", {constant(retired_)});
+      leave_to(constant(group_.pc), stop_);
+      ir_.SetInsertPoint(done);
+    }
+    put_back(group_.written);
+    retired_ += group_.instructions;
+    group_ = {};
   }
   void build_branch(u64 block, const Instruction& at, Flow flow) {
     Value* outcome = outcome_of(at);
@@ -417,7 +477,22 @@ class Builder {
   bool before_loop_ = false;                 // such a copy is being built
   bool has_inner_loops_ = false;             // the aim lies in the lane's column
   std::map<std::string, llvm::Function*> callees_;
-  u64 retired_ = 0;      // instructions of the block that are not counted yet
+  /// Instructions of the block that access no memory, one after the other, whose results are looked at together.
+  struct Group {
+    u64 pc = 0;  // of the first
+    u32 instructions = 0, may_give_up = 0;
+    RegisterSet written;
+    u32 writes_system = 0;
+    bool writes_flags = false;
+    struct Before {
+      const char* set;
+      u32 number;
+      Value* value;
+    };
+    std::vector<Before> before;
+  };
+  Group group_;          // not looked at yet
+  u64 retired_ = 0;      // instructions of the block before it that are not counted yet
   RegisterSet fetched_;  // registers left in place that the block has read or written so far
 };
 

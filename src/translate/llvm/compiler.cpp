@@ -35,8 +35,10 @@ namespace {
 const char* const kDeviceOptions = "sroa,infer-address-spaces,early-cse<memssa>," MYR_COMBINE;
 
 // What follows for a GPU, as if for no machine: jumps are not threaded where lanes may part, and an access that is refused would then
-// meet the one that is not and part from it again, with the registers of both.
-const char* const kThreadOptions = "simplifycfg,jump-threading,gvn," MYR_COMBINE ",jump-threading,adce,simplifycfg";
+// meet the one that is not and part from it again, with the registers of both. Last, a register that an instruction sets if it is not refused
+// has one value on the way on and the other on the way out, instead of a choice on both.
+const char* const kThreadOptions =
+    "simplifycfg,jump-threading,gvn," MYR_COMBINE ",jump-threading,correlated-propagation,adce,simplifycfg";
 
 // For a row with a loop over registers: only without the loop are they known, and the object of the policy becomes machine
 // registers.
