@@ -7,6 +7,7 @@
 #include "core/semantics.h"
 #include "translate/device_region.h"
 #include "translate/flag_source.h"
+#include "translate/span_limits.h"
 
 // Address spaces of the GPU, so that an access needs no look at what kind of address it has.
 #define MYR_GLOBAL __attribute__((address_space(1)))
@@ -21,6 +22,13 @@ struct DeviceCpu;
 struct KeptPage {
   u64 page = 1;  // its address; no page begins at 1
   u64 base = 0;  // of the lane's bytes
+};
+
+/// A span that was found (translate/spans.h): its address, where its bytes begin, and how many granules one of it is from the next.
+struct SpanPlace {
+  u64 address = 0;
+  u64 begin = 0;
+  u32 granule_step = 0;
 };
 
 /// As PagedMemory, for one access; it looks into DeviceCpu::kept first.
@@ -57,7 +65,12 @@ struct DeviceCpu : FlagSource<kEntryApart> {
   mutable u64 found;      // the word of DeviceTeamFacts::found for the access
   mutable bool is_found;  // it is of the access's page
   mutable u32 part;       // bytes that are read or written at once
-  bool gave_up;           // an instruction since myriarm_begin_group()
+  SpanPlace spans[kMostSpans];
+  bool in_span;            // the access, which its block has looked for already
+  SpanPlace span;          // where that lies
+  u32 span_bytes;          // of the access
+  mutable u32 span_place;  // in the span, of the next part
+  bool gave_up;            // an instruction since myriarm_begin_group()
 
   using Fp = NativeFpContext<true>;
   /// The instruction goes on, with a result that the region drops when it looks at this, mostly behind several instructions.
@@ -132,24 +145,34 @@ struct DeviceCpu : FlagSource<kEntryApart> {
 static_assert(Cpu<DeviceCpu>);
 
 MYR_FN bool operator<(u64 page, DeviceMemory::Pages pages) {
-  return pages.cpu.hits || MYR_LIKELY(pages.cpu.find(page)) || page < pages.cpu.team->page_count;
+  return pages.cpu.in_span || pages.cpu.hits || MYR_LIKELY(pages.cpu.find(page)) || page < pages.cpu.team->page_count;
 }
 MYR_FN u64 DeviceMemory::page_of(u64 address) const {
+  if (cpu.in_span) {
+    cpu.span_place = (u32)(address - cpu.span.address);
+    __builtin_assume((address & (kPageSize - 1)) <= kPageSize - cpu.span_bytes);
+    return 0;
+  }
   cpu.address = address;
   cpu.hits = cpu.keeps && (address & (~(u64)(kPageSize - 1) | (cpu.size - 1))) == cpu.kept.page;
   return cpu.paged().page_of(address);
 }
 MYR_FN u32 DeviceMemory::entry(u64 page) const {
-  return cpu.hits ? (u32)(kPageReadable | kPageWritable) : cpu.entry_of(page);
+  return cpu.in_span || cpu.hits ? (u32)(kPageReadable | kPageWritable) : cpu.entry_of(page);
 }
 /// An access that hits is aligned, or its address would differ from the page's in its lowest bits.
 template <u32 kSize>
 MYR_FN bool DeviceMemory::whole(u32 offset) const {
   cpu.part = kSize;
-  return (cpu.hits && cpu.size == kSize) || PagedMemory<kDeviceTeam>::whole<kSize>(offset);
+  return cpu.in_span || (cpu.hits && cpu.size == kSize) || PagedMemory<kDeviceTeam>::whole<kSize>(offset);
 }
 /// Called once the access is allowed.
 MYR_FN u8* DeviceMemory::locate(u32 entry, u32 offset) const {
+  if (cpu.in_span) {
+    const u32 place = cpu.span_place;
+    cpu.span_place += cpu.part;
+    return (u8*)(MYR_GLOBAL u8*)(cpu.span.begin + (u64)(place & ~7u) * cpu.span.granule_step + (place & 7));
+  }
   const auto paged = cpu.paged();
   if (cpu.part == 8) offset &= ~7u;  // as it is
   if (!cpu.hits) {

@@ -15,7 +15,7 @@ MYR_ROW void myriarm_begin(DeviceCpu* cpu, u32 column, u32 team, u32 left, u32 n
   cpu->aim = nzcv >> kAimShift;
   cpu->at = cpu->next = 0;
   cpu->zeroed = 0;
-  cpu->keeps = false;
+  cpu->keeps = cpu->in_span = false;
   for (u32 i = 0; i < kKeptPages; i++) cpu->kept_pages[i] = {};
   cpu->set_source(FlagKind::packed, nzcv & 15, 0);
 }
@@ -68,6 +68,27 @@ MYR_ROW void myriarm_end_kept(DeviceCpu* cpu, u32 number) {
   cpu->kept_pages[number] = cpu->kept;
   cpu->keeps = false;
 }
+// Whether the bytes of a span lie side by side in one page, where nothing but an access by itself is to be done. Then accesses to
+// them go to their place, until myriarm_end_access().
+MYR_ROW bool myriarm_find_span(DeviceCpu* cpu, u32 number, u32 base, u64 begin, u32 bytes, bool loads, bool stores) {
+  const u64 address = cpu->r(base) + begin;
+  const DeviceMemory memory = cpu->memory();
+  const u64 page = memory.page_of(address);
+  const u32 offset = (u32)address & (kPageSize - 1);
+  if (!memory.whole<8>(offset) || offset + bytes > kPageSize || !(page < memory.page_count)) return false;
+  const u32 entry = memory.entry(page);
+  if ((loads && !fast_readable(entry)) || (stores && !fast_writable(entry))) return false;
+  cpu->spans[number].address = address;
+  cpu->spans[number].begin = (u64)(MYR_GLOBAL u8*)memory.locate(entry, offset);
+  cpu->spans[number].granule_step = (entry & kPageShared) != 0 ? 1 : cpu->team->granule_step;
+  return true;
+}
+MYR_ROW void myriarm_begin_access(DeviceCpu* cpu, u32 span, u32 bytes) {
+  cpu->in_span = true;
+  cpu->span = cpu->spans[span];
+  cpu->span_bytes = bytes;
+}
+MYR_ROW void myriarm_end_access(DeviceCpu* cpu) { cpu->in_span = false; }
 MYR_ROW void myriarm_load_system(DeviceCpu* cpu, u32 field) {
   switch ((SystemField)field) {
     case SystemField::fpcr: cpu->fields[field] = (u32)*cpu->slot(kColumnFp); break;

@@ -13,18 +13,27 @@ namespace {
 struct Recorder {
   Effects& effects;
   u64 fill;
+  u32 base = Effects::kNoBase;  // the register that holds base_fill
+  u64 base_fill = 0;
   bool stopped = false;
   u64 not_zero_v = 0;
+  // What it accesses, as in Effects. Of several accesses, and of what `base` becomes:
+  u64 address = 0, becomes = 0;
+  u32 parts = 0, size_of_parts = 0;
+  bool side_by_side = true, sets_base = false;
 
   using Fp = FpContext;
   bool give_up() { return false; }
 
   u64 r(u32 slot) const {
     if (slot <= kSlotSP) effects.reads_r |= u64{1} << slot;
-    return slot == kSlotZero ? 0 : fill;
+    return slot == kSlotZero ? 0 : slot == base ? base_fill : fill;
   }
-  void set_r(u32 slot, u64) {
+  void set_r(u32 slot, u64 value) {
     if (slot <= kSlotSP) effects.writes_r |= u64{1} << slot;
+    if (slot != base) return;
+    becomes = value;
+    sets_base = true;
   }
   Flags flags() const {
     effects.reads_flags = true;
@@ -65,17 +74,26 @@ struct Recorder {
   }
 
   PagedMemory<1> memory() const { return {nullptr, nullptr, 0, 0, 0}; }  // without pages every access is a slow one
-  SlowLoad load_slow(u64, u32 size) {
+  SlowLoad load_slow(u64 at, u32 size) {
     effects.loads = true;
-    return {fill, accesses(size)};
+    return {fill, accesses(at, 1, size)};
   }
-  bool store_slow(u64, u64, u32 size) {
+  bool store_slow(u64 at, u64, u32 size) {
     effects.stores = true;
-    return accesses(size);
+    return accesses(at, 1, size);
   }
-  bool store_pair_slow(u64, u64, u64, u32 size) { return store_slow(0, 0, size); }
-  bool accesses(u32 size) {
+  bool store_pair_slow(u64 at, u64, u64, u32 size) {
+    effects.stores = true;
+    return accesses(at, 2, size);
+  }
+  bool accesses(u64 at, u32 count, u32 size) {
     if (size > effects.access_size) effects.access_size = size;
+    if (parts == 0) {
+      address = at;
+      size_of_parts = size;
+    }
+    side_by_side &= size != 0 && size == size_of_parts && at == address + u64{parts} * size;
+    parts += count;
     return true;
   }
 
@@ -113,6 +131,33 @@ void add_hidden_reads(const Operands& o, Effects& effects) {
 // A result may depend on what is read: a page that is crossed, a comparison that fails, an alignment that faults.
 constexpr u64 kFills[] = {
     0, 16, ~u64{0}, 0x0123456789ABCDE0, 0xFEDCBA9876543215, 0x8000000000000006, 0x7FF000000000100A};
+
+/// Which register an instruction accesses memory by, or adds to, if that is all there is to its address or to what becomes of it.
+void find_base(const Operands& operands, Effects& effects) {
+  if (operands.rn > kSlotSP || (effects.reads_r >> operands.rn & 1) == 0) return;
+  bool first = true, accesses = true, steps = true;
+  for (const u64 fill : kFills) {
+    for (const u64 base_fill : {fill, fill + 0x3000}) {
+      Effects once;
+      Recorder cpu{once, fill, operands.rn, base_fill};
+      kRowFunctions<Recorder>[operands.row](cpu, operands);
+      if (cpu.stopped) continue;
+      const i64 offset = static_cast<i64>(cpu.address - base_fill), step = static_cast<i64>(cpu.becomes - base_fill);
+      if (first) {
+        effects.parts = cpu.parts;
+        effects.offset = offset;
+        effects.step = step;
+      }
+      accesses &= cpu.parts != 0 && cpu.side_by_side && cpu.parts == effects.parts && offset == effects.offset;
+      steps &= cpu.sets_base && step == effects.step;
+      first = false;
+    }
+  }
+  if (first || !(accesses || steps)) return;
+  effects.base = operands.rn;
+  effects.steps = steps;
+  if (!accesses) effects.parts = 0;
+}
 
 }  // namespace
 
@@ -154,6 +199,7 @@ Effects effects_of(const Operands& operands) {
     effects.always_writes_v &= once.writes_v;
   }
   effects.always_stops = always_stops;
+  if (!always_stops) find_base(operands, effects);
   // Operations on vectors compute upper halves, and those of equal operands may be 0 with every fill.
   const RowFamily family = kRowInfos[operands.row].family;
   const bool computes = family == RowFamily::simd || family == RowFamily::crypto;

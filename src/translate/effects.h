@@ -15,7 +15,15 @@ struct Effects {
   u64 reads_r = 0, reads_v = 0;
   u64 zeroes_v = 0;  // upper halves of vector registers that become 0 whenever it retires
   bool loads = false, stores = false;
-  u32 access_size = 0;    // of the parts of what it loads or stores, the largest
+  u32 access_size = 0;  // of the parts of what it loads or stores, the largest
+  /// If it accesses `parts` of that size side by side, from what a register holds plus `offset` on, or becomes that register plus
+  /// `step`: the register. Else kNoBase.
+  static constexpr u32 kNoBase = ~0u;
+  u32 base = kNoBase;
+  u32 parts = 0;
+  i64 offset = 0;
+  bool steps = false;
+  i64 step = 0;
   u32 writes_system = 0;  // bit SystemField
   bool writes_flags = false;
   FlagKind flags_become = FlagKind::packed;  // what writes them makes a source of this kind

@@ -18,6 +18,7 @@
 #include "translate/device_translator.h"
 #include "translate/llvm/nvptx_target.h"
 #include "translate/random_code.h"
+#include "translate/spans.h"
 
 namespace myriarm::translate {
 namespace {
@@ -101,10 +102,8 @@ struct Tally {
   u64 in_regions = 0, refused = 0, retired = 0;
 };
 
-void compare(u64 seed, const BlockGenerator& generator, u32 blocks, const BlockOptions& options, Tally& tally) {
-  Random random(seed);
-  const std::vector<u32> code = random_program(random, generator, blocks, options);
-  FlatMachine start = random_machine(random, code, options.roles);
+/// Runs code from several limits on, in regions and step by step.
+void compare(u64 seed, const std::vector<u32>& code, FlatMachine& start, Random& random, Tally& tally) {
   DeviceLane lane(start, static_cast<u32>(random.below(kDeviceTeam)), kDataPage);
   // Pages whose accesses regions must leave to others.
   lane.add_flags(kDataPage + 2, random.one_in(4) ? u32{kPageDiffer} : 0);
@@ -123,6 +122,13 @@ void compare(u64 seed, const BlockGenerator& generator, u32 blocks, const BlockO
   ASSERT_TRUE(lane.others_are_untouched()) << "seed " << seed;
   tally.in_regions += runner.in_regions;
   tally.refused += runner.refused;
+}
+
+void compare(u64 seed, const BlockGenerator& generator, u32 blocks, const BlockOptions& options, Tally& tally) {
+  Random random(seed);
+  const std::vector<u32> code = random_program(random, generator, blocks, options);
+  FlatMachine start = random_machine(random, code, options.roles);
+  compare(seed, code, start, random, tally);
 }
 
 TEST(DeviceRegion, OfRandomBlocksIsAsTheStepper) {
@@ -150,6 +156,60 @@ TEST(DeviceRegion, OfEveryRowIsAsTheStepper) {
     ASSERT_NO_FATAL_FAILURE(compare(seed, generator, 2, options, tally));
   }
   EXPECT_GT(tally.in_regions, 0u);
+}
+
+/// An access by X1 or X2, or something that changes one of them, or a sum, whose result may be refused.
+u32 random_access(Random& random) {
+  const u32 base = 1 + static_cast<u32>(random.below(2)), t = 3 + static_cast<u32>(random.below(4));
+  const u32 fields = base << 5 | t, scaled = static_cast<u32>(random.below(12)) << 10;
+  const u32 unscaled = (static_cast<u32>(random.below(64) - 32) & 0x1FF) << 12;
+  const u32 pair = (static_cast<u32>(random.below(8) - 4) & 0x7F) << 15 | (t + 4) << 10;
+  constexpr u32 kScaled[] = {0xF9400000, 0xF9000000, 0xB9400000, 0xB9000000, 0x39400000, 0x39000000, 0x79400000,
+                             0x79000000, 0xB9800000, 0xFD400000, 0xFD000000, 0x3DC00000, 0x3D800000};  // LDR, STR
+  constexpr u32 kUnscaled[] = {0xF8400000, 0xF8000000, 0xF8400400, 0xF8400C00, 0xF8000400, 0xF8000C00, 0xFC408400};
+  constexpr u32 kPairs[] = {0xA9400000, 0xA9000000, 0xA8C00000, 0xA9800000, 0x29400000,
+                            0x29000000, 0x6D400000, 0x6D000000, 0xAD400000, 0xAD000000};  // LDP, STP
+  switch (random.below(8)) {
+    case 0:
+    case 1:
+    case 2: return kScaled[random.below(std::size(kScaled))] | scaled | fields;
+    case 3: return kUnscaled[random.below(std::size(kUnscaled))] | unscaled | fields;
+    case 4:
+    case 5: return kPairs[random.below(std::size(kPairs))] | pair | fields;
+    case 6: return 0x1E602800 | t << 16 | t << 5 | (t + 4);  // FADD Dt+4, Dt, Dt
+    default: {
+      constexpr u32 kAddOrSubtract[] = {0x91000000, 0xD1000000};
+      return kAddOrSubtract[random.below(2)] | static_cast<u32>(random.below(3) * 8) << 10 | base << 5 | base;
+    }
+  }
+}
+
+/// Accesses near each other: the places that a block finds once for all of them lie in pages of each kind, at their ends, between two,
+/// and where granules do not begin.
+TEST(DeviceRegion, OfAccessesByOneRegisterIsAsTheStepper) {
+  Tally tally;
+  size_t in_spans = 0;
+  for (u64 seed = 1; seed <= 60; seed++) {
+    Random random(seed);
+    std::vector<u32> code(3 + random.below(14));
+    for (u32& word : code) word = random_access(random);
+    code.push_back(0x14000000 | (static_cast<u32>(-static_cast<i32>(code.size())) & 0x03FFFFFF));  // B to the first
+    FlatMachine start = random_machine(random, code, {});
+    for (const u32 base : {1, 2}) {
+      const u64 page = random.below(8) == 0 ? 0 : kDataPage + random.below(5), granule = random.below(kPageSize / 8);
+      start.r[base] = page * kPageSize + 8 * (random.one_in(3) ? kPageSize / 8 - random.below(24) : granule);
+      if (random.one_in(4)) start.r[base] += random.below(8);
+    }
+    if (random.one_in(4)) start.system[static_cast<int>(SystemField::fpsr)] = FPExc_Inexact;
+    Shape shape;
+    std::string why;
+    ASSERT_TRUE(device_shape(start, 0, 256, shape, why)) << why;
+    for (const auto& [pc, block] : shape.blocks) in_spans += spans_of(block).accesses.size();
+    ASSERT_NO_FATAL_FAILURE(compare(seed, code, start, random, tally));
+  }
+  EXPECT_GT(in_spans, 100u);
+  EXPECT_GT(tally.in_regions * 4, tally.retired);
+  EXPECT_GT(tally.refused, 10u);
 }
 
 /// A machine with these words from address 0 on.

@@ -13,6 +13,7 @@
 #include "isa/row_info.h"
 #include "translate/device_region.h"
 #include "translate/liveness.h"
+#include "translate/spans.h"
 #include "translate/window_places.h"
 
 namespace myriarm::translate {
@@ -26,9 +27,11 @@ struct RegisterSet {
   u64 r = 0, v = 0;
 };
 
-/// How many registers of the guest, and halves of vector registers, a region for a GPU keeps in machine registers, of which it
-/// has 80 with 32 bits each.
-constexpr size_t kKeptRegisters = 12;
+/// How many registers of the guest a region for a GPU keeps in machine registers, of which it has 80 with 32 bits each. One for each
+/// half of a vector register that it uses is added, up to the larger number: those that it does not keep are in global memory, as far
+/// away as what ptxas spills, and general ones in shared memory, which is near.
+constexpr size_t kKeptRegisters = 12, kKeptWithVectors = 24;
+constexpr u64 kWeightOfVectors = 8;
 /// Where loops lie in loops of a loop: at each level the lanes meet at places that take machine registers, and what only the outer
 /// ones need is as near in shared memory as in a spill.
 constexpr u32 kDeepLoops = 3;
@@ -73,7 +76,7 @@ Plan plan_of(const Shape& shape) {
       for (const auto& [begin, end] : loops) weight *= at.pc >= begin && at.pc <= end && weight < 4096 ? 8 : 1;
       for (u32 bit = 0; bit < 64; bit++) {
         uses[bit] += weight * ((e.reads_r >> bit & 1) + (e.writes_r >> bit & 1));
-        uses[64 + bit] += 2 * weight * ((e.reads_v >> bit & 1) + (e.writes_v >> bit & 1));
+        uses[64 + bit] += kWeightOfVectors * weight * ((e.reads_v >> bit & 1) + (e.writes_v >> bit & 1));
       }
       reads_v |= e.reads_v;
       sets_v |= e.writes_v & ~e.zeroes_v;
@@ -89,7 +92,11 @@ Plan plan_of(const Shape& shape) {
     if (uses[i] != 0 && (i >= 64 || i <= kSlotSP)) by_use.emplace_back(uses[i], i);
   }
   std::sort(by_use.rbegin(), by_use.rend());
-  for (size_t i = shape.loops.depth < kDeepLoops ? kKeptRegisters : kKeptInDeepLoops; i < by_use.size(); i++) {
+  const size_t vectors = static_cast<size_t>(
+      std::count_if(by_use.begin(), by_use.end(), [](const auto& used) { return used.second >= 64; }));
+  size_t kept = shape.loops.depth < kDeepLoops ? kKeptRegisters : kKeptInDeepLoops;
+  kept = std::min(kept + vectors, kKeptWithVectors);
+  for (size_t i = kept; i < by_use.size(); i++) {
     const u32 number = by_use[i].second;
     (number >= 64 ? plan.left_in_place.v : plan.left_in_place.r) |= u64{1} << number % 64;
   }
@@ -197,19 +204,31 @@ class Builder {
     const u64 registers = u64{o.rd} | u64{o.rn} << 8 | u64{o.rm} << 16 | u64{o.ra} << 24;
     // What it may write, and may leave as it is, is put back too.
     const Effects& e = at.effects;
-    for_each((e.reads_r | (e.writes_r & ~e.always_writes_r)) & left_in_place_.r & ~fetched_.r, "myriarm_fetch_r");
-    for_each((e.reads_v | (e.writes_v & ~e.always_writes_v)) & left_in_place_.v & ~fetched_.v, "myriarm_fetch_v");
+    fetch({e.reads_r | (e.writes_r & ~e.always_writes_r), e.reads_v | (e.writes_v & ~e.always_writes_v)});
     fetched_.r |= e.reads_r | e.writes_r;
     fetched_.v |= e.reads_v | e.writes_v;
     if (const auto place = places_.find(at.pc); place != places_.end()) {
       call("myriarm_place", {ir_.getInt32(place->second)});
     }
-    const auto kept = uses_pages(at) ? plan_.kept_pages.find(page_use(at)) : plan_.kept_pages.end();
+    const auto access = spans_.accesses.find(at.pc);
+    const bool in_span = access != spans_.accesses.end();
+    if (in_span) {
+      const u32 bytes = at.effects.parts * at.effects.access_size;
+      call("myriarm_begin_access", {ir_.getInt32(access->second), ir_.getInt32(bytes)});
+    }
+    const auto kept = uses_pages(at) && !in_span ? plan_.kept_pages.find(page_use(at)) : plan_.kept_pages.end();
     const bool keeps = kept != plan_.kept_pages.end();
     if (keeps) call("myriarm_begin_kept", {ir_.getInt32(kept->second), ir_.getInt32(at.effects.access_size)});
     Value* outcome = call("myriarm_row_" + std::string(kRowInfos[o.row].name), {constant(registers), constant(o.imm)});
     if (keeps) call("myriarm_end_kept", {ir_.getInt32(kept->second)});
+    if (in_span) call("myriarm_end_access");
     return outcome;
+  }
+  void fetch(const RegisterSet& read) {
+    for_each(read.r & left_in_place_.r & ~fetched_.r, "myriarm_fetch_r");
+    for_each(read.v & left_in_place_.v & ~fetched_.v, "myriarm_fetch_v");
+    fetched_.r |= read.r;
+    fetched_.v |= read.v;
   }
   /// To be called where an instruction has been executed.
   void put_back(const Instruction& at) { put_back(RegisterSet{at.effects.writes_r, at.effects.writes_v}); }
@@ -304,18 +323,58 @@ class Builder {
     // What an earlier block had of them must not stay alive.
     for_each(left_in_place_.r, "myriarm_forget_r");
     for_each(left_in_place_.v, "myriarm_forget_v");
+    if (is_device()) spans_ = spans_of(block);
+    if (!spans_.spans.empty()) {
+      build_with_spans(block);
+    } else {
+      build_inner(block);
+    }
+    const Instruction& last = block.last();
+    const Flow flow = flow_of(last.operands.row);
+    if (last.effects.always_stops) return leave_to(constant(last.pc), leave_);
+    if (flow != Flow::next) return build_branch(block.pc(), last, flow);
+    ir_.CreateBr(edge(block.pc(), last.pc + 4));
+  }
+  /// A block without its branch: once for where the spans lie in pages as they should, and once for where not.
+  void build_with_spans(const Block& block) {
+    BasicBlock *fast = new_block(), *slow = new_block(), *both = new_block();
+    for (u32 number = 0; number < spans_.spans.size(); number++) {
+      const Span& span = spans_.spans[number];
+      fetch({u64{1} << span.base, 0});
+      const auto kept = plan_.kept_pages.find(span.base);
+      const bool keeps = kept != plan_.kept_pages.end();
+      if (keeps) call("myriarm_begin_kept", {ir_.getInt32(kept->second), ir_.getInt32(8)});
+      Value* found = call("myriarm_find_span",
+                          {ir_.getInt32(number), ir_.getInt32(span.base), constant(static_cast<u64>(span.begin)),
+                           ir_.getInt32(span.bytes), ir_.getInt1(span.loads), ir_.getInt1(span.stores)});
+      if (keeps) call("myriarm_end_kept", {ir_.getInt32(kept->second)});
+      BasicBlock* next = number + 1 == spans_.spans.size() ? fast : new_block();
+      ir_.CreateCondBr(ir_.CreateNot(found), slow, next, unlikely_);
+      ir_.SetInsertPoint(next);
+    }
+    const RegisterSet fetched = fetched_;
+    const Spans spans = std::exchange(spans_, {});
+    ir_.SetInsertPoint(slow);
+    build_inner(block);
+    ir_.CreateBr(both);
+    retired_ = 0;
+    fetched_ = fetched;
+    spans_ = spans;
+    ir_.SetInsertPoint(fast);
+    build_inner(block);
+    ir_.CreateBr(both);
+    spans_ = {};
+    ir_.SetInsertPoint(both);
+  }
+  /// What comes before a block's branch, or before what always stops.
+  void build_inner(const Block& block) {
     for (const Instruction& at : block.instructions) {
+      if (at.effects.always_stops || flow_of(at.operands.row) != Flow::next) break;
       if (is_device() && joins_group(at)) {
         add_to_group(at);
         continue;
       }
       end_group();
-      if (at.effects.always_stops) {
-        retire();
-        return leave_to(constant(at.pc), leave_);
-      }
-      const Flow flow = flow_of(at.operands.row);
-      if (flow != Flow::next) return build_branch(block.pc(), at, flow);
       Value* outcome = outcome_of(at);
       // Of rows that never stop, nothing of this is left when the row has been inlined.
       BasicBlock *stopped = new_block(), *done = new_block();
@@ -328,59 +387,8 @@ class Builder {
       retired_++;
     }
     end_group();
-    retire();
-    ir_.CreateBr(edge(block.pc(), block.last().pc + 4));
-  }
-
-  /// Whether an instruction is executed as one of a group.
-  static bool joins_group(const Instruction& at) {
-    const Effects& e = at.effects;
-    return flow_of(at.operands.row) == Flow::next && !e.always_stops && !e.loads && !e.stores &&
-           (!e.writes_flags || may_give_up(e));
-  }
-  static bool may_give_up(const Effects& e) {
-    return (e.writes_system >> static_cast<u32>(SystemField::fpsr) & 1) != 0;
-  }
-  void add_to_group(const Instruction& at) {
-    if (may_give_up(at.effects) && group_.may_give_up == kMostTogether) end_group();
-    if (group_.instructions == 0) {
-      group_.pc = at.pc;
-      call("myriarm_begin_group");
-    }
-    const Effects& e = at.effects;
-    note(e.writes_r & ~left_in_place_.r & ~group_.written.r, "myriarm_r", "myriarm_set_r");
-    note(e.writes_v & ~left_in_place_.v & ~group_.written.v, "myriarm_v", "myriarm_set_v");
-    note(e.writes_system & ~group_.writes_system, "myriarm_system", "myriarm_set_system");
-    if (e.writes_flags && !group_.writes_flags) note(7, "myriarm_flag_part", "myriarm_set_flag_part");
-    outcome_of(at);
-    group_.written.r |= e.writes_r;
-    group_.written.v |= e.writes_v;
-    group_.writes_system |= e.writes_system;
-    group_.writes_flags |= e.writes_flags;
-    group_.may_give_up += may_give_up(e);
-    group_.instructions++;
-  }
-  /// What the instructions of a group change is noted before, for the way out.
-  void note(u64 bits, const char* get, const char* set) {
-    for (u32 bit = 0; bit < 64; bit++) {
-      if (bits >> bit & 1) group_.before.push_back({set, bit, call(get, {ir_.getInt32(bit)})});
-    }
-  }
-  /// One look tells whether all instructions since the group began have their results. If not, the region is left before the first of them.
-  void end_group() {
-    if (group_.instructions == 0) return;
-    if (group_.may_give_up != 0) {
-      BasicBlock *stopped = new_block(), *done = new_block();
-      ir_.CreateCondBr(call("myriarm_gave_up"), stopped, done, unlikely_);
-      ir_.SetInsertPoint(stopped);
-      for (const auto& [set, number, value] : group_.before) call(set, {ir_.getInt32(number), value});
-      if (retired_ != 0) call("myriarm_retire", {constant(retired_)});
-      leave_to(constant(group_.pc), stop_);
-      ir_.SetInsertPoint(done);
-    }
-    put_back(group_.written);
-    retired_ += group_.instructions;
-    group_ = {};
+    const Instruction& last = block.last();
+    if (last.effects.always_stops || flow_of(last.operands.row) == Flow::next) retire();
   }
   void build_branch(u64 block, const Instruction& at, Flow flow) {
     Value* outcome = outcome_of(at);
@@ -401,6 +409,58 @@ class Builder {
     } else {
       leave_to(call("myriarm_next"), leave_);
     }
+  }
+  /// Whether an instruction is executed as one of a group.
+  bool joins_group(const Instruction& at) const {
+    const Effects& e = at.effects;
+    const bool loads_there = spans_.accesses.contains(at.pc) && !e.stores && e.writes_system == 0;
+    return (loads_there || (!e.loads && !e.stores)) && (!e.writes_flags || may_give_up(e));
+  }
+  static bool may_give_up(const Effects& e) {
+    return (e.writes_system >> static_cast<u32>(SystemField::fpsr) & 1) != 0;
+  }
+  void add_to_group(const Instruction& at) {
+    if (may_give_up(at.effects) && group_.may_give_up == kMostTogether) end_group();
+    if (group_.instructions == 0) {
+      group_.pc = at.pc;
+      call("myriarm_begin_group");
+    }
+    const Effects& e = at.effects;
+    note(e.writes_r & ~left_in_place_.r & ~group_.written.r, "myriarm_r", "myriarm_set_r");
+    note(e.writes_v & ~left_in_place_.v & ~group_.written.v, "myriarm_v", "myriarm_set_v");
+    note(e.writes_system & ~group_.writes_system, "myriarm_system", "myriarm_set_system");
+    if (e.writes_flags && !group_.writes_flags) note(7, "myriarm_flag_part", "myriarm_set_flag_part");
+    group_.stops.push_back(is(outcome_of(at), Outcome::stop));
+    group_.written.r |= e.writes_r;
+    group_.written.v |= e.writes_v;
+    group_.writes_system |= e.writes_system;
+    group_.writes_flags |= e.writes_flags;
+    group_.may_give_up += may_give_up(e);
+    group_.instructions++;
+  }
+  /// What the instructions of a group change is noted before, for the way out.
+  void note(u64 bits, const char* get, const char* set) {
+    for (u32 bit = 0; bit < 64; bit++) {
+      if (bits >> bit & 1) group_.before.push_back({set, bit, call(get, {ir_.getInt32(bit)})});
+    }
+  }
+  /// One look tells whether all instructions since the group began have their results. If not, the region is left before the first of them.
+  void end_group() {
+    if (group_.instructions == 0) return;
+    Value* stops = call("myriarm_gave_up");
+    for (Value* each : group_.stops) stops = ir_.CreateOr(stops, each);
+    {
+      BasicBlock *stopped = new_block(), *done = new_block();
+      ir_.CreateCondBr(stops, stopped, done, unlikely_);
+      ir_.SetInsertPoint(stopped);
+      for (const auto& [set, number, value] : group_.before) call(set, {ir_.getInt32(number), value});
+      if (retired_ != 0) call("myriarm_retire", {constant(retired_)});
+      leave_to(constant(group_.pc), stop_);
+      ir_.SetInsertPoint(done);
+    }
+    put_back(group_.written);
+    retired_ += group_.instructions;
+    group_ = {};
   }
   /// Where returns go: behind the calls in the region, if it is one of them that the link names.
   void build_returns() {
@@ -490,7 +550,9 @@ class Builder {
       Value* value;
     };
     std::vector<Before> before;
+    std::vector<Value*> stops;  // whether an instruction stops, which few do
   };
+  Spans spans_;          // of the block, where they have been found
   Group group_;          // not looked at yet
   u64 retired_ = 0;      // instructions of the block before it that are not counted yet
   RegisterSet fetched_;  // registers left in place that the block has read or written so far
