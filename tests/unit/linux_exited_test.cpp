@@ -67,7 +67,7 @@ TEST(LinuxExited, MemoryCannotBeReadUnlessItIsKept) {
   for (const bool keep : {false, true}) {
     Processes made(70, 0, kWritesTwoPages, keep);
     LinuxFleet& machine = made.machine;
-    machine.fleet().set(x(8), 3, kSetTidAddress);  // lane 3 goes on to the BRK
+    machine.fleet().set(x(8), 3, kGetpid);  // lane 3 goes on to the BRK
     const uint64_t before = machine.fleet().pool_used();
     machine.run();
     EXPECT_EQ(machine.outcome(3).stop.reason, StopReason::breakpoint);
@@ -113,7 +113,7 @@ TEST(LinuxExited, ALaneWithoutMemoryWaitsForOthersToExit) {
   // If none of the others ends, it keeps its stop, and goes on in a larger pool.
   Processes other(2, kPagesOfALane + 1);
   LinuxFleet& stuck = other.machine;
-  stuck.fleet().fill(x(8), kSetTidAddress);
+  stuck.fleet().fill(x(8), kGetpid);
   stuck.run();
   EXPECT_EQ(stuck.outcome(0).stop.reason, StopReason::breakpoint);
   EXPECT_EQ(stuck.outcome(1).stop.reason, StopReason::out_of_memory);
