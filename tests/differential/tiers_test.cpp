@@ -226,8 +226,8 @@ class Comparison {
       const bool of_code = random_.one_in(2);
       change.page = of_code ? Wandering::written + random_.below(2) * kPageBytes
                             : Wandering::data + random_.below(4) * kPageBytes;
-      change.permissions =
-          of_code ? kRead | kExecute | (random_.one_in(2) ? kWrite : 0) : kRead | (random_.one_in(3) ? 0 : kWrite);
+      change.permissions = of_code ? kRead | kExecute : kRead;
+      if (random_.one_in(of_code ? 2 : 3) == of_code) change.permissions |= kWrite;
     }
     if (random_.one_in(2)) {
       change.written_lanes = some_lanes();

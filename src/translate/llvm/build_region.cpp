@@ -142,7 +142,7 @@ class Builder {
     }
     for (u32 i = 0; i < static_cast<u32>(SystemField::count); i++) call("myriarm_load_system", {ir_.getInt32(i)});
     // Beside registers that live through two loops there is no room for it.
-    has_inner_loops_ = shape_.loops.depth > 1;
+    has_inner_loops_ = is_device() && shape_.loops.depth > 1;
     if (has_inner_loops_) call("myriarm_put_aim");
     build_entries();
     for (const auto& [pc, block] : shape_.blocks) build_block(block, blocks_.at(pc));
@@ -256,7 +256,7 @@ class Builder {
     ir_.SetInsertPoint(check);
     if (is_device()) stays_one_block();
     const char* limit = "myriarm_limit_reached";
-    if (shape_.loops.outermost.contains(to))
+    if (is_device() && shape_.loops.outermost.contains(to))
       limit = has_inner_loops_ ? "myriarm_put_aim_reached" : "myriarm_aim_reached";
     ir_.CreateCondBr(call(limit), leaving(to, leave_), found->second, unlikely_);
     return check;
