@@ -456,7 +456,12 @@ TEST(LinuxEnd, LanesThatCallFunctionsDoNotWaitForOneThatLoops) {
   turns[kLoops] = 0;
   machine.fleet().set_all(x(20), turns);
   std::thread other([&] {
-    until([&] { return machine.fleet().poll().lanes_running == 1; });
+    // Not how many lanes run: the one that loops does not between two of its slices, when another one still may.
+    std::vector<Signal> signals(kLanes);
+    until([&] {
+      machine.fleet().poll_lanes({}, signals);
+      return std::count(signals.begin(), signals.end(), Signal::breakpoint) == kLanes - 1;
+    });
     machine.cancel();
   });
   machine.run();
