@@ -285,7 +285,7 @@ bool CpuBackend::own_common_page(Lane& lane, u64 index, u64 page) {
     pool_.release(frame);
     entry = copy << kPageFlagBits | (entry & kPageFlagMask);
   });
-  // A region may be running: the caller forgets this one page, in the windows too, which a lane that is stale would keep.
+  lane.found_is_stale = true;
   return true;
 }
 
