@@ -169,9 +169,12 @@ TEST(LinuxExited, LanesThatNeverEndDoNotKeepOthersFromBeginning) {
   LinuxFleet& machine = made.machine;
   machine.fleet().fill(x(8), kGetpid);
   machine.fleet().set(x(8), static_cast<uint32_t>(lanes - 1), kExit);
-  machine.run([&](const LinuxProgress& progress) {
+  LinuxRunOptions options;
+  options.progress_seconds = 0.0005;  // also while some lanes have spent their slices and others have not
+  options.progress = [&](const LinuxProgress& progress) {
     if (progress.lanes_done == 1) machine.cancel();
-  });
+  };
+  machine.run(options);
   EXPECT_EQ(machine.outcome(static_cast<uint32_t>(lanes - 1)).stop.reason, StopReason::exited);
   EXPECT_EQ(machine.outcome(0).stop.reason, StopReason::cancelled);
 }
