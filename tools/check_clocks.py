@@ -23,7 +23,10 @@ CLOCKS = re.compile(
 # Files and folders that may, each with its reason. An entry that is not needed is a mistake.
 EXCEPTIONS = {
     "tests/programs/src": "guests: their clock counts instructions",
+    "tests/processes": "guests whose children take turns; what they expect holds however long they take",
     "tests/signals": "guests whose subject are timers; what they expect holds however long they take",
+    "tests/threads": "guests whose subject are waits; what they expect holds however long they take",
+    "tests/pipes": "the same",
     "tests/differential/qemu_engine.cpp": "ends a QEMU that hangs",
     "tests/fleet/fork_test.cpp": "ends a child that hangs",
     "tests/fleet/fake_clock.cpp": "the clock that a test moves",

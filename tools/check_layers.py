@@ -18,11 +18,13 @@ DATA_TYPES = [
 # What each backend may include of src/backends, besides its own folder.
 BACKEND_HEADERS = ("backend.h", "hosted_machine.h", "machine_call.h", "run_batches.h")
 BACKENDS = ["src/backends/common", *(f"src/backends/{name}" for name in BACKEND_HEADERS)]
-# What the layers above a fleet may know of src/kernel: names, numbers and streams, and no call.
+# What the layers above a fleet may know of src/kernel: names, numbers, streams and layouts, and no call.
 KERNEL_FACTS = [
     f"src/kernel/{name}"
     for name in (
+        "elf_file.h",
         "errno.h",
+        "initial_stack.h",
         "path_walk.h",
         "process.h",
         "random_stream.h",

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "myriarm/error.h"
+#include "myriarm/guest_thread.h"
 #include "myriarm/inputs.h"
 #include "myriarm/process.h"
 #include "myriarm/program.h"
@@ -198,7 +199,8 @@ class Fleet {
   /// Sets the stop of these lanes, to StopReason::exited for example. stops.size() == lanes.size().
   void set_stops(std::span<const uint32_t> lanes, std::span<const Stop> stops);
 
-  /// One field of some lanes. values.size() == lanes.size().
+  /// One field of some lanes. values.size() == lanes.size(). Of a process with several threads the registers are those of the
+  /// thread that runs; threads() has the others.
   void get(Field field, std::span<const uint32_t> lanes, std::span<uint64_t> values) const;
   void set(Field field, std::span<const uint32_t> lanes, std::span<const uint64_t> values);
   /// One field of all lanes. values.size() == lanes().
@@ -207,6 +209,10 @@ class Fleet {
   void fill(Field field, uint64_t value);
   uint64_t get(Field field, uint32_t lane) const;
   void set(Field field, uint32_t lane, uint64_t value);
+
+  /// The threads of a lane's process that have not left, with the registers that each goes on with; one if the program is no
+  /// process. Throws StateError if the lane has no memory.
+  std::vector<GuestThread> threads(uint32_t lane) const;
 
   /// Reads guest memory, whatever its permissions. Each transfer ends at the first byte that is not mapped: done[i] is
   /// the number of bytes before it, and the rest of its part of the buffer stays as it is. `done` may be empty.

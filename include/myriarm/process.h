@@ -25,7 +25,8 @@ struct ProcessStart {
   /// The most bytes that a process's own files may take with what is needed to keep them, in pages of its lane; a write beyond
   /// them fails with ENOSPC. 0: it can write none. Only for processes with a root.
   uint64_t file_bytes = 0;
-  uint32_t working_folder = 0;  ///< where it begins: a file of the root
+  uint32_t working_folder = 0;           ///< where it begins: a file of the root
+  uint64_t window_begin = ~uint64_t{0};  ///< the window begins here if no segment of the fleet's programs is lower
 };
 
 /// What the process of one lane is given. The bytes must stay as they are until the fleet is told of a change:

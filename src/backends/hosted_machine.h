@@ -211,7 +211,9 @@ inline kernel::Result serve_hosted(HostedMachine& machine, ProcessHost& host, bo
   if (result.served == kernel::Served::again) return result;
   machine.store_changes();
   if (result.served == kernel::Served::missing) host.unimplemented(call);
-  if (traced) host.after(call, result.served == kernel::Served::ended ? nullptr : &result.value);
+  if (traced && result.served != kernel::Served::waits) {
+    host.after(call, result.served == kernel::Served::ended ? nullptr : &result.value);
+  }
   return result;
 }
 

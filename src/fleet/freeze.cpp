@@ -75,6 +75,16 @@ Program Fleet::freeze(uint32_t lane) const {
   // Of a process that has exited, a kernel knows nothing any more.
   if (use->has_processes && source->process && use->current_stops()[lane].reason != StopReason::exited) {
     const u64 window_end = use->window_begin + (use->window_pages << kPageBits);
+    std::vector<u64> records(kernel::kMostProcesses * kernel::kProcessRecordBytes / sizeof(u64));
+    const auto record_bytes = static_cast<u32>(records.size() * sizeof(u64));
+    const Transfer table = {lane, record_bytes, window_end + kernel::kProcesses, 0};
+    backend.read({&table, 1}, {reinterpret_cast<u8*>(records.data()), record_bytes}, {});
+    for (u32 slot = 1; slot < kernel::kMostProcesses; slot++) {
+      if (records[slot * kernel::kProcessRecordBytes / sizeof(u64)] == 0) continue;
+      throw StateError(
+          "lane " + std::to_string(lane) +
+          " has several processes, and a program is one; freeze it before it makes others, or when they have ended");
+    }
     u64 layer_pages = 0;
     const Transfer word = {lane, sizeof layer_pages, window_end + kernel::kLayerPages, 0};
     backend.read({&word, 1}, {reinterpret_cast<u8*>(&layer_pages), sizeof layer_pages}, {});

@@ -86,6 +86,9 @@ Image make_image(std::span<const PlacedProgram> programs, u64 memory, bool read_
   for (const PlacedProgram& placed : programs) {
     segments.push_back(segments_of(placed.program));
     image.window_begin = std::min(image.window_begin, align_down(segments.back().front()->address, kPageSize));
+    if (placed.program.process && processes.host != nullptr) {
+      image.window_begin = std::min(image.window_begin, align_down(placed.program.process->window_begin, kPageSize));
+    }
     if (placed.program.state) image.window_begin = std::min(image.window_begin, placed.program.state->window_begin);
   }
   for (size_t i = 0; i < programs.size(); i++) {

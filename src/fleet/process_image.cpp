@@ -62,6 +62,12 @@ std::vector<Mapping> mappings_of(const std::vector<ImagePage>& pages, u64 window
 Words words_at_start(const ImageProgram& made, const std::string& who, const ProcessStart& layout, u64 window_begin) {
   Words words;
   words.set(kernel::kBreakEnd, layout.break_start);
+  words.set(kernel::kBreakStart, layout.break_start);
+  words.set(kernel::kHeapLimit, layout.heap_limit);
+  words.set(kernel::kSignalReturn, layout.signal_return);
+  const size_t path_size = std::min<size_t>(layout.path.size(), kernel::kPathBytes - 1);
+  words.set(kernel::kProgramPathSize, path_size);
+  words.set_bytes(kernel::kProgramPath, layout.path.data(), path_size);
   words.set(kernel::kRandomPosition, kernel::kStartRandomBytes);
   words.set(kernel::kModeMask, 022);
   words.set(kernel::kWorkingFolder, layout.working_folder);
@@ -103,18 +109,13 @@ void add_process(Image& image, ImageProgram& made, const Program& program, const
   std::memset(&facts, 0, sizeof facts);  // with what lies between the members: facts are compared as bytes
   facts.window_begin = image.window_begin;
   facts.window_end = window_end;
-  facts.break_start = layout.break_start;
-  facts.heap_limit = layout.heap_limit;
   facts.stack_bytes = layout.stack_bytes;
   facts.seed = options.seed;
-  facts.signal_return = layout.signal_return;
   facts.layer_pages = layout.file_bytes >> kPageBits;
-  facts.path_bytes = static_cast<u32>(std::min<size_t>(layout.path.size(), kernel::kPathBytes - 1));
-  std::memcpy(facts.path, layout.path.data(), facts.path_bytes);
 
   const std::vector<u8>* kept = program.state ? &program.state->kernel_words : nullptr;
   const Words words = kept && !kept->empty() ? Words(*kept) : words_at_start(made, who, layout, image.window_begin);
-  image.kernel_pages = std::max(image.kernel_pages, kernel::kKernelPages + facts.layer_pages);
+  image.kernel_pages = std::max(image.kernel_pages, kernel::kKernelPages + facts.layer_pages + kernel::kBufferPages);
   words.add_pages(made.pages, image.window_pages);
   made.process = facts;
 }

@@ -29,10 +29,9 @@ template <MemoryMachine M>
 MYR_FN Buffers one_buffer(const M& m) {
   return {1, false, 0, {m.argument(1), lesser(m.argument(2), kMostBytes)}};
 }
-/// Those of the array that arguments 1 and 2 are. Returns 0 or an error, negative.
+/// Those of an array of struct iovec. Returns 0 or an error, negative.
 template <MemoryMachine M>
-MYR_FN i64 find_buffers(const M& m, Buffers& buffers) {
-  const u64 records = m.argument(1), count = m.argument(2);
+MYR_FN i64 find_buffers(const M& m, u64 records, u64 count, Buffers& buffers) {
   if (count > kMostBuffers) return -kEINVAL;
   if (!readable(m, records, count * kBufferRecord)) return -kEFAULT;
   for (u64 i = 0; i < count; i++) {
@@ -40,6 +39,11 @@ MYR_FN i64 find_buffers(const M& m, Buffers& buffers) {
   }
   buffers = {(u32)count, true, records, {0, 0}};
   return 0;
+}
+/// Those of the array that arguments 1 and 2 are.
+template <MemoryMachine M>
+MYR_FN i64 find_buffers(const M& m, Buffers& buffers) {
+  return find_buffers(m, m.argument(1), m.argument(2), buffers);
 }
 template <MemoryMachine M>
 MYR_FN Buffer buffer_at(const M& m, const Buffers& buffers, u32 index) {

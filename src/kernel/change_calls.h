@@ -283,7 +283,7 @@ constexpr u32 kNotInTree = 1 << 20;  // the error for a descriptor of something 
 template <Machine M>
 MYR_FN i64 open_file(const M& m, u64 descriptor) {
   const i32 stream = stream_of(m, descriptor);
-  const Opened opened = opened_in_tree(m, stream);
+  const Opened opened = opened_at(m, stream);
   if (stream < 0 || opened.path_only()) return -(i64)kEBADF;
   return opened.in_tree ? (i64)opened.file : -(i64)kNotInTree;
 }
@@ -413,7 +413,7 @@ template <Machine M>
 MYR_OUTLINE Result ftruncate(M& m) {
   if ((i64)m.argument(1) < 0) return error(kEINVAL);
   const i32 stream = stream_of(m, m.argument(0));
-  const Opened opened = opened_in_tree(m, stream);
+  const Opened opened = opened_at(m, stream);
   if (stream < 0 || opened.path_only()) return error(kEBADF);
   if (!opened.in_tree || !opened.writable() || type_of(file_status(m, opened.file)) != kRegular) return error(kEINVAL);
   return resize_file(m, opened.file, m.argument(1));
@@ -425,12 +425,12 @@ MYR_OUTLINE Result fallocate(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
   const u32 mode = (u32)m.argument(1);
   const u64 offset = m.argument(2), size = m.argument(3);
-  const Opened opened = opened_in_tree(m, stream);
+  const Opened opened = opened_at(m, stream);
   if (stream < 0 || opened.path_only()) return error(kEBADF);
   if ((i64)offset < 0 || (i64)size <= 0) return error(kEINVAL);
   if (mode & ~kModes) return error(kEOPNOTSUPP);
   if (mode & ~kKeepSize) return error(kEOPNOTSUPP);
-  if (!opened.in_tree) return stream < (i32)kFirstOpening ? error(kESPIPE) : error(kEBADF);
+  if (!opened.in_tree) return error(opened.kind == Kind::input ? kEBADF : kESPIPE);
   if (!opened.writable()) return error(kEBADF);
   if (type_of(file_status(m, opened.file)) != kRegular) return error(kENODEV);
   if (offset + size > kMostFileBytes) return error(kEFBIG);
@@ -458,9 +458,9 @@ MYR_OUTLINE Result fallocate(M& m) {
 /// A file that has no name, only a descriptor.
 template <Machine M>
 MYR_OUTLINE Result memfd_create(M& m) {
-  constexpr u32 kCloseOnExec = 1, kAllowSealing = 2, kNoExecute = 8, kExecute = 16, kMostName = 249;
+  constexpr u32 kClosesOnExec = 1, kAllowSealing = 2, kNoExecute = 8, kExecute = 16, kMostName = 249;
   const u32 flags = (u32)m.argument(1);
-  if (flags & ~(kCloseOnExec | kAllowSealing | kNoExecute | kExecute)) return error(kEINVAL);
+  if (flags & ~(kClosesOnExec | kAllowSealing | kNoExecute | kExecute)) return error(kEINVAL);
   if ((flags & kNoExecute) && (flags & kExecute)) return error(kEINVAL);
   const i64 length = path_length(m, m.argument(0));
   if (length == -kEFAULT) return answer(length);
@@ -470,13 +470,12 @@ MYR_OUTLINE Result memfd_create(M& m) {
   if (made.error < 0) return answer(made.error);
   Plan plan;
   plan.inodes = 1;
-  if (!own_new_opening(m, made, true)) return again();
+  if (!own_new_opening(m, made)) return again();
   const Storing secured = secure(m, plan);
   if (secured != Storing::allowed) return not_secured(secured);
   const u32 mode = kRegular | ((flags & kNoExecute) ? 0666 : 0777);
   const u32 file = kNewFile | make_inode(m, mode, 0);
-  constexpr u32 kReadWriteAccess = 2;
-  return finish_opening(m, made, opened_value(file, kReadWriteAccess | kOpenLarge));
+  return finish_opening(m, made, opened_value(file, kOpenReadWrite | kOpenLarge), (flags & kClosesOnExec) != 0);
 }
 
 /// Calls on extended attributes: the file system has none.

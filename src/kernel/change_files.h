@@ -19,8 +19,9 @@ MYR_FN bool is_writable(const M& m) {
 MYR_FN Result not_secured(Storing storing) { return storing == Storing::again ? again() : error(kENOSPC); }
 /// The flags of open() that an opening keeps.
 MYR_FN u32 kept_flags(u32 flags) {
-  constexpr u32 kNoTerminal = 0400, kCloseOnExec = 02000000;
-  return (flags & ~(kOpenCreate | kOpenExclusive | kOpenTruncate | kNoTerminal | kCloseOnExec)) | kOpenLarge;
+  constexpr u32 kNoTerminal = 0400, kMost = ((u32)1 << kKindInFlags) - 1;
+  return (flags & kMost & ~(kOpenCreate | kOpenExclusive | kOpenTruncate | kNoTerminal | kOpenCloseOnExec)) |
+         kOpenLarge;
 }
 
 /// Whether names in a folder may change, as Linux tests it: 0 or an error, negative.

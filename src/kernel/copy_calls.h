@@ -42,7 +42,7 @@ template <Machine M>
 MYR_FN i64 find_copy_end(const M& m, u32 argument, CopyEnd& end) {
   const i32 stream = stream_of(m, m.argument(argument));
   if (stream < 0) return -(i64)kEBADF;
-  end.opened = opened_in_tree(m, stream);
+  end.opened = opened_at(m, stream);
   end.position_at = position_word((u32)stream);
   end.address = m.argument(argument + 1);
   if (end.address != 0 && accessible(m, end.address, 8, kPageWritable) != 8) return -(i64)kEFAULT;

@@ -1,34 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls on descriptors that do not move data: close, dup, dup3, fcntl, lseek, ioctl, fstat.
+// Calls on descriptors that do not move data: close, close_range, dup, dup3, fcntl, lseek, ioctl, fstat.
 #pragma once
 
-#include "kernel/layer_data.h"
+#include "kernel/object_files.h"
 #include "kernel/structures.h"
 
 namespace myriarm::kernel {
 
-/// Whether a descriptor refers to the stream.
+/// To be called, and to have returned true, before hold().
 template <Machine M>
-MYR_FN bool has_descriptor(const M& m, u32 stream) {
-  for (u32 fd = 0; fd < kMostFiles; fd++) {
-    if (file_at(m, fd) == stream + 1) return true;
-  }
-  return false;
+MYR_FN bool own_holders(M& m, i32 stream) {
+  return stream < (i32)kFirstOpening || own_word(m, opened_word((u32)stream));
 }
-/// To be called, and to have returned true, before forget_opening().
+/// The same before let_go().
 template <Machine M>
 MYR_FN bool own_opening(M& m, i32 stream) {
   if (stream < (i32)kFirstOpening) return true;
-  const Opened opened = opened_in_tree(m, stream);
-  return own_word(m, position_word((u32)stream)) && (!opened.in_tree || plan_leave(m, opened.file));
+  const Opened opened = opened_at(m, stream);
+  if (!own_holders(m, stream)) return false;
+  if (opened.is_object()) return own_leaving_object(m, opened);
+  return !opened.in_tree || plan_leave(m, opened.file);
 }
-/// Makes the place of an opening free if no descriptor refers to it any more.
+/// One more descriptor refers to a stream.
 template <Machine M>
-MYR_FN void forget_opening(M& m, i32 stream) {
-  if (stream < (i32)kFirstOpening || has_descriptor(m, (u32)stream)) return;
-  const Opened opened = opened_in_tree(m, stream);
-  set_word(m, position_word((u32)stream), kClosed);
+MYR_FN void hold(M& m, i32 stream) {
+  if (stream < (i32)kFirstOpening) return;
+  const u32 holders = opening_word((u32)stream - kFirstOpening, kOpeningHolders);
+  set_word(m, holders, word(m, holders) + 1);
+}
+/// One descriptor less refers to a stream: with the last one, its opening ends.
+template <Machine M>
+MYR_FN void let_go(M& m, i32 stream) {
+  if (stream < (i32)kFirstOpening) return;
+  const u32 at = opening_word((u32)stream - kFirstOpening, kOpeningHolders);
+  const u64 holders = word(m, at);
+  set_word(m, at, holders - (holders != 0));
+  if (holders > 1) return;
+  const Opened opened = opened_at(m, stream);
+  if (opened.is_object()) leave_object(m, opened);
   if (opened.in_tree) drop_file(m, opened.file);
+}
+
+/// To be called, and to have returned true, before close_all().
+template <Machine M>
+MYR_OUTLINE bool own_all_files(M& m, bool only_on_exec) {
+  if (!own_files(m)) return false;
+  for (u32 fd = 0; fd < kMostFiles; fd++) {
+    const bool closes = file_at(m, fd) != 0 && (!only_on_exec || closes_on_exec(m, fd));
+    if (closes && !own_opening(m, stream_of(m, fd))) return false;
+  }
+  return true;
+}
+/// Closes all descriptors, or those that execve() closes.
+template <Machine M>
+MYR_OUTLINE void close_all(M& m, bool only_on_exec) {
+  for (u32 fd = 0; fd < kMostFiles; fd++) {
+    const i32 stream = stream_of(m, fd);
+    if (stream < 0 || (only_on_exec && !closes_on_exec(m, fd))) continue;
+    set_file(m, fd, -1);
+    let_go(m, stream);
+  }
 }
 
 template <Machine M>
@@ -37,50 +68,83 @@ MYR_OUTLINE Result close(M& m) {
   if (stream < 0) return error(kEBADF);
   if (!own_files(m) || !own_opening(m, stream)) return again();
   set_file(m, (u32)m.argument(0), -1);
-  forget_opening(m, stream);
+  let_go(m, stream);
+  return answer(0);
+}
+template <Machine M>
+MYR_OUTLINE Result close_range(M& m) {
+  constexpr u32 kUnshare = 2, kOnlyOnExec = 4;
+  const u32 first = (u32)m.argument(0), last = (u32)m.argument(1), flags = (u32)m.argument(2);
+  if ((flags & ~(kUnshare | kOnlyOnExec)) || first > last) return error(kEINVAL);
+  const u32 end = last < kMostFiles ? last + 1 : kMostFiles;
+  if (!own_files(m)) return again();
+  for (u32 fd = first; fd < end && !(flags & kOnlyOnExec); fd++) {
+    if (!own_opening(m, stream_of(m, fd))) return again();
+  }
+  for (u32 fd = first; fd < end; fd++) {
+    const i32 stream = stream_of(m, fd);
+    if (stream < 0) continue;
+    set_file(m, fd, (flags & kOnlyOnExec) ? stream : -1, true);
+    if (!(flags & kOnlyOnExec)) let_go(m, stream);
+  }
   return answer(0);
 }
 
 /// Makes the lowest free descriptor from `lowest` on refer to a stream.
 template <Machine M>
-MYR_FN Result duplicate(M& m, i32 stream, u32 lowest) {
+MYR_FN Result duplicate(M& m, i32 stream, u32 lowest, bool closes_on_exec) {
   const u32 fd = free_file(m, lowest);
-  if (fd == kMostFiles) return error(kEMFILE);
-  if (!own_files(m)) return again();
-  set_file(m, fd, stream);
+  if (fd == file_limit(m)) return error(kEMFILE);
+  if (!own_files(m) || !own_holders(m, stream)) return again();
+  set_file(m, fd, stream, closes_on_exec);
+  hold(m, stream);
   return answer(fd);
 }
 
 template <Machine M>
 MYR_OUTLINE Result dup(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
-  return stream < 0 ? error(kEBADF) : duplicate(m, stream, 0);
+  return stream < 0 ? error(kEBADF) : duplicate(m, stream, 0, false);
 }
 
 template <Machine M>
 MYR_OUTLINE Result dup3(M& m) {
-  constexpr u32 kCloseOnExec = 02000000;
   const i32 stream = stream_of(m, m.argument(0));
-  const u32 from = (u32)m.argument(0), to = (u32)m.argument(1);
-  if (((u32)m.argument(2) & ~kCloseOnExec) || from == to) return error(kEINVAL);
-  if (stream < 0 || to >= kMostFiles) return error(kEBADF);
+  const u32 from = (u32)m.argument(0), to = (u32)m.argument(1), flags = (u32)m.argument(2);
+  if ((flags & ~kOpenCloseOnExec) || from == to) return error(kEINVAL);
+  if (to >= file_limit(m) || stream < 0) return error(kEBADF);
   const i32 replaced = stream_of(m, to);
-  if (!own_files(m) || !own_opening(m, replaced)) return again();
-  set_file(m, to, stream);
-  forget_opening(m, replaced);
+  if (!own_files(m) || !own_opening(m, replaced) || !own_holders(m, stream)) return again();
+  set_file(m, to, stream, flags != 0);
+  hold(m, stream);
+  let_go(m, replaced);
   return answer(to);
 }
 
-/// F_SETFL: O_APPEND; O_NONBLOCK has no effect, since no call blocks.
+/// The flags of an opening that F_SETFL changes, here to `flags`.
+template <Machine M>
+MYR_FN Result change_flags(M& m, i32 stream, u32 change, u32 flags) {
+  if (stream < (i32)kFirstOpening) return answer(0);
+  const u32 at = opened_word((u32)stream);
+  if (!own_word(m, at)) return again();
+  set_word(m, at, (word(m, at) & ~((u64)change << 32)) | (u64)(flags & change) << 32);
+  return answer(0);
+}
+/// F_SETFL. The standard streams and the input file have no flags that could change anything.
 template <Machine M>
 MYR_FN Result set_flags(M& m, i32 stream) {
-  const Opened opened = opened_in_tree(m, stream);
-  constexpr u32 kChange = kOpenAppend | kOpenNonBlocking;
-  if (!opened.in_tree) return answer(0);
+  const Opened opened = opened_at(m, stream);
+  if (opened.kind <= Kind::input) return answer(0);
   if (opened.path_only()) return error(kEBADF);
-  const u64 at = opened_word((u32)stream);
-  if (!own_word(m, at)) return again();
-  set_word(m, at, opened_value(opened.file, (opened.flags & ~kChange) | ((u32)m.argument(2) & kChange)));
+  const u32 flags = (u32)m.argument(2);
+  if ((flags & kOpenDirect) && opened.kind != Kind::pipe && !opened.in_tree) return error(kEINVAL);
+  return change_flags(m, stream, kOpenAppend | kOpenNonBlocking | (opened.kind == Kind::pipe ? kOpenDirect : 0u),
+                      flags);
+}
+template <Machine M>
+MYR_FN Result set_descriptor_flags(M& m, bool closes_on_exec) {
+  if (!own_files(m)) return again();
+  set_file(m, (u32)m.argument(0), stream_of(m, m.argument(0)), closes_on_exec);
   return answer(0);
 }
 /// Locks of parts of a file: there is nobody else who could hold one.
@@ -89,7 +153,7 @@ MYR_OUTLINE Result lock_file(M& m, i32 stream, bool asks) {
   constexpr u32 kLockBytes = 32;  // struct flock: type and origin, 16 bits each; begin, length, process
   enum LockType : u32 { kReadLock = 0, kWriteLock = 1, kUnlock = 2 };
   const u64 address = m.argument(2);
-  const Opened opened = opened_in_tree(m, stream);
+  const Opened opened = opened_at(m, stream);
   if (!opened.in_tree) return missing();
   if (!readable(m, address, kLockBytes)) return error(kEFAULT);
   const u32 type = load<u16>(m, address), origin = load<u16>(m, address + 2);
@@ -108,30 +172,40 @@ template <Machine M>
 MYR_OUTLINE Result fcntl(M& m) {
   // clang-format off
   enum Command : u32 { kDuplicate = 0, kGetDescriptorFlags = 1, kSetDescriptorFlags = 2, kGetFlags = 3, kSetFlags = 4,
-                       kGetLock = 5, kSetLock = 6, kWaitForLock = 7, kGetOwnLock = 36, kSetOwnLock = 37,
-                       kWaitForOwnLock = 38, kDuplicateCloseOnExec = 1030 };
+                       kGetLock = 5, kSetLock = 6, kWaitForLock = 7, kSetOwner = 8, kGetOwner = 9, kSetSignal = 10, kGetSignal = 11,
+                       kGetOwnLock = 36, kSetOwnLock = 37,
+                       kWaitForOwnLock = 38, kDuplicateCloseOnExec = 1030, kSetPipeSize = 1031, kGetPipeSize = 1032,
+                       kAddSeals = 1033, kGetSeals = 1034 };
   // clang-format on
   constexpr i64 kReadOnly = 0, kWriteOnly = 1, kLargeFile = 0400000;
   const i32 stream = stream_of(m, m.argument(0));
   if (stream < 0) return error(kEBADF);
-  const u32 lowest = (u32)m.argument(2);
-  switch ((u32)m.argument(1)) {
+  const u32 lowest = (u32)m.argument(2), command = (u32)m.argument(1);
+  const Opened opened = opened_at(m, stream);
+  // As on Linux, what is open as a path alone has no more than a descriptor.
+  const bool on_path = command <= kGetFlags || command == kDuplicateCloseOnExec;
+  if (opened.path_only() && !on_path) return error(kEBADF);
+  switch (command) {
     case kDuplicate:
-    case kDuplicateCloseOnExec: return lowest >= kMostFiles ? error(kEINVAL) : duplicate(m, stream, lowest);
-    case kGetDescriptorFlags:  // there is no exec, so close-on-exec has no effect
-    case kSetDescriptorFlags: return answer(0);
+    case kDuplicateCloseOnExec:
+      if (lowest >= file_limit(m)) return error(kEINVAL);
+      return duplicate(m, stream, lowest, command == kDuplicateCloseOnExec);
+    case kGetDescriptorFlags: return answer(closes_on_exec(m, (u32)m.argument(0)));
+    case kSetDescriptorFlags: return set_descriptor_flags(m, (m.argument(2) & 1) != 0);
     case kSetFlags: return set_flags(m, stream);
     case kGetLock:
     case kSetLock:
     case kWaitForLock:
     case kGetOwnLock:
     case kSetOwnLock:
-    case kWaitForOwnLock:
-      return lock_file(m, stream, (u32)m.argument(1) == kGetLock || (u32)m.argument(1) == kGetOwnLock);
+    case kWaitForOwnLock: return lock_file(m, stream, command == kGetLock || command == kGetOwnLock);
     case kGetFlags:
-      if (const Opened opened = opened_in_tree(m, stream); opened.in_tree) return answer(opened.flags);
-      if (stream >= (i32)kFirstOpening) return answer(kReadOnly | kLargeFile);
-      return answer(stream == (i32)kStandardInput ? kReadOnly : kWriteOnly);
+      if (opened.kind >= Kind::tree) return answer(opened.flags);
+      return answer(opened.kind == Kind::input      ? kReadOnly | kLargeFile
+                    : stream == (i32)kStandardInput ? kReadOnly
+                                                    : kWriteOnly);
+    case kSetPipeSize:
+    case kGetPipeSize: return pipe_size(m, opened, command == kSetPipeSize, m.argument(2));
     default: return missing();
   }
 }
@@ -166,11 +240,13 @@ MYR_OUTLINE Result lseek(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
   if (stream < 0) return error(kEBADF);
   if ((u32)m.argument(2) > kHole) return error(kEINVAL);
-  if (stream < (i32)kFirstOpening) return error(kESPIPE);
+  const Kind kind = opened_at(m, stream).kind;
+  if (kind == Kind::standard || kind == Kind::pipe || kind == Kind::socket) return error(kESPIPE);
+  if (kind > Kind::tree) return answer(0);  // it has no position, and as on Linux that is no error
   const u32 position = position_word((u32)stream);
   u64 size = m.input().file.size;
   const u64 offset = m.argument(1);
-  if (const Opened opened = opened_in_tree(m, stream); opened.in_tree) {
+  if (const Opened opened = opened_at(m, stream); opened.in_tree) {
     if (opened.path_only()) return error(kEBADF);
     const FileStatus status = file_status(m, opened.file);
     if (type_of(status) == kCharacterDevice) return answer(0);  // it has no position
@@ -195,6 +271,36 @@ MYR_OUTLINE Result lseek(M& m) {
   return answer((i64)target);
 }
 
+/// FIONREAD: the bytes that can be read at once.
+template <Machine M>
+MYR_OUTLINE Result bytes_ready(M& m, i32 stream, const Opened& opened) {
+  const u64 position =
+      stream == (i32)kStandardInput || stream >= (i32)kFirstOpening ? word(m, position_word((u32)stream)) : 0;
+  u64 size = 0;
+  switch (opened.kind) {
+    case Kind::standard:
+      size = stream == (i32)kStandardInput ? bytes_behind(m.input().standard_input, position) : 0;
+      break;
+    case Kind::input: size = bytes_behind(m.input().file, position); break;
+    case Kind::tree: {
+      const FileStatus file = file_status(m, opened.file);
+      if (type_of(file) != kRegular) return error(kENOTTY);
+      size = file.size - lesser(position, file.size);
+      break;
+    }
+    case Kind::pipe: size = word(m, object_at(opened.file) + kPipeBytes); break;
+    case Kind::socket: {
+      const PipeUse use = receives(m, opened, 0);
+      size = use.ends ? word(m, use.pipe + kPipeBytes) : pipe_content(m, use.pipe).size;
+      break;
+    }
+    default: return error(kENOTTY);
+  }
+  const Storing storing = prepare(m, m.argument(2), 4);
+  if (storing != Storing::allowed) return not_stored(storing);
+  store<u32>(m, m.argument(2), (u32)size);
+  return answer(0);
+}
 template <Machine M>
 MYR_OUTLINE Result ioctl(M& m) {
   // No descriptor is a terminal. A few of the numbers of terminals are requests for all kinds of files.
@@ -209,28 +315,38 @@ MYR_OUTLINE Result ioctl(M& m) {
   };
   constexpr u32 kTerminal = 0x54;  // bits 15:8 of the request
   const u32 request = (u32)m.argument(1);
-  if (stream_of(m, m.argument(0)) < 0) return error(kEBADF);
+  const i32 stream = stream_of(m, m.argument(0));
+  const Opened opened = opened_at(m, stream);
+  if (stream < 0 || opened.path_only()) return error(kEBADF);
   switch (request) {
     case kNotOnExec:
-    case kCloseOnExec: return answer(0);  // there is no exec
+    case kCloseOnExec: return set_descriptor_flags(m, request == kCloseOnExec);
     case kClone:
     case kCloneRange: return error(kEOPNOTSUPP);  // as file systems do that cannot share blocks
-    case kBytesReady:
+    case kBytesReady: return bytes_ready(m, stream, opened);
     case kNonBlocking:
+      if (!readable(m, m.argument(2), 4)) return error(kEFAULT);
+      if (opened.kind <= Kind::input) return answer(0);
+      return change_flags(m, stream, kOpenNonBlocking, load<u32>(m, m.argument(2)) != 0 ? (u32)kOpenNonBlocking : 0u);
     case kAsynchronous: return missing();
     default: return request >> 8 == kTerminal ? error(kENOTTY) : missing();
   }
 }
 
-/// socket and socketpair: no kind of address is known.
+/// socket: no kind of address is known.
 template <Machine M>
 MYR_FN Result socket(M&) {
   return error(kEAFNOSUPPORT);
 }
-/// Calls on a socket: no descriptor is one.
+/// Calls that a socket without a name refuses: bind, listen, connect, accept; setsockopt, whose options have no effect.
 template <Machine M>
 MYR_FN Result socket_call(M& m) {
-  return error(stream_of(m, m.argument(0)) < 0 ? kEBADF : kENOTSOCK);
+  constexpr u32 kSetsockopt = 208, kConnect = 203;
+  Opened opened;
+  const i64 socket = find_socket(m, opened);
+  if (socket < 0) return answer(socket);
+  if (m.number() == kSetsockopt) return answer(0);
+  return error(m.number() == kConnect ? kEISCONN : kEINVAL);
 }
 
 MYR_FN FileStatus status_of_root() { return {5, 0040555, 2, 0}; }
@@ -246,8 +362,10 @@ MYR_FN FileStatus status_of_input(const M& m) {
 template <Machine M>
 MYR_FN FileStatus status_of(const M& m, i32 stream) {
   constexpr u32 kPipeForUser = 0010600;
-  if (const Opened opened = opened_in_tree(m, stream); opened.in_tree) return file_status(m, opened.file);
-  if (stream >= (i32)kFirstOpening) return status_of_input(m);
+  const Opened opened = opened_at(m, stream);
+  if (opened.in_tree) return file_status(m, opened.file);
+  if (opened.is_object()) return status_of_object(m, opened);
+  if (opened.kind == Kind::input) return status_of_input(m);
   return {(u32)stream + 1, kPipeForUser, 1, 0};
 }
 
@@ -263,7 +381,7 @@ MYR_OUTLINE Result store_status(M& m, const FileStatus& file, u64 address) {
   store<u64>(m, address + 8, file.number);                                           // st_ino
   store<u64>(m, address + 16, file.mode | (u64)file.links << 32);                    // st_mode, st_nlink
   store<u64>(m, address + 24, file.user | (u64)file.group << 32);                    // st_uid, st_gid
-  store<u64>(m, address + 32, file.device);                                          // st_rdev
+  store<u64>(m, address + 32, shown_device(file));                                   // st_rdev
   store<u64>(m, address + 48, file.size);                                            // st_size
   store<u64>(m, address + 56, kPageSize);                                            // st_blksize
   store<u64>(m, address + 64, file.blocks);                                          // st_blocks

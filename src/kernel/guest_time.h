@@ -39,4 +39,12 @@ MYR_FN void pass_time(M& m, u64 time) {
   set_word(m, kSlept, lesser(slept(m) + time, kEndOfTime));
 }
 
+/// How long it is until the clocks, counted from `start`, show this time.
+template <Machine M>
+MYR_FN u64 time_until(const M& m, u64 time, u64 start) {
+  const u64 now = start + nanoseconds(m);
+  return time > now ? time - now : 0;
+}
+MYR_FN u64 start_of(bool dated) { return dated ? kEpochSeconds * kNanoseconds : 0; }
+
 }  // namespace myriarm::kernel

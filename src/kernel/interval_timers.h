@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernel/guest_time.h"
+#include "kernel/process_table.h"
 
 namespace myriarm::kernel {
 
@@ -20,7 +21,7 @@ MYR_FN bool is_armed(u64 expires) { return expires != 0 && !(expires & kTimerHas
 /// The time by the clock of a timer.
 template <Machine M>
 MYR_FN u64 timer_clock(const M& m, u32 timer) {
-  return timer == kRealTimer ? nanoseconds(m) : lesser(m.retired(), kEndOfTime);
+  return timer == kRealTimer ? nanoseconds(m) : lesser(process_time(m), kEndOfTime);
 }
 
 /// The count of retired instructions at which the next timer expires; kNever if none does.
@@ -30,10 +31,14 @@ MYR_FN u64 next_expiry(const FirstWords<M>& words) {
   for (u32 timer = 0; timer < kIntervalTimers; timer++) {
     const u64 expires = words[timer_word(timer)];
     if (!is_armed(expires)) continue;
-    const u64 ahead = timer == kRealTimer ? lesser(words[kSlept], kEndOfTime) : 0;
-    next = lesser(next, expires - lesser(expires, ahead));
+    const u64 ahead = timer == kRealTimer ? lesser(words[kSlept], kEndOfTime) : 0,
+              away = timer == kRealTimer ? 0 : words[kAway];
+    next = lesser(next, expires - lesser(expires, ahead) + away);
   }
-  return next;
+  if (const u64 expires = words[kNextTimer]; expires != 0) {
+    next = lesser(next, expires - lesser(expires, lesser(words[kSlept], kEndOfTime)));
+  }
+  return words[kNextWorkTimer] != 0 ? lesser(next, words[kNextWorkTimer] + words[kAway]) : next;
 }
 template <class M>
 MYR_FN u64 next_expiry(const M& m) {

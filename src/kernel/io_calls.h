@@ -1,38 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-// read, readv, pread64, write and writev. A process reads what the host has given its lane, and files of its tree
-// (tree_io.h); what it writes is kept for the host, or goes to the host at once.
+// read, readv, pread64, write and writev. A process reads what the host has given its lane, files of its tree (tree_io.h), and
+// pipes and other objects; what it writes to the standard streams is kept for the host, or goes to the host at once.
 #pragma once
 
+#include "kernel/object_files.h"
 #include "kernel/signals.h"
 #include "kernel/tree_io.h"
 
 namespace myriarm::kernel {
 
-MYR_FN bool is_input(i32 stream) { return stream == (i32)kStandardInput || stream >= (i32)kFirstOpening; }
 MYR_FN bool is_output(i32 stream) { return stream == (i32)kStandardOutput || stream == (i32)kStandardError; }
+/// Whether a descriptor is open, and for reading.
+template <Machine M>
+MYR_FN bool can_read(const M& m, i32 stream) {
+  if (stream < (i32)kFirstOpening) return stream == (i32)kStandardInput;
+  const Opened opened = opened_at(m, stream);
+  return opened.kind == Kind::input || opened.readable();
+}
+template <Machine M>
+MYR_FN bool can_write(const M& m, i32 stream) {
+  if (stream < (i32)kFirstOpening) return is_output(stream);
+  const Opened opened = opened_at(m, stream);
+  return opened.kind != Kind::input && opened.writable();
+}
 
 template <Machine M>
-MYR_FN Result take_in_stream(M& m, i32 stream, const Buffers& buffers) {
-  if (const Opened opened = opened_in_tree(m, stream); opened.in_tree) {
-    return read_tree(m, opened, buffers, word(m, position_word((u32)stream)), position_word((u32)stream));
-  }
-  const ProcessInput input = m.input();
+MYR_OUTLINE Result read_stream(M& m, i32 stream, const Buffers& buffers) {
+  const Opened opened = opened_at(m, stream);
   const u32 position_at = position_word((u32)stream);
-  const Bytes& source = stream >= (i32)kFirstOpening ? input.file : input.standard_input;
-  return take_in(m, buffers, source, word(m, position_at), position_at);
+  const u64 position = word(m, position_at);
+  switch (opened.kind) {
+    case Kind::standard: return take_in(m, buffers, m.input().standard_input, position, position_at);
+    case Kind::input: return take_in(m, buffers, m.input().file, position, position_at);
+    case Kind::tree: return read_tree(m, opened, buffers, position, position_at);
+    default: return read_object(m, opened, stream, buffers);
+  }
 }
 template <Machine M>
 MYR_OUTLINE Result read(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
-  return is_input(stream) ? take_in_stream(m, stream, one_buffer(m)) : error(kEBADF);
+  return can_read(m, stream) ? read_stream(m, stream, one_buffer(m)) : error(kEBADF);
 }
 template <Machine M>
 MYR_OUTLINE Result readv(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
-  if (!is_input(stream)) return error(kEBADF);
+  if (!can_read(m, stream)) return error(kEBADF);
   Buffers buffers;
   const i64 found = find_buffers(m, buffers);
-  return found < 0 ? answer(found) : take_in_stream(m, stream, buffers);
+  return found < 0 ? answer(found) : read_stream(m, stream, buffers);
+}
+template <Machine M>
+MYR_FN bool has_positions(const M& m, i32 stream) {
+  return stream >= (i32)kFirstOpening && !opened_at(m, stream).is_object();
 }
 template <Machine M>
 MYR_OUTLINE Result pread64(M& m) {
@@ -40,8 +59,8 @@ MYR_OUTLINE Result pread64(M& m) {
   const u64 position = m.argument(3);
   if ((i64)position < 0) return error(kEINVAL);
   if (stream < 0) return error(kEBADF);
-  if (stream < (i32)kFirstOpening) return error(kESPIPE);
-  if (const Opened opened = opened_in_tree(m, stream); opened.in_tree) {
+  if (!has_positions(m, stream)) return error(kESPIPE);
+  if (const Opened opened = opened_at(m, stream); opened.in_tree) {
     return read_tree(m, opened, one_buffer(m), position, 0);
   }
   return take_in(m, one_buffer(m), m.input().file, position, 0);
@@ -81,7 +100,7 @@ MYR_OUTLINE Result put_out(M& m, u32 stream, const Buffers& buffers) {
   if (problem == kEPIPE) {
     // As on Linux, also after a part was written. It has to change no page that is not own by now.
     if (!own_signals(m)) return again();
-    (void)send_signal(m, Target::thread, signal_information(kSignalPipe, kByUser, kSender));
+    (void)send_signal(m, Target::thread, signal_information(kSignalPipe, kByUser, sender(m)));
   }
   if (moved == 0) return problem != 0 ? error(problem) : answer(0);
   set_word(m, size_at, kept + moved);
@@ -89,21 +108,27 @@ MYR_OUTLINE Result put_out(M& m, u32 stream, const Buffers& buffers) {
 }
 
 template <Machine M>
+MYR_OUTLINE Result write_stream(M& m, i32 stream, const Buffers& buffers) {
+  const Opened opened = opened_at(m, stream);
+  const u32 position_at = position_word((u32)stream);
+  switch (opened.kind) {
+    case Kind::standard: return put_out(m, (u32)stream, buffers);
+    case Kind::input: return error(kEBADF);
+    case Kind::tree: return write_tree(m, opened, buffers, word(m, position_at), position_at);
+    default: return write_object(m, opened, buffers);
+  }
+}
+template <Machine M>
 MYR_OUTLINE Result write(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
-  if (const Opened opened = opened_in_tree(m, stream); opened.in_tree) {
-    const u32 position_at = position_word((u32)stream);
-    return write_tree(m, opened, one_buffer(m), word(m, position_at), position_at);
-  }
-  if (!is_output(stream)) return error(kEBADF);
-  return put_out(m, (u32)stream, one_buffer(m));
+  return can_write(m, stream) ? write_stream(m, stream, one_buffer(m)) : error(kEBADF);
 }
 /// pwrite64 and pwritev, pread's relatives. A file that is open with O_APPEND is written at its end nevertheless.
 template <Machine M>
 MYR_OUTLINE Result write_at(M& m, i32 stream, const Buffers& buffers, u64 position) {
-  const Opened opened = opened_in_tree(m, stream);
-  if (opened.in_tree) return write_tree(m, opened, buffers, position, 0);
-  return error(stream < (i32)kFirstOpening ? kESPIPE : kEBADF);
+  if (!has_positions(m, stream)) return error(kESPIPE);
+  const Opened opened = opened_at(m, stream);
+  return opened.in_tree ? write_tree(m, opened, buffers, position, 0) : error(kEBADF);
 }
 template <Machine M>
 MYR_OUTLINE Result pwrite64(M& m) {
@@ -119,10 +144,10 @@ MYR_OUTLINE Result move_at(M& m) {
   const u64 position = m.argument(3);
   if ((i64)position < 0) return error(kEINVAL);
   if (stream < 0) return error(kEBADF);
-  if (stream < (i32)kFirstOpening) return error(kESPIPE);
-  const Opened opened = opened_in_tree(m, stream);
+  if (!has_positions(m, stream)) return error(kESPIPE);
+  const Opened opened = opened_at(m, stream);
   const bool reads = m.number() == kPreadv;
-  if (opened.in_tree ? !(reads ? opened.readable() : opened.writable()) : !reads) return error(kEBADF);
+  if (!(reads ? can_read(m, stream) : can_write(m, stream))) return error(kEBADF);
   Buffers buffers;
   const i64 found = find_buffers(m, buffers);
   if (found < 0) return answer(found);
@@ -132,16 +157,10 @@ MYR_OUTLINE Result move_at(M& m) {
 template <Machine M>
 MYR_OUTLINE Result writev(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
-  const Opened opened = opened_in_tree(m, stream);
-  if (!is_output(stream) && !opened.in_tree) return error(kEBADF);
+  if (!can_write(m, stream)) return error(kEBADF);
   Buffers buffers;
   const i64 found = find_buffers(m, buffers);
-  if (found < 0) return answer(found);
-  if (opened.in_tree) {
-    const u32 position_at = position_word((u32)stream);
-    return write_tree(m, opened, buffers, word(m, position_at), position_at);
-  }
-  return put_out(m, (u32)stream, buffers);
+  return found < 0 ? answer(found) : write_stream(m, stream, buffers);
 }
 
 }  // namespace myriarm::kernel

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages in which a process keeps the files that it has written: its layer over the tree. They lie behind its kernel
-// pages, and a page is mapped when it is first needed, so that a process without such files has none. Page 0 holds the
-// words of the layer; those after it say by a bit for each page which are taken; the others are files, inodes, names, and
-// the nodes of trees that lead to them (layer_pages.h). See docs/design/writable-files.md.
+// The pages in which a process keeps the files that it has written, its layer over the tree, and what is in its pipes. They lie
+// behind its kernel pages, and a page is mapped when it is first needed, so that a process without such files has none. Page 0 holds
+// the words of the layer; those after it say by a bit for each page which are taken; the others are files, inodes, names, and
+// the nodes of trees that lead to them (layer_pages.h), and buffers (pipes.h). See docs/design/writable-files.md.
 #pragma once
 
 #include "kernel/guest_memory.h"
@@ -16,20 +16,26 @@ enum LayerWord : u64 {
   kInodeTree = 16,       // pages of inodes, by their number divided by kInodesInPage; none of inodes that are all free
   kFirstFreeInode = 24,  // no inode before it is free; 0 is as 1
   kRaisedTree = 32,      // inodes of files of the tree, by their number: pages of kRaisedInPage
+  kBuffersTaken = 40,    // of kTakenPages those that are buffers
 };
 constexpr u64 kPagesInBitmapPage = kPageSize * 8;
 constexpr u64 kPagesMappedAtOnce = 16;
 
 /// Where a page of the layer begins, as word() takes it.
 MYR_FN constexpr u64 layer_at(u64 page) { return (kKernelPages + page) << kPageBits; }
+/// How many pages there may be: those of files, and buffers.
+template <MemoryMachine M>
+MYR_FN u64 area_pages(const M& m) {
+  return m.facts().layer_pages + kBufferPages;
+}
 template <MemoryMachine M>
 MYR_FN u64 bitmap_pages(const M& m) {
-  return (m.facts().layer_pages + kPagesInBitmapPage - 1) / kPagesInBitmapPage;
+  return (area_pages(m) + kPagesInBitmapPage - 1) / kPagesInBitmapPage;
 }
 /// Whether anything has been written.
 template <MemoryMachine M>
 MYR_FN bool has_layer(const M& m) {
-  return m.facts().layer_pages != 0 && word(m, kLayerPages) != 0;
+  return word(m, kLayerPages) != 0;
 }
 /// A LayerWord.
 template <MemoryMachine M>
@@ -67,29 +73,29 @@ MYR_FN u64 free_page_from(const M& m, u64 page) {
   }
 }
 
-/// How many pages are free.
+/// How many pages are free for files.
 template <MemoryMachine M>
 MYR_FN u64 free_pages(const M& m) {
-  const u64 taken = has_layer(m) ? layer_word(m, kTakenPages) : 1 + bitmap_pages(m);
+  const u64 taken = has_layer(m) ? layer_word(m, kTakenPages) - layer_word(m, kBuffersTaken) : 1 + bitmap_pages(m);
   return m.facts().layer_pages - lesser(m.facts().layer_pages, taken);
 }
 
 /// Makes sure that so many pages can be taken, and that pages can be given back. Whatever else can fail must come before it,
-/// and all pages that are given back must be so after those that are taken.
+/// and all pages that are given back must be so after those that are taken. False: the call is abandoned. For pages that
+/// somebody has kept: secure() for files, reserve() for buffers.
 template <MemoryMachine M>
-MYR_OUTLINE Storing secure(M& m, u64 pages) {
-  if (pages > free_pages(m)) return Storing::refused;
+MYR_OUTLINE bool secure_any(M& m, u64 pages) {
   const u64 mapped = word(m, kLayerPages), fixed = 1 + bitmap_pages(m);
   const u64 needed = (mapped == 0 ? fixed : layer_word(m, kTakenPages)) + pages;
   const u64 rounded = (needed + kPagesMappedAtOnce - 1) / kPagesMappedAtOnce * kPagesMappedAtOnce;
-  const u64 end = lesser(m.facts().layer_pages, rounded);
+  const u64 end = lesser(area_pages(m), rounded);
   if (needed > mapped) {
     const u64 begin = m.facts().window_end + layer_at(mapped), behind = m.facts().window_end + layer_at(end);
-    if (!own_word(m, kLayerPages)) return Storing::again;
-    if (!m.change_pages({PageAction::map, 0, begin, behind})) return Storing::again;
+    if (!own_word(m, kLayerPages)) return false;
+    if (!m.change_pages({PageAction::map, 0, begin, behind})) return false;
     if (mapped == 0) {
       for (u64 page = 0; page < fixed + pages; page++) {
-        if (!own_word(m, layer_at(page))) return Storing::again;
+        if (!own_word(m, layer_at(page))) return false;
       }
       set_word(m, kLayerPages, end);
       for (u64 page = 0; page < fixed; page += 64) {
@@ -97,19 +103,25 @@ MYR_OUTLINE Storing secure(M& m, u64 pages) {
       }
       set_layer_word(m, kTakenPages, fixed);
       set_layer_word(m, kFirstFree, fixed);
-      return Storing::allowed;
+      return true;
     }
   }
   for (u64 page = 0; page < fixed; page++) {
-    if (!own_word(m, layer_at(page))) return Storing::again;
+    if (!own_word(m, layer_at(page))) return false;
   }
   u64 page = layer_word(m, kFirstFree);
   for (u64 i = 0; i < pages; i++, page++) {
     page = free_page_from(m, page);
-    if (!own_word(m, layer_at(page))) return Storing::again;
+    if (!own_word(m, layer_at(page))) return false;
   }
   if (needed > mapped) set_word(m, kLayerPages, end);
-  return Storing::allowed;
+  return true;
+}
+
+template <MemoryMachine M>
+MYR_FN Storing secure(M& m, u64 pages) {
+  if (pages > free_pages(m)) return Storing::refused;
+  return secure_any(m, pages) ? Storing::allowed : Storing::again;
 }
 
 /// A page that secure() has made sure of, all zeros.
@@ -128,6 +140,19 @@ MYR_FN void give_back_page(M& m, u32 page) {
   set_word(m, at, word(m, at) & ~((u64)1 << page % 64));
   set_layer_word(m, kFirstFree, lesser(layer_word(m, kFirstFree), page));
   set_layer_word(m, kTakenPages, layer_word(m, kTakenPages) - 1);
+}
+
+/// The same for buffers, after secure_any().
+template <MemoryMachine M>
+MYR_FN u32 take_buffer(M& m) {
+  const u32 page = take_page(m);
+  set_layer_word(m, kBuffersTaken, layer_word(m, kBuffersTaken) + 1);
+  return page;
+}
+template <MemoryMachine M>
+MYR_FN void give_back_buffer(M& m, u32 page) {
+  give_back_page(m, page);
+  set_layer_word(m, kBuffersTaken, layer_word(m, kBuffersTaken) - 1);
 }
 
 }  // namespace myriarm::kernel

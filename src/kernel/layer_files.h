@@ -5,7 +5,8 @@
 
 #include "kernel/guest_time.h"
 #include "kernel/layer_pages.h"
-#include "kernel/tree.h"
+#include "kernel/openings.h"
+#include "kernel/process_table.h"
 
 namespace myriarm::kernel {
 
@@ -203,11 +204,11 @@ MYR_FN u64 raise_file(M& m, u32 file) {
 /// Whether something refers to the file without a name.
 template <MemoryMachine M>
 MYR_OUTLINE bool is_in_use(const M& m, u32 file) {
-  if (word(m, kWorkingFolder) == file) return true;
+  if (word(m, kWorkingFolder) == file || is_working_folder(m, file)) return true;
   const u32 count = opening_count(m);
   for (u32 i = 0; i < count; i++) {
-    const u64 opened = word(m, kOpened + i * 8);
-    if (word(m, kOpenings + i * 8) != kClosed && opened != kInputOpened && (u32)opened - 1 == file) return true;
+    const Opened opened = opened_at(m, (i32)(kFirstOpening + i));
+    if (is_open(m, i) && opened.in_tree && opened.file == file) return true;
   }
   return false;
 }
@@ -216,9 +217,9 @@ template <MemoryMachine M>
 MYR_OUTLINE bool is_parent_in_use(const M& m, u32 folder) {
   const u32 count = opening_count(m);
   for (u32 i = 0; i <= count; i++) {
-    const u64 opened = i < count ? word(m, kOpened + i * 8) : word(m, kWorkingFolder) + 1;
-    if (opened == kInputOpened || (i < count && word(m, kOpenings + i * 8) == kClosed)) continue;
-    const u64 inode = inode_of(m, (u32)opened - 1);
+    const Opened opened = opened_at(m, (i32)(kFirstOpening + (i < count ? i : 0)));
+    if (i < count && (!opened.in_tree || !is_open(m, i))) continue;
+    const u64 inode = inode_of(m, i < count ? opened.file : (u32)word(m, kWorkingFolder));
     if (inode == 0 || ((u32)word(m, inode) & kTypeMask) != kFolder) continue;
     if (word(m, inode) >> 32 == 0 && word(m, inode + kInodeParent) == folder) return true;
   }

@@ -17,6 +17,7 @@ enum class Served : u8 {
   again,     // abandoned, and to be made again from the beginning: the machine knows why
   missing,   // not implemented: the host reports it, and it returns ENOSYS
   replaced,  // the lane goes on with the registers that the call has given it; the value is what a trace shows
+  waits,     // the thread waits, before its SVC: it makes the call again when it goes on
 };
 struct Result {
   i64 value;
@@ -28,6 +29,8 @@ MYR_FN Result ended(u32 detail) { return {(i64)detail, Served::ended}; }
 MYR_FN Result again() { return {0, Served::again}; }
 MYR_FN Result missing() { return {-(i64)kENOSYS, Served::missing}; }
 MYR_FN Result replaced(i64 shown) { return {shown, Served::replaced}; }
+/// Whether a call that was served so gives x0 its value.
+MYR_FN bool sets_x0(Served served) { return served == Served::answered || served == Served::missing; }
 
 enum class PageAction : u8 { map, unmap, protect };
 /// A change of pages of the guest: `map` makes them pages of zeros with these permissions.

@@ -53,12 +53,11 @@ MYR_FN bool unmap_pages(M& m, u64 begin, u64 end) {
 
 template <Machine M>
 MYR_OUTLINE Result brk(M& m) {
-  const ProcessFacts& facts = m.facts();
   const u64 old = word(m, kBreakEnd), wanted = m.argument(0);
   const u64 before = page_up(old), after = page_up(wanted);
   // Linux reports failure by returning the old break.
   const Result refused = answer((i64)old);
-  if (wanted < facts.break_start || wanted > facts.heap_limit) return refused;
+  if (wanted < word(m, kBreakStart) || wanted > word(m, kHeapLimit)) return refused;
   if (after > before && (is_full(m) || !is_free(m, before, after))) return refused;
   if (!own_word(m, kBreakEnd) || !own_ranges(m, lesser(before, after))) return again();
   if (after > before) {
@@ -76,6 +75,7 @@ MYR_OUTLINE Result brk(M& m) {
 template <Machine M>
 MYR_FN i64 find_mapping(const M& m, u64 size, bool& replaces) {
   const ProcessFacts& facts = m.facts();
+  const u64 heap_limit = word(m, kHeapLimit);
   const u64 address = m.argument(0), flags = m.argument(3);
   replaces = false;
   if (m.argument(1) == 0 || (flags & kMapHugePages)) return -kEINVAL;
@@ -88,12 +88,12 @@ MYR_FN i64 find_mapping(const M& m, u64 size, bool& replaces) {
     return (i64)address;
   }
   const u64 hint = page_down(address);
-  if (hint != 0 && hint >= facts.window_begin && hint <= facts.heap_limit && size <= facts.heap_limit - hint &&
+  if (hint != 0 && hint >= facts.window_begin && hint <= heap_limit && size <= heap_limit - hint &&
       is_free(m, hint, hint + size)) {
     return (i64)hint;
   }
-  u64 place = find_place(m, size, page_up(word(m, kBreakEnd)), facts.heap_limit);
-  if (place == 0) place = find_place(m, size, greater(facts.window_begin, kLowestPlace), facts.heap_limit);
+  u64 place = find_place(m, size, page_up(word(m, kBreakEnd)), heap_limit);
+  if (place == 0) place = find_place(m, size, greater(facts.window_begin, kLowestPlace), heap_limit);
   return place != 0 ? (i64)place : -kENOMEM;
 }
 
@@ -130,7 +130,8 @@ MYR_OUTLINE Result map_file(M& m, const Content& file, bool in_tree, u64 place, 
 
 /// Why a stream cannot be mapped in this way, or 0. The input file is read-only, so that no store can reach it; the others
 /// are pipes, of which one can only be read and the others only be written, and which hold no programs.
-MYR_FN i64 mapping_refused(i32 stream, u64 type, u64 protection) {
+MYR_FN i64 mapping_refused(i32 stream, const Opened& opened, u64 type, u64 protection) {
+  if (opened.is_object()) return opened.readable() ? -kENODEV : -kEACCES;
   const bool writable = stream == (i32)kStandardOutput || stream == (i32)kStandardError;
   if (writable || (type == kMapShared && (protection & kProtWrite))) return -kEACCES;
   if (stream >= (i32)kFirstOpening) return 0;
@@ -144,7 +145,8 @@ MYR_FN i64 tree_mapping_refused(const M& m, const Opened& opened, u64 type, u64 
   if (!opened.readable()) return -kEACCES;
   const bool writes_file = type == kMapShared && (protection & kProtWrite);
   if (writes_file && !opened.writable()) return -kEACCES;
-  if (writes_file || type_of(file_status(m, opened.file)) != kRegular) return -kENODEV;
+  const FileStatus file = file_status(m, opened.file);
+  if (writes_file || type_of(file) != kRegular || made_file(file) != MadeFile::none) return -kENODEV;
   return content_of(m, opened.file, content) ? 0 : -kEIO;
 }
 
@@ -155,25 +157,25 @@ MYR_OUTLINE Result mmap(M& m) {
   const bool anonymous = (m.argument(3) & kMapAnonymous) != 0;
   const i32 stream = anonymous ? -1 : stream_of(m, m.argument(4));
   if (!is_page_aligned(m.argument(5))) return error(kEINVAL);
-  if (!anonymous && (stream < 0 || opened_in_tree(m, stream).path_only())) return error(kEBADF);
+  if (!anonymous && (stream < 0 || opened_at(m, stream).path_only())) return error(kEBADF);
   const u64 size = page_up(m.argument(1));
   bool replaces;
   const i64 found = find_mapping(m, size, replaces);
   if (found < 0) return answer(found);
   if (type != kMapShared && type != kMapPrivate) return error(kEINVAL);
-  const Opened opened = opened_in_tree(m, stream);
+  const Opened opened = opened_at(m, stream);
   const Bytes input = m.input().file;
   Content file = {input.size, input, {0, 0}};
   const i64 refused = anonymous        ? 0
                       : opened.in_tree ? tree_mapping_refused(m, opened, type, m.argument(2), file)
-                                       : mapping_refused(stream, type, m.argument(2));
+                                       : mapping_refused(stream, opened, type, m.argument(2));
   if (refused < 0) return answer(refused);
   const u64 place = (u64)found;
   if (!anonymous) return map_file(m, file, opened.in_tree, place, size, replaces);
   const u32 permissions = permissions_of(m.argument(2));
   if (!own_ranges(m, place)) return again();
   if (!map_pages(m, place, place + size, permissions)) return again();
-  map_range(m, place, place + size, permissions | kAnonymous);
+  map_range(m, place, place + size, permissions | kAnonymous | (type == kMapShared ? (u32)kSharedMemory : 0u));
   return answer(found);
 }
 
@@ -231,6 +233,7 @@ MYR_FN bool copy_pages(M& m, u64 from, u64 to, u64 size) {
 template <Machine M>
 MYR_OUTLINE Result mremap(M& m) {
   const ProcessFacts& facts = m.facts();
+  const u64 heap_limit = word(m, kHeapLimit);
   const u64 address = m.argument(0), old_length = m.argument(1), new_length = m.argument(2), flags = m.argument(3);
   const u64 old_size = page_up(old_length), size = page_up(new_length);
   u64 place = m.argument(4);
@@ -253,21 +256,21 @@ MYR_OUTLINE Result mremap(M& m) {
   }
   if (old_size > range.end - address) return error(kEFAULT);
   if (!(flags & kRemapFixed) && range.end == old_end && size <= facts.window_end - address &&
-      (address >= facts.heap_limit || address + size <= facts.heap_limit) && is_free(m, range.end, address + size)) {
+      (address >= heap_limit || address + size <= heap_limit) && is_free(m, range.end, address + size)) {
     if (!own_ranges(m, range.end) || !map_pages(m, range.end, address + size, range.permissions())) return again();
-    map_range(m, range.end, address + size, range.permissions() | kAnonymous);
+    map_range(m, range.end, address + size, range.permissions() | kAnonymous | range.kept_flags());
     return answer((i64)address);
   }
   if (!(flags & kRemapMayMove)) return error(kENOMEM);
   if (!(flags & kRemapFixed)) {
-    place = find_place(m, size, page_up(word(m, kBreakEnd)), facts.heap_limit);
+    place = find_place(m, size, page_up(word(m, kBreakEnd)), heap_limit);
     if (place == 0) return error(kENOMEM);
   }
   if (!own_ranges(m, lesser(address, place))) return again();
   if (!map_pages(m, place, place + size, range.permissions())) return again();
   if (!copy_pages(m, address, place, kept - address)) return again();
   if (!unmap_pages(m, address, old_end)) return again();
-  map_range(m, place, place + size, range.permissions() | kAnonymous);
+  map_range(m, place, place + size, range.permissions() | kAnonymous | range.kept_flags());
   unmap_range(m, address, old_end);
   return answer((i64)place);
 }
@@ -303,6 +306,7 @@ MYR_OUTLINE Result madvise(M& m) {
     if (range.begin >= end) break;
     // The original contents cannot be read from the program's file again. What lies before them is dropped nevertheless.
     if (!(range.flags & kAnonymous)) return error(kEINVAL);
+    if (range.flags & kSharedMemory) continue;  // others have it too
     if (!map_pages(m, greater(range.begin, address), lesser(range.end, end), range.permissions())) return again();
   }
   return result;

@@ -62,7 +62,7 @@ MYR_OUTLINE Result openat(M& m) {
   if ((flags & kOpenCreate) && (flags & kOpenExclusive)) return error(kEEXIST);
   if (flags & kOpenFolder) return error(kENOTDIR);
   if ((flags & kOpenAccess) != kOpenReadOnly || (flags & kOpenTruncate)) return error(kEACCES);
-  return (flags & kOpenPathOnly) ? missing() : open_stream(m, kInputOpened);
+  return (flags & kOpenPathOnly) ? missing() : open_stream(m, kInputOpened, (flags & kOpenCloseOnExec) != 0);
 }
 
 /// faccessat and faccessat2, whose `flags` are 0 or those of the call.
@@ -167,7 +167,7 @@ MYR_OUTLINE Result readlinkat(M& m) {
   if (length == 0) return has_tree(m) ? read_link(m, 0) : error(kENOENT);
   if (is_text(m, path, length, kOwnProgram, kOwnProgramBytes) ||
       is_text(m, path, length, kOwnProgramByNumber, kOwnProgramBytes)) {
-    return store_link(m, {(const u8*)m.facts().path, m.facts().path_bytes});
+    return store_program_link(m);
   }
   const PathEnd end = follow_path(m, m.argument(0), path, length);
   if (!is_followed(end)) return not_followed(end);

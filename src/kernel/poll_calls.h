@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// ppoll and pselect6. What can be open never blocks: standard input is a pipe whose writers have closed it, output goes to
-// pipes that take everything, and a file is always ready. So a wait ends at once, or when its time is over.
+// ppoll and pselect6. Of what can be open, pipes and other objects may not be ready (object_files.h); standard input is a pipe whose
+// writers have closed it, output goes to pipes that take everything, and a file is always ready.
 // Both calls look at what they are asked twice: to count what is ready, and to store it in place when all that they write
 // to is known to be writable.
 #pragma once
 
-#include "kernel/descriptors.h"
-#include "kernel/waiting.h"
+#include "kernel/object_files.h"
 
 namespace myriarm::kernel {
-
-// clang-format off
-enum Event : u32 { kEventReadable = 1, kEventWritable = 4, kEventError = 8, kEventHangUp = 16, kEventNotOpen = 32,
-                   kEventReadNormal = 64, kEventWriteNormal = 256 };
-// clang-format on
 
 /// The events that are there for a descriptor, whether they are asked for or not.
 template <Machine M>
 MYR_FN u32 events_of(const M& m, u32 descriptor) {
   const i32 stream = stream_of(m, descriptor);
-  if (stream < 0) return kEventNotOpen;
-  if (stream >= (i32)kFirstOpening) return kEventReadable | kEventReadNormal | kEventWritable | kEventWriteNormal;
-  if (stream != (i32)kStandardInput) return kEventWritable | kEventWriteNormal;
-  const bool more = word(m, kInputPosition) < m.input().standard_input.size;
-  return kEventHangUp | (more ? kEventReadable | kEventReadNormal : 0u);
+  return stream < 0 || opened_at(m, stream).path_only() ? (u32)kEventNotOpen : events_of_stream(m, stream);
+}
+/// When, by the passing of time alone, a descriptor may have events that it has not now; kNever: never.
+template <Machine M>
+MYR_FN u64 changes_in(const M& m, u32 descriptor) {
+  const i32 stream = stream_of(m, descriptor);
+  return stream < 0 ? kNever : stream_changes_in(m, stream);
 }
 
 /// The time that a call waits for at most, and its struct timespec, 0 if it waits forever.
@@ -31,6 +27,8 @@ struct Timeout {
   u64 address;
   i64 time;  // or an error, negative
 };
+/// Of a time that is limited and not stored.
+constexpr u64 kNoAddress = ~(u64)0;
 template <Machine M>
 MYR_FN Timeout timeout_at(const M& m, u64 address) {
   return {address, address != 0 ? duration(m, address) : 0};
@@ -44,23 +42,43 @@ template <Machine M>
 MYR_FN WaitMask wait_mask_at(const M& m, u64 address) {
   return {address != 0, address != 0 ? load<u64>(m, address) & ~unblockable_signals() : word(m, kBlocked)};
 }
+/// When the wait of a call ends at the latest, by the process's clocks. A call that is made again has begun before.
 template <Machine M>
-MYR_FN Wait wait_of(const M& m, const Timeout& timeout, const WaitMask& mask) {
-  return wait_for_signal(m, mask.blocked, timeout.address != 0 ? (u64)timeout.time : kNever);
+MYR_FN u64 wait_end_of(const M& m, const Timeout& timeout) {
+  if (is_made_again(m)) return word(m, kWaitEnd);
+  return timeout.address != 0 ? nanoseconds(m) + (u64)timeout.time : kNever;
 }
-/// To be called, and to have returned true, before wait_in_vain().
+/// `ready_in`: as for wait_until_ready().
+template <Machine M>
+MYR_FN Wait wait_of(const M& m, const Timeout& timeout, const WaitMask& mask, u64 ready_in) {
+  const u64 end = wait_end_of(m, timeout), now = nanoseconds(m);
+  return wait_until_ready(m, mask.blocked, end == kNever ? kNever : end - lesser(end, now), ready_in);
+}
+/// To be called, and to have returned true, before wait_in_vain() and wait_again().
 template <Machine M>
 MYR_FN bool own_wait(M& m, const Timeout& timeout) {
   return prepare(m, timeout.address, kTimespecBytes) != Storing::again && own_signals(m);
 }
-/// Ends a wait for which nothing is ready, with 0 or EINTR. As on Linux, the time that is left is stored, if the guest may
-/// write there.
+/// As Linux does, if the guest may write there: stores how much is left of the time of a call that has waited.
+template <Machine M>
+MYR_FN void store_time_left(M& m, const Timeout& timeout, u64 passes) {
+  if (accessible(m, timeout.address, kTimespecBytes, kPageWritable) != kTimespecBytes) return;
+  const u64 end = wait_end_of(m, timeout), now = nanoseconds(m) + passes, left = end - lesser(end, now);
+  store_words(m, timeout.address, left / kNanoseconds, left % kNanoseconds);
+}
+template <Machine M>
+MYR_FN Result wait_again(M& m, const Timeout& timeout, const Wait& wait) {
+  return make_again(m, wait, wait_end_of(m, timeout), 0);
+}
+/// Lets other threads run until something happens. Nothing may have been changed before.
+template <Machine M>
+MYR_FN Result begin_poll(M& m, const Timeout& timeout, const Wait& wait, const WaitMask& mask) {
+  return begin_event_wait(m, wait, mask.blocked, kAnyEvent, wait_end_of(m, timeout), 0);
+}
+/// Ends a wait for which nothing is ready, with 0 or EINTR.
 template <Machine M>
 MYR_FN Result wait_in_vain(M& m, const Timeout& timeout, const Wait& wait, const WaitMask& mask) {
-  if (accessible(m, timeout.address, kTimespecBytes, kPageWritable) == kTimespecBytes) {
-    const u64 left = (u64)timeout.time - wait.time;
-    store_words(m, timeout.address, left / kNanoseconds, left % kNanoseconds);
-  }
+  store_time_left(m, timeout, wait.time);
   if (wait.end == WaitEnd::signal) return interrupt(m, wait, mask.blocked, mask.is_set);
   wait_masked(m, wait, mask.blocked);
   return answer(0);
@@ -90,16 +108,24 @@ MYR_OUTLINE Result ppoll(M& m) {
   u32 ready = 0;
   for (u32 i = 0; i < count; i++) ready += polled_events(m, records + i * kPollRecord) != 0;
   const WaitMask blocked = wait_mask_at(m, mask);
-  const Wait wait = wait_of(m, timeout, blocked);
+  u64 ready_in = kNever;
+  for (u32 i = 0; i < count && ready == 0; i++) {
+    const u32 descriptor = load<u32>(m, records + i * kPollRecord);
+    if ((i32)descriptor >= 0) ready_in = lesser(ready_in, changes_in(m, descriptor));
+  }
+  const Wait wait = wait_of(m, timeout, blocked, ready_in);
   if (ready == 0 && wait.end == WaitEnd::never) return error(kEDEADLK);  // Linux would wait forever
+  if (ready == 0 && wait.end == WaitEnd::begins) return begin_poll(m, timeout, wait, blocked);
   const Storing storing = prepare(m, records, size);
-  if (storing == Storing::again || (ready == 0 && !own_wait(m, timeout))) return again();
+  if (storing == Storing::again || ((ready == 0 || is_made_again(m)) && !own_wait(m, timeout))) return again();
+  if (ready == 0 && wait.end == WaitEnd::ready) return wait_again(m, timeout, wait);
   if (storing == Storing::allowed) {
     for (u32 i = 0; i < count; i++) {
       const u64 record = records + i * kPollRecord;
       store<u16>(m, record + kPollThere, (u16)polled_events(m, record));
     }
   }
+  if (ready != 0 && is_made_again(m)) store_time_left(m, timeout, 0);
   const Result result = ready == 0 ? wait_in_vain(m, timeout, wait, blocked) : answer(ready);
   return storing == Storing::refused ? error(kEFAULT) : result;
 }
@@ -108,7 +134,9 @@ MYR_OUTLINE Result ppoll(M& m) {
 // exceptional conditions.
 constexpr u32 kSelectSets = 3;
 MYR_FN u32 selected_events(u32 set) {
-  return set == 0 ? kEventReadable | kEventHangUp | kEventError : set == 1 ? kEventWritable | kEventError : 0u;
+  return set == 0   ? kEventReadable | kEventHangUp | kEventError
+         : set == 1 ? kEventWritable | kEventError
+                    : (u32)kEventUrgent;
 }
 
 /// What the call makes of a word of a set, whose bits are the `descriptors` from `first` on that it selects.
@@ -116,15 +144,19 @@ struct SelectedWord {
   u64 ready;
   u32 count;  // of these
   bool bad;   // one that is not open is selected
+  u64 changes_in;
 };
 template <Machine M>
 MYR_OUTLINE SelectedWord select_word(const M& m, u64 descriptors, u32 first, u32 events) {
-  SelectedWord result = {0, 0, false};
+  SelectedWord result = {0, 0, false, kNever};
   for (u64 rest = descriptors; rest != 0; rest &= rest - 1) {
     const u32 bit = 63 - count_leading_zeros64(rest & (~rest + 1));
     const u32 there = events_of(m, first + bit);
     result.bad |= there == kEventNotOpen;
-    if (!(there & events)) continue;
+    if (!(there & events)) {
+      result.changes_in = lesser(result.changes_in, changes_in(m, first + bit));
+      continue;
+    }
     result.ready |= (u64)1 << bit;
     result.count++;
   }
@@ -157,21 +189,25 @@ MYR_OUTLINE Result pselect6(M& m) {
       return error(kEFAULT);
   }
   u32 ready = 0;
+  u64 ready_in = kNever;
   for (u32 s = 0; s < kSelectSets; s++) {
     const u64 set = m.argument(1 + s);
     for (u32 i = 0; i < words && set != 0; i++) {
       const SelectedWord selected = select_word(m, set_word_at(m, set, i, count), i * 64, selected_events(s));
       if (selected.bad) return error(kEBADF);
       ready += selected.count;
+      ready_in = lesser(ready_in, selected.changes_in);
     }
   }
   const WaitMask blocked = wait_mask_at(m, mask);
-  const Wait wait = wait_of(m, timeout, blocked);
+  const Wait wait = wait_of(m, timeout, blocked, ready_in);
   if (ready == 0 && wait.end == WaitEnd::never) return error(kEDEADLK);  // Linux would wait forever
+  if (ready == 0 && wait.end == WaitEnd::begins) return begin_poll(m, timeout, wait, blocked);
   for (u32 s = 0; s < kSelectSets; s++) {
     if (m.argument(1 + s) != 0 && prepare(m, m.argument(1 + s), words * 8) == Storing::again) return again();
   }
-  if (ready == 0 && !own_wait(m, timeout)) return again();
+  if ((ready == 0 || is_made_again(m)) && !own_wait(m, timeout)) return again();
+  if (ready == 0 && wait.end == WaitEnd::ready) return wait_again(m, timeout, wait);
   if (ready == 0 && wait.end == WaitEnd::signal) return wait_in_vain(m, timeout, wait, blocked);
   // Word by word through all sets, so that arguments that are equal give what the last of them does, as on Linux.
   for (u32 i = 0; i < words; i++) {
@@ -184,6 +220,7 @@ MYR_OUTLINE Result pselect6(M& m) {
       if (m.argument(1 + s) != 0) store<u64>(m, m.argument(1 + s) + i * 8, results[s]);
     }
   }
+  if (ready != 0 && is_made_again(m)) store_time_left(m, timeout, 0);
   return ready == 0 ? wait_in_vain(m, timeout, wait, blocked) : answer(ready);
 }
 

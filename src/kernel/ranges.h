@@ -8,20 +8,22 @@
 
 namespace myriarm::kernel {
 
-constexpr u32 kRangeFlags = kPagePermissions | kAnonymous | kBehindFile;
+constexpr u32 kRangeFlags = kPagePermissions | kAnonymous | kBehindFile | kSharedMemory;
+constexpr u32 kKeptFlags = kAnonymous | kSharedMemory;  // by a change of permissions
 constexpr u32 kRangeBytes = 16;
 
 struct Range {
   u64 begin, end;
   u32 flags;
   MYR_FN u8 permissions() const { return (u8)(flags & kPagePermissions); }
+  MYR_FN u32 kept_flags() const { return flags & kKeptFlags; }
 };
 
-template <Machine M>
+template <class M>
 MYR_FN u32 range_count(const M& m) {
   return (u32)lesser(word(m, kRangeCount), kMostRanges + kSpareRanges);
 }
-template <Machine M>
+template <class M>
 MYR_FN Range range_at(const M& m, u32 index) {
   const u64 first = word(m, kRanges + index * kRangeBytes);
   return {page_down(first), word(m, kRanges + index * kRangeBytes + 8), (u32)first & kRangeFlags};
@@ -33,7 +35,7 @@ MYR_FN void set_range(M& m, u32 index, const Range& range) {
 }
 
 /// The index of the first range that ends after the address, or range_count().
-template <Machine M>
+template <class M>
 MYR_FN u32 first_after(const M& m, u64 address) {
   u32 low = 0, high = range_count(m);
   while (low < high) {
@@ -45,7 +47,7 @@ MYR_FN u32 first_after(const M& m, u64 address) {
 }
 
 /// Whether an address is mapped; then `range` is the one that contains it.
-template <Machine M>
+template <class M>
 MYR_FN bool find_range(const M& m, u64 address, Range& range) {
   const u32 index = first_after(m, address);
   if (index == range_count(m)) return false;
@@ -201,7 +203,7 @@ MYR_OUTLINE void protect_range(M& m, u64 begin, u64 end, u32 permissions) {
   if (last - first == 1) {
     const Range only = range_at(m, first);
     detail_of_ranges::set_place(m, greater(begin, only.begin), lesser(end, only.end), true,
-                                permissions | (only.flags & kAnonymous), first, last);
+                                permissions | (only.flags & kKeptFlags), first, last);
     return;
   }
   detail_of_ranges::cut(m, begin);
@@ -214,7 +216,7 @@ MYR_OUTLINE void protect_range(M& m, u64 begin, u64 end, u32 permissions) {
   Range low = {0, 0, 0};
   for (u32 i = begin_at; i < end_at; i++) {
     Range range = range_at(m, i);
-    if (i >= first && i < last) range.flags = permissions | (range.flags & kAnonymous);
+    if (i >= first && i < last) range.flags = permissions | (range.flags & kKeptFlags);
     if (i == begin_at) {
       low = range;
     } else if (low.end == range.begin && low.flags == range.flags) {

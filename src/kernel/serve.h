@@ -5,22 +5,31 @@
 #include "kernel/change_calls.h"
 #include "kernel/copy_calls.h"
 #include "kernel/descriptor_calls.h"
+#include "kernel/epoll_calls.h"
+#include "kernel/exec.h"
+#include "kernel/futex_calls.h"
 #include "kernel/identity_calls.h"
 #include "kernel/interval_timers.h"
 #include "kernel/io_calls.h"
 #include "kernel/memory_calls.h"
 #include "kernel/path_calls.h"
 #include "kernel/poll_calls.h"
+#include "kernel/scheduling_calls.h"
 #include "kernel/signal_calls.h"
 #include "kernel/system_calls.h"
+#include "kernel/thread_calls.h"
 #include "kernel/time_calls.h"
+#include "kernel/timer_calls.h"
 #include "kernel/tree_io.h"
 #include "kernel/tree_paths.h"
+#include "kernel/wait_calls.h"
 
 namespace myriarm::kernel {
 
+namespace detail_of_serving {
+
 template <Machine M>
-MYR_OUTLINE Result serve(M& m) {
+MYR_OUTLINE Result answer_call(M& m) {
 // The table's words.
 // NOLINTBEGIN(readability-identifier-naming)
 #define MYR_SERVED_lane(handler) return kernel::handler(m)
@@ -41,6 +50,20 @@ MYR_OUTLINE Result serve(M& m) {
 #undef MYR_SERVED_host
 #undef MYR_SERVED_tree
 #undef MYR_SERVED_lane
+}
+
+}  // namespace detail_of_serving
+
+template <Machine M>
+MYR_OUTLINE Result serve(M& m) {
+  const bool has_waited = wait_state(m) != WaitState::none, made_again = is_made_again(m);
+  if ((has_waited || made_again) && !own_word(m, kWaitState)) return again();
+  const Result result = finish(m, detail_of_serving::answer_call(m));
+  if (has_waited && result.served != Served::again && result.served != Served::waits) {
+    set_word(m, kWaitState, (u64)WaitState::none);
+  }
+  if (made_again && result.served == Served::answered) forget_wait(m);
+  return result;
 }
 
 }  // namespace myriarm::kernel

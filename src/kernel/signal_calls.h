@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system calls about signals, of a process that has no other to signal: signal(7), and the manual page of each call.
+// The system calls about signals: signal(7), and the manual page of each call.
 #pragma once
 
 #include "kernel/signal_delivery.h"
@@ -7,37 +7,79 @@
 
 namespace myriarm::kernel {
 
-/// Sends a signal, of which 0 tests only whether it could be sent.
+/// Sends a signal to a thread, or with kNoThread to the process; of signal 0 only whether it could be sent is tested.
 template <Machine M>
-MYR_FN Result send_or_test(M& m, u32 number, Target target, const SignalInformation& information) {
+MYR_OUTLINE Result send_or_test(M& m, u32 number, u32 slot, const SignalInformation& information) {
   if (number > kMostSignals) return error(kEINVAL);
   if (number == 0) return answer(0);
   if (!own_signals(m)) return again();
-  return answer(send_signal(m, target, information));
+  return answer(send_to(m, slot, information));
 }
 
+/// The same to a process, or with `thread` a slot to a thread of it. One that has ended gets nothing, and that is no error.
+template <Machine M>
+MYR_OUTLINE Result send_to_process(M& m, u32 slot, u32 thread, const SignalInformation& information) {
+  const u32 number = information.number();
+  if (slot == current_process(m)) return send_or_test(m, number, thread, information);
+  if (number > kMostSignals) return error(kEINVAL);
+  if (number == 0 || !process_lives(m, slot)) return answer(0);
+  if (!own_signals(m) || !own_processes(m) || !own_process(m, slot)) return again();
+  const ProcessVisit<M> visit(m, slot);
+  return answer(send_to(m, thread, information));
+}
+
+/// Processes of a lane may signal each other. -1 means all but the one that calls, and 0 its group.
 template <Machine M>
 MYR_OUTLINE Result kill(M& m) {
-  // A process can signal itself, also as its group (0). On Linux -1 means all other processes, and there are none.
-  const u32 process = (u32)m.argument(0), number = (u32)m.argument(1);
-  if (process != kProcessId && process != 0) return error(kESRCH);
-  return send_or_test(m, number, Target::process, signal_information(number, kByUser, kSender));
+  const i32 named = (i32)m.argument(0);
+  const u32 number = (u32)m.argument(1);
+  const SignalInformation information = signal_information(number, kByUser, sender(m));
+  if (named > 0) {
+    const u32 slot = find_process(m, (u32)named);
+    return slot == kNoProcess ? error(kESRCH) : send_to_process(m, slot, kNoThread, information);
+  }
+  if ((u32)named == 0x80000000) return error(kESRCH);
+  const u32 own_group = own_part(m, kProcessGroup, kProcessId), group = named == 0 ? own_group : (u32)-named;
+  if (!has_processes(m)) {
+    return named != -1 && group == kProcessId ? send_or_test(m, number, kNoThread, information) : error(kESRCH);
+  }
+  if (number > kMostSignals) return error(kEINVAL);
+  const u32 slots = process_slots(m), current = current_process(m);
+  const auto is_meant = [&](u32 slot) {
+    return named == -1 ? slot != current && process_part(m, slot, kRecordProcess) != 0 : is_in_group(m, slot, group);
+  };
+  if (!own_signals(m) || !own_processes(m)) return again();
+  for (u32 slot = 0; slot < slots; slot++) {
+    if (is_meant(slot) && process_lives(m, slot) && !own_process(m, slot)) return again();
+  }
+  bool any = false;
+  for (u32 slot = 0; slot < slots; slot++) {
+    if (!is_meant(slot)) continue;
+    any = true;
+    if (slot != current) (void)send_to_process(m, slot, kNoThread, information);
+  }
+  // Its own comes last: it may end by it.
+  if (named != -1 && is_in_group(m, current, group)) return send_or_test(m, number, kNoThread, information);
+  return any ? answer(0) : error(kESRCH);
 }
 template <Machine M>
-MYR_FN Result kill_thread(M& m, u32 thread, u32 number) {
-  if (thread != kProcessId) return error(kESRCH);
-  return send_or_test(m, number, Target::thread, signal_information(number, kByThread, kSender));
+MYR_FN Result kill_thread(M& m, u32 process, u32 thread, u32 number) {
+  const u32 slot = find_thread(m, thread);
+  if (slot == kNoThread) return error(kESRCH);
+  const u32 of = (u32)head(m, slot, kHeadProcess);
+  if (process != 0 && of != find_process(m, process)) return error(kESRCH);
+  return send_to_process(m, of, slot, signal_information(number, kByThread, sender(m)));
 }
 template <Machine M>
 MYR_OUTLINE Result tkill(M& m) {
   const u32 thread = (u32)m.argument(0);
-  return (i32)thread <= 0 ? error(kEINVAL) : kill_thread(m, thread, (u32)m.argument(1));
+  return (i32)thread <= 0 ? error(kEINVAL) : kill_thread(m, 0, thread, (u32)m.argument(1));
 }
 template <Machine M>
 MYR_OUTLINE Result tgkill(M& m) {
   const u32 process = (u32)m.argument(0), thread = (u32)m.argument(1);
   if ((i32)process <= 0 || (i32)thread <= 0) return error(kEINVAL);
-  return process != kProcessId ? error(kESRCH) : kill_thread(m, thread, (u32)m.argument(2));
+  return kill_thread(m, process, thread, (u32)m.argument(2));
 }
 
 constexpr u32 kWholeInformation = 128;  // bytes of siginfo_t
@@ -55,8 +97,9 @@ MYR_OUTLINE Result rt_sigqueueinfo(M& m) {
   SignalInformation information;
   if (const i64 failed = load_information(m, m.argument(2), number, information); failed < 0) return answer(failed);
   const i32 code = (i32)information.words[1];
-  if (process != kProcessId) return error(code >= 0 || code == kByThread ? kEPERM : kESRCH);
-  return send_or_test(m, number, Target::process, information);
+  if (process != process_id(m) && (code >= 0 || code == kByThread)) return error(kEPERM);
+  const u32 slot = find_process(m, process);
+  return slot == kNoProcess ? error(kESRCH) : send_to_process(m, slot, kNoThread, information);
 }
 template <Machine M>
 MYR_OUTLINE Result rt_tgsigqueueinfo(M& m) {
@@ -65,9 +108,10 @@ MYR_OUTLINE Result rt_tgsigqueueinfo(M& m) {
   if (const i64 failed = load_information(m, m.argument(3), number, information); failed < 0) return answer(failed);
   if ((i32)process <= 0 || (i32)thread <= 0) return error(kEINVAL);
   const i32 code = (i32)information.words[1];
-  if (thread != kProcessId && (code >= 0 || code == kByThread)) return error(kEPERM);
-  if (process != kProcessId || thread != kProcessId) return error(kESRCH);
-  return send_or_test(m, number, Target::thread, information);
+  if (thread != thread_id(m) && (code >= 0 || code == kByThread)) return error(kEPERM);
+  const u32 slot = find_thread(m, thread);
+  if (slot == kNoThread || (u32)head(m, slot, kHeadProcess) != find_process(m, process)) return error(kESRCH);
+  return send_to_process(m, (u32)head(m, slot, kHeadProcess), slot, information);
 }
 
 template <Machine M>
@@ -96,6 +140,7 @@ MYR_OUTLINE Result rt_sigaction(M& m) {
     if (stores) store<u64>(m, old + i * 8, known);
   }
   if (next != 0 && is_ignored(m, number)) drop_signals(m, signal_bit(number));
+  else if (next != 0 && timer_count(m) != 0) heed_timers(m, number);
   // As on Linux, the new action has taken effect even if the old one cannot be stored.
   return storing == Storing::refused ? error(kEFAULT) : answer(0);
 }
@@ -137,6 +182,7 @@ MYR_OUTLINE Result rt_sigsuspend(M& m) {
   const u64 mask = load<u64>(m, m.argument(0)) & ~unblockable_signals();
   const Wait wait = wait_for_signal(m, mask, kNever);
   if (wait.end == WaitEnd::never) return error(kEDEADLK);
+  if (wait.end == WaitEnd::begins) return begin_sleep(m, wait, mask);
   if (!own_word(m, kBlocked)) return again();
   return interrupt(m, wait, mask, true);
 }
@@ -152,20 +198,21 @@ MYR_OUTLINE Result rt_sigtimedwait(M& m) {
   if (most < 0) return answer(most);
   NextSignal next = next_signal(m, set);
   Wait wait = {WaitEnd::signal, 0};
-  bool takes_alarm = false;  // of a timer that expires meanwhile
+  bool takes_sent = false;  // what a timer sends meanwhile
   if (next.number == 0) {
     // The signals of `set` are let through for this time. One that was not blocked before is dropped if it is ignored.
-    const u64 blocked = word(m, kBlocked), longest = limit == 0 ? kNever : (u64)most, alarm = time_to_alarm(m);
-    const bool waits = (blocked & signal_bit(kSignalAlarm)) || !is_ignored(m, kSignalAlarm);
-    takes_alarm =
-        (set & signal_bit(kSignalAlarm)) && waits && alarm < longest && interrupting_signal(m, blocked & ~set) == 0;
-    wait = takes_alarm ? Wait{WaitEnd::signal, alarm} : wait_for_signal(m, blocked & ~set, longest);
+    const u64 blocked = word(m, kBlocked), longest = limit == 0 ? kNever : (u64)most;
+    const SentSignal sent = time_to_signal(m, set);
+    const bool waits = sent.number != 0 && ((blocked & signal_bit(sent.number)) || !is_ignored(m, sent.number));
+    takes_sent = !waits_among_others(m) && waits && sent.time < longest && interrupting_signal(m, blocked & ~set) == 0;
+    wait = takes_sent ? Wait{WaitEnd::signal, sent.time} : wait_for_signal(m, blocked & ~set, longest);
     if (wait.end == WaitEnd::never) return error(kEDEADLK);
+    if (wait.end == WaitEnd::begins) return begin_sleep(m, wait, blocked & ~set, set);
   }
   const Storing storing = to == 0 ? Storing::allowed : prepare(m, to, kWholeInformation);
   if (storing == Storing::again || !own_signals(m)) return again();
   pass_time(m, wait.time);
-  if (takes_alarm) {
+  if (takes_sent) {
     expire_timers(m);
     next = next_signal(m, set);
   }

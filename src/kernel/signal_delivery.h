@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/system/registers.h"
+#include "kernel/process_calls.h"
 #include "kernel/signal_frame.h"
 
 namespace myriarm::kernel {
@@ -13,8 +14,14 @@ namespace myriarm::kernel {
 template <class M>
 MYR_FN u64 attention_at(const M& m) {
   const FirstWords<M> words(m);
-  if (((words[kPending] | words[kPendingShared]) & ~words[kBlocked]) != 0 || words[kMaskIsSaved] != 0) return 0;
-  return next_expiry(words);
+  const WaitState state = (WaitState)words[kWaitState];
+  if (words[kEnding] != 0) return 0;
+  if (state == WaitState::waits || state == WaitState::leaves) return 0;
+  if (state == WaitState::none) {
+    if (((words[kPending] | words[kPendingShared]) & ~words[kBlocked]) != 0 || words[kMaskIsSaved] != 0) return 0;
+  }
+  const u64 expiry = next_expiry(words);
+  return words[kThreads] > 1 ? lesser(expiry, thread_attention(words)) : expiry;
 }
 
 MYR_FN Result killed(u32 number) { return ended(kKilledBySignal + number); }
@@ -88,6 +95,7 @@ MYR_OUTLINE Result begin_handler(M& m, NextSignal next, SignalInformation inform
     set_word(m, kFaultSyndrome, fault->syndrome);
   }
   m.tell_of_signal(information.words, false);
+  if (is_made_again(m)) interrupt_made_again(m, (flags & kRestarts) != 0);
   const u64 blocked = word(m, kBlocked);
   const bool saved = word(m, kMaskIsSaved) != 0, informs = (flags & kWithInformation) != 0;
   store_frame(m, place, saved ? word(m, kSavedMask) : blocked, informs ? &information : nullptr);
@@ -101,7 +109,7 @@ MYR_OUTLINE Result begin_handler(M& m, NextSignal next, SignalInformation inform
     m.set_x(2, place.begin + kFrameContext);
   }
   m.set_x(29, place.unwind);
-  m.set_x(30, flags & kHasRestorer ? word(m, action_word(number, kRestorer)) : m.facts().signal_return);
+  m.set_x(30, flags & kHasRestorer ? word(m, action_word(number, kRestorer)) : word(m, kSignalReturn));
   m.set_x(kSlotSP, place.begin);
   m.set_pc(handler);
   m.set_system(SystemField::monitor, kMonitorOpen);
@@ -142,11 +150,14 @@ MYR_OUTLINE Result refuse_handler(M& m, NextSignal next, SignalInformation infor
 /// Brings the process to where its next instruction is, at most one handler further: to be called again until
 /// attention_at() lies ahead. The result is `answered`, `ended` or `again`.
 template <Machine M>
-MYR_OUTLINE Result deliver(M& m) {
+MYR_OUTLINE Result deliver_next(M& m) {
+  if (word(m, kEnding) != 0) return ended((u32)word(m, kEnding) - 1);
   if (next_expiry(m) <= m.retired()) {
     if (!own_signals(m)) return again();
     expire_timers(m);
   }
+  if (is_to_schedule(FirstWords<M>(m), m.retired()) && !schedule(m)) return again();
+  if (wait_state(m) != WaitState::none) return answer(0);
   while (true) {
     const NextSignal next = next_signal(m, ~word(m, kBlocked));
     if (next.number == 0) break;
@@ -173,6 +184,11 @@ MYR_OUTLINE Result deliver(M& m) {
   return answer(0);
 }
 
+template <Machine M>
+MYR_FN Result deliver(M& m) {
+  return finish(m, deliver_next(m));
+}
+
 /// For a lane that has stopped at an instruction. The result is `answered` if it goes on, in the handler of the signal that the
 /// stop is; `missing` if the signal has no handler that could run, or is none, so that the stop stays; `ended` or `again`.
 template <Machine M>
@@ -183,11 +199,12 @@ MYR_OUTLINE Result deliver_fault(M& m, const StopRecord& stop) {
   const u64 handler = word(m, action_word(number));
   if (handler == kDefaultAction || handler == kIgnoreAction || (word(m, kBlocked) & signal_bit(number))) {
     m.tell_of_signal(fault.information.words, true);
-    return missing();
+    // A stop of the lane's first process stays what it is.
+    return current_process(m) == kFirstProcess ? missing() : end_process(m, kKilledBySignal + number);
   }
   const NextSignal none = {0, Target::thread};
   const Result begun = begin_handler(m, none, fault.information, &fault);
-  return begun.served == Served::missing ? refuse_handler(m, none, fault.information) : begun;
+  return begun.served == Served::missing ? finish(m, refuse_handler(m, none, fault.information)) : begun;
 }
 
 }  // namespace myriarm::kernel

@@ -14,7 +14,7 @@ enum Signal : u32 { kSignalIllegal = 4, kSignalTrap = 5, kSignalBus = 7, kSignal
                     kSignalVirtualAlarm = 26, kSignalProfile = 27, kSignalWindowChange = 28, kSignalSystem = 31,
                     kFirstRealTime = 32 };
 // si_code: what has sent a signal.
-enum SignalCode : i32 { kByUser = 0, kByKernel = 0x80, kByThread = -6, kIllegalOpcode = 1, kBreakpointTrap = 1,
+enum SignalCode : i32 { kByUser = 0, kByKernel = 0x80, kByTimer = -2, kByThread = -6, kIllegalOpcode = 1, kBreakpointTrap = 1,
                         kUnmappedAddress = 1, kRefusedAccess = 2, kBadAlignment = 1, kNoObject = 2 };
 // sa_flags.
 enum ActionFlag : u64 { kWithInformation = 4, kOnSignalStack = 0x08000000, kRestarts = 0x10000000,

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other system calls: randomness, the system, resources, the end of a process.
+// The other system calls: randomness, the system, resources.
 #pragma once
 
 #include "kernel/guest_time.h"
 #include "kernel/identity_calls.h"
+#include "kernel/limit_calls.h"
 #include "kernel/random_stream.h"
 
 namespace myriarm::kernel {
-
-template <Machine M>
-MYR_FN Result exit(M& m) {
-  return ended((u32)m.argument(0) & 0xff);
-}
 
 template <Machine M>
 MYR_OUTLINE Result getrandom(M& m) {
@@ -59,13 +55,6 @@ MYR_OUTLINE Result uname(M& m) {
 }
 
 template <Machine M>
-MYR_FN Result set_robust_list(M& m) {
-  constexpr u64 kHeadBytes = 24;  // struct robust_list_head
-  // The list tells other threads which locks a dead thread held. There are no other threads.
-  return m.argument(1) == kHeadBytes ? answer(0) : error(kEINVAL);
-}
-
-template <Machine M>
 MYR_FN Result zero(M&) {
   return answer(0);
 }
@@ -75,64 +64,10 @@ MYR_FN Result not_offered(M&) {
   return error(kENOSYS);
 }
 
-/// Stores the struct rlimit of a resource, unless its address is 0. Returns the call's result.
-template <Machine M>
-MYR_OUTLINE Result resource_limits(M& m, u32 resource, u64 address) {
-  // clang-format off
-  enum Resource : u32 { kStackBytes = 3, kCoreBytes = 4, kProcesses = 6, kOpenFiles = 7, kLockedBytes = 8,
-                        kPendingSignals = 11, kQueueBytes = 12, kNice = 13, kRealtimePriority = 14, kResources = 16 };
-  // clang-format on
-  constexpr u64 kLimitBytes = 16;  // soft limit, hard limit: here they are equal
-  u64 limit = ~(u64)0;
-  switch (resource) {
-    case kStackBytes: limit = m.facts().stack_bytes; break;
-    case kOpenFiles: limit = kMostFiles; break;
-    case kProcesses: limit = 1; break;
-    case kPendingSignals: limit = kMostQueued; break;
-    case kCoreBytes:
-    case kLockedBytes:
-    case kQueueBytes:
-    case kNice:
-    case kRealtimePriority: limit = 0; break;
-    default:
-      if (resource >= kResources) return error(kEINVAL);
-  }
-  if (address == 0) return answer(0);
-  const Storing storing = prepare(m, address, kLimitBytes);
-  if (storing != Storing::allowed) return not_stored(storing);
-  store_words(m, address, limit, limit);
-  return answer(0);
-}
-
-template <Machine M>
-MYR_OUTLINE Result getrlimit(M& m) {
-  return m.argument(1) != 0 ? resource_limits(m, (u32)m.argument(0), m.argument(1)) : error(kEFAULT);
-}
-
-template <Machine M>
-MYR_OUTLINE Result prlimit64(M& m) {
-  if (!is_self((u32)m.argument(0))) return error(kESRCH);
-  if (m.argument(2) != 0) return missing();
-  return resource_limits(m, (u32)m.argument(1), m.argument(3));
-}
-
-template <Machine M>
-MYR_OUTLINE Result sched_getaffinity(M& m) {
-  constexpr u32 kMaskBytes = 8;
-  constexpr u64 kFirstProcessor = 1;
-  const u32 size = (u32)m.argument(1);
-  if (size < kMaskBytes || size % kMaskBytes != 0) return error(kEINVAL);
-  if (!is_self((u32)m.argument(0))) return error(kESRCH);
-  const Storing storing = prepare(m, m.argument(2), kMaskBytes);
-  if (storing != Storing::allowed) return not_stored(storing);
-  store<u64>(m, m.argument(2), kFirstProcessor);
-  return answer(kMaskBytes);
-}
-
 template <Machine M>
 MYR_OUTLINE Result sysinfo(M& m) {
   // Words of struct sysinfo.
-  constexpr u32 kUptime = 0, kTotalMemory = 4, kFreeMemory = 5, kProcesses = 10, kMemoryUnit = 13, kWords = 14;
+  constexpr u32 kUptime = 0, kTotalMemory = 4, kFreeMemory = 5, kTasks = 10, kMemoryUnit = 13, kWords = 14;
   const u64 address = m.argument(0), memory = m.facts().window_end - m.facts().window_begin;
   const Storing storing = prepare(m, address, kWords * 8);
   if (storing != Storing::allowed) return not_stored(storing);
@@ -140,7 +75,7 @@ MYR_OUTLINE Result sysinfo(M& m) {
   store<u64>(m, address + kUptime * 8, nanoseconds(m) / kNanoseconds);
   store<u64>(m, address + kTotalMemory * 8, memory);
   store<u64>(m, address + kFreeMemory * 8, memory);
-  store<u64>(m, address + kProcesses * 8, 1);
+  store<u64>(m, address + kTasks * 8, greater(word(m, kThreads), 1));
   store<u64>(m, address + kMemoryUnit * 8, 1);
   return answer(0);
 }

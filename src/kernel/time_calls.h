@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks, sleeping, and futex, whose waits only a timeout or a signal ends.
+// Clocks and sleeping.
 #pragma once
 
 #include "kernel/waiting.h"
@@ -7,8 +7,8 @@
 namespace myriarm::kernel {
 
 // clang-format off
-enum Clock : u32 { kRealtime = 0, kProcessTime = 2, kThreadTime = 3, kMonotonicRaw = 4, kRealtimeCoarse = 5,
-                   kMonotonicCoarse = 6, kRealtimeAlarm = 8, kBoottimeAlarm = 9, kTai = 11 };
+enum Clock : u32 { kRealtime = 0, kMonotonic = 1, kProcessTime = 2, kThreadTime = 3, kMonotonicRaw = 4, kRealtimeCoarse = 5,
+                   kMonotonicCoarse = 6, kBoottime = 7, kRealtimeAlarm = 8, kBoottimeAlarm = 9, kTai = 11 };
 // clang-format on
 
 MYR_FN bool clock_exists(u32 clock) { return clock <= kBoottimeAlarm || clock == kTai; }
@@ -25,7 +25,9 @@ MYR_OUTLINE Result clock_gettime(M& m) {
   if (!clock_exists(clock)) return error(kEINVAL);
   const Storing storing = prepare(m, address, kTimespecBytes);
   if (storing != Storing::allowed) return not_stored(storing);
-  const u64 now = clock_counts_work(clock) ? m.retired() : nanoseconds(m);
+  const u64 now = clock == kThreadTime       ? thread_time(m, current_thread(m))
+                  : clock_counts_work(clock) ? process_time(m)
+                                             : nanoseconds(m);
   const u64 seconds = now / kNanoseconds;
   store_words(m, address, seconds + (clock_has_date(clock) ? kEpochSeconds : 0), now - seconds * kNanoseconds);
   return answer(0);
@@ -67,24 +69,39 @@ MYR_OUTLINE Result getrusage(M& m) {
   const Storing storing = prepare(m, address, kWords * 8);
   if (storing != Storing::allowed) return not_stored(storing);
   clear_words(m, address, kWords);
-  if (who != kChildren) {
-    store_words(m, address, m.retired() / kNanoseconds, m.retired() % kNanoseconds / 1000);
-  }
+  const u64 time = who == kThread     ? thread_time(m, current_thread(m))
+                   : who == kChildren ? word(m, kChildrenRan)
+                                      : process_time(m);
+  store_words(m, address, time / kNanoseconds, time % kNanoseconds / 1000);
   return answer(0);
 }
 
-/// How long it is until the clocks, counted from `start`, show this time.
 template <Machine M>
-MYR_FN u64 time_until(const M& m, u64 time, u64 start) {
-  const u64 now = start + nanoseconds(m);
-  return time > now ? time - now : 0;
+MYR_OUTLINE Result times(M& m) {
+  constexpr u64 kTick = kNanoseconds / 100;
+  constexpr u32 kWords = 4;  // struct tms: it begins with the user time, the only field that is counted
+  const u64 address = m.argument(0);
+  const Storing storing = address == 0 ? Storing::allowed : prepare(m, address, kWords * 8);
+  if (storing != Storing::allowed) return not_stored(storing);
+  if (address != 0) {
+    clear_words(m, address, kWords);
+    store<u64>(m, address, m.retired() / kTick);
+  }
+  return answer((i64)(nanoseconds(m) / kTick));
 }
-MYR_FN u64 start_of(bool dated) { return dated ? kEpochSeconds * kNanoseconds : 0; }
+template <Machine M>
+MYR_OUTLINE Result clock_settime(M& m) {
+  const u32 clock = (u32)m.argument(0);
+  if (clock != kRealtime) return error(kEINVAL);
+  const i64 time = duration(m, m.argument(1));
+  return time < 0 ? answer(time) : error(kEPERM);
+}
 
 /// A sleep of `time` nanoseconds. If a signal ends it, what is left is stored at `left`, unless that is 0.
 template <Machine M>
 MYR_FN Result sleep(M& m, u64 time, u64 left) {
   const Wait wait = wait_for_signal(m, word(m, kBlocked), time);
+  if (wait.end == WaitEnd::begins) return begin_sleep(m, wait, word(m, kBlocked));
   const bool stores = wait.end == WaitEnd::signal && left != 0;
   const Storing storing = stores ? prepare(m, left, kTimespecBytes) : Storing::allowed;
   if (storing == Storing::again || !own_word(m, kSlept)) return again();
@@ -94,8 +111,7 @@ MYR_FN Result sleep(M& m, u64 time, u64 left) {
   }
   const Result interrupted = interrupt(m, wait);
   if (storing == Storing::refused) return error(kEFAULT);
-  const u64 rest = time - wait.time;
-  if (stores) store_words(m, left, rest / kNanoseconds, rest % kNanoseconds);
+  if (stores) store_words(m, left, wait.left / kNanoseconds, wait.left % kNanoseconds);
   return interrupted;
 }
 
@@ -117,37 +133,6 @@ MYR_OUTLINE Result clock_nanosleep(M& m) {
   if (time < 0) return answer(time);
   if (!(m.argument(1) & kAbsolute)) return sleep(m, (u64)time, m.argument(3));
   return sleep(m, time_until(m, (u64)time, start_of(clock_has_date(clock))), 0);
-}
-
-template <Machine M>
-MYR_OUTLINE Result futex(M& m) {
-  // clang-format off
-  enum Operation : u32 { kWait = 0, kWake = 1, kWaitBits = 9, kWakeBits = 10 };
-  enum Option : u32 { kPrivate = 128, kRealtimeClock = 256 };
-  // clang-format on
-  const u64 address = m.argument(0);
-  const u32 options = (u32)m.argument(1), operation = options & ~(u32)(kPrivate | kRealtimeClock);
-  const bool wakes = operation == kWake || operation == kWakeBits;
-  const bool bits = operation == kWaitBits || operation == kWakeBits;
-  if (!wakes && operation != kWait && operation != kWaitBits) return missing();
-  if ((options & kRealtimeClock) && operation != kWaitBits) return missing();
-  if (address % 4 != 0 || (bits && (u32)m.argument(5) == 0)) return error(kEINVAL);
-  if (wakes) return answer(0);  // there is no other thread
-  if (!readable(m, address, 4)) return error(kEFAULT);
-  if (load<u32>(m, address) != (u32)m.argument(2)) return error(kEAGAIN);
-  const bool limited = m.argument(3) != 0;
-  const i64 time = limited ? duration(m, m.argument(3)) : 0;
-  if (time < 0) return answer(time);
-  // The time of kWaitBits is when the wait ends, not how long it lasts.
-  const u64 most = !limited ? kNever
-                   : bits   ? time_until(m, (u64)time, start_of((options & kRealtimeClock) != 0))
-                            : (u64)time;
-  const Wait wait = wait_for_signal(m, word(m, kBlocked), most);
-  if (wait.end == WaitEnd::never) return error(kEDEADLK);  // Linux would wait forever
-  if (!own_word(m, kSlept)) return again();
-  if (wait.end == WaitEnd::signal) return limited ? interrupt(m, wait) : interrupt_or_restart(m, wait);
-  pass_time(m, wait.time);
-  return error(kETIMEDOUT);
 }
 
 }  // namespace myriarm::kernel

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The read-only file system that is the root of a process, if the host has given it one: what a call may ask of it, and
-// what the process has opened in it. Only machines whose calls the host's processor serves can have a tree; for others all
-// of this is nothing.
+// The read-only file system that is the root of a process, if the host has given it one: what a call may ask of it. Only
+// machines whose calls the host's processor serves can have a tree; for others all of this is nothing.
 #pragma once
 
-#include "kernel/descriptors.h"
+#include "kernel/guest_memory.h"
 
 namespace myriarm::kernel {
 
@@ -86,6 +85,14 @@ MYR_FN bool is_stored(const FileStatus& file) {
 }
 constexpr u32 kMayExecute = 1, kMayWrite = 2, kMayRead = 4, kMayAll = 7;
 
+/// Which of the files that process_files.h makes a regular file of the tree is.
+MYR_FN MadeFile made_file(const FileStatus& file) {
+  const bool is_one = type_of(file) == kRegular && file.device <= (u64)MadeFile::auxiliary;
+  return is_one ? (MadeFile)file.device : MadeFile::none;
+}
+/// st_rdev.
+MYR_FN u64 shown_device(const FileStatus& file) { return type_of(file) == kCharacterDevice ? file.device : 0; }
+
 enum class DeviceKind : u8 { none, null, zero, full, random };
 MYR_FN DeviceKind device_kind(const FileStatus& file) {
   // As dev_t has them: the major number of memory devices is 1.
@@ -99,66 +106,6 @@ MYR_FN DeviceKind device_kind(const FileStatus& file) {
     case kUrandom: return DeviceKind::random;
     default: return DeviceKind::none;
   }
-}
-
-// clang-format off
-enum OpenFlag : u32 { kOpenAccess = 3, kOpenReadOnly = 0, kOpenWriteOnly = 1, kOpenCreate = 0100, kOpenExclusive = 0200,
-                      kOpenTruncate = 01000, kOpenAppend = 02000, kOpenNonBlocking = 04000, kOpenFolder = 040000, kOpenNoFollow = 0100000, kOpenLarge = 0400000,
-                      kOpenPathOnly = 010000000, kOpenTemporary = 020000000 };
-// clang-format on
-
-/// An opening of a file of the tree.
-struct Opened {
-  bool in_tree;  // false: the stream is no such opening
-  u32 file, flags;
-  MYR_FN bool path_only() const { return (flags & kOpenPathOnly) != 0; }
-  MYR_FN bool readable() const { return !path_only() && (flags & kOpenAccess) != kOpenWriteOnly; }
-  MYR_FN bool writable() const { return !path_only() && (flags & kOpenAccess) != kOpenReadOnly; }
-};
-MYR_FN u32 opened_word(u32 stream) { return kOpened + (stream - kFirstOpening) * 8; }
-MYR_FN u64 opened_value(u32 file, u32 flags) { return ((u64)file + 1) | (u64)flags << 32; }
-template <MemoryMachine M>
-MYR_FN Opened opened_in_tree(const M& m, i32 stream) {
-  if (!has_tree(m) || stream < (i32)kFirstOpening) return {false, 0, 0};
-  const u64 value = word(m, opened_word((u32)stream));
-  return {value != kInputOpened, (u32)value - 1, (u32)(value >> 32)};
-}
-
-/// The descriptor and the place of an opening that is about to be made; or an error, negative.
-struct NewOpening {
-  i64 error;
-  u32 fd, index;
-};
-template <MemoryMachine M>
-MYR_OUTLINE NewOpening find_opening(const M& m) {
-  const u32 count = opening_count(m), fd = free_file(m, 0);
-  u32 index = 0;
-  while (index < count && word(m, kOpenings + index * 8) != kClosed) index++;
-  return {fd == kMostFiles || index == kMostFiles ? -(i64)kEMFILE : 0, fd, index};
-}
-/// To be called, and to have returned true, before finish_opening(). `changes`: the word of what was opened there changes.
-template <MemoryMachine M>
-MYR_FN bool own_new_opening(M& m, const NewOpening& made, bool changes) {
-  const u32 stream = kFirstOpening + made.index;
-  return own_files(m) && own_word(m, position_word(stream)) && (!changes || own_word(m, opened_word(stream)));
-}
-template <MemoryMachine M>
-MYR_FN Result finish_opening(M& m, const NewOpening& made, u64 opened) {
-  const u32 stream = kFirstOpening + made.index;
-  set_file(m, made.fd, (i32)stream);
-  set_word(m, position_word(stream), 0);
-  if (word(m, opened_word(stream)) != opened) set_word(m, opened_word(stream), opened);
-  if (made.index == opening_count(m)) set_word(m, kOpeningCount, made.index + 1);
-  return answer(made.fd);
-}
-/// Opens the input file (kInputOpened) or a file of the tree (opened_value()).
-template <MemoryMachine M>
-MYR_OUTLINE Result open_stream(M& m, u64 opened) {
-  const NewOpening made = find_opening(m);
-  if (made.error < 0) return answer(made.error);
-  // A process that opens nothing but its input never has the page of this word of its own.
-  if (!own_new_opening(m, made, word(m, opened_word(kFirstOpening + made.index)) != opened)) return again();
-  return finish_opening(m, made, opened);
 }
 
 }  // namespace myriarm::kernel

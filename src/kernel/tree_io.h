@@ -4,6 +4,7 @@
 
 #include "kernel/layer_data.h"
 #include "kernel/layer_folders.h"
+#include "kernel/process_files.h"
 #include "kernel/random_stream.h"
 #include "kernel/structures.h"
 
@@ -47,6 +48,11 @@ MYR_OUTLINE Result read_tree(M& m, const Opened& opened, const Buffers& buffers,
   if (!opened.readable()) return error(kEBADF);
   const FileStatus file = file_status(m, opened.file);
   if (type_of(file) == kFolder) return error(kEISDIR);
+  if constexpr (HasTree<M>) {
+    if (const MadeFile made = made_file(file); made != MadeFile::none) {
+      return take_in(m, buffers, made_text(m, made), position, position_at);
+    }
+  }
   Content content;
   switch (device_kind(file)) {
     case DeviceKind::null: return answer(0);
@@ -78,7 +84,7 @@ MYR_OUTLINE Result getdents64(M& m) {
   constexpr u32 kFixed = 19, kUnit = 8;  // bytes in front of the name; records are aligned
   const i32 stream = stream_of(m, m.argument(0));
   if (stream < 0) return error(kEBADF);
-  const Opened opened = opened_in_tree(m, stream);
+  const Opened opened = opened_at(m, stream);
   if (!opened.in_tree) return error(kENOTDIR);
   if (!opened.readable()) return error(kEBADF);
   const FileStatus folder = file_status(m, opened.file);
@@ -120,16 +126,16 @@ MYR_OUTLINE Result getdents64(M& m) {
 template <MemoryMachine M>
 MYR_OUTLINE Result fsync(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
-  const Opened opened = opened_in_tree(m, stream);
+  const Opened opened = opened_at(m, stream);
   if (stream < 0 || opened.path_only()) return error(kEBADF);
-  return opened.in_tree ? answer(0) : error(kEINVAL);  // of a pipe
+  return opened.in_tree || opened.kind == Kind::input ? answer(0) : error(kEINVAL);
 }
 template <MemoryMachine M>
 MYR_OUTLINE Result fadvise64(M& m) {
   constexpr u32 kAdvices = 6;
   const i32 stream = stream_of(m, m.argument(0));
-  if (stream < 0 || opened_in_tree(m, stream).path_only()) return error(kEBADF);
-  if (stream < (i32)kFirstOpening) return error(kESPIPE);
+  if (stream < 0 || opened_at(m, stream).path_only()) return error(kEBADF);
+  if (stream < (i32)kFirstOpening || opened_at(m, stream).is_object()) return error(kESPIPE);
   return (u32)m.argument(3) < kAdvices ? answer(0) : error(kEINVAL);
 }
 

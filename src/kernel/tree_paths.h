@@ -44,10 +44,10 @@ struct LaneNames {
   MYR_FN bool may_search(u32 folder) const { return may(m, file_status(m, folder), kMayExecute); }
   MYR_FN bool is_link(u32 file) const { return type_of(file_status(m, file)) == kLink; }
   MYR_FN u32 link_size(u32 link) const {
-    return is_program_link(m, link) ? m.facts().path_bytes : (u32)file_status(m, link).size;
+    return is_program_link(m, link) ? (u32)word(m, kProgramPathSize) : (u32)file_status(m, link).size;
   }
   MYR_FN u8 link_byte(u32 link, u32 at) const {
-    if (is_program_link(m, link)) return (u8)m.facts().path[at];
+    if (is_program_link(m, link)) return (u8)(word(m, kProgramPath + at / 8 * 8) >> at % 8 * 8);
     Content content;
     return content_of(m, link, content) ? content_byte(m, content, at) : (u8)0;
   }
@@ -62,7 +62,7 @@ MYR_OUTLINE i64 walk_path(const M& m, u64 descriptor, u64 path, u64 length, u32 
   if (!begins_here(descriptor) && (length == 0 || load<u8>(m, path) != '/')) {
     const i32 stream = stream_of(m, descriptor);
     if (stream < 0) return walked.file = -kEBADF;
-    const Opened opened = opened_in_tree(m, stream);
+    const Opened opened = opened_at(m, stream);
     if (!opened.in_tree) return walked.file = -kENOTDIR;
     from = opened.file;
   }
@@ -88,10 +88,11 @@ MYR_OUTLINE Result open_new_file(M& m, const Walked& walked, u32 flags) {
   Plan plan;
   const Result planned = plan_new_file(m, plan, walked, file);
   if (planned.served != Served::answered || planned.value < 0) return planned;
-  if (!own_new_opening(m, made, true)) return again();
+  if (!own_new_opening(m, made)) return again();
   const Storing secured = secure(m, plan);
   if (secured != Storing::allowed) return not_secured(secured);
-  return finish_opening(m, made, opened_value(make_new_file(m, walked, file), kept_flags(flags)));
+  return finish_opening(m, made, opened_value(make_new_file(m, walked, file), kept_flags(flags)),
+                        (flags & kOpenCloseOnExec) != 0);
 }
 
 /// openat() of a path that leads into the tree.
@@ -100,7 +101,8 @@ MYR_OUTLINE Result open_in_tree(M& m, u64 length) {
   u32 flags = (u32)m.argument(2);
   if ((flags & kOpenTemporary) == kOpenTemporary) flags &= ~(u32)kOpenCreate;
   const bool path_only = (flags & kOpenPathOnly) != 0;
-  if (path_only) flags &= kOpenPathOnly | kOpenFolder | kOpenNoFollow;
+  if (path_only) flags &= kOpenPathOnly | kOpenFolder | kOpenNoFollow | kOpenCloseOnExec;
+  const bool closes = (flags & kOpenCloseOnExec) != 0;
   const bool creates = (flags & kOpenCreate) != 0, excludes = creates && (flags & kOpenExclusive);
   if (creates && (flags & kOpenFolder)) return error(kEINVAL);
   const u32 follows = (flags & kOpenNoFollow) || excludes ? 0u : kFollowsLast;
@@ -114,7 +116,7 @@ MYR_OUTLINE Result open_in_tree(M& m, u64 length) {
   if (excludes) return error(kEEXIST);
   if (creates && type == kFolder) return error(kEISDIR);
   if ((flags & kOpenFolder) && type != kFolder) return error(kENOTDIR);
-  if (path_only) return open_stream(m, opened_value((u32)found, flags));
+  if (path_only) return open_stream(m, opened_value((u32)found, flags & ~(u32)kOpenCloseOnExec), closes);
   if (type == kLink) return error(kELOOP);
   // As on file systems that have no files without a name.
   if ((flags & kOpenTemporary) == kOpenTemporary) return error(is_writable(m) ? kEOPNOTSUPP : kEROFS);
@@ -125,15 +127,15 @@ MYR_OUTLINE Result open_in_tree(M& m, u64 length) {
   if (!may(m, file, (access != kOpenWriteOnly ? kMayRead : 0) | (writes ? kMayWrite : 0))) return error(kEACCES);
   // A device that is not here, a socket, a pipe whose other end nobody opens.
   if (!is_stored(file) && device_kind(file) == DeviceKind::none) return error(kENXIO);
-  if (!truncates || type != kRegular) return open_stream(m, opened_value((u32)found, kept_flags(flags)));
+  if (!truncates || type != kRegular) return open_stream(m, opened_value((u32)found, kept_flags(flags)), closes);
   const NewOpening made = find_opening(m);
   Plan plan;
   if (made.error < 0) return answer(made.error);
-  if (!own_new_opening(m, made, true) || !plan_size(m, plan, (u32)found, 0)) return again();
+  if (!own_new_opening(m, made) || !plan_size(m, plan, (u32)found, 0)) return again();
   const Storing secured = secure(m, plan);
   if (secured != Storing::allowed) return not_secured(secured);
   change_size(m, (u32)found, 0);
-  return finish_opening(m, made, opened_value((u32)found, kept_flags(flags)));
+  return finish_opening(m, made, opened_value((u32)found, kept_flags(flags)), closes);
 }
 
 /// As access(2) tells it.
@@ -146,13 +148,13 @@ MYR_OUTLINE Result check_access_in_tree(M& m, u64 length, u32 mode, u32 flags) {
   return may(m, file, mode) ? answer(0) : error(kEACCES);
 }
 
-/// Stores a path that is in a link, as readlinkat() does: without a NUL, and cut to the room there is.
+/// Stores the path of the process's program, as readlinkat() does: without a NUL, and cut to the room there is.
 template <MemoryMachine M>
-MYR_OUTLINE Result store_link(M& m, const Bytes& target) {
-  const u64 size = lesser((u64)(u32)m.argument(3), target.size), address = m.argument(2);
+MYR_OUTLINE Result store_program_link(M& m) {
+  const u64 size = lesser((u64)(u32)m.argument(3), word(m, kProgramPathSize)), address = m.argument(2);
   const Storing storing = prepare(m, address, size);
   if (storing != Storing::allowed) return not_stored(storing);
-  copy_in(m, address, target.data, size);
+  copy_from_layer(m, address, kProgramPath, size);
   return answer((i64)size);
 }
 template <MemoryMachine M>
@@ -160,7 +162,7 @@ MYR_OUTLINE Result read_link(M& m, u64 length) {
   const i64 found = find_file(m, m.argument(0), m.argument(1), length, 0);
   if (found < 0) return answer(length == 0 && found == -kENOTDIR ? -kENOENT : found);
   if (type_of(file_status(m, (u32)found)) != kLink) return error(length == 0 ? kENOENT : kEINVAL);
-  if (is_program_link(m, (u32)found)) return store_link(m, {(const u8*)m.facts().path, m.facts().path_bytes});
+  if (is_program_link(m, (u32)found)) return store_program_link(m);
   Content content;
   if (!content_of(m, (u32)found, content)) return error(kEIO);
   const u64 size = lesser((u64)(u32)m.argument(3), content.size), address = m.argument(2);
@@ -189,7 +191,8 @@ MYR_OUTLINE Result store_statx(M& m, const FileStatus& file, u64 address) {
   store_words(m, address + 64, (u64)file.access_seconds, file.access_nanoseconds);  // stx_atime; no stx_btime
   store_words(m, address + 96, (u64)file.change_seconds, file.change_nanoseconds);  // stx_ctime
   store_words(m, address + 112, (u64)file.seconds, file.nanoseconds);               // stx_mtime
-  store<u64>(m, address + 128, major_number(file.device) | minor_number(file.device) << 32);
+  const u64 device = shown_device(file);
+  store<u64>(m, address + 128, major_number(device) | minor_number(device) << 32);
   store<u64>(m, address + 136, major_number(kDevice) | minor_number(kDevice) << 32);
   return answer(0);
 }
@@ -222,7 +225,7 @@ template <MemoryMachine M>
 MYR_OUTLINE Result fstatfs(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
   if (stream < 0) return error(kEBADF);
-  return opened_in_tree(m, stream).in_tree ? store_statfs(m, m.argument(1)) : missing();
+  return opened_at(m, stream).in_tree ? store_statfs(m, m.argument(1)) : missing();
 }
 
 // ---- the working folder
@@ -249,7 +252,7 @@ template <MemoryMachine M>
 MYR_OUTLINE Result fchdir(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
   if (stream < 0) return error(kEBADF);
-  const Opened opened = opened_in_tree(m, stream);
+  const Opened opened = opened_at(m, stream);
   return opened.in_tree ? enter_folder(m, opened.file) : error(kENOTDIR);
 }
 

@@ -271,7 +271,8 @@ void LinuxFleet::Impl::check_lane(uint32_t lane) const {
 LinuxFleet::LinuxFleet(const ElfImage& image, const FleetOptions& fleet, LinuxOptions options)
     : LinuxFleet(std::vector<LinuxPlacement>{{image, fleet.lanes, {}}}, fleet, std::move(options)) {}
 
-LinuxFleet::LinuxFleet(std::span<const LinuxPlacement> programs, const FleetOptions& fleet, LinuxOptions options) {
+LinuxFleet::LinuxFleet(std::span<const LinuxPlacement> programs, const FleetOptions& given, LinuxOptions options) {
+  FleetOptions fleet = given;
   check_placements(programs, options);
   uint64_t lanes = 0, window_begin = ~uint64_t{0};
   for (const LinuxPlacement& program : programs) {
@@ -279,6 +280,7 @@ LinuxFleet::LinuxFleet(std::span<const LinuxPlacement> programs, const FleetOpti
     window_begin = std::min(window_begin, linux_process::window_begin_of(program.image));
   }
   check_options(options, lanes);
+  if (options.root) linux_process::widen_window(window_begin, fleet.memory);
   if (options.root && find_device(fleet.device).kind != DeviceKind::cpu) {
     throw ArgumentError("root: processes on a GPU cannot have one yet; use the device cpu, or leave the root out");
   }

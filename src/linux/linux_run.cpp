@@ -79,7 +79,7 @@ class LinuxFleet::Impl::Run {
 
  private:
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
-  /// `more`: instructions of the round in progress. `running`: of active_, the lanes that have no stop yet.
+  /// `more`: instructions of the round in progress. `running`: of active_, the lanes that have not ended.
   void tell_progress(uint64_t more, uint64_t running) const {
     if (!run_.progress) return;
     const uint64_t left = running + starved_.size() + given_up_.size() + waiting();
@@ -284,9 +284,13 @@ class LinuxFleet::Impl::Run {
       if (result) return *result;
       std::vector<Signal> signals(fleet_.lanes());
       fleet_.poll_lanes({}, signals);
-      const auto runs = [&](uint32_t lane) { return signals[lane] == Signal::running; };
+      // A lane at the end of its slice has a stop while others run, and goes on in the next round.
+      const auto goes_on = [&](uint32_t lane) {
+        return signals[lane] == Signal::running || signals[lane] == Signal::checkpoint ||
+               signals[lane] == Signal::syscall || signals[lane] == Signal::cancelled;
+      };
       tell_progress(fleet_.poll().instructions,
-                    static_cast<uint64_t>(std::count_if(active_.begin(), active_.end(), runs)));
+                    static_cast<uint64_t>(std::count_if(active_.begin(), active_.end(), goes_on)));
     }
   }
 

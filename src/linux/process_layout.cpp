@@ -59,6 +59,13 @@ uint64_t window_begin_of(const ElfImage& image) {
   return begin;
 }
 
+void widen_window(uint64_t& window_begin, uint64_t& memory) {
+  constexpr uint64_t kLowestAddress = 0x10000, kSmall = uint64_t{64} << 20;
+  if (memory < kSmall || window_begin <= kLowestAddress || window_begin > uint64_t{1} << 32) return;
+  memory += window_begin - kLowestAddress;
+  window_begin = kLowestAddress;
+}
+
 ProcessLayout lay_out_process(const ElfImage& image, uint64_t memory, const LinuxOptions& options) {
   return lay_out_process(image, window_begin_of(image), memory, options);
 }
@@ -104,6 +111,7 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t window_begin, uint
   layout.program.process = {layout.break_start, layout.heap_limit, stack_size,
                             image.path.empty() ? "/" + name.substr(name.rfind('/') + 1) : image.path,
                             signal_return.address};
+  layout.program.process->window_begin = window_begin;
   if (options.root) {
     layout.program.process->file_bytes = options.file_bytes;
     layout.program.process->working_folder = working_folder_of(options);

@@ -29,6 +29,10 @@ struct ProcessLayout {
 /// The lowest page of the program; without segments the end of all addresses.
 uint64_t window_begin_of(const ElfImage& image);
 
+/// A process with a root may execute programs that lie lower than its first one: the window begins where Linux lets programs
+/// begin, and ends where it did. A small one stays as it is.
+void widen_window(uint64_t& window_begin, uint64_t& memory);
+
 /// Lays out a process in `memory` bytes of guest address space from `window_begin` on, which is at most that of the image.
 /// Throws ArgumentError if it does not fit.
 ProcessLayout lay_out_process(const ElfImage& image, uint64_t window_begin, uint64_t memory,

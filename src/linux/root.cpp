@@ -81,6 +81,7 @@ class HostFolder final : public FileTree {
     if (file.is_folder()) bytes = file.records;
     else if (file.is_link()) bytes = {reinterpret_cast<const uint8_t*>(file.target.data()), file.target.size()};
     else if (!S_ISREG(file.mode)) return false;
+    else if (file.device != 0) bytes = {};  // kernel::MadeFile
     else return regular_content(number, bytes);
     return true;
   }

@@ -261,6 +261,16 @@ class Reader {
     const std::string number = std::to_string(kernel::kProcessId);
     const uint32_t process = make(folder, number.c_str(), kReadOnlyFolderMode);
     index_.program_link = make(process, "exe", S_IFLNK | 0777);
+    using kernel::MadeFile;
+    const auto add_made = [&](const char* name, MadeFile file) {
+      index_.files[make(process, name, S_IFREG | 0444)].device = static_cast<uint64_t>(file);
+    };
+    add_made("auxv", MadeFile::auxiliary);
+    add_made("cmdline", MadeFile::arguments);
+    add_made("comm", MadeFile::name);
+    add_made("environ", MadeFile::environment);
+    add_made("maps", MadeFile::maps);
+    add_made("status", MadeFile::status);
     make_link(folder, "self", number);
   }
 

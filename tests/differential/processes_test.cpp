@@ -161,7 +161,9 @@ std::vector<u8> meaning(const std::vector<u8>& words) {
     kept.insert(kept.end(), words.begin() + static_cast<i64>(offset), words.begin() + static_cast<i64>(offset + size));
   };
   keep(0, kernel::kRanges + count(kernel::kRangeCount) * 16);
-  keep(kernel::kActions, kernel::kMostSignals * 32 + count(kernel::kOpeningCount) * 8);
+  keep(kernel::kActions, kernel::kMostSignals * 32);
+  keep(kernel::kOpenings, count(kernel::kOpeningCount) * 32);
+  keep(kernel::kObjects, count(kernel::kObjectCount) * 256);
   return kept;
 }
 

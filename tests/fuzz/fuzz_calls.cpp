@@ -172,13 +172,14 @@ std::optional<int64_t> call(Fuzzed& fuzzed, Source& source, int64_t last) {
   const uint64_t number = source.byte() | uint64_t{source.byte() & 1u} << 8;
   fleet.set(x(8), kCaller, number);
   for (unsigned n = 0; n < 6; n++) fleet.set(x(n), kCaller, source.argument(last));
+  const bool alone = fleet.threads(kCaller).size() == 1;
   const uint64_t before = fleet.get(Field::instructions, kCaller);
   const Stop stop = run_from(fleet, kCode, kMostInstructions);
   if (has_ended(stop)) return {};
   const uint64_t pc = fleet.get(Field::pc, kCaller), retired = fleet.get(Field::instructions, kCaller) - before;
   require(retired <= kMostInstructions);
-  // A handler has run, or the registers are those of a frame: nothing is known.
-  if (retired != 1 || number == kSigreturn) return last;
+  // A handler has run, the registers are those of a frame, or of another thread, if the call waits: nothing is known.
+  if (retired != 1 || number == kSigreturn || !alone) return last;
   // A call may have taken the code away from under itself.
   require(stop.reason == StopReason::breakpoint || (stop.reason == StopReason::fault && pc == kCode + 4) ||
           stop.reason == StopReason::undefined || stop.reason == StopReason::halt);

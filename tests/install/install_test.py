@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 HEADERS = {
-    "myriarm": ["byte_strings", "error", "file_tree", "fleet", "inputs", "isa", "linux", "myriarm", "process"]
-    + ["program", "queue", "queue_rate", "run", "shared_queue", "snapshot", "stop"]
+    "myriarm": ["byte_strings", "error", "file_tree", "fleet", "guest_thread", "inputs", "isa", "linux"]
+    + ["myriarm", "process", "program", "queue", "queue_rate", "run", "shared_queue", "snapshot", "stop"]
     + ["translation_cache", "version"],
     "myriarm-c": ["myriarm"],
 }

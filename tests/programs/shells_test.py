@@ -42,12 +42,37 @@ SCRIPTS = [
     "eval 'y=3'; echo $y; unset y; : ${y:=new}; echo $y; type echo >&2",
     "kill -9 $$; echo never",
     "kill -TERM $$; echo never",
+    # Several processes, and pipes between them. There is no root, so they execute nothing.
+    "echo one | while read w; do echo \"<$w>\"; done; echo $?",
+    "x=$(echo inner; echo second); echo \"[$x]\"; y=$(exit 7); echo $?; echo $(echo $(echo deep))",
+    "(x=1; echo sub; exit 4); echo $? ${x:-none}; { echo group; } | { read g; echo \"$g!\"; }",
+    "i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); echo \"line $i of many\"; done | "
+    "{ n=0; while read a b c; do n=$((n + b)); done; echo $n; }",
+    "(trap 'echo pipe >&2; exit 1' PIPE; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); echo $i; done; "
+    "echo ended) | { read a; echo $a; }",
+    "f() { echo \"$1\"; [ $1 -gt 0 ] && f $(($1 - 1)) | while read l; do echo \" $l\"; done; }; f 4",
+    "(kill -TERM $$); echo never",
+    "trap 'echo usr1' USR1; (kill -USR1 $$; exit 5); echo $?",
+    "false | true; echo $?; true | false; echo $?; ! false | false; echo $?",
+]
+# Shells that keep here-documents in pipes; others make files, for which they need a root.
+HERE_DOCUMENTS = [
+    "while read l; do echo \"here: $l\"; done <<END\nfirst $((1 + 1))\nsecond\nEND\necho done",
+    "cat_() { while read -r x; do echo \"$x$x\"; done; }; echo a | cat_ | cat_ | cat_; cat_ <<E\nq\nE",
+    "exec 3<<E\nthree\nE\nread -r x <&3; echo $x; exec 3<&-",
 ]
 # What only some have.
 OWN = {
+    "busybox": HERE_DOCUMENTS,
     "bash": [
+        *HERE_DOCUMENTS,
+        "(exit 3) & wait $!; echo $?; (echo bg) & wait; echo all",
         "a=(1 2 3 [10]=x); a+=(y); echo ${#a[@]} ${!a[@]} ${a[-1]} ${a[@]:1:2}",
         "declare -A m=([k]=v [w]=u); echo ${m[k]} ${#m[@]}; s=Hello; echo ${s,,} ${s^^} ${s//l/L} ${s:1:3}",
+        "set -o pipefail; (exit 2) | (exit 3) | true; echo $? ${PIPESTATUS[@]}; "
+        "cat_() { while read l; do echo \"$l\"; done; }; "
+        "coproc cat_; echo to >&${COPROC[1]}; read -u ${COPROC[0]} x; echo \"$x\"",
+        "read z <<< \"word $((6 * 7))\"; echo $z",
         "read -t 5 -a words; echo ${words[1]}; mapfile -t lines; echo ${#lines[@]} ${lines[1]}",
         "[[ abc123 =~ ([a-z]+)([0-9]+) ]] && echo ${BASH_REMATCH[2]}; printf -v out '%(%Y)T' 0; echo $out",
         "for ((i = 0; i < 5; i++)); do ((i % 2)) && echo $i; done; echo {a..e} {1..10..3}",

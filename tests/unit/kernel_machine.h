@@ -38,25 +38,27 @@ class KernelMachine {
   static constexpr u64 kUnmapped = kBegin;
   static constexpr u64 kSeed = 7, kNumber = 3;  // of the lane's random bytes
 
-  KernelMachine() : table_(kPages + kernel::kKernelPages) {
+  KernelMachine() : table_(kPages + kernel::kKernelPages + kernel::kBufferPages) {
     facts_ = {};
     facts_.window_begin = kBegin;
     facts_.window_end = kEnd;
-    facts_.break_start = kBreakStart;
-    facts_.heap_limit = kHeapLimit;
     facts_.stack_bytes = kEnd - kStack;
     facts_.seed = kSeed;
     constexpr std::string_view path = "/program";
-    facts_.path_bytes = static_cast<u32>(path.size());
-    std::memcpy(facts_.path, path.data(), path.size());
     input_.number = kNumber;
     input_.output_limit = 10000;
-    for (u64 page = kPages; page < table_.size(); page++) table_[page] = new_page(0);
+    for (u64 page = kPages; page < kPages + kernel::kKernelPages; page++) table_[page] = new_page(0);
     map_first(kData, kDataEnd, 3);
     map_first(kReadOnly, kNoAccess, 1);
     map_first(kNoAccess, kNoAccess + kPageSize, 0);
     map_first(kStack, kEnd, 3);
     set_kernel_word(kernel::kBreakEnd, kBreakStart);
+    set_kernel_word(kernel::kBreakStart, kBreakStart);
+    set_kernel_word(kernel::kHeapLimit, kHeapLimit);
+    set_kernel_word(kernel::kProgramPathSize, path.size());
+    u64 path_word = 0;
+    std::memcpy(&path_word, path.data(), path.size());
+    set_kernel_word(kernel::kProgramPath, path_word);
     set_kernel_word(kernel::kRandomPosition, kernel::kStartRandomBytes);
     set_kernel_word(kernel::kModeMask, 022);
     set_kernel_word(kernel::kFiles, 1 | 2 << 16 | u64{3} << 32);
@@ -122,7 +124,8 @@ class KernelMachine {
   }
   bool change_pages(const kernel::PageChange& change) {
     const bool in_layer = change.begin >= kEnd + kernel::layer_at(0) &&
-                          change.end <= kEnd + kernel::layer_at(facts_.layer_pages) && change.permissions == 0;
+                          change.end <= kEnd + kernel::layer_at(facts_.layer_pages + kernel::kBufferPages) &&
+                          change.permissions == 0;
     if (change.begin >= change.end || change.begin % kPageSize != 0 || change.end % kPageSize != 0 ||
         change.begin < kBegin || (change.end > kEnd && !in_layer)) {
       return mistake("a change of pages that cannot be");
@@ -167,7 +170,7 @@ class KernelMachine {
       const kernel::Result result = kernel::serve(*this);
       finish_attempt();
       if (result.served == kernel::Served::answered || result.served == kernel::Served::ended ||
-          result.served == kernel::Served::replaced) {
+          result.served == kernel::Served::replaced || result.served == kernel::Served::waits) {
         return result;
       }
       if (!changed_pages_ && !is_unchanged())
@@ -275,7 +278,7 @@ class KernelMachine {
   /// The files of the process can be changed, and what it writes takes so many pages at most.
   void set_layer_pages(u64 pages) {
     facts_.layer_pages = pages;
-    table_.resize(kPages + kernel::kKernelPages + pages);
+    table_.resize(kPages + kernel::kKernelPages + kernel::kBufferPages + pages);
   }
   void set_output_limit(u64 bytes) { input_.output_limit = bytes; }
   // How many bytes of a stream put_out() takes, and what it answers then; and how often it is interrupted before.

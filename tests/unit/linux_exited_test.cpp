@@ -67,7 +67,7 @@ TEST(LinuxExited, MemoryCannotBeReadUnlessItIsKept) {
   for (const bool keep : {false, true}) {
     Processes made(70, 0, kWritesTwoPages, keep);
     LinuxFleet& machine = made.machine;
-    machine.fleet().set(x(8), 3, kSetTidAddress);  // lane 3 goes on to the BRK
+    machine.fleet().set(x(8), 3, kGetpid);  // lane 3 goes on to the BRK
     const uint64_t before = machine.fleet().pool_used();
     machine.run();
     EXPECT_EQ(machine.outcome(3).stop.reason, StopReason::breakpoint);
@@ -113,7 +113,7 @@ TEST(LinuxExited, ALaneWithoutMemoryWaitsForOthersToExit) {
   // If none of the others ends, it keeps its stop, and goes on in a larger pool.
   Processes other(2, kPagesOfALane + 1);
   LinuxFleet& stuck = other.machine;
-  stuck.fleet().fill(x(8), kSetTidAddress);
+  stuck.fleet().fill(x(8), kGetpid);
   stuck.run();
   EXPECT_EQ(stuck.outcome(0).stop.reason, StopReason::breakpoint);
   EXPECT_EQ(stuck.outcome(1).stop.reason, StopReason::out_of_memory);
@@ -169,9 +169,12 @@ TEST(LinuxExited, LanesThatNeverEndDoNotKeepOthersFromBeginning) {
   LinuxFleet& machine = made.machine;
   machine.fleet().fill(x(8), kGetpid);
   machine.fleet().set(x(8), static_cast<uint32_t>(lanes - 1), kExit);
-  machine.run([&](const LinuxProgress& progress) {
+  LinuxRunOptions options;
+  options.progress_seconds = 0.0005;  // also while some lanes have spent their slices and others have not
+  options.progress = [&](const LinuxProgress& progress) {
     if (progress.lanes_done == 1) machine.cancel();
-  });
+  };
+  machine.run(options);
   EXPECT_EQ(machine.outcome(static_cast<uint32_t>(lanes - 1)).stop.reason, StopReason::exited);
   EXPECT_EQ(machine.outcome(0).stop.reason, StopReason::cancelled);
 }

@@ -46,11 +46,6 @@ constexpr char kBehindEnd[] = "pages behind the end of a mapped file";
 
 std::vector<Difference>& differences() {
   static std::vector<Difference> list = {
-      {"close-on-exec", "there is no exec",
-       [](const ModelStep& step, const ModelOutcome& ours, const ModelOutcome& theirs) {
-         return is_command(step, F_GETFD) && ours.result == 0 && theirs.result == FD_CLOEXEC;
-       },
-       false},
       {"O_NONBLOCK and O_APPEND", "no call blocks, and no file can be written to",
        [](const ModelStep& step, const ModelOutcome& ours, const ModelOutcome& theirs) {
          return is_command(step, F_GETFL) && ours.result == (theirs.result & ~int64_t{O_NONBLOCK | O_APPEND});

@@ -30,6 +30,20 @@ u32 shift_for(u64 pages) {
   return shift;
 }
 
+/// The entries with which a lane's page table begins: without those behind kUsualPages, as long as no program has more there than
+/// kernel pages of zeros.
+u64 first_table_pages(const Image& image) {
+  u64 pages = image.window_pages + std::min(image.kernel_pages, kernel::kUsualPages);
+  const u64 kernel_end = image.window_pages + kernel::kKernelPages;
+  for (const ImageProgram& program : image.programs) {
+    for (const ImagePage& page : program.pages) {
+      const u64 end = page.page + page.count;
+      if (!page.bytes.empty() || end > kernel_end) pages = std::max(pages, end);
+    }
+  }
+  return pages;
+}
+
 bool is_flat(MemoryPolicy policy) { return policy == MemoryPolicy::shared || policy == MemoryPolicy::device_shared; }
 
 constexpr u64 kStateFields = static_cast<u64>(Field::v0_low) + static_cast<u64>(SystemField::count);
@@ -45,13 +59,16 @@ CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
       window_pages_(image.window_pages + image.kernel_pages),
       first_page_(image.window_begin >> kPageBits),
       guest_pages_(image.window_pages),
+      lane_pages_(image.window_pages + kernel::kOwnPages),
       slice_shift_(shift_for(window_pages_)),
       pool_(image_frames(image), default_pool(options) >> kPageBits, options.pool == 0, lanes_, window_pages_),
       code_store_(pool_),
       flat_(is_flat(options.memory_policy) ? FlatMemory(lanes_, window_pages_) : FlatMemory()),
       state_(kStateFields * lanes_ * 8),
       vectors_(lanes_ * 64 * 8),
-      tables_(lanes_, window_pages_, image.programs.size()),
+      space_tables_(window_pages_),
+      tables_(lanes_, flat_ ? window_pages_ : first_table_pages(image), image.programs.size(), space_tables_),
+      spaces_(lanes_),
       waiting_(lanes_),
       stops_(lanes_),
       codes_(new StopCode[lanes_]()),
@@ -93,10 +110,13 @@ u64* CpuBackend::system_field(SystemField f) const {
 void CpuBackend::attach(Lane& lane, u64 index) {
   lane.index = index;
   lane.first_page = first_page_;
-  lane.page_count = window_pages_;
+  lane.page_count = tables_.pages(index);
   lane.guest_pages = guest_pages_;
   // No table is made for a lane without memory: the empty one has no page that anything could change.
   lane.table = has_memory(static_cast<u32>(index)) ? own_table(index) : tables_.empty();
+  lane.lane_table = lane.table;
+  lane.lane_touched = &touched_[index];
+  lane.lane_pages = lane_pages_;
   lane.frames = flat_ ? flat_.frames(index) : pool_.base();
   lane.v = vectors(index);
   lane.pool = flat_ ? nullptr : &pool_;
@@ -105,6 +125,22 @@ void CpuBackend::attach(Lane& lane, u64 index) {
   lane.program_code = &program(index).code;
   lane.code_store = &code_store_;
   lane.own_code = &own_code_[index];
+  if (spaces_[index] != nullptr) watch_common_pages(lane, index);
+  if (running_space(index) != 0) point(lane, index, running_space(index));
+}
+
+bool CpuBackend::widen_table(Lane& lane, u64 index, u64 end) {
+  if (end <= lane.page_count) return true;
+  u32* table = tables_.widen(index, program(index), program_of_[index], touched_[index], slice_shift_);
+  if (table == nullptr) {
+    lane.stop = stop_record(StopCode::out_of_memory);
+    return false;
+  }
+  if (lane.table == lane.lane_table) lane.table = table;
+  lane.lane_table = table;
+  lane.page_count = tables_.pages(index);
+  lane.found_is_stale = true;
+  return true;
 }
 
 void CpuBackend::set_stop(u64 lane, const StopRecord& stop) {

@@ -15,6 +15,7 @@
 #include "backends/cpu/host_memory.h"
 #include "backends/cpu/interpreter/lane_code.h"
 #include "backends/cpu/lane.h"
+#include "backends/cpu/lane_spaces.h"
 #include "backends/cpu/lane_tables.h"
 #include "backends/cpu/program_pages.h"
 #include "backends/cpu/shared_frames.h"
@@ -22,7 +23,7 @@
 #include "backends/cpu/translated/translation.h"
 #include "backends/cpu/waiting_writes.h"
 #include "backends/cpu/worker_pool.h"
-#include "kernel/machine.h"
+#include "kernel/process_table.h"
 
 namespace myriarm::cpu {
 
@@ -63,6 +64,8 @@ class CpuBackend final : public Backend {
   TranslationReport translation() const override;
 
  private:
+  friend class ProcessMachine;
+
   u64* field(Field f) const { return reinterpret_cast<u64*>(state_.data()) + static_cast<u64>(f) * lanes_; }
   u64* system_field(SystemField f) const;
   /// Where a field of lane 0 is, and how far it is from lane to lane.
@@ -76,10 +79,12 @@ class CpuBackend final : public Backend {
   static constexpr u64 kArrays = static_cast<u64>(Field::v0_low) + 4;
   u64* array(u64 number) const;
   u64* vectors(u64 lane) const { return reinterpret_cast<u64*>(vectors_.data()) + lane * 64; }
-  /// Page number of an address within the window; window_pages_ or more outside it.
+  /// Page number of an address within the window; window_pages_ or more outside it. A lane may have fewer: tables_.pages().
   u64 page_of(u64 address) const { return (untagged(address) >> kPageBits) - first_page_; }
   const ProgramPages& program(u64 lane) const { return *programs_[program_of_[lane]]; }
   u32* own_table(u64 lane) { return tables_.own(lane, program(lane), program_of_[lane]); }
+  /// Makes sure that the table of a lane has the entries below `end`. False: lane.stop is out_of_memory.
+  bool widen_table(Lane& lane, u64 index, u64 end);
   /// Makes `lane` use the memory and code of lane `index`, which gets a page table of its own.
   void attach(Lane& lane, u64 index);
   template <class Visit>
@@ -130,6 +135,43 @@ class CpuBackend final : public Backend {
   ProcessMachine machine_of(Lane& lane, u64 index);
   void end_process(u64 index);  // gives its memory back, or what is not the guest's of it: snapshot.cpp
 
+  // Address spaces: spaces.cpp.
+  struct SpacePlace {
+    u32* table;
+    u64* touched;
+    std::unique_ptr<LaneCode>* code;
+  };
+  SpacePlace space_place(u64 index, u32 number);
+  /// The space whose table has the guest's pages of this one, and while it runs its kernel pages.
+  u32 guest_space(u64 index, u32 number) const;
+  u32 running_space(u64 index) const;
+  /// Makes `lane` use the table and code of a space, which must be running or not be a borrower.
+  void point(Lane& lane, u64 index, u32 number);
+  /// The entries of the space that runs, for reading only, as LaneTables::entries(); pages from lane_pages_ on are the first table's.
+  const u32* entries_of(u64 index);
+  void exchange_kernel_pages(u64 index, u32 borrower);
+  /// Gives each space its kernel pages, or if that was done, the one that runs what it uses.
+  void settle_spaces(u64 index);
+  void enter_space(Lane& lane, u64 index, u32 number);
+  void copy_entries(const SpacePlace& from, const SpacePlace& to, u64 first, u64 end);
+  template <class Visit>
+  void for_slices(const SpacePlace& place, bool is_first, u64 first, u64 end, Visit visit);
+  void move_entries(u64 index, u32 from_number, u32 to_number, u64 first, u64 end);
+  void clear_entries(u64 index, u32 number, u64 first, u64 end);
+  u32 new_space(Lane& lane, u64 index);
+  /// A space that begins as the one that runs. kNoSpace: lane.stop is out_of_memory.
+  u32 make_space(Lane& lane, u64 index, kernel::SpaceKind kind);
+  bool charge_space(LaneSpace& space);
+  void hand_over(u64 index, u32 lender);  // the guest's pages, to a space that borrows them
+  void free_space(u64 index, u32 number);
+  void end_space(Lane& lane, u64 index, u32 number);
+  /// The space that runs becomes what `with` was, which ends.
+  void replace_space(Lane& lane, u64 index, u32 with);
+  void drop_spaces(u64 index);  // all but the first
+  void watch_common_pages(Lane& lane, u64 index);
+  /// Lane::own_common_page().
+  bool own_common_page(Lane& lane, u64 index, u64 page);
+
   // Memory: guest_memory.cpp.
   void release_page(u32& entry);
   /// Writes to the pages of a lane, up to the first that is not mapped, or for which no frame is left: then lane.stop is
@@ -139,12 +181,12 @@ class CpuBackend final : public Backend {
   bool take_waiting_writes(Lane& lane, u64 index);
   /// Makes each page a page of zeros with these permissions if `mapped`, else unmaps it.
   void replace_pages(std::span<const u32> lanes, u64 page, u64 count, bool mapped, u32 permissions);
-  void replace_pages(Lane& lane, u64 index, u64 page, u64 count, bool mapped, u32 permissions);
-  void protect_pages(Lane& lane, u64 index, u64 page, u64 count, u32 permissions);
+  void replace_pages(Lane& lane, u64 page, u64 count, bool mapped, u32 permissions);
+  void protect_pages(Lane& lane, u64 page, u64 count, u32 permissions);
   /// Gives mapped pages of a lane the content `bytes`, which stay as they are, and zeros behind them, in frames that all
   /// lanes have in common. False: there are no such frames.
-  bool share_pages(Lane& lane, u64 index, u64 address, u32 permissions, std::span<const u8> bytes);
-  void touch(u64 lane, u64 page, u64 count);
+  bool share_pages(Lane& lane, u64 address, u32 permissions, std::span<const u8> bytes);
+  void touch(Lane& lane, u64 page, u64 count);
   class CodeChange;
 
   // Snapshots: snapshot.cpp.
@@ -152,16 +194,23 @@ class CpuBackend final : public Backend {
   void for_each_in_threads(u64 count, const FleetSnapshot& snapshot,
                            const std::function<void(Restorer&, u64 index)>& work);
   void save_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapshot>& pages);
+  /// Whether a page that was saved has no entry in the lane's table yet.
+  bool lacks_entries(u64 lane, const LaneSnapshot& kept, const std::vector<PageSnapshot>& pages) const;
+  void save_spaces(u64 index, LaneSnapshot& kept, std::vector<PageSnapshot>& pages);
+  void restore_spaces(u64 index, const LaneSnapshot& kept, const std::vector<PageSnapshot>& pages);
 
   u64 lanes_, window_pages_, first_page_;  // with the kernel pages
   u64 guest_pages_;
+  u64 lane_pages_;       // the first page that is the lane's, not a process's
   u32 slice_shift_ = 0;  // a page table has at most 64 slices of 1 << slice_shift_ pages
   FramePool pool_;
   SharedFrames shared_frames_{pool_};
   CodeStore code_store_;
   FlatMemory flat_;
   LazyArray state_, vectors_;
+  SpaceTables space_tables_;  // whole ones, of window_pages_ entries
   LaneTables tables_;
+  std::vector<std::unique_ptr<LaneSpaces>> spaces_;  // null: the lane has one
   WaitingWrites waiting_;
   std::vector<StopRecord> stops_;
   std::unique_ptr<StopCode[]> codes_;  // those of stops_, for progress(): `none` while a lane runs or waits for a batch

@@ -56,6 +56,8 @@ class FramePool {
   /// Whether the frame has more than one holder. If not, all reads by earlier holders are complete.
   bool is_shared(u32 frame) const { return holders(frame).load(std::memory_order_acquire) > 1; }
 
+  u32 holders_of(u32 frame) const { return holders(frame).load(std::memory_order_acquire); }
+
   u64 used_bytes() const { return used_.load() << kPageBits; }
   u64 size_bytes() const { return limit_.load() << kPageBits; }
   /// Raises the limit to at least `bytes`, as far as addresses were reserved. Returns whether that was enough.

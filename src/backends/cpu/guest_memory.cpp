@@ -5,27 +5,35 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/interpreter/lane_code.h"
+#include "backends/cpu/process_words.h"
 #include "myriarm/error.h"
 #include "support/text.h"
 
 namespace myriarm::cpu {
 namespace {
+[[noreturn]] void throw_no_table() {
+  throw DeviceError("the host refuses the addresses of a page table; ask for fewer lanes or less memory");
+}
 u32 flags_of(u32 permissions) { return permissions & (kPageReadable | kPageWritable | kPageExecutable); }
 }  // namespace
 
 void CpuBackend::read(std::span<const Transfer> transfers, std::span<u8> buffer, std::span<u32> done) {
   for (size_t i = 0; i < transfers.size(); i++) {
     const Transfer& transfer = transfers[i];
-    const u32* entries = tables_.entries(transfer.lane, program(transfer.lane));
+    const u32 *running = entries_of(transfer.lane), *first = tables_.entries(transfer.lane, program(transfer.lane));
     const u8* frames = flat_ ? flat_.frames(transfer.lane) : pool_.base();
     const std::span<u8> bytes = buffer.subspan(transfer.offset, transfer.size);
     u32 at = 0;
     while (at < transfer.size) {
       const u64 page = page_of(transfer.address + at);
-      if (page >= window_pages_ || entries[page] == 0) break;
+      if (page >= window_pages_ || !has_memory(transfer.lane)) break;
+      const bool behind = page >= tables_.pages(transfer.lane);
+      const u32 entry =
+          behind ? ProcessWords::entry_behind(page, guest_pages_) : (page < lane_pages_ ? running : first)[page];
+      if (entry == 0) break;
       const u32 offset = static_cast<u32>(transfer.address + at) & (kPageSize - 1);
       const u32 size = std::min(transfer.size - at, kPageSize - offset);
-      std::memcpy(bytes.data() + at, frames + (u64{entries[page] >> kPageFlagBits} << kPageBits) + offset, size);
+      std::memcpy(bytes.data() + at, frames + (u64{entry >> kPageFlagBits} << kPageBits) + offset, size);
       at += size;
     }
     waiting_.for_each(transfer.lane, [&](u64 address, std::span<const u8> written) {
@@ -68,7 +76,9 @@ bool CpuBackend::write(std::span<const Transfer> transfers, std::span<const u8> 
     Lane lane;
     attach(lane, transfer.lane);
     u32 at = 0;
-    if (take_waiting_writes(lane, transfer.lane)) {
+    const u64 end = page_of(transfer.address + transfer.size - 1) + 1;
+    const bool widens = has_memory(transfer.lane) && transfer.size != 0 && end <= window_pages_;
+    if ((!widens || widen_table(lane, transfer.lane, end)) && take_waiting_writes(lane, transfer.lane)) {
       at = write_bytes(lane, transfer.address, buffer.subspan(transfer.offset, transfer.size));
     }
     if (lane.stop.code == StopCode::out_of_memory) enough = false;
@@ -83,9 +93,9 @@ void CpuBackend::write_later(std::span<const Transfer> transfers, std::span<cons
     return;
   }
   for (const Transfer& transfer : transfers) {
-    const u32* entries = tables_.entries(transfer.lane, program(transfer.lane));
+    const u32* entries = entries_of(transfer.lane);
     u64 page = page_of(transfer.address), mapped = 0;
-    for (; mapped < transfer.size && page < window_pages_ && entries[page] != 0; page++) {
+    for (; mapped < transfer.size && page < tables_.pages(transfer.lane) && entries[page] != 0; page++) {
       mapped += kPageSize - (mapped == 0 ? transfer.address & (kPageSize - 1) : 0);
     }
     const u64 size = std::min<u64>(mapped, transfer.size);
@@ -98,9 +108,9 @@ void CpuBackend::release_page(u32& entry) {
   entry = 0;
 }
 
-void CpuBackend::touch(u64 lane, u64 page, u64 count) {
+void CpuBackend::touch(Lane& lane, u64 page, u64 count) {
   for (u64 slice = page >> slice_shift_; slice <= (page + count - 1) >> slice_shift_; slice++) {
-    touched_[lane] |= u64{1} << slice;
+    *lane.touched |= u64{1} << slice;
   }
 }
 
@@ -127,7 +137,7 @@ class CpuBackend::CodeChange {
   bool whole_, any_ = false;
 };
 
-void CpuBackend::replace_pages(Lane& lane, u64 index, u64 page, u64 count, bool mapped, u32 permissions) {
+void CpuBackend::replace_pages(Lane& lane, u64 page, u64 count, bool mapped, u32 permissions) {
   const u32 shared = FramePool::kZeroFrame << kPageFlagBits | flags_of(permissions) | kPageShared;
   CodeChange code(lane, count);
   for (u64 p = page; p < page + count; p++) {
@@ -136,7 +146,7 @@ void CpuBackend::replace_pages(Lane& lane, u64 index, u64 page, u64 count, bool 
     release_page(entry);
     if (mapped) entry = flat_ ? FlatMemory::frame_of(p) << kPageFlagBits | flags_of(permissions) : shared;
   }
-  touch(index, page, count);
+  touch(lane, page, count);
   lane.found_is_stale = true;
   code.finish();
 }
@@ -147,7 +157,8 @@ void CpuBackend::replace_pages(std::span<const u32> lanes, u64 page, u64 count, 
     attach(lane, index);
     const u64 begin = (first_page_ + page) << kPageBits;
     waiting_.drop(index, begin, begin + (count << kPageBits));
-    replace_pages(lane, index, page, count, mapped, permissions);
+    if (!widen_table(lane, index, page + count)) throw_no_table();
+    replace_pages(lane, page, count, mapped, permissions);
     if (flat_) clear_pages(flat_.lane(index) + (page << kPageBits), count << kPageBits);
   });
 }
@@ -156,7 +167,7 @@ void CpuBackend::map(std::span<const u32> lanes, u64 page, u64 count, u32 permis
 }
 void CpuBackend::unmap(std::span<const u32> lanes, u64 page, u64 count) { replace_pages(lanes, page, count, false, 0); }
 
-void CpuBackend::protect_pages(Lane& lane, u64 index, u64 page, u64 count, u32 permissions) {
+void CpuBackend::protect_pages(Lane& lane, u64 page, u64 count, u32 permissions) {
   CodeChange code(lane, count);
   for (u64 p = page; p < page + count; p++) {
     u32& entry = lane.table[p];
@@ -164,7 +175,7 @@ void CpuBackend::protect_pages(Lane& lane, u64 index, u64 page, u64 count, u32 p
     if (!(permissions & kExecute)) code.page(p);
     entry = (entry & ~(u32{kPageReadable} | kPageWritable | kPageExecutable)) | flags_of(permissions);
   }
-  touch(index, page, count);
+  touch(lane, page, count);
   lane.found_is_stale = true;
   code.finish();
 }
@@ -172,19 +183,24 @@ void CpuBackend::protect(std::span<const u32> lanes, u64 page, u64 count, u32 pe
   for_lanes(lanes, [&](u64 index) {
     Lane lane;
     attach(lane, index);
-    protect_pages(lane, index, page, count, permissions);
+    if (!widen_table(lane, index, page + count)) throw_no_table();
+    protect_pages(lane, page, count, permissions);
   });
 }
 
 void CpuBackend::permissions(std::span<const u32> lanes, u64 page, u64 count, std::span<u8> values) {
   size_t i = 0;
   for_lanes(lanes, [&](u64 lane) {
-    const u32* entries = tables_.entries(lane, program(lane));
-    for (u64 p = page; p < page + count; p++) values[i++] = page_value(entries[p]);
+    const u32* entries = entries_of(lane);
+    const u64 pages = tables_.pages(lane);
+    for (u64 p = page; p < page + count; p++) {
+      const bool behind = p >= pages && has_memory(static_cast<u32>(lane));
+      values[i++] = page_value(p < pages ? entries[p] : behind ? ProcessWords::entry_behind(p, guest_pages_) : 0);
+    }
   });
 }
 
-bool CpuBackend::share_pages(Lane& lane, u64 index, u64 address, u32 permissions, std::span<const u8> bytes) {
+bool CpuBackend::share_pages(Lane& lane, u64 address, u32 permissions, std::span<const u8> bytes) {
   if (flat_) return false;
   const u64 first = page_of(address), count = (bytes.size() + kPageSize - 1) >> kPageBits;
   for (u64 i = 0; i < count; i++) {
@@ -195,7 +211,7 @@ bool CpuBackend::share_pages(Lane& lane, u64 index, u64 address, u32 permissions
     release_page(entry);
     entry = frame << kPageFlagBits | flags_of(permissions) | kPageShared;
   }
-  if (count != 0) touch(index, first, count);
+  if (count != 0) touch(lane, first, count);
   lane.found_is_stale = true;
   return true;
 }

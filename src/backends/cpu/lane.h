@@ -34,6 +34,13 @@ struct Lane : translate::LaneState {
   FramePool* pool = nullptr;   // null: flat memory, whose pages are never shared and never move
   u64* touched = nullptr;  // bit s: entries of slice s, pages s << slice_shift and up, may differ from the program's
   u32 slice_shift = 0;
+  // Pages from this one on are the lane's, whichever of its address spaces it runs: in this table.
+  u64 lane_pages = ~u64{0};
+  u32* lane_table = nullptr;
+  u64* lane_touched = nullptr;
+  // What makes a page own that several of its spaces have, and may have in common: false if it is no such page, or recorded a stop.
+  bool (*own_common_page)(void* backend, Lane& lane, u64 index, u64 page) = nullptr;  // null: the lane has one space
+  void* backend = nullptr;
   const CodeSpace* program_code = nullptr;
   CodeStore* code_store = nullptr;
   std::unique_ptr<LaneCode>* own_code = nullptr;  // null inside: the lane runs its program's code

@@ -27,7 +27,10 @@ bool copy_page(Lane& lane, u64 page, u32& entry) {
 bool own_page(Lane& lane, u64 page, bool has_code) {
   u32& entry = lane.table[page];
   const bool others = lane.pool != nullptr && ((entry & kPageShared) || lane.pool->is_shared(entry >> kPageFlagBits));
-  if (others && !copy_page(lane, page, entry)) return false;
+  const bool common = others && !(entry & kPageShared) && lane.own_common_page != nullptr &&
+                      lane.own_common_page(lane.backend, lane, lane.index, page);
+  if (lane.stop.code == StopCode::out_of_memory) return false;
+  if (others && !common && !copy_page(lane, page, entry)) return false;
   entry = has_code ? entry | kPageCode : entry & ~u32{kPageCode};
   lane.touch(page);
   return true;

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/lane_tables.h"
 
+#include <algorithm>
+#include <bit>
+
 namespace myriarm::cpu {
 
-LaneTables::LaneTables(u64 lanes, u64 window_pages, size_t programs)
-    : window_pages_(window_pages),
+LaneTables::LaneTables(u64 lanes, u64 pages, size_t programs, SpaceTables& whole)
+    : pages_(pages),
       first_own_(kFirstProgram + static_cast<u32>(programs)),
-      tables_((first_own_ + lanes) * window_pages * sizeof(u32)),
+      whole_tables_(whole),
+      tables_((first_own_ + lanes) * pages * sizeof(u32)),
       place_of_(lanes),
+      whole_(lanes),
       program_is_filled_(programs),
       next_(first_own_) {}
 
 const u32* LaneTables::entries(u64 lane, const ProgramPages& program) {
+  if (whole_[lane] != nullptr) return whole_[lane];
   const u32 place = place_of_[lane];
   if (place >= kFirstProgram && place < first_own_ && !program_is_filled_[place - kFirstProgram]) {
-    program.begin(at(place));
+    program.begin(at(place), pages_);
     program_is_filled_[place - kFirstProgram] = true;
   }
   return at(place);
@@ -34,21 +40,44 @@ u32 LaneTables::take(u32 number, bool& filled, bool& clear) {
 }
 
 u32* LaneTables::own(u64 lane, const ProgramPages& program, u32 number) {
+  if (whole_[lane] != nullptr) return whole_[lane];
   if (!has_own(lane)) {
     bool filled, clear;
     const u32 place = take(number, filled, clear);
     if (clear) {
-      program.begin(at(place));
+      program.begin(at(place), pages_);
     } else if (!filled) {
-      program.fill(at(place), 0, window_pages_);
+      program.fill(at(place), 0, pages_);
     }
     place_of_[lane] = place;
   }
   return at(place_of_[lane]);
 }
 
-void LaneTables::give_back(u64 lane, u32 number, bool empty) {
-  if (has_own(lane)) {
+u32* LaneTables::widen(u64 lane, const ProgramPages& program, u32 number, u64 touched, u32 slice_shift) {
+  u32* table = whole_tables_.take();
+  if (table == nullptr) return nullptr;
+  program.begin(table, whole_tables_.pages());
+  u32* old = at(place_of_[lane]);
+  for (; touched != 0; touched &= touched - 1) {
+    const u64 first = static_cast<u64>(std::countr_zero(touched)) << slice_shift;
+    const u64 end = std::min(first + (u64{1} << slice_shift), pages_);
+    if (first >= end) break;
+    std::copy(old + first, old + end, table + first);
+    program.fill(old + first, first, end);
+  }
+  whole_[lane] = table;
+  std::lock_guard lock(mutex_);
+  free_[number].push_back(place_of_[lane]);
+  return table;
+}
+
+void LaneTables::give_back(u64 lane, const ProgramPages& program, u32 number, bool empty) {
+  if (whole_[lane] != nullptr) {
+    program.end(whole_[lane]);
+    whole_tables_.give_back(whole_[lane]);
+    whole_[lane] = nullptr;
+  } else if (has_own(lane)) {
     std::lock_guard lock(mutex_);
     free_[number].push_back(place_of_[lane]);
   }

@@ -2,6 +2,7 @@
 // Serves the system calls of lanes that are processes, each in the thread that runs its lane.
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/process_machine.h"
+#include "backends/cpu/process_words.h"
 #include "kernel/descriptors.h"
 #include "kernel/serve.h"
 
@@ -14,15 +15,14 @@ const kernel::ProcessFacts* CpuBackend::process_of(u64 lane) const {
 }
 
 ProcessMachine CpuBackend::machine_of(Lane& lane, u64 index) {
-  const auto change_pages = [](void* backend, Lane& of, u64 number, const kernel::PageChange& change) {
+  const auto change_pages = [](void* backend, Lane& of, const kernel::PageChange& change) {
     CpuBackend& self = *static_cast<CpuBackend*>(backend);
     const u64 page = (change.begin >> kPageBits) - self.first_page_, count = (change.end - change.begin) >> kPageBits;
-    if (change.action == kernel::PageAction::protect) self.protect_pages(of, number, page, count, change.permissions);
-    else self.replace_pages(of, number, page, count, change.action == kernel::PageAction::map, change.permissions);
+    if (change.action == kernel::PageAction::protect) self.protect_pages(of, page, count, change.permissions);
+    else self.replace_pages(of, page, count, change.action == kernel::PageAction::map, change.permissions);
   };
-  const auto share_pages = [](void* backend, Lane& of, u64 number, u64 address, u32 permissions,
-                              std::span<const u8> bytes) {
-    return static_cast<CpuBackend*>(backend)->share_pages(of, number, address, permissions, bytes);
+  const auto share_pages = [](void* backend, Lane& of, u64 address, u32 permissions, std::span<const u8> bytes) {
+    return static_cast<CpuBackend*>(backend)->share_pages(of, address, permissions, bytes);
   };
   return {lane, index, *process_of(index), *process_host_, this, change_pages, share_pages};
 }
@@ -60,25 +60,13 @@ bool CpuBackend::serve_call(Lane& lane, u64 index) {
   if (traced || result.served == kernel::Served::missing) {
     MachineCall call(machine, static_cast<u32>(index), pc);
     if (result.served == kernel::Served::missing) process_host_->unimplemented(call);
-    if (traced) process_host_->after(call, result.served == kernel::Served::ended ? nullptr : &result.value);
+    if (traced && result.served != kernel::Served::waits) {
+      process_host_->after(call, result.served == kernel::Served::ended ? nullptr : &result.value);
+    }
   }
-  if (result.served != kernel::Served::replaced && result.served != kernel::Served::ended) {
-    lane.r[0] = static_cast<u64>(result.value);
-  }
+  if (kernel::sets_x0(result.served)) lane.r[0] = static_cast<u64>(result.value);
   return goes_on(lane, result);
 }
-
-namespace {
-
-/// What the kernel's words are read with.
-struct ProcessWords {
-  const Lane& lane;
-  u64 guest_pages() const { return lane.guest_pages; }
-  u32 entry(u64 page) const { return lane.table[page]; }
-  u8* locate(u32 entry, u32 offset) const { return lane.memory().locate(entry, offset); }
-};
-
-}  // namespace
 
 u64 CpuBackend::attention_at(const Lane& lane) { return kernel::attention_at(ProcessWords{lane}); }
 

@@ -6,20 +6,23 @@
 #include <string_view>
 
 #include "backends/cpu/interpreter/lane_code.h"
+#include "backends/cpu/process_words.h"
 #include "backends/machine_call.h"
+#include "kernel/process_table.h"
 #include "kernel/tree_paths.h"
 
 namespace myriarm::cpu {
+
+class CpuBackend;
 
 class ProcessMachine {
  public:
   static constexpr bool kContiguous = true;
 
   /// What changes the lane's page table: CpuBackend::replace_pages() and protect_pages().
-  using ChangePages = void (*)(void* backend, Lane& lane, u64 index, const kernel::PageChange& change);
+  using ChangePages = void (*)(void* backend, Lane& lane, const kernel::PageChange& change);
   /// What makes pages common to all lanes: CpuBackend::share_pages().
-  using SharePages = bool (*)(void* backend, Lane& lane, u64 index, u64 address, u32 permissions,
-                              std::span<const u8> bytes);
+  using SharePages = bool (*)(void* backend, Lane& lane, u64 address, u32 permissions, std::span<const u8> bytes);
 
   ProcessMachine(Lane& lane, u64 index, const kernel::ProcessFacts& facts, ProcessHost& host, void* backend,
                  ChangePages change_pages, SharePages share_pages)
@@ -62,18 +65,23 @@ class ProcessMachine {
 
   u64 page_of(u64 address) const { return (address >> kPageBits) - lane_.first_page; }
   u64 guest_pages() const { return lane_.guest_pages; }
-  u32 entry(u64 page) const { return lane_.table[page]; }
+  // The one place where pages are the lane's or those of the space that runs.
+  u32 entry(u64 page) const { return ProcessWords{lane_}.entry(page); }
   u8* locate(u32 entry, u32 offset) const { return lane_.memory().locate(entry, offset); }
 
   bool own_page(u64 page) {
-    if (!(lane_.table[page] & (kPageShared | kPageCode))) return true;
+    if (!(entry(page) & (kPageShared | kPageCode))) return true;
+    if (!widen_table(page + 1)) return false;
+    const InTableOf table(lane_, page);
     return writable_byte(lane_, address_of(page)) != nullptr;
   }
   void page_written(u64 page) {
-    if (lane_.table[page] & kPageCode) page_changed(lane_, address_of(page));
+    if (entry(page) & kPageCode) page_changed(lane_, address_of(page));
   }
   bool change_pages(const kernel::PageChange& change) {
-    change_pages_(backend_, lane_, index_, change);
+    if (!widen_table(page_of(change.end))) return false;
+    const InTableOf table(lane_, page_of(change.begin));
+    change_pages_(backend_, lane_, change);
     return true;
   }
   // kernel::HasTree and kernel::SharesPages.
@@ -95,14 +103,44 @@ class ProcessMachine {
   }
   bool is_program_link(u32 file) const { return tree_->is_program_link(file); }
   bool share_pages(u64 address, u32 permissions, const kernel::Bytes& bytes) {
-    return share_pages_(backend_, lane_, index_, address, permissions, {bytes.data, bytes.size});
+    return share_pages_(backend_, lane_, address, permissions, {bytes.data, bytes.size});
   }
+
+  // kernel::HasSpaces: spaces.cpp.
+  bool has_spaces() const;
+  u32 space() const;
+  void enter_space(u32 number);
+  bool make_space(kernel::SpaceKind kind, u32& number);
+  void end_space(u32 number);
+  void replace_space(u32 with);
 
   kernel::Put put_out(u32 stream, u64 position, u64 address, u64 size) {
     return put_to_host(*this, host_, static_cast<u32>(index_), stream, position, address, size);
   }
 
  private:
+  /// Lets the lane have the table of a page, if that is not the one of the space that runs.
+  class InTableOf {
+   public:
+    InTableOf(Lane& lane, u64 page) : lane_(lane), table_(lane.table), touched_(lane.touched) {
+      if (page < lane.lane_pages || table_ == lane.lane_table) return;
+      lane.table = lane.lane_table;
+      lane.touched = lane.lane_touched;
+    }
+    ~InTableOf() {
+      lane_.table = table_;
+      lane_.touched = touched_;
+    }
+    InTableOf(const InTableOf&) = delete;
+
+   private:
+    Lane& lane_;
+    u32* table_;
+    u64* touched_;
+  };
+
+  CpuBackend& backend_of() const;
+  bool widen_table(u64 end);
   u64 address_of(u64 page) const { return (lane_.first_page + page) << kPageBits; }
 
   Lane& lane_;
@@ -114,6 +152,7 @@ class ProcessMachine {
   ChangePages change_pages_;
   SharePages share_pages_;
 };
-static_assert(kernel::HasTree<ProcessMachine> && kernel::SharesPages<ProcessMachine>);
+static_assert(kernel::HasTree<ProcessMachine> && kernel::SharesPages<ProcessMachine> &&
+              kernel::HasSpaces<ProcessMachine>);
 
 }  // namespace myriarm::cpu

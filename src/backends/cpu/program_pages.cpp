@@ -143,8 +143,14 @@ void ProgramPages::fill(u32* out, u64 first, u64 end) const {
   clear_to(end);
 }
 
-void ProgramPages::begin(u32* table) const {
-  for (const Run& run : runs) fill_run(table + run.page, run, run.page, run.page + run.count, flat);
+void ProgramPages::begin(u32* table, u64 end) const {
+  for (const Run& run : runs) {
+    if (run.page < end) fill_run(table + run.page, run, run.page, std::min(run.page + run.count, end), flat);
+  }
+}
+
+void ProgramPages::end(u32* table) const {
+  for (const Run& run : runs) std::fill_n(table + run.page, run.count, 0u);
 }
 
 void ProgramPages::copy_content(u8* window, const FramePool& pool) const {

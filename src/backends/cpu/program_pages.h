@@ -28,8 +28,10 @@ struct ProgramPages {
   /// Writes the entries of pages [first, end) to out[0] and up. It does not write zeros over zeros: host pages of a
   /// large table that nothing has touched stay untouched.
   void fill(u32* out, u64 first, u64 end) const;
-  /// Writes the entries of all pages to a table of zeros.
-  void begin(u32* table) const;
+  /// Writes the entries of all pages below `end` to a table of zeros.
+  void begin(u32* table, u64 end) const;
+  /// Makes a table with these entries one of zeros again.
+  void end(u32* table) const;
   /// Flat memory: writes the content of all pages to a window of zeros.
   void copy_content(u8* window, const FramePool& pool) const;
 };

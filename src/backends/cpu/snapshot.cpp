@@ -35,7 +35,7 @@ void CpuBackend::save_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapsh
   std::vector<u32> initial(touched_[lane] == 0 ? 0 : u64{1} << slice_shift_);
   const u32* table = tables_.entries(lane, program(lane));
   for_bits(touched_[lane], [&](u64 slice) {
-    const u64 first = slice << slice_shift_, end = std::min(first + initial.size(), window_pages_);
+    const u64 first = slice << slice_shift_, end = std::min(first + initial.size(), tables_.pages(lane));
     program(lane).fill(initial.data(), first, end);
     for (u64 page = first; page < end; page++) {
       const u32 entry = table[page];
@@ -43,6 +43,59 @@ void CpuBackend::save_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapsh
     }
   });
   kept.page_count = pages.size() - kept.first_page;
+}
+
+void CpuBackend::save_spaces(u64 index, LaneSnapshot& kept, std::vector<PageSnapshot>& pages) {
+  if (spaces_[index] == nullptr) return;
+  const LaneSpaces& spaces = *spaces_[index];
+  kept.running_space = spaces.running;
+  for (u32 number = 1; number <= spaces.more.size(); number++) {
+    const LaneSpace* space = spaces.find(number);
+    if (space == nullptr) continue;
+    SpaceSnapshot& saved = kept.spaces.emplace_back();
+    saved.number = number;
+    saved.lender = space->lender;
+    if (space->code != nullptr) {
+      Lane lane;
+      attach(lane, index);
+      point(lane, index, number);
+      saved.code = saved_code(lane);
+    }
+    saved.first_page = pages.size();
+    for_bits(space->touched, [&](u64 slice) {
+      const u64 first = slice << slice_shift_, end = std::min(first + (u64{1} << slice_shift_), window_pages_);
+      for (u64 page = first; page < end; page++) {
+        if (space->table[page] != 0) pages.push_back({static_cast<u32>(page), space->table[page] & ~u32{kPageCode}});
+      }
+    });
+    saved.page_count = pages.size() - saved.first_page;
+  }
+}
+
+void CpuBackend::restore_spaces(u64 index, const LaneSnapshot& kept, const std::vector<PageSnapshot>& pages) {
+  if (kept.spaces.empty()) return;
+  spaces_[index] = std::make_unique<LaneSpaces>();
+  LaneSpaces& spaces = *spaces_[index];
+  while (spaces.more.size() < kept.spaces.back().number) spaces.more.push_back(std::make_unique<LaneSpace>());
+  for (const SpaceSnapshot& saved : kept.spaces) {
+    LaneSpace& space = *spaces.more[saved.number - 1];
+    space.table = space_tables_.take();  // restore() has reserved it
+    space.lender = saved.lender;
+    if (saved.code != nullptr) space.code = std::make_unique<LaneCode>(*saved.code);
+    for (u64 i = saved.first_page; i < saved.first_page + saved.page_count; i++) {
+      u32 entry = pages[i].entry;
+      if (!(entry & kPageShared)) pool_.retain(entry >> kPageFlagBits);
+      space.table[pages[i].page] = entry | kPageCode;
+      space.touched |= u64{1} << (pages[i].page >> slice_shift_);
+    }
+    (void)charge_space(space);
+  }
+  spaces.running = kept.running_space;
+  settle_spaces(index);
+}
+
+bool CpuBackend::lacks_entries(u64 lane, const LaneSnapshot& kept, const std::vector<PageSnapshot>& pages) const {
+  return kept.page_count != 0 && pages[kept.first_page + kept.page_count - 1].page >= tables_.pages(lane);
 }
 
 u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
@@ -62,9 +115,11 @@ u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
     LaneSnapshot& kept = snapshot.kept[i];
     kept.program = program_of_[lane];
     kept.has_memory = has_memory(lane);
+    settle_spaces(lane);
     if (own_code_[lane] != nullptr || waiting_.any(lane)) {
       Lane saved;
       attach(saved, lane);
+      point(saved, lane, 0);
       if (!take_waiting_writes(saved, lane)) {
         throw DeviceError(
             "the pool of " + size_text(pool_.size_bytes()) +
@@ -77,6 +132,8 @@ u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
     kept.touched = touched_[lane];
     kept.stop = stops_[lane];
     save_pages(lane, kept, snapshot.pages);
+    save_spaces(lane, kept, snapshot.pages);
+    settle_spaces(lane);
     std::memcpy(snapshot.vectors.data() + i * 64, vectors(lane), 64 * sizeof(u64));
     if (flat_) copy_pages(snapshot.windows.lane(i), flat_.lane(lane), flat_.stride());
   }
@@ -91,11 +148,19 @@ u64 CpuBackend::take_snapshot(std::span<const u32> lanes) try {
   if (flat_) return number;
   for (u64 i = 0; i < count; i++) {
     const LaneSnapshot& kept = made.kept[i];
-    for (u64 k = kept.first_page; k < kept.first_page + kept.page_count; k++) {
-      if (made.pages[k].entry == 0 || (made.pages[k].entry & kPageShared)) continue;
-      pool_.retain(made.pages[k].entry >> kPageFlagBits);
-      own_table(made.lanes[i])[made.pages[k].page] |= kPageCode;
-    }
+    const u32 lane = made.lanes[i];
+    const auto hold = [&](u64 first, u64 pages, u32* (*table_of)(CpuBackend&, u32, u32), u32 number) {
+      for (u64 k = first; k < first + pages; k++) {
+        if (made.pages[k].entry == 0 || (made.pages[k].entry & kPageShared)) continue;
+        pool_.retain(made.pages[k].entry >> kPageFlagBits);
+        table_of(*this, lane, number)[made.pages[k].page] |= kPageCode;
+      }
+    };
+    const auto table_of = [](CpuBackend& self, u32 of, u32 space) { return self.space_place(of, space).table; };
+    settle_spaces(lane);
+    hold(kept.first_page, kept.page_count, table_of, 0);
+    for (const SpaceSnapshot& space : kept.spaces) hold(space.first_page, space.page_count, table_of, space.number);
+    settle_spaces(lane);
   }
   return number;
 } catch (const std::bad_alloc&) {
@@ -130,14 +195,15 @@ struct CpuBackend::Restorer {
 
  private:
   bool is_counted(u32 entry) const { return !backend.flat_ && entry != 0 && !(entry & kPageShared); }
-  /// Restores one slice of a page table, and moves `at` to the pages of the next slice.
-  void restore_slice(u32* table, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
+  /// Restores one slice of a page table with so many entries, and moves `at` to the pages of the next slice.
+  void restore_slice(u32* table, u64 pages, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
                      const PageSnapshot* end);
 };
 
-void CpuBackend::Restorer::restore_slice(u32* table, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
-                                         const PageSnapshot* end) {
-  const u64 first = slice << backend.slice_shift_, last = std::min(first + wanted.size(), backend.window_pages_);
+void CpuBackend::Restorer::restore_slice(u32* table, u64 pages, u64 slice, const ProgramPages& program,
+                                         const PageSnapshot*& at, const PageSnapshot* end) {
+  const u64 first = slice << backend.slice_shift_, last = std::min(first + wanted.size(), pages);
+  if (first >= last) return;
   program.fill(wanted.data(), first, last);
   for (; at != end && at->page < last; at++) {
     // The first store to the page must check: the snapshot holds the frame too, or, in flat memory, the page may have
@@ -162,19 +228,22 @@ void CpuBackend::Restorer::restore_slice(u32* table, u64 slice, const ProgramPag
 
 void CpuBackend::Restorer::forget(u64 lane, bool empty) {
   const u32 number = backend.program_of_[lane];
+  backend.drop_spaces(lane);
   if (backend.tables_.has_own(lane)) {
     u32* table = backend.own_table(lane);
+    const u64 pages = backend.tables_.pages(lane);
     const PageSnapshot* none = nullptr;
     for_bits(backend.touched_[lane],
-             [&](u64 slice) { restore_slice(table, slice, *backend.programs_[number], none, none); });
+             [&](u64 slice) { restore_slice(table, pages, slice, *backend.programs_[number], none, none); });
   }
   backend.touched_[lane] = 0;
   backend.waiting_.drop(lane);
-  backend.tables_.give_back(lane, number, empty);
+  backend.tables_.give_back(lane, *backend.programs_[number], number, empty);
 }
 
 void CpuBackend::Restorer::restore(u64 lane, u64 index) {
   const LaneSnapshot& kept = snapshot.kept[index];
+  backend.drop_spaces(lane);
   // A table that stays with the lane must be of the lane's program.
   if (!kept.has_memory || kept.touched == 0 || backend.program_of_[lane] != kept.program) {
     forget(lane, !kept.has_memory);
@@ -188,7 +257,12 @@ void CpuBackend::Restorer::restore(u64 lane, u64 index) {
     u32* table = backend.own_table(lane);
     const PageSnapshot* at = snapshot.pages.data() + kept.first_page;
     const PageSnapshot* end = at + kept.page_count;
-    for_bits(mask, [&](u64 slice) { restore_slice(table, slice, backend.program(lane), at, end); });
+    if (backend.lacks_entries(lane, kept, snapshot.pages)) {
+      table = backend.tables_.widen(lane, backend.program(lane), kept.program, backend.touched_[lane],
+                                    backend.slice_shift_);  // restore() has reserved it
+    }
+    const u64 pages = backend.tables_.pages(lane);
+    for_bits(mask, [&](u64 slice) { restore_slice(table, pages, slice, backend.program(lane), at, end); });
     backend.touched_[lane] = kept.touched;
   }
   backend.waiting_.drop(lane);
@@ -199,6 +273,7 @@ void CpuBackend::Restorer::restore(u64 lane, u64 index) {
     backend.attach(restored, lane);
     watch_code(restored);
   }
+  backend.restore_spaces(lane, kept, snapshot.pages);
   std::memcpy(backend.vectors(lane), snapshot.vectors.data() + index * 64, 64 * sizeof(u64));
   backend.set_stop(lane, kept.stop);
 }
@@ -218,6 +293,12 @@ void CpuBackend::restore(u64 number, std::span<const u32> from, std::span<const 
     }
     indices[i] = static_cast<u64>(at - snapshot.lanes.begin());
   }
+  u64 spaces = 0;
+  for (size_t i = 0; i < to.size(); i++) {
+    const LaneSnapshot& kept = snapshot.kept[indices[i]];
+    spaces += kept.spaces.size() + lacks_entries(to[i], kept, snapshot.pages);
+  }
+  space_tables_.reserve(spaces);
   const u64 count = snapshot.lanes.size();
   for (u64 k = 0; k < kArrays; k++) {
     u64* values = array(k);
@@ -256,11 +337,12 @@ void CpuBackend::release_memory(std::span<const u32> lanes) {
 }
 
 void CpuBackend::end_process(u64 index) {
+  drop_spaces(index);
   if (keep_files_) {
     if (keep_memory_) return;
     Lane lane;
     attach(lane, index);
-    replace_pages(lane, index, 0, guest_pages_, false, 0);
+    replace_pages(lane, 0, guest_pages_, false, 0);
     own_code_[index].reset();
     return;
   }
@@ -272,8 +354,8 @@ void CpuBackend::end_process(u64 index) {
   }
   // What the process was is of no use any more: its kernel pages are again those that the program begins with.
   u32* entries = own_table(index) + guest_pages_;
-  std::vector<u32> first(window_pages_ - guest_pages_);
-  program(index).fill(first.data(), guest_pages_, window_pages_);
+  std::vector<u32> first(tables_.pages(index) - guest_pages_);
+  program(index).fill(first.data(), guest_pages_, tables_.pages(index));
   for (size_t i = 0; i < first.size(); i++) {
     if (same(entries[i], first[i])) continue;
     release_page(entries[i]);

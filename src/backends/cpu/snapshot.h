@@ -17,19 +17,28 @@ struct PageSnapshot {
   u32 entry;  // without kPageCode
 };
 
+/// A further address space of a lane: LaneSpace.
+struct SpaceSnapshot {
+  u32 number, lender;
+  std::unique_ptr<LaneCode> code;
+  u64 first_page = 0, page_count = 0;  // of FleetSnapshot::pages: all entries
+};
+
 struct LaneSnapshot {
   u32 program = 0;
   bool has_memory = true;
   std::unique_ptr<LaneCode> code;  // null: the program's
   u64 touched = 0;
   u64 first_page = 0, page_count = 0;  // of FleetSnapshot::pages
+  u32 running_space = 0;
+  std::vector<SpaceSnapshot> spaces;
   StopRecord stop = {};
 };
 
 struct FleetSnapshot {
   std::vector<u32> lanes;  // rising
   std::vector<LaneSnapshot> kept;
-  std::vector<PageSnapshot> pages;  // entries that differ from the program's, in rising order of page in each lane
+  std::vector<PageSnapshot> pages;  // entries that differ from the program's, in rising order of page in each space
   std::vector<u64> arrays;          // of lanes.size() values each: CpuBackend::array(0) and up
   std::vector<u64> vectors;         // 64 of each lane
   FlatMemory windows;

@@ -75,9 +75,8 @@ CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes,
     } else if (result.served == kernel::Served::ended) {
       records.push_back(stop_record(StopCode::exited, static_cast<u32>(result.value)));
     } else {
-      // A call that has replaced the registers shows x0 as its value.
       answered.push_back(lane);
-      results.push_back(result.served == kernel::Served::replaced ? machine.x(0) : static_cast<u64>(result.value));
+      results.push_back(kernel::sets_x0(result.served) ? static_cast<u64>(result.value) : machine.x(0));
       records.push_back({});
     }
   }

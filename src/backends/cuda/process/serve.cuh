@@ -78,8 +78,9 @@ static __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u
                                     : wants == Wants::fault ? kernel::deliver_fault(machine, stop)
                                                             : kernel::deliver(machine);
       const bool known = wants == Wants::call && result.served == Served::missing && is_known(view, machine);
-      if (result.served == Served::answered || result.served == Served::replaced || known) {
-        if (wants == Wants::call && result.served != Served::replaced) registers.at(0) = (u64)result.value;
+      if (result.served == Served::answered || result.served == Served::replaced || result.served == Served::waits ||
+          known) {
+        if (wants == Wants::call && kernel::sets_x0(result.served)) registers.at(0) = (u64)result.value;
         view.stops[lane] = {};
         goes_on = true;
         wants = next_wants(machine, end);

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduling of threads, as a user without privileges on one processor may see and change it: sched(7), and the manual page of
+// each call. Policies and nice values are kept, and change nothing: the threads of a process take turns.
+#pragma once
+
+#include "kernel/threads.h"
+
+namespace myriarm::kernel {
+
+// clang-format off
+enum Policy : u32 { kPolicyOther = 0, kPolicyFifo = 1, kPolicyRoundRobin = 2, kPolicyBatch = 3, kPolicyIdle = 5, kPolicyDeadline = 6 };
+// clang-format on
+constexpr u32 kHighestPriority = 99;
+constexpr u64 kProcessorMask = 1;  // there is one processor
+constexpr u32 kMaskBytes = 8;
+
+MYR_FN bool policy_exists(u32 policy) {
+  return policy <= kPolicyBatch || policy == kPolicyIdle || policy == kPolicyDeadline;
+}
+MYR_FN bool policy_has_priorities(u32 policy) { return policy == kPolicyFifo || policy == kPolicyRoundRobin; }
+
+/// The slot of the thread that a call names, 0 for that which makes it; kNoThread if there is none.
+template <Machine M>
+MYR_FN u32 named_thread(const M& m, u32 id) {
+  return id == 0 ? current_thread(m) : find_thread(m, id);
+}
+
+template <Machine M>
+MYR_OUTLINE Result sched_yield(M& m) {
+  if (!has_threads(m) || word(m, kReadyThreads) == 0) return answer(0);
+  if (!own_word(m, kSliceEnd)) return again();
+  set_word(m, kSliceEnd, m.retired());
+  return answer(0);
+}
+
+template <Machine M>
+MYR_OUTLINE Result sched_getaffinity(M& m) {
+  const u32 size = (u32)m.argument(1);
+  if (size < kMaskBytes || size % kMaskBytes != 0) return error(kEINVAL);
+  if (named_thread(m, (u32)m.argument(0)) == kNoThread) return error(kESRCH);
+  const Storing storing = prepare(m, m.argument(2), kMaskBytes);
+  if (storing != Storing::allowed) return not_stored(storing);
+  store<u64>(m, m.argument(2), kProcessorMask);
+  return answer(kMaskBytes);
+}
+template <Machine M>
+MYR_OUTLINE Result sched_setaffinity(M& m) {
+  const u64 size = lesser((u32)m.argument(1), kMaskBytes);
+  if (!readable(m, m.argument(2), size)) return error(kEFAULT);
+  if (named_thread(m, (u32)m.argument(0)) == kNoThread) return error(kESRCH);
+  const bool has_processor = size != 0 && (load<u8>(m, m.argument(2)) & kProcessorMask);
+  return has_processor ? answer(0) : error(kEINVAL);
+}
+
+template <Machine M>
+MYR_FN Result sched_get_priority_max(M& m) {
+  const u32 policy = (u32)m.argument(0);
+  if (!policy_exists(policy)) return error(kEINVAL);
+  return answer(policy_has_priorities(policy) ? kHighestPriority : 0);
+}
+template <Machine M>
+MYR_FN Result sched_get_priority_min(M& m) {
+  const u32 policy = (u32)m.argument(0);
+  if (!policy_exists(policy)) return error(kEINVAL);
+  return answer(policy_has_priorities(policy) ? 1 : 0);
+}
+/// sched_rr_get_interval: how long a thread runs while others could.
+template <Machine M>
+MYR_OUTLINE Result sched_rr_get_interval(M& m) {
+  constexpr u32 kTimeBytes = 16;
+  if ((i32)m.argument(0) < 0) return error(kEINVAL);
+  if (named_thread(m, (u32)m.argument(0)) == kNoThread) return error(kESRCH);
+  const Storing storing = prepare(m, m.argument(1), kTimeBytes);
+  if (storing != Storing::allowed) return not_stored(storing);
+  store_words(m, m.argument(1), 0, kSlice);
+  return answer(0);
+}
+
+/// Gives a thread a policy, and the priority 0 that this user may have.
+template <Machine M>
+MYR_OUTLINE Result set_policy(M& m, u32 slot, u64 policy, i32 priority) {
+  const u32 kind = (u32)(policy & ~kResetsOnFork);
+  const u64 known = thread_word(m, slot, kPolicy);
+  if (!policy_exists(kind) || kind == kPolicyDeadline) return error(kEINVAL);
+  if (priority < 0 || priority > (i32)kHighestPriority || policy_has_priorities(kind) != (priority != 0)) {
+    return error(kEINVAL);
+  }
+  const bool leaves_idle = (u32)(known & ~kResetsOnFork) == kPolicyIdle && kind != kPolicyIdle;
+  if (policy_has_priorities(kind) || leaves_idle || ((known & kResetsOnFork) && !(policy & kResetsOnFork))) {
+    return error(kEPERM);
+  }
+  const u64 at = thread_word_at(m, slot, kPolicy);
+  if (!own_word(m, at)) return again();
+  set_word(m, at, policy);
+  return answer(0);
+}
+template <Machine M>
+MYR_OUTLINE Result sched_setscheduler(M& m) {
+  const i32 id = (i32)m.argument(0);
+  const u32 policy = (u32)m.argument(1);
+  if ((i32)policy < 0 || id < 0 || m.argument(2) == 0) return error(kEINVAL);
+  if (!readable(m, m.argument(2), 4)) return error(kEFAULT);
+  const u32 slot = named_thread(m, (u32)id);
+  return slot == kNoThread ? error(kESRCH) : set_policy(m, slot, policy, load<i32>(m, m.argument(2)));
+}
+template <Machine M>
+MYR_OUTLINE Result sched_setparam(M& m) {
+  const i32 id = (i32)m.argument(0);
+  if (id < 0 || m.argument(1) == 0) return error(kEINVAL);
+  if (!readable(m, m.argument(1), 4)) return error(kEFAULT);
+  const u32 slot = named_thread(m, (u32)id);
+  if (slot == kNoThread) return error(kESRCH);
+  return set_policy(m, slot, thread_word(m, slot, kPolicy), load<i32>(m, m.argument(1)));
+}
+template <Machine M>
+MYR_FN Result sched_getscheduler(M& m) {
+  const i32 id = (i32)m.argument(0);
+  if (id < 0) return error(kEINVAL);
+  const u32 slot = named_thread(m, (u32)id);
+  return slot == kNoThread ? error(kESRCH) : answer((i64)thread_word(m, slot, kPolicy));
+}
+template <Machine M>
+MYR_OUTLINE Result sched_getparam(M& m) {
+  const i32 id = (i32)m.argument(0);
+  if (id < 0 || m.argument(1) == 0) return error(kEINVAL);
+  if (named_thread(m, (u32)id) == kNoThread) return error(kESRCH);
+  const Storing storing = prepare(m, m.argument(1), 4);
+  if (storing != Storing::allowed) return not_stored(storing);
+  store<u32>(m, m.argument(1), 0);
+  return answer(0);
+}
+
+// ---- nice values
+
+// clang-format off
+enum PriorityOf : u32 { kPriorityOfThread = 0, kPriorityOfGroup = 1, kPriorityOfUser = 2 };
+// clang-format on
+constexpr i32 kLowestNice = -20, kHighestNice = 19;
+
+/// What getpriority() and setpriority() name: one thread, or with kNoThread all; or an error, negative.
+struct PrioritySet {
+  u32 slot;
+  i64 failed;
+};
+template <Machine M>
+MYR_FN PrioritySet priority_set(const M& m) {
+  const u32 kind = (u32)m.argument(0), id = (u32)m.argument(1);
+  if (kind > kPriorityOfUser) return {kNoThread, -kEINVAL};
+  if (kind == kPriorityOfThread) {
+    const u32 slot = named_thread(m, id);
+    return {slot, slot == kNoThread ? -kESRCH : 0};
+  }
+  const bool own = id == 0 || id == (kind == kPriorityOfGroup ? own_part(m, kProcessGroup, kProcessId) : kUserId);
+  return {kNoThread, own ? 0 : -kESRCH};
+}
+template <Machine M>
+MYR_OUTLINE Result getpriority(M& m) {
+  const PrioritySet named = priority_set(m);
+  if (named.failed < 0) return answer(named.failed);
+  // 20 less the value, so that it is no error.
+  const auto shown = [&](u32 slot) { return kHighestNice + 1 - (i64)(i32)thread_word(m, slot, kNice); };
+  if (named.slot != kNoThread) return answer(shown(named.slot));
+  i64 highest = shown(current_thread(m));
+  const u32 slots = thread_slots(m);
+  for (u32 slot = 0; slot < slots; slot++) {
+    if (is_own_thread(m, slot) && is_alive(m, slot) && shown(slot) > highest) highest = shown(slot);
+  }
+  return answer(highest);
+}
+template <Machine M>
+MYR_OUTLINE Result setpriority(M& m) {
+  const PrioritySet named = priority_set(m);
+  if (named.failed < 0) return answer(named.failed);
+  const i32 wanted = (i32)m.argument(2);
+  const i32 nice = wanted < kLowestNice ? kLowestNice : wanted > kHighestNice ? kHighestNice : wanted;
+  if (!own_threads(m)) return again();
+  const u32 slots = greater(thread_slots(m), 1) > kMostThreads ? kMostThreads : (u32)greater(thread_slots(m), 1);
+  bool refused = false;
+  for (u32 slot = 0; slot < slots; slot++) {
+    if (!is_alive(m, slot) || (named.slot != kNoThread && named.slot != slot)) continue;
+    if (nice < (i32)thread_word(m, slot, kNice)) refused = true;
+    else set_thread_word(m, slot, kNice, (u64)(i64)nice);
+  }
+  return refused ? error(kEACCES) : answer(0);
+}
+
+// ---- processors
+
+template <Machine M>
+MYR_OUTLINE Result getcpu(M& m) {
+  for (u32 i = 0; i < 2; i++) {
+    if (m.argument(i) == 0) continue;
+    const Storing storing = prepare(m, m.argument(i), 4);
+    if (storing != Storing::allowed) return not_stored(storing);
+  }
+  for (u32 i = 0; i < 2; i++) {
+    if (m.argument(i) != 0) store<u32>(m, m.argument(i), 0);
+  }
+  return answer(0);
+}
+
+/// membarrier(2): one thread runs at a time, so that all see the same order.
+template <Machine M>
+MYR_OUTLINE Result membarrier(M& m) {
+  enum Command : u32 {
+    kQuery = 0,
+    kGlobal = 1,
+    kGlobalExpedited = 2,
+    kRegisterGlobal = 4,
+    kPrivate = 8,
+    kRegisterPrivate = 16,
+    kPrivateCode = 32,
+    kRegisterCode = 64
+  };
+  constexpr u32 kAll =
+      kGlobal | kGlobalExpedited | kRegisterGlobal | kPrivate | kRegisterPrivate | kPrivateCode | kRegisterCode;
+  const u32 command = (u32)m.argument(0);
+  if ((u32)m.argument(1) != 0) return error(kEINVAL);
+  switch (command) {
+    case kQuery: return answer(kAll);
+    case kGlobal:
+    case kGlobalExpedited: return answer(0);
+    case kPrivate:
+    case kPrivateCode: return word(m, kBarriers) & (command << 1) ? answer(0) : error(kEPERM);
+    case kRegisterGlobal:
+    case kRegisterPrivate:
+    case kRegisterCode:
+      if (!own_word(m, kBarriers)) return again();
+      set_word(m, kBarriers, word(m, kBarriers) | command);
+      return answer(0);
+    default: return error(kEINVAL);
+  }
+}
+
+}  // namespace myriarm::kernel

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# processes.c does the same natively on the host's Linux and under myriarm, on each engine, in each of several
+# runs; hostile.c is survived.
+#   processes_test.py MYRIARM DIVIDED FOLDER
+# QEMU user mode gives programs that its guests execute to the host's kernel, and a vfork() of its own is a
+# fork(): it is a second opinion for the checks before these alone.
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+QEMU = ["qemu-aarch64", "-cpu", "cortex-a72"]
+QEMU_CHECKS = 120
+QEMU_DIFFERS = {
+    "waitpid(child, &status, 0): ECHILD": "of SA_NOCLDWAIT; keeps the child as a zombie",
+    "waitpid(-1, &status, 0) > 0: 1": "knows no PR_SET_CHILD_SUBREAPER",
+    "WEXITSTATUS(status): 18": "of the same",
+}
+REPEATS, LANES = int(os.environ.get("MYRIARM_TEST_REPEATS", "20")), 1000
+WAYS = min(4, REPEATS)  # to divide a run
+FUZZED, FILES = 10, 200
+FOLDER = "/tmp/processes.folder"
+
+
+def compile_for(compiler, source, output):
+    command = [compiler, "-O1", "-w", "-static", "-pthread", str(HERE / source), "-o", str(output)]
+    subprocess.run(command, check=True)
+
+
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env={})
+    return done.stdout.splitlines(), done.returncode, done.stderr
+
+
+def natively(command):
+    subprocess.run(["rm", "-rf", FOLDER], check=True)
+    return run(command)
+
+
+def differences(who, expected, got):
+    wrong = 0
+    for i in range(max(len(expected), len(got))):
+        right, line = (lines[i] if i < len(lines) else "nothing" for lines in (expected, got))
+        if right != line:
+            wrong += 1
+            if wrong <= 20:
+                print(f"{who}: it should be {right}\n  and is {line}")
+    return wrong
+
+
+def main(myriarm, divided, folder):
+    folder = pathlib.Path(folder).resolve()
+    root = folder / "root"
+    native, guest = folder / "processes", root / "bin" / "processes"
+    for made in (folder, root / "bin", root / "tmp"):
+        made.mkdir(parents=True, exist_ok=True)
+    compile_for("gcc", "processes.c", native)
+    compile_for("aarch64-linux-gnu-gcc", "processes.c", guest)
+    expected, status, problem = natively([str(native), str(native)])
+    if status != 0 or len(expected) < 150:
+        print(f"natively: status {status}, {len(expected)} lines\n{problem}")
+        return 1
+    wrong = 0
+    ours = [os.path.abspath(myriarm), "run", "--quiet", "--ignore-unimplemented", "--root", str(root)]
+    program = ["/bin/processes", "/bin/processes"]
+    for engine in ["interpreter", "stepper", "translate"]:
+        got, status, problem = run([*ours, "--engine", engine, *program])
+        wrong += differences(engine, expected, got)
+        if status != 0:
+            wrong += 1
+            print(f"{engine}: status {status}\n{problem}")
+        print(f"{engine}: {len(got)} lines")
+    for repeat in range(REPEATS):
+        got = run([*ours, *program])[0]
+        wrong += differences(f"repeat {repeat}", expected, got)
+    compile_for("aarch64-linux-gnu-gcc", "hostile.c", root / "bin" / "hostile")
+    for arguments, wanted in [
+        (["--lanes", str(LANES), "/bin/hostile", "chain", "5"], 5),
+        (["/bin/hostile", "chain", "100"], 63),  # EAGAIN is the last one's
+        (["--max-instructions", "5M", "--lanes", "20", "/bin/hostile", "bomb"], 124),
+        (["--pool", "600K", *program], 137),
+    ]:
+        status, problem = run([*ours, *arguments])[1:]
+        if status != wanted:
+            wrong += 1
+            print(f"{arguments}: status {status}, not {wanted}\n{problem}")
+    for seed in range(FUZZED):
+        text, status, problem = run([*ours, "/bin/hostile", "files", str(seed), str(FILES)])
+        if status != 0 or len(text) != 1:
+            wrong += 1
+            print(f"files {seed}: status {status}\n{problem}")
+    print(f"{REPEATS} repeats, {LANES} lanes, {FUZZED * FILES} hostile files")
+    got, status, problem = run([os.path.abspath(divided), str(WAYS), str(root), *program])
+    wrong += differences("divided", expected, got) + (status != 0)
+    if status != 0:
+        print(f"divided: status {status}\n{problem}")
+    theirs, _, _ = natively([*QEMU, str(guest), str(native)])
+    pairs = list(zip(expected, theirs))[:QEMU_CHECKS]
+    differ = [(right, line) for right, line in pairs if right != line]
+    for right, line in differ:
+        if re.sub(r"^\d+ ", "", right) not in QEMU_DIFFERS:
+            wrong += 1
+            print(f"QEMU: it should be {right}\n  and is {line}")
+    print(f"QEMU: {len(pairs)} checks, {len(differ)} differ as QEMU_DIFFERS says")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

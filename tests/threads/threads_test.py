@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# threads.c and stress.c do the same natively on the host's Linux, under QEMU user mode and under myriarm, on
+# each engine; and under myriarm each run is the same to the instruction.
+#   threads_test.py MYRIARM FOLDER [DEVICE]
+# What is native is right. QEMU may differ where QEMU_DIFFERS says so, and myriarm nowhere.
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPEATS = int(os.environ.get("MYRIARM_TEST_REPEATS", "20"))
+ENDINGS = 11
+QEMU = ["qemu-aarch64", "-cpu", "cortex-a72"]
+# Checks, by the beginning of their text, in which QEMU 7.2 differs from Linux; elsewhere it must agree.
+# Without robust lists the stress would wait for ever there.
+QEMU_DIFFERS = {
+    "raw_clone(CLONE_NEW": "refuses flags that it does not know by another error",
+    "raw_clone3(": "has no clone3()",
+    "syscall(SYS_set_robust_list": "has no robust lists",
+    "syscall(SYS_get_robust_list": "of the same",
+    "list": "of the same",
+    "size": "of the same",
+    "futex(awaited": "of the same",
+}
+
+
+def compile_for(compiler, source, output):
+    command = [compiler, "-O1", "-w", "-static", "-pthread", str(HERE / source), "-o", str(output)]
+    subprocess.run(command, check=True)
+
+
+def run(command, limit=300):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
+    # Natively the signal ends the process itself.
+    status = done.returncode if done.returncode >= 0 else 128 - done.returncode
+    return done.stdout.splitlines(), status, done.stderr
+
+
+def without_number(line):
+    return re.sub(r"^\d+ ", "", line)
+
+
+def difference(right, found):
+    """The first line that differs, as text; empty if none does."""
+    for i in range(max(len(right), len(found))):
+        wanted, line = (lines[i] if i < len(lines) else "nothing" for lines in (right, found))
+        if wanted != line:
+            return f"it should be {wanted}\n  and is {line}"
+    return ""
+
+
+def counted(ours, guest):
+    """Output, status and instructions of a run."""
+    lines, status, problem = run([*ours, "--json", "-", *guest])
+    result = json.loads("\n".join(lines))
+    lane = result["lane_results"][0]
+    return lane["stdout"].splitlines(), status, lane["instructions"], problem
+
+
+def main(myriarm, folder, device="cpu"):
+    folder = pathlib.Path(folder).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    for source in ("threads", "stress"):
+        compile_for("gcc", f"{source}.c", folder / f"native_{source}")
+        compile_for("aarch64-linux-gnu-gcc", f"{source}.c", folder / f"guest_{source}")
+    wrong = 0
+    expected = {}
+    for source, least in (("threads", 400), ("stress", 27)):
+        expected[source], status, problem = run([str(folder / f"native_{source}")])
+        if status != 0 or len(expected[source]) < least:
+            print(f"{source} natively: status {status}, {len(expected[source])} lines\n{problem}")
+            return 1
+    native, guest = str(folder / "native_threads"), str(folder / "guest_threads")
+    engines = ["interpreter", "stepper"] + (["translate"] if device == "cpu" else [])
+    counts = {}
+    for engine in engines:
+        ours = [os.path.abspath(myriarm), "run", "--device", device, "--quiet", "--engine", engine]
+        ours += ["--memory", "256M", "--ignore-unimplemented"]
+        for source in ("threads", "stress"):
+            lines, status, count, problem = counted(ours, [str(folder / f"guest_{source}")])
+            text = difference(expected[source], lines)
+            if text or status != 0:
+                wrong += 1
+                print(f"{source}, {engine}: status {status}; {text}\n{problem}")
+            if counts.setdefault(source, count) != count:
+                wrong += 1
+                print(f"{source}, {engine}: {count} instructions, and {counts[source]} on another engine")
+        for how in range(ENDINGS):
+            ended = run([native, "die", str(how)])[1]
+            status = run([*ours, guest, "die", str(how)])[1]
+            if status != ended:
+                wrong += 1
+                print(f"{engine}: ending {how} has status {status}, natively {ended}")
+        right = [len(expected[source]) for source in ("threads", "stress")]
+        print(f"{engine}: {right[0]} lines as natively, {right[1]} of the stress")
+    stress = [str(folder / "guest_stress"), "60"]
+    runs = set()
+    for i in range(REPEATS):
+        engine = engines[i % len(engines)]
+        ours = [os.path.abspath(myriarm), "run", "--device", device, "--quiet", "--engine", engine]
+        lines, status, count, _ = counted([*ours, "--memory", "256M"], stress)
+        runs.add(("\n".join(lines), status, count))
+    if len(runs) != 1:
+        wrong += 1
+        print(f"{REPEATS} runs of the stress are {len(runs)} different ones")
+    # Many lanes, each of which runs its threads as it would alone.
+    ours = [os.path.abspath(myriarm), "run", "--device", device, "--quiet", "--memory", "256M"]
+    result = json.loads("\n".join(run([*ours, "--lanes", "8", "--json", "-", *stress])[0]))
+    lanes = {(lane["stdout"], lane["instructions"]) for lane in result["lane_results"]}
+    if len(lanes) != 1 or {count for _, count in lanes} != {count for _, _, count in runs}:
+        wrong += 1
+        print(f"lanes beside each other: {len(lanes)} different ones")
+    print(f"{REPEATS} runs of the stress and 8 lanes: {counts['stress']} instructions for all rounds")
+    theirs, _, _ = run([*QEMU, guest])
+    differ = 0
+    for right, line in zip(expected["threads"], theirs):
+        if right == line:
+            continue
+        differ += 1
+        if not any(without_number(right).startswith(known) for known in QEMU_DIFFERS):
+            wrong += 1
+            print(f"QEMU: it should be {right}\n  and is {line}")
+    print(f"QEMU: {len(theirs)} lines, {differ} differ as QEMU_DIFFERS says")
+    return 1 if wrong or len(theirs) < len(expected["threads"]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
