@@ -362,13 +362,19 @@ std::vector<DeviceRegion> regions_of(const std::vector<u32>& code, DeviceTransla
   return regions;
 }
 
+/// The same for ptxas 13, as a function that saves no registers of its caller: what it spills then is what 80 are too few for.
+std::string saving_nothing(std::string ptx) {
+  ptx.replace(ptx.find(".version 7.8"), 12, ".version 9.0");
+  return ptx.insert(ptx.find("\n)\n{") + 3, ".abi_preserve 4\n");
+}
+
 TEST(DevicePtx, OfMixedIsTextAlone) {
   const std::filesystem::path folder = testing::TempDir() + "myriarm-ptx-" + std::to_string(getpid());
   std::filesystem::create_directories(folder);
   const std::vector<u32> code = mixed_code();
   ASSERT_FALSE(code.empty());
   std::string why;
-  const auto translator = make_device_translator({90, 90}, why);
+  const auto translator = make_device_translator({90}, why);
   ASSERT_NE(translator, nullptr) << why;
   const std::vector<DeviceRegion> regions = regions_of(code, *translator);
   ASSERT_FALSE(regions.empty());
@@ -382,7 +388,7 @@ TEST(DevicePtx, OfMixedIsTextAlone) {
       EXPECT_EQ(region.ptx.find(word), std::string::npos) << region.name << " has " << word;
     }
     EXPECT_NE(region.ptx.find(".visible .func"), std::string::npos);
-    std::ofstream(folder / (region.name + ".ptx")) << region.ptx;
+    std::ofstream(folder / (region.name + ".ptx")) << saving_nothing(region.ptx);
     if (!has_ptxas) continue;
     const std::string file = folder / region.name;
     const std::string printed =

@@ -13,25 +13,9 @@ namespace myriarm::translate {
 #if MYRIARM_WITH_NVPTX
 namespace {
 
-/// The first PTX in which a function may say how many registers it leaves as they are.
-constexpr u32 kPtxWithPreserve = 90;
-
-void replace_once(std::string& text, const std::string& from, const std::string& to) {
-  const size_t at = text.find(from);
-  if (at == std::string::npos) throw std::runtime_error("LLVM has written unexpected PTX");
-  text.replace(at, from.size(), to);
-}
-
-/// A caller keeps nearly nothing in registers while a region runs, so that the region need not save any.
-void preserve_few_registers(std::string& ptx) {
-  replace_once(ptx, "\n.version 7.8\n", "\n.version 9.0\n");
-  replace_once(ptx, "\n)\n{", "\n)\n.abi_preserve 4\n{");
-}
-
 class NvptxTranslator final : public DeviceTranslator {
  public:
-  explicit NvptxTranslator(const DeviceTarget& target)
-      : preserves_few_(target.ptx >= kPtxWithPreserve), compilers_(nvptx_machine(target), RegionKind::device) {}
+  explicit NvptxTranslator(const DeviceTarget& target) : compilers_(nvptx_machine(target), RegionKind::device) {}
 
   std::unique_ptr<DeviceRegion> translate(u64 entry, const FetchWord& fetch, const RegionLimits& limits,
                                           const std::string& name, std::string& why) override {
@@ -54,7 +38,6 @@ class NvptxTranslator final : public DeviceTranslator {
         region->ptx.assign(ptx.begin(), ptx.end());
       });
       if (region->ptx.empty()) return nullptr;
-      if (preserves_few_) preserve_few_registers(region->ptx);
       region->name = name;
       region->seconds = thread_seconds() - begin;
       return region;
@@ -65,7 +48,6 @@ class NvptxTranslator final : public DeviceTranslator {
   }
 
  private:
-  const bool preserves_few_;
   CompilerPool compilers_;
 };
 

@@ -60,8 +60,7 @@ std::string functions_array(std::span<const translate::DeviceRegion* const> regi
   std::string names;
   for (const translate::DeviceRegion* region : regions) {
     ptx += ".extern .func (.param .align 8 .b8 result[16]) " + region->name +
-           "(.param .b32 a, .param .b32 b, .param .b32 c, .param .b32 d, .param .b32 e)" +
-           (region->ptx.find(".abi_preserve 4") != std::string::npos ? " .abi_preserve 4;\n" : ";\n");
+           "(.param .b32 a, .param .b32 b, .param .b32 c, .param .b32 d, .param .b32 e);\n";
     names += (names.empty() ? "" : ", ") + region->name;
   }
   return ptx + ".visible .global .align 8 .u64 " + kRegionFunctionsName + "[" + std::to_string(regions.size()) +
