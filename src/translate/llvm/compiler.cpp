@@ -15,6 +15,7 @@
 #include "isa/row_info.h"
 #include "translate/llvm/errors.h"
 #include "translate/llvm/module.h"
+#include "translate/llvm/narrow_words.h"
 
 namespace myriarm::translate {
 
@@ -39,6 +40,9 @@ const char* const kDeviceOptions = "sroa,infer-address-spaces,early-cse<memssa>,
 // has one value on the way on and the other on the way out, instead of a choice on both.
 const char* const kThreadOptions =
     "simplifycfg,jump-threading,gvn," MYR_COMBINE ",jump-threading,correlated-propagation,adce,simplifycfg";
+
+// Behind narrow_words().
+const char* const kNarrowedOptions = MYR_COMBINE ",gvn,adce";
 
 // For a row with a loop over registers: only without the loop are they known, and the object of the policy becomes machine
 // registers.
@@ -100,11 +104,19 @@ void let_accesses_move(llvm::Function& region, bool others) {
   }
 }
 
+/// The machine's, but that a GPU has registers of 32 bits alone: else the passes compute with W registers in 64.
+std::string layout_for_passes(std::string layout, RegionKind kind) {
+  constexpr std::string_view kBoth = "-n16:32:64", kWords = "-n16:32";
+  const size_t at = layout.find(kBoth);
+  if (kind == RegionKind::device && at != std::string::npos) layout.replace(at, kBoth.size(), kWords);
+  return layout;
+}
+
 }  // namespace
 
 RegionCompiler::RegionCompiler(const MakeMachine& machine, RegionKind kind, bool windows)
     : kind_(kind), machine_(machine()), rows_(value_of(llvm::getLazyBitcodeModule(bitcode_of(kind), context_))) {
-  rows_->setDataLayout(machine_->createDataLayout());
+  rows_->setDataLayout(layout_for_passes(machine_->createDataLayout().getStringRepresentation(), kind));
   check(rows_->materializeMetadata());
   cpu_size_ = value_of_constant(*rows_, "myriarm_cpu_size");
   set_constant(*rows_, "_ZN7myriarm14kMachineHasFmaE", machine_->getTargetFeatureString().contains("+fma,") ? 1 : 0);
@@ -115,6 +127,7 @@ RegionCompiler::RegionCompiler(const MakeMachine& machine, RegionKind kind, bool
   of_none_.add(builder_for_none);
   check(builder.parsePassPipeline(passes_, kind == RegionKind::device ? kDeviceOptions : kCompilerOptions));
   check(builder.parsePassPipeline(thread_, kThreadOptions));
+  check(builder.parsePassPipeline(narrowed_, kNarrowedOptions));
   check(builder.parsePassPipeline(unroll_, kUnrollOptions));
 }
 
@@ -194,12 +207,14 @@ void RegionCompiler::optimise(llvm::Function& function) {
     run(passes_, function, of_machine_);
   }
   run(thread_, function, of_none_);
+  narrow_words(function);
+  run(narrowed_, function, of_none_);
 }
 
 std::unique_ptr<llvm::Module> RegionCompiler::module_with(llvm::Function& region) {
   auto module = std::make_unique<llvm::Module>("region", context_);
   module->setTargetTriple(rows_->getTargetTriple());
-  module->setDataLayout(rows_->getDataLayout());
+  module->setDataLayout(machine_->createDataLayout());
   llvm::ValueToValueMapTy copies;
   llvm::SmallPtrSet<const llvm::Constant*, 32> seen;
   std::vector<llvm::GlobalValue*> found;

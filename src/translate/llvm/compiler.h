@@ -71,7 +71,7 @@ class RegionCompiler {
   };
   static void run(llvm::FunctionPassManager& passes, llvm::Function& function, Analyses& analyses);
   Analyses of_machine_, of_none_;
-  llvm::FunctionPassManager passes_, thread_, unroll_;
+  llvm::FunctionPassManager passes_, thread_, narrowed_, unroll_;
 };
 
 /// The passes, as a part of the key of a region's code.
