@@ -100,6 +100,10 @@ def output_hash(output: bytes) -> int:
     return value
 
 
+# What a file of digests raises that is being begun.
+NO_HEAD = (struct.error, SyntaxError, ValueError)
+
+
 class Digests:
     """The file of digests of a queue, which may be growing."""
 
@@ -142,7 +146,7 @@ class Arrivals:
             try:
                 digests = digests or Digests(path)
                 count, written = digests.count()
-            except (OSError, struct.error, SyntaxError, ValueError):
+            except (OSError, *NO_HEAD):
                 continue  # it is not there yet, or not its head
             if count > (self.counts[-1] if self.counts else 0):
                 self.seconds.append(written - self.begin)
@@ -201,9 +205,9 @@ class Benchmark:
         guest, *arguments = PROGRAMS[program]
         return [str(self.folder / guest), *arguments]
 
-    def make_inputs(self, program: str) -> pathlib.Path:
+    def make_inputs(self, program: str, path: pathlib.Path) -> None:
         """They are made twice, for their sizes first, so that all cores can write them at their places."""
-        path, count = self.folder / f"{program}.inputs", self.inputs(program)
+        count = self.inputs(program)
         firsts = range(0, count, CHUNK)
         part = functools.partial(make_part, program, self.options.seed, count)
         path.touch()
@@ -211,7 +215,6 @@ class Benchmark:
             sizes = pool.map(functools.partial(size_of_part, part), firsts)
             offsets = itertools.accumulate(sizes, initial=0)
             pool.starmap(functools.partial(write_part, path, part), zip(firsts, offsets))
-        return path
 
     def by_qemu(self, program: str, share: int) -> tuple[Rate, dict[int, tuple[int, bytes]]]:
         """The rate, and for each process that has ended: how many inputs it had, and what it wrote."""
@@ -263,7 +266,10 @@ class Benchmark:
             watcher.join()
         if not path.exists():
             raise Failure("there is no digest at the end of the time; give more --seconds")
-        digests, count = Digests(path).read(), self.inputs(program)
+        try:
+            digests, count = Digests(path).read(), self.inputs(program)
+        except NO_HEAD:
+            raise Failure("the command has not begun its file of digests; give more --seconds") from None
         if not run.cut and len(digests) != count:
             raise Failure(f"{len(digests):,} of {count:,} inputs have a digest")
         remark = "ended at its limit" if run.cut else "all inputs done"
@@ -272,7 +278,7 @@ class Benchmark:
             remark += f", {late:.0f} s after it"
         if said.exists() and said.stat().st_size:
             summary = json.loads(said.read_text())
-            remark += f"; lanes idle {summary['idle_share']:.0%}"
+            remark += f"; lanes idle {summary['idle_share']:.0%}" if "idle_share" in summary else ""
         return arrivals, digests, run.elapsed, remark
 
     def program(self, name: str) -> None:
@@ -282,16 +288,30 @@ class Benchmark:
         for share in (1, options.share):
             what = "qemu-aarch64, a process for each" if share == 1 else f"qemu-aarch64, one for {share}"
             try:
-                qemu_rates[share], outputs = self.by_qemu(name, share)
+                rate, outputs = self.by_qemu(name, share)
                 self.check_together(name, share, outputs, alone)
             except (Failure, OSError) as failure:
                 self.failed(name, what, str(failure))
                 continue
             alone = outputs if share == 1 else alone
-            rate = qemu_rates[share]
+            qemu_rates[share] = rate
             cells = [f"{rate.inputs:,}", f"{rate.a_second():,.1f} inputs/s", "", f"{cores()} cores"]
             self.row(name, what, cells, inputs=rate.inputs, seconds=rate.seconds)
-        inputs = self.make_inputs(name)
+        inputs = self.folder / f"{name}.inputs"
+        try:
+            self.make_inputs(name, inputs)
+            self.by_engines(name, inputs, alone, qemu_rates)
+        finally:
+            inputs.unlink(missing_ok=True)
+
+    def by_engines(
+        self,
+        name: str,
+        inputs: pathlib.Path,
+        alone: dict[int, tuple[int, bytes]],
+        qemu_rates: dict[int, Rate],
+    ) -> None:
+        options = self.options
         cache = self.folder / f"cache-{name}"
         cache.mkdir(mode=0o700)
         first: dict[int, dict[str, int]] = {}
@@ -320,7 +340,6 @@ class Benchmark:
                 progress=progress(arrivals, digests),
                 remark=remark,
             )
-        inputs.unlink()
 
     def check_together(
         self,
@@ -525,7 +544,10 @@ def measure(options: argparse.Namespace, folder: pathlib.Path) -> int:
     benchmark.record(machine=facts, command=sys.argv, lanes=options.lanes)
     print("| program | engine | inputs done | whole | warm | |\n|---|---|---|---|---|---|")
     for name in options.programs:
-        benchmark.program(name)
+        try:
+            benchmark.program(name)
+        except OSError as error:  # no room for the inputs, for example
+            benchmark.failed(name, "all engines", str(error))
     print(f"\n{time.perf_counter() - begin:.0f} s in all", flush=True)
     return 1 if benchmark.failures else 0
 

@@ -45,7 +45,7 @@ FIELDS = (
     "('stop', '|u1'), ('fault', '|u1'), ('', '|V2')]"
 )
 STAND_INS = """#!{python}
-import hashlib, pathlib, signal, struct, sys, time
+import hashlib, pathlib, signal, struct, sys
 if "--version" in sys.argv:
     sys.exit({version_status} or print("stand-in 1") or 0)
 def output_of(line):
@@ -411,18 +411,18 @@ class Runs(BenchTest):
 
         def run_command(words, seconds):
             self.assertEqual(seconds, 5.5)
-            with unittest.mock.patch("subprocess.Popen.wait", self.wait_for(self.folder / "there")):
+            with unittest.mock.patch("subprocess.Popen.wait", self.until_there(self.folder / "there")):
                 return limit(words, seconds)
 
         with unittest.mock.patch.object(real_programs, "run_command", run_command):
             rows, _, _ = self.run_all("lua", "--engines=interpreter:5.5", myriarm={"at_end": waiting})
         self.assertRegex(rows["lua", "interpreter"]["remark"], "^ended at its limit.*; lanes idle 25%")
 
-    def wait_for(self, path):
+    def until_there(self, path):
         """In place of Popen.wait(limit): the limit is when there is this file."""
         wait = subprocess.Popen.wait
 
-        def wait_for(process, limit=None):
+        def until(process, limit=None):
             if limit != 5.5:
                 return wait(process, limit)
             while not path.exists():
@@ -430,7 +430,7 @@ class Runs(BenchTest):
                     return wait(process, 0.01)
             raise subprocess.TimeoutExpired("command", limit)
 
-        return wait_for
+        return until
 
     def test_qemu_that_fails_is_a_row_and_leaves_nothing_to_compare_with(self):
         rows, _, _ = self.run_all("lua", "--engines=interpreter", status=1, qemu={"change": "[:1/0]"})
@@ -442,7 +442,26 @@ class Runs(BenchTest):
         rows, _, _ = self.run_all("gzip", status=1, qemu={"change": " + b'x' * (len(lines) > 1)"})
         failure = rows["gzip", "qemu-aarch64, one for 4"]["failure"]
         self.assertRegex(failure, "^inputs . to . in one process give something else$")
-        self.assertIn("10 as QEMU's", rows["gzip", "interpreter"]["remark"])
+        remark = rows["gzip", "interpreter"]["remark"]
+        self.assertIn("10 as QEMU's", remark)
+        self.assertNotIn("one for", remark, "a failure is compared with nothing")
+
+    def test_a_file_of_digests_that_was_not_begun_is_a_row(self):
+        for contents in (b"", b"\x93NUMPY\1\0\x80\0{'descr': [("):
+            broken = {"at_end": f"option('--results').write_bytes({contents!r})"}
+            rows, _, _ = self.run_all("lua", "--engines=interpreter", status=1, myriarm=broken)
+            self.assertIn("has not begun its file of digests", rows["lua", "interpreter"]["failure"])
+
+    def test_inputs_that_cannot_be_written_are_a_row_and_the_next_program_is_measured(self):
+        def make_inputs(benchmark, program, path, make=real_programs.Benchmark.make_inputs):
+            make(benchmark, program, path)
+            if program == "gzip":
+                raise OSError("No space left on device")
+
+        with unittest.mock.patch.object(real_programs.Benchmark, "make_inputs", make_inputs):
+            rows, _, _ = self.run_all("gzip", "lua", "--engines=interpreter", status=1)
+        self.assertEqual(rows["gzip", "all engines"]["failure"], "No space left on device")
+        self.assertEqual(rows["lua", "interpreter"]["whole"]["inputs"], 30)
 
     def test_what_does_not_run_is_said_at_once(self):
         for who in ("myriarm", "qemu"):
