@@ -12,27 +12,30 @@ gzip       busybox gzip -c of 4 to 16 KiB of text     1.5
 lua        lua with three of eight pieces of script   3.7
 sqlite     the shell of sqlite3: tables of 40 to 100 and 120 to 300 rows, an index, joins, groups   4
 
-Each is a queue of digests for each of --engines, ended after --seconds: `interpreter`, `translate` with an
-empty cache of translated code, and `cached`, which is `translate` with the cache that the one before left.
-Before them QEMU works off some inputs on all cores, for --qemu-seconds: in a process for each, and in one for
---share inputs, whose start then hardly counts. What is compared, and must be the same: length and hash of the
-output, and exit status, with QEMU's, for the inputs that both have done; and all of a digest, with its count
-of instructions, pc and the output, between the engines.
+Each is a queue of digests for each of --engines, ended after --seconds, or those behind its name, as in
+`interpreter:6`. The engines are `interpreter`, `translate` with an empty cache of translated code, and
+`cached`, which is `translate` with the cache that the one before left. Before them QEMU works off some inputs
+on all cores, for --qemu-seconds: in a process for each, and in one for --share inputs, whose start then
+hardly counts. What is compared, and must be the same: length and hash of the output, and exit status, with
+QEMU's, for the inputs that both have done; and all of a digest, with its count of instructions, pc and the
+output, between the engines.
 
 Rates are of whole processes by elapsed time: `whole` from the start of the command to its last digest, `warm`
-in the second half of the time between the first and the last that the file had. The command writes some 900
-at a time, so `warm` needs some thousands. If a queue ended before --seconds, `warm` has the end in it, when
-lanes are idle: the row says so, and --inputs should be more. Prints a table in Markdown; --out FILE adds a
-line of JSON for each row. A failure or a wrong result is a row too, and the exit status is then 1."""
+in the second half of the time from the first digest until fewer inputs are left than there are lanes. The
+command writes some 900 digests at a time, so `warm` needs some thousands. Prints a table in Markdown; --out
+FILE adds a line of JSON for each row. A failure or a wrong result is a row too, and the exit status is then
+1. docs/bench.md says more."""
 
 from __future__ import annotations
 
 import argparse
 import ast
 import bisect
+import contextlib
 import dataclasses
 import functools
 import gzip
+import itertools
 import json
 import multiprocessing
 import os
@@ -47,9 +50,9 @@ import threading
 import time
 import typing
 
-from processes import first_output_line, machine
+from processes import machine
 from real_inputs import MAKERS, make, make_range
-from side_by_side import Failure, Job, cores, run_command, run_on_all_cores
+from side_by_side import Failure, Job, cores, last_line, run_command, run_on_all_cores
 
 HERE = pathlib.Path(__file__).resolve().parent
 CARRIED = ("real_programs.py", "real_inputs.py", "processes.py", "side_by_side.py")
@@ -65,12 +68,20 @@ PROGRAMS = {
 }
 CANCELLED, EXITED = 8, 9  # of StopReason in include/myriarm/stop.h
 CHUNK = 500  # inputs that are made at a time
+INPUTS_ON_THE_CPU = 20_000
+# 5.5, 6.2, 0.9 and 1.2 GB
+INPUTS_ON_A_GPU = {"sha256sum": 300_000, "gzip": 600_000, "lua": 1_000_000, "sqlite": 1_000_000}
+POINTS = 60  # at most so many of the progress of a queue are recorded
 
 
 def prepare(folder: pathlib.Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as made:
-        subprocess.run([HERE.parent / "tools" / "build_debian_guests.sh", made], check=True)
+        script = HERE.parent / "tools" / "build_debian_guests.sh"
+        if not script.exists():
+            raise Failure(f"--prepare is for a checkout of myriarm: there is no {script}")
+        if status := subprocess.run([script, made]).returncode:
+            raise Failure(f"{script.name} ended with {status}; {folder} was not filled")
+        folder.mkdir(parents=True, exist_ok=True)
         for name in GUESTS:
             shutil.copy(pathlib.Path(made) / name, folder)
         packed = gzip.compress((pathlib.Path(made) / "qemu-aarch64").read_bytes())
@@ -89,6 +100,10 @@ def output_hash(output: bytes) -> int:
     return value
 
 
+# What a file of digests raises that is being begun.
+NO_HEAD = (struct.error, SyntaxError, ValueError)
+
+
 class Digests:
     """The file of digests of a queue, which may be growing."""
 
@@ -103,8 +118,10 @@ class Digests:
         letters = {"<u8": "Q", "<u4": "I", "|u1": "B", "|V2": "2x"}
         self.format = struct.Struct("<" + "".join(letters[kind] for _, kind in fields))
 
-    def count(self) -> int:
-        return (self.path.stat().st_size - self.begin) // self.format.size
+    def count(self) -> tuple[int, float]:
+        """How many there are, and when the last one was written."""
+        status = self.path.stat()
+        return (status.st_size - self.begin) // self.format.size, status.st_mtime
 
     def read(self) -> list[dict[str, int]]:
         data = self.path.read_bytes()[self.begin :]
@@ -114,21 +131,25 @@ class Digests:
 
 @dataclasses.dataclass
 class Arrivals:
-    """When there were how many digests, by looking at the file every few milliseconds."""
+    """When there were how many digests, by looking at the file every few milliseconds and at its end, and at
+    the time at which it was written. Seconds begin with `begin`, a time of the system's clock as that is."""
 
+    begin: float = 0
     seconds: list[float] = dataclasses.field(default_factory=list)
     counts: list[int] = dataclasses.field(default_factory=list)
 
-    def watch(self, path: pathlib.Path, begin: float, ended: threading.Event) -> None:
+    def watch(self, path: pathlib.Path, ended: threading.Event) -> None:
         digests = None
-        while not ended.wait(0.02):
+        is_last = False
+        while not is_last:
+            is_last = ended.wait(0.02)
             try:
                 digests = digests or Digests(path)
-                count = digests.count()
-            except (OSError, struct.error, SyntaxError, ValueError):
+                count, written = digests.count()
+            except (OSError, *NO_HEAD):
                 continue  # it is not there yet, or not its head
             if count > (self.counts[-1] if self.counts else 0):
-                self.seconds.append(time.perf_counter() - begin)
+                self.seconds.append(written - self.begin)
                 self.counts.append(count)
 
 
@@ -143,7 +164,7 @@ class Rate:
             return "too few"
         speed = self.instructions / self.seconds
         shown = f"{speed / 1e9:.3g} G" if speed >= 1e9 else f"{speed / 1e6:.3g} M"
-        return f"{shown} IPS, {self.inputs / self.seconds:,.1f} inputs/s"
+        return f"{shown} IPS, {self.inputs / self.seconds:,.1f} inputs/s in {self.seconds:.1f} s"
 
     def a_second(self) -> float:
         return self.inputs / self.seconds if self.seconds else 0
@@ -165,26 +186,35 @@ class Benchmark:
 
     def row(self, program: str, what: str, cells: typing.Sequence[str], **values: object) -> None:
         print(f"| {program} | {what} | {' | '.join(cells)} |", flush=True)
+        self.record(program=program, what=what, **values)
+
+    def record(self, **values: object) -> None:
         if self.options.out:
             with open(self.options.out, "a") as file:
-                file.write(json.dumps({"program": program, "what": what, **values}) + "\n")
+                file.write(json.dumps(values) + "\n")
 
     def failed(self, program: str, what: str, sentence: str) -> None:
         self.failures += 1
         self.row(program, what, ["", "", "", f"FAILED: {sentence}"], failure=sentence)
 
+    def inputs(self, program: str) -> int:
+        on_cpu = self.options.device == "cpu"
+        return self.options.inputs or (INPUTS_ON_THE_CPU if on_cpu else INPUTS_ON_A_GPU[program])
+
     def words(self, program: str) -> list[str]:
         guest, *arguments = PROGRAMS[program]
         return [str(self.folder / guest), *arguments]
 
-    def make_inputs(self, program: str) -> pathlib.Path:
-        path, count = self.folder / f"{program}.inputs", self.options.inputs
+    def make_inputs(self, program: str, path: pathlib.Path) -> None:
+        """They are made twice, for their sizes first, so that all cores can write them at their places."""
+        count = self.inputs(program)
         firsts = range(0, count, CHUNK)
-        work = functools.partial(make_part, program, self.options.seed, count)
-        with multiprocessing.get_context("fork").Pool(cores()) as pool, open(path, "wb") as file:
-            for part in pool.imap(work, firsts):
-                file.write(part)
-        return path
+        part = functools.partial(make_part, program, self.options.seed, count)
+        path.touch()
+        with multiprocessing.get_context("fork").Pool(cores()) as pool:
+            sizes = pool.map(functools.partial(size_of_part, part), firsts)
+            offsets = itertools.accumulate(sizes, initial=0)
+            pool.starmap(functools.partial(write_part, path, part), zip(firsts, offsets))
 
     def by_qemu(self, program: str, share: int) -> tuple[Rate, dict[int, tuple[int, bytes]]]:
         """The rate, and for each process that has ended: how many inputs it had, and what it wrote."""
@@ -192,8 +222,9 @@ class Benchmark:
         shutil.rmtree(inputs, ignore_errors=True)
         inputs.mkdir()
         options, jobs, firsts = self.options, [], []
-        for first in range(0, min(options.sample * (8 if share > 1 else 1), options.inputs), share):
-            numbers = range(first, min(first + share, options.inputs))
+        count = self.inputs(program)
+        for first in range(0, min(options.sample * (8 if share > 1 else 1), count), share):
+            numbers = range(first, min(first + share, count))
             words = [self.qemu, "-E", ENVIRONMENT, *self.words(program)]
             lines = [make(program, options.seed, number) for number in numbers]
             if share > 1 and program in ("sha256sum", "gzip"):  # a file for each; scripts can be put together
@@ -212,8 +243,8 @@ class Benchmark:
 
     def queue(
         self, program: str, engine: str, inputs: pathlib.Path, cache: pathlib.Path
-    ) -> tuple[Rate, Rate, list[dict[str, int]], str]:
-        """The rates of the whole and of the warm half, the digests, and a remark."""
+    ) -> tuple[Arrivals, list[dict[str, int]], float, str]:
+        """When digests came, the digests, the seconds that the command took, and a remark."""
         options = self.options
         path, said = self.folder / "digests.npy", self.folder / "queue.json"
         for old in (path, said, pathlib.Path(f"{path}.job")):
@@ -225,24 +256,30 @@ class Benchmark:
         words += ["--env", ENVIRONMENT, *options.option, "--json", said, "--results", path]
         words += ["--inputs", inputs, *self.words(program)]
         os.environ["MYRIARM_CACHE_DIR"] = str(cache)
-        arrivals, ended = Arrivals(), threading.Event()
-        watcher = threading.Thread(target=arrivals.watch, args=(path, time.perf_counter(), ended))
+        arrivals, ended = Arrivals(time.time()), threading.Event()
+        watcher = threading.Thread(target=arrivals.watch, args=(path, ended))
         watcher.start()
         try:
-            run = run_command(words, options.seconds)
+            run = run_command(words, options.engines[engine])
         finally:
             ended.set()
             watcher.join()
         if not path.exists():
             raise Failure("there is no digest at the end of the time; give more --seconds")
-        digests = Digests(path).read()
-        if not run.cut and len(digests) != options.inputs:
-            raise Failure(f"{len(digests):,} of {options.inputs:,} inputs have a digest")
-        remark = "ended at its limit" if run.cut else "all inputs done: the warm half has idle lanes in it"
+        try:
+            digests, count = Digests(path).read(), self.inputs(program)
+        except NO_HEAD:
+            raise Failure("the command has not begun its file of digests; give more --seconds") from None
+        if not run.cut and len(digests) != count:
+            raise Failure(f"{len(digests):,} of {count:,} inputs have a digest")
+        remark = "ended at its limit" if run.cut else "all inputs done"
+        late = run.elapsed - options.engines[engine]
+        if late > 1:
+            remark += f", {late:.0f} s after it"
         if said.exists() and said.stat().st_size:
             summary = json.loads(said.read_text())
-            remark += f"; lanes idle {summary['idle_share']:.0%}"
-        return *rates(arrivals, digests, run.elapsed), digests, remark
+            remark += f"; lanes idle {summary['idle_share']:.0%}" if "idle_share" in summary else ""
+        return arrivals, digests, run.elapsed, remark
 
     def program(self, name: str) -> None:
         options = self.options
@@ -251,27 +288,42 @@ class Benchmark:
         for share in (1, options.share):
             what = "qemu-aarch64, a process for each" if share == 1 else f"qemu-aarch64, one for {share}"
             try:
-                qemu_rates[share], outputs = self.by_qemu(name, share)
+                rate, outputs = self.by_qemu(name, share)
                 self.check_together(name, share, outputs, alone)
             except (Failure, OSError) as failure:
                 self.failed(name, what, str(failure))
                 continue
             alone = outputs if share == 1 else alone
-            rate = qemu_rates[share]
+            qemu_rates[share] = rate
             cells = [f"{rate.inputs:,}", f"{rate.a_second():,.1f} inputs/s", "", f"{cores()} cores"]
             self.row(name, what, cells, inputs=rate.inputs, seconds=rate.seconds)
-        inputs = self.make_inputs(name)
+        inputs = self.folder / f"{name}.inputs"
+        try:
+            self.make_inputs(name, inputs)
+            self.by_engines(name, inputs, alone, qemu_rates)
+        finally:
+            inputs.unlink(missing_ok=True)
+
+    def by_engines(
+        self,
+        name: str,
+        inputs: pathlib.Path,
+        alone: dict[int, tuple[int, bytes]],
+        qemu_rates: dict[int, Rate],
+    ) -> None:
+        options = self.options
         cache = self.folder / f"cache-{name}"
         cache.mkdir(mode=0o700)
         first: dict[int, dict[str, int]] = {}
         first_name, first_warm = "", Rate()
         for engine in options.engines:
             try:
-                whole, warm, digests, remark = self.queue(name, engine, inputs, cache)
+                arrivals, digests, elapsed, remark = self.queue(name, engine, inputs, cache)
                 remark += "; " + self.check(digests, first, first_name, alone)
             except (Failure, OSError, ValueError) as failure:
                 self.failed(name, engine, str(failure))
                 continue
+            whole, warm = rates(arrivals, digests, elapsed, self.inputs(name) - options.lanes)
             if not first:
                 first, first_name, first_warm = ended_by_number(digests), engine, warm
             elif first_warm.instructions and warm.instructions:
@@ -285,9 +337,9 @@ class Benchmark:
                 *(name, engine, [f"{whole.inputs:,}", whole.text(), warm.text(), remark]),
                 whole=dataclasses.asdict(whole),
                 warm=dataclasses.asdict(warm),
+                progress=progress(arrivals, digests),
                 remark=remark,
             )
-        inputs.unlink()
 
     def check_together(
         self,
@@ -340,6 +392,16 @@ def make_part(program: str, seed: int, inputs: int, first: int) -> bytes:
     return make_range(program, seed, first, min(CHUNK, inputs - first))
 
 
+def size_of_part(part: typing.Callable[[int], bytes], first: int) -> int:
+    return len(part(first))
+
+
+def write_part(path: pathlib.Path, part: typing.Callable[[int], bytes], first: int, offset: int) -> None:
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        file.write(part(first))
+
+
 def ended_by_number(digests: list[dict[str, int]]) -> dict[int, dict[str, int]]:
     """The digests of processes that came to their end. The others must have been cancelled."""
     strange = [digest for digest in digests if digest["stop"] not in (EXITED, CANCELLED)]
@@ -348,29 +410,77 @@ def ended_by_number(digests: list[dict[str, int]]) -> dict[int, dict[str, int]]:
     return {digest["number"]: digest for digest in digests if digest["stop"] == EXITED}
 
 
-def rates(arrivals: Arrivals, digests: list[dict[str, int]], elapsed: float) -> tuple[Rate, Rate]:
-    def rate(first: int, last: int, seconds: float) -> Rate:
-        done = [digest["instructions"] for digest in digests[first:last] if digest["stop"] == EXITED]
-        return Rate(len(done), sum(done), seconds)
+def rate_of(digests: list[dict[str, int]], seconds: float) -> Rate:
+    done = [digest["instructions"] for digest in digests if digest["stop"] == EXITED]
+    return Rate(len(done), sum(done), seconds)
 
-    times, counts = arrivals.seconds, arrivals.counts
-    whole = rate(0, len(digests), times[-1] if times else elapsed)
+
+def rates(arrivals: Arrivals, digests: list[dict[str, int]], elapsed: float, most: int) -> tuple[Rate, Rate]:
+    """Those of the whole, and of the warm half. As long as no more than `most` are done no lane is idle."""
+    whole = rate_of(digests, arrivals.seconds[-1] if arrivals.seconds else elapsed)
+    counts = [count for count in arrivals.counts if count <= most]
+    times = arrivals.seconds[: len(counts)]
     if len(times) < 3:
         return whole, Rate()
     middle = bisect.bisect_left(times, statistics.fmean((times[0], times[-1])))
     middle = min(middle, len(times) - 2)
-    return whole, rate(counts[middle], counts[-1], times[-1] - times[middle])
+    return whole, rate_of(digests[counts[middle] : counts[-1]], times[-1] - times[middle])
 
 
-def names_of(known: typing.Sequence[str]) -> typing.Callable[[str], list[str]]:
-    def names(text: str) -> list[str]:
-        chosen = text.split(",")
-        if strange := set(chosen) - set(known):
-            sentence = f"there is no {', '.join(strange)}; there are {', '.join(known)}"
-            raise argparse.ArgumentTypeError(sentence)
-        return chosen
+def progress(arrivals: Arrivals, digests: list[dict[str, int]]) -> list[tuple[float, int, int]]:
+    """Seconds, processes that had ended by then, and their instructions: at the end, and at points before it
+    that lie apart."""
+    points: list[tuple[float, int, int]] = []
+    apart = (arrivals.seconds[-1] if arrivals.seconds else 0) / POINTS
+    done = Rate()
+    counted = 0
+    for seconds, count in zip(arrivals.seconds, arrivals.counts):
+        more = rate_of(digests[counted:count], 0)
+        done = Rate(done.inputs + more.inputs, done.instructions + more.instructions)
+        counted = count
+        if not points or seconds - points[-1][0] >= apart or count == arrivals.counts[-1]:
+            points.append((round(seconds, 3), done.inputs, done.instructions))
+    return points
 
-    return names
+
+def engines_of(text: str) -> dict[str, float | None]:
+    """Engines, with the seconds of those that have some."""
+    chosen: dict[str, float | None] = {}
+    for word in text.split(","):
+        name, has_seconds, seconds = word.partition(":")
+        if name not in ENGINES:
+            raise argparse.ArgumentTypeError(f"there is no {name!r}; there are {', '.join(ENGINES)}")
+        if name in chosen:
+            raise argparse.ArgumentTypeError(f"{name} is there twice")
+        if name == "cached" and "translate" not in chosen:
+            raise argparse.ArgumentTypeError("cached needs translate before it, which fills the cache")
+        chosen[name] = positive(seconds) if has_seconds else None
+    return chosen
+
+
+def positive(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 < (value := float(text)) < float("inf"):
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+
+
+def positive_whole(text: str) -> int:
+    with contextlib.suppress(ValueError):
+        if (value := int(text)) > 0:
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+
+
+def version(command: str) -> str:
+    """The first line that `command --version` prints. Raises Failure if it does not run."""
+    try:
+        done = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Failure(f"{command} does not run: {error}") from None
+    if done.returncode or not done.stdout.strip():
+        raise Failure(f"{command} --version ended with {done.returncode}: {last_line(done.stderr)}")
+    return done.stdout.strip().splitlines()[0]
 
 
 def parse(arguments: typing.Sequence[str] | None) -> argparse.Namespace:
@@ -384,45 +494,76 @@ def parse(arguments: typing.Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--myriarm", help="path of the command")
     parser.add_argument("--qemu", default="", help="default: that of the folder")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N")
-    parser.add_argument("--engines", type=names_of(ENGINES), default=["interpreter", "translate"])
-    parser.add_argument("--lanes", type=int, help="default: 64 on the CPU, 16,384 on a GPU")
-    parser.add_argument("--inputs", type=int, help="in a queue; default: 20,000 on the CPU, 300,000 on a GPU")
-    parser.add_argument("--seconds", type=float, default=12, help="after which a queue is ended")
-    parser.add_argument("--qemu-seconds", type=float, default=2)
-    parser.add_argument("--sample", type=int, default=2000, help="most inputs for QEMU alone")
-    parser.add_argument("--share", type=int, default=64, help="inputs of one QEMU")
+    parser.add_argument(
+        "--engines",
+        type=engines_of,
+        metavar="NAME[:SECONDS],...",
+        help="default: interpreter,translate; on a GPU cached too, and the interpreter for half of --seconds",
+    )
+    parser.add_argument("--lanes", type=positive_whole, help="default: 64 on the CPU, 16,384 on a GPU")
+    parser.add_argument(
+        "--inputs",
+        type=positive_whole,
+        help=f"in a queue; default: {INPUTS_ON_THE_CPU:,} on the CPU, 300,000 to 1,000,000 on a GPU",
+    )
+    parser.add_argument("--seconds", type=positive, default=12.0, help="after which a queue is ended")
+    parser.add_argument("--qemu-seconds", type=positive, default=2.0)
+    parser.add_argument("--sample", type=positive_whole, default=2000, help="most inputs for QEMU alone")
+    parser.add_argument("--share", type=positive_whole, default=64, help="inputs of one QEMU")
     parser.add_argument("--option", action="append", default=[], help="a further word for myriarm run")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--scratch", help="folder for files of up to 6 GB (default: that of the system)")
+    parser.add_argument("--scratch", help="folder for files of up to 7 GB (default: that of the system)")
     parser.add_argument("--out", type=pathlib.Path, help="file that gets a line of JSON for each row")
     options = parser.parse_args(arguments)
-    options.programs = options.programs or list(PROGRAMS)
+    options.programs = list(dict.fromkeys(options.programs or PROGRAMS))
     if strange := set(options.programs) - set(PROGRAMS):
         parser.error(f"there is no program {', '.join(strange)}; there are {', '.join(PROGRAMS)}")
-    if options.run and not options.myriarm:
-        parser.error("--run needs --myriarm")
     on_cpu = options.device == "cpu"
     options.lanes = options.lanes or (64 if on_cpu else 16_384)
-    options.inputs = options.inputs or (20_000 if on_cpu else 300_000)
+    engines = options.engines or engines_of("interpreter,translate" if on_cpu else ",".join(ENGINES))
+    if not options.engines and not on_cpu:
+        # It is as fast from its beginning. What is translated is not, and a fast queue may end before it is.
+        engines["interpreter"] = options.seconds / 2
+    options.engines = {name: seconds or options.seconds for name, seconds in engines.items()}
+    if options.run:
+        if not options.myriarm:
+            parser.error("--run needs --myriarm")
+        needed = [*GUESTS] + ["qemu-aarch64.gz"] * (not options.qemu)
+        if missing := [name for name in needed if not (options.run / name).is_file()]:
+            parser.error(f"{options.run} has no {', '.join(missing)}; make it with --prepare {options.run}")
     return options
 
 
-def main(arguments: typing.Sequence[str] | None = None) -> int:
-    assert MAKERS.keys() == PROGRAMS.keys()
-    options = parse(arguments)
-    if options.prepare:
-        prepare(options.prepare)
-        return 0
-    with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
-        benchmark = Benchmark(options, pathlib.Path(folder))
-        peer = first_output_line(benchmark.qemu, "--version")
-        own = first_output_line(options.myriarm, "--version")
-        print(f"Machine: {machine(options.device)}. {own}; {peer}.")
-        print(f"`{' '.join(sys.argv)}`, {options.lanes:,} lanes, queues of {options.inputs:,} inputs\n")
-        print("| program | engine | inputs done | whole | warm | |\n|---|---|---|---|---|---|")
-        for name in options.programs:
+def measure(options: argparse.Namespace, folder: pathlib.Path) -> int:
+    begin = time.perf_counter()
+    benchmark = Benchmark(options, folder)
+    own, peer = version(options.myriarm), version(benchmark.qemu)
+    facts = f"{machine(options.device)}. {own}; {peer}."
+    print(f"Machine: {facts}")
+    print(f"`{' '.join(sys.argv)}`, {options.lanes:,} lanes\n")
+    benchmark.record(machine=facts, command=sys.argv, lanes=options.lanes)
+    print("| program | engine | inputs done | whole | warm | |\n|---|---|---|---|---|---|")
+    for name in options.programs:
+        try:
             benchmark.program(name)
+        except OSError as error:  # no room for the inputs, for example
+            benchmark.failed(name, "all engines", str(error))
+    print(f"\n{time.perf_counter() - begin:.0f} s in all", flush=True)
     return 1 if benchmark.failures else 0
+
+
+def main(arguments: typing.Sequence[str] | None = None) -> int:
+    assert MAKERS.keys() == PROGRAMS.keys() == INPUTS_ON_A_GPU.keys()
+    options = parse(arguments)
+    try:
+        if options.prepare:
+            prepare(options.prepare)
+            return 0
+        with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
+            return measure(options, pathlib.Path(folder))
+    except (Failure, OSError) as failure:
+        print(f"real_programs.py: {failure}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":
