@@ -10,8 +10,9 @@ LEAVE_OUT ?=
 STEPS ?=
 RUN_FLAGS ?=
 BUILD := $(if $(filter release,$(PRESET)),build,build-$(PRESET))
-CTEST := ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --no-tests=error -R '$(TESTS)' \
-  $(if $(LEAVE_OUT),-E '$(LEAVE_OUT)')
+# The words as they were given: a "$" in a regular expression is its end.
+CTEST = ctest --test-dir $(BUILD) --output-on-failure --parallel 2 --no-tests=error -R '$(value TESTS)' \
+  $(if $(value LEAVE_OUT),-E '$(value LEAVE_OUT)')
 COMPILE := cmake --build $(BUILD) -j $(JOBS)
 RUN := $(BUILD)/bin/myriarm
 

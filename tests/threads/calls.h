@@ -175,6 +175,7 @@ static void scheduling(void) {
   CHECK(setpriority(PRIO_PROCESS, (id_t)staying, 4));
   stays = 0;
   finish(thread);
+  wait_until_gone(staying);
   CHECK(syscall(SYS_sched_getscheduler, staying));
   CHECK(sched_rr_get_interval(0, &time));
   CHECK(sched_rr_get_interval(-1, &time));

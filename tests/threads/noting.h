@@ -97,6 +97,12 @@ static long finish(pthread_t thread) {
   return (long)result;
 }
 
+/// Waits until no thread has the number: pthread_join() returns when the kernel has cleared the thread's word, a little before
+/// the thread is gone.
+static void wait_until_gone(pid_t id) {
+  while (syscall(SYS_tgkill, getpid(), id, 0) == 0) pause_for(1);
+}
+
 // A thread that makes one futex call, and what came of it.
 struct waiter {
   _Atomic uint32_t* word;
