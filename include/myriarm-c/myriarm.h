@@ -98,7 +98,7 @@ enum {
   MYRIARM_ENGINE_DEFAULT = 0,     /* of a fleet: the interpreter; of a run: the fleet's engine */
   MYRIARM_ENGINE_INTERPRETER = 1, /* the fast one */
   MYRIARM_ENGINE_STEPPER = 2,     /* one instruction at a time: the reference, and for debugging */
-  MYRIARM_ENGINE_TRANSLATE = 3,   /* the interpreter, and hot code is translated into machine code; on the CPU only */
+  MYRIARM_ENGINE_TRANSLATE = 3,   /* the interpreter, and hot code is translated into machine code */
   MYRIARM_ENGINE_AUTO = 4         /* TRANSLATE on the CPU if translation is installed there, else INTERPRETER */
 };
 
@@ -112,8 +112,8 @@ typedef struct myriarm_fleet_options {
   uint32_t memory_policy; /* MYRIARM_MEMORY_... */
   uint32_t engine;        /* MYRIARM_ENGINE_... of runs whose options do not name one */
   uint32_t reserved;      /* must be 0 */
-  uint32_t
-      compile_threads; /* the most that translate, with MYRIARM_ENGINE_TRANSLATE; 0: half of the CPU's, at most 4 */
+  /* The most that translate, with MYRIARM_ENGINE_TRANSLATE; 0: on the CPU half of its threads, at most 4; for a GPU all. */
+  uint32_t compile_threads;
   uint32_t no_translation_cache; /* not 0: translated code is neither taken from the cache on disk nor kept there */
 } myriarm_fleet_options;
 
@@ -244,7 +244,8 @@ enum {
 #define MYRIARM_V_LOW(n) ((uint32_t)(MYRIARM_FIELD_V0_LOW + (n)))
 #define MYRIARM_V_HIGH(n) ((uint32_t)(MYRIARM_FIELD_V0_HIGH + (n)))
 
-/* values: `count` of them. */
+/* values: `count` of them. Of a lane with several threads the registers are those of the one that runs;
+ * myriarm_fleet_get_thread() has the others. */
 MYRIARM_API myriarm_status myriarm_fleet_get(myriarm_fleet* fleet, uint32_t field, const uint32_t* lanes,
                                              uint64_t count, uint64_t* values);
 MYRIARM_API myriarm_status myriarm_fleet_set(myriarm_fleet* fleet, uint32_t field, const uint32_t* lanes,
@@ -291,6 +292,33 @@ MYRIARM_API myriarm_status myriarm_fleet_resume(myriarm_fleet* fleet, const uint
 MYRIARM_API const char* myriarm_stop_name(uint32_t reason);
 MYRIARM_API const char* myriarm_fault_name(uint32_t fault);
 MYRIARM_API const char* myriarm_signal_name(uint32_t signal);
+
+/* ---- threads of Linux programs ---- */
+
+/* A thread of a process in a lane. A lane runs one thread at a time: the lane's fields are the registers of that one, and
+ * its memory is that of its process. */
+typedef struct myriarm_thread {
+  uint64_t struct_size;
+  uint32_t id;         /* as gettid() gives it; 0: the program is no process */
+  uint32_t process;    /* as getpid() gives it; 0 likewise */
+  uint32_t is_running; /* not 0: its registers are the lane's */
+  uint32_t is_waiting; /* not 0: it is in the system call x[8], before whose SVC it stands */
+  uint64_t x[31];      /* the registers with which it goes on */
+  uint64_t sp;
+  uint64_t pc;
+  uint64_t nzcv; /* N in bit 3, Z 2, C 1, V 0 */
+  uint64_t tpidr;
+  uint64_t fpcr;
+  uint64_t fpsr;
+  uint64_t v[32][2]; /* lower half, upper half */
+} myriarm_thread;
+
+/* The number of threads of all processes of a lane that have not left, and thread `index` of them, from 0; their ids rise.
+ * At most one runs; none does if the one that did has just left. They stay the same until the lane runs, or its state is
+ * changed. MYRIARM_STATE_ERROR if the lane has given its memory back. */
+MYRIARM_API myriarm_status myriarm_fleet_count_threads(myriarm_fleet* fleet, uint32_t lane, uint64_t* count);
+MYRIARM_API myriarm_status myriarm_fleet_get_thread(myriarm_fleet* fleet, uint32_t lane, uint64_t index,
+                                                    myriarm_thread* thread);
 
 /* ---- memory ---- */
 

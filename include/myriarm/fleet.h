@@ -99,7 +99,8 @@ struct FleetOptions {
   unsigned threads = 0;  ///< CPU threads; 0: all
   MemoryPolicy memory_policy = MemoryPolicy::private_copy;
   Engine engine = Engine::interpreter;  ///< for runs that do not name one
-  /// Engine::translate: the most threads that translate beside those that run lanes; 0: half of the CPU's, at most 4.
+  /// Engine::translate: the most threads that translate beside those that run lanes; 0: on the CPU half of its, at most 4, for
+  /// a GPU all.
   unsigned compile_threads = 0;
   /// Engine::translate: keeps translated code on disk, and takes it from there when another run needs the same:
   /// translation_cache.h.
@@ -199,8 +200,8 @@ class Fleet {
   /// Sets the stop of these lanes, to StopReason::exited for example. stops.size() == lanes.size().
   void set_stops(std::span<const uint32_t> lanes, std::span<const Stop> stops);
 
-  /// One field of some lanes. values.size() == lanes.size(). Of a process with several threads the registers are those of the
-  /// thread that runs; threads() has the others.
+  /// One field of some lanes. values.size() == lanes.size(). Of a lane with several threads the registers are those of the
+  /// one that runs; threads() has the others.
   void get(Field field, std::span<const uint32_t> lanes, std::span<uint64_t> values) const;
   void set(Field field, std::span<const uint32_t> lanes, std::span<const uint64_t> values);
   /// One field of all lanes. values.size() == lanes().
@@ -210,8 +211,9 @@ class Fleet {
   uint64_t get(Field field, uint32_t lane) const;
   void set(Field field, uint32_t lane, uint64_t value);
 
-  /// The threads of a lane's process that have not left, with the registers that each goes on with; one if the program is no
-  /// process. Throws StateError if the lane has no memory.
+  /// The threads of all processes of a lane that have not left, by rising id, each with the registers that it goes on with. At most
+  /// one runs; none does if the one that did has just left. One thread with the id 0 if the program is no process. Throws
+  /// StateError if the lane has no memory.
   std::vector<GuestThread> threads(uint32_t lane) const;
 
   /// Reads guest memory, whatever its permissions. Each transfer ends at the first byte that is not mapped: done[i] is

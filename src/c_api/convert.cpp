@@ -156,6 +156,23 @@ Stop stop_of(const myriarm_stop& stop) {
   return {static_cast<StopReason>(stop.reason), static_cast<FaultKind>(stop.fault), stop.detail, stop.address};
 }
 
+myriarm_thread thread_of(const GuestThread& thread) {
+  myriarm_thread made = {};
+  made.id = thread.id;
+  made.process = thread.process;
+  made.is_running = thread.is_running;
+  made.is_waiting = thread.is_waiting;
+  std::copy(thread.x.begin(), thread.x.end(), made.x);
+  made.sp = thread.sp;
+  made.pc = thread.pc;
+  made.nzcv = thread.nzcv;
+  made.tpidr = thread.tpidr;
+  made.fpcr = thread.fpcr;
+  made.fpsr = thread.fpsr;
+  for (size_t n = 0; n < thread.v.size(); n++) std::copy(thread.v[n].begin(), thread.v[n].end(), made.v[n]);
+  return made;
+}
+
 Field field_of(uint32_t number) {
   if (number >= static_cast<uint32_t>(Field::count)) {
     throw ArgumentError("there is no field " + std::to_string(number) +

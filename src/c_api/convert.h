@@ -18,6 +18,7 @@ myriarm_poll poll_of(const Poll& poll);
 myriarm_device device_of(const Device& device);
 myriarm_stop stop_of(const Stop& stop);
 Stop stop_of(const myriarm_stop& stop);
+myriarm_thread thread_of(const GuestThread& thread);
 Field field_of(uint32_t number);
 /// MYRIARM_ENGINE_... of an engine.
 uint32_t engine_number(Engine engine);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C API: registers, stops and memory of lanes, in batches.
+// The C API: registers, stops and memory of lanes, in batches, and the threads of a lane.
 #include "c_api/convert.h"
 
 using namespace myriarm;
@@ -85,6 +85,27 @@ myriarm_status myriarm_fleet_resume(myriarm_fleet* fleet, const uint32_t* lanes,
   return guarded([&] {
     const auto object = fleets().find(fleet);
     object->fleet().resume(Lanes(object->fleet(), lanes, count));
+  });
+}
+
+myriarm_status myriarm_fleet_count_threads(myriarm_fleet* fleet, uint32_t lane, uint64_t* count) {
+  return guarded([&] {
+    const auto object = fleets().find(fleet);
+    uint64_t& to = required(count, "count");
+    to = object->fleet().threads(lane).size();
+  });
+}
+
+myriarm_status myriarm_fleet_get_thread(myriarm_fleet* fleet, uint32_t lane, uint64_t index, myriarm_thread* thread) {
+  return guarded([&] {
+    const auto object = fleets().find(fleet);
+    check_output(thread, "thread");
+    const std::vector<GuestThread> all = object->fleet().threads(lane);
+    if (index >= all.size()) {
+      throw ArgumentError("there is no thread " + std::to_string(index) + " in lane " + std::to_string(lane) +
+                          "; it has " + std::to_string(all.size()) + " of them, numbered from 0");
+    }
+    write_struct(thread, thread_of(all[index]));
   });
 }
 

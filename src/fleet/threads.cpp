@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of a lane's process, from its fields and the words of its kernel pages.
+// The threads of a lane's processes, from its fields and the words of its kernel pages.
 #include <algorithm>
 #include <cstring>
 
@@ -78,12 +78,17 @@ std::vector<GuestThread> Fleet::threads(uint32_t lane) const {
   if (!use->has_processes || !source->process) return {running};
   const u64 window_end = use->window_begin + (use->window_pages << kPageBits);
   const ReadWords own(backend, lane, window_end, 0, kFiles);
-  running.id = own[kThread] != 0 ? static_cast<u32>(own[kThread]) : kProcessId;
+  running.process = own[kProcess] != 0 ? static_cast<u32>(own[kProcess]) : kProcessId;
+  running.id = own[kThread] != 0 ? static_cast<u32>(own[kThread]) : running.process;
   const WaitState state = static_cast<WaitState>(own[kWaitState]);
   running.is_waiting = state == WaitState::waits;
   const u32 slots = static_cast<u32>(std::min<u64>(own[kThreadSlots], kMostThreads));
   if (slots == 0) return {running};
-  const ReadWords all(backend, lane, window_end, kThreadHeads, kProcessBytes - kThreadHeads);
+  const ReadWords all(backend, lane, window_end, kProcesses, kObjects - kProcesses);
+  const auto process_of = [&](u32 slot) {
+    const auto process = static_cast<u32>(std::min<u64>(all[thread_head(slot, kHeadProcess)], kMostProcesses - 1));
+    return own[kProcessSlots] != 0 ? static_cast<u32>(all[process_record(process)]) : kProcessId;
+  };
   std::vector<GuestThread> threads;
   for (u32 slot = 0; slot < slots; slot++) {
     const auto id = static_cast<u32>(all[thread_head(slot)]);
@@ -95,8 +100,10 @@ std::vector<GuestThread> Fleet::threads(uint32_t lane) const {
     }
     threads.push_back(kept_thread(all, slot));
     threads.back().id = id;
+    threads.back().process = process_of(slot);
     threads.back().is_waiting = known == ThreadState::waiting;
   }
+  std::sort(threads.begin(), threads.end(), [](const GuestThread& a, const GuestThread& b) { return a.id < b.id; });
   return threads;
 }
 

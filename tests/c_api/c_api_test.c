@@ -7,36 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "myriarm-c/myriarm.h"
+#include "checking.h"
 
-static int failures = 0;
+int failures = 0;
 
-#define CHECK(condition)                                            \
-  do {                                                              \
-    if (!(condition)) {                                             \
-      printf("%s:%d: false: %s\n", __FILE__, __LINE__, #condition); \
-      failures++;                                                   \
-    }                                                               \
-  } while (0)
-
-/* A call that must succeed. */
-#define OK(call)                                                                                    \
-  do {                                                                                              \
-    const myriarm_status status_ = (call);                                                          \
-    if (status_ != MYRIARM_OK) {                                                                    \
-      printf("%s:%d: %s: %d, %s\n", __FILE__, __LINE__, #call, (int)status_, myriarm_last_error()); \
-      failures++;                                                                                   \
-    }                                                                                               \
-  } while (0)
-
-/* A call that must fail with this status, and with a sentence that contains this text. */
-static void refused(int line, myriarm_status status, myriarm_status wanted, const char* text) {
+void refused(const char* file, int line, myriarm_status status, myriarm_status wanted, const char* text) {
   const char* sentence = myriarm_last_error();
   if (status == wanted && strstr(sentence, text) != NULL && strchr(sentence, '\n') == NULL) return;
-  printf("%s:%d: status %d, not %d: %s (wanted: %s)\n", __FILE__, line, (int)status, (int)wanted, sentence, text);
+  printf("%s:%d: status %d, not %d: %s (wanted: %s)\n", file, line, (int)status, (int)wanted, sentence, text);
   failures++;
 }
-#define REFUSED(call, status, text) refused(__LINE__, (call), (status), (text))
 
 static const uint32_t kSum[] = {
     0xD2800001, /*        mov  x1, #0       */
@@ -340,6 +320,7 @@ static void test_linux(const char* folder) {
   OK(myriarm_linux_get_output(fleet, 4, 2, NULL, 0, &size));
   CHECK(size == 0);
   myriarm_linux_outcome outcome = {.struct_size = sizeof outcome};
+  REFUSED(myriarm_fleet_count_threads(fleet, 4, &size), MYRIARM_STATE_ERROR, "given its memory back");
   OK(myriarm_linux_get_outcome(fleet, 4, &outcome));
   CHECK(outcome.exit_status == 0 && outcome.signal == 0 && outcome.stop.reason == MYRIARM_STOP_EXITED);
   REFUSED(myriarm_linux_get_outcome(fleet, 5, &outcome), MYRIARM_ARGUMENT_ERROR, "no lane 5");
@@ -542,6 +523,7 @@ int main(int argc, char** argv) {
   test_background();
   test_memory();
   test_linux(argv[1]);
+  test_threads();
   test_structs_that_grow();
   test_mistakes(argv[1]);
   printf("myriarm %s: %d failures\n", myriarm_version(), failures);

@@ -66,6 +66,21 @@ RunResult = structure(
     ("signal", c_uint32),
     ("timed_out", c_uint32),
 )
+Thread = structure(
+    "Thread",
+    ("id", c_uint32),
+    ("process", c_uint32),
+    ("is_running", c_uint32),
+    ("is_waiting", c_uint32),
+    ("x", c_uint64 * 31),
+    ("sp", c_uint64),
+    ("pc", c_uint64),
+    ("nzcv", c_uint64),
+    ("tpidr", c_uint64),
+    ("fpcr", c_uint64),
+    ("fpsr", c_uint64),
+    ("v", c_uint64 * 2 * 32),
+)
 Outcome = structure("Outcome", ("stop", Stop), ("exit_status", c_int32), ("signal", c_int32))
 
 
@@ -87,6 +102,8 @@ for name in ("get", "set"):
     function = getattr(library, f"myriarm_fleet_{name}")
     function.argtypes = [c_void_p, c_uint32, POINTER(c_uint32), c_uint64, POINTER(c_uint64)]
 library.myriarm_fleet_get_stops.argtypes = [c_void_p, POINTER(c_uint32), c_uint64, POINTER(Stop)]
+library.myriarm_fleet_count_threads.argtypes = [c_void_p, c_uint32, POINTER(c_uint64)]
+library.myriarm_fleet_get_thread.argtypes = [c_void_p, c_uint32, c_uint64, POINTER(Thread)]
 library.myriarm_linux_create.argtypes = [c_void_p, POINTER(FleetOptions), c_void_p, POINTER(c_void_p)]
 library.myriarm_linux_run.argtypes = [c_void_p, POINTER(RunResult)]
 library.myriarm_linux_get_outcome.argtypes = [c_void_p, c_uint32, POINTER(Outcome)]
@@ -158,6 +175,18 @@ class Library(unittest.TestCase):
         text = ctypes.create_string_buffer(size.value)
         self.ok(library.myriarm_linux_get_output(fleet, 2, 1, text, size, byref(size)))
         self.assertEqual(text.raw, b"hello from lane 2\n")
+        self.ok(library.myriarm_fleet_free(fleet))
+        self.ok(library.myriarm_program_free(program))
+
+    def test_a_lane_has_threads(self):
+        program = self.make(library.myriarm_program_load, f"{PREBUILT}/hello".encode())
+        fleet = self.make(library.myriarm_linux_create, program, sized(FleetOptions, device=DEVICE), None)
+        count, thread, pc = c_uint64(), sized(Thread), c_uint64()
+        self.ok(library.myriarm_fleet_count_threads(fleet, 0, byref(count)))
+        self.ok(library.myriarm_fleet_get_thread(fleet, 0, 0, thread))
+        self.ok(library.myriarm_fleet_get(fleet, 32, None, 1, byref(pc)))
+        self.assertEqual((count.value, thread.id, thread.process, thread.is_running), (1, 1000, 1000, 1))
+        self.assertEqual(thread.pc, pc.value)
         self.ok(library.myriarm_fleet_free(fleet))
         self.ok(library.myriarm_program_free(program))
 

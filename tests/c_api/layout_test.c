@@ -91,6 +91,20 @@ AT(myriarm_stop, fault, 1);
 AT(myriarm_stop, detail, 4);
 AT(myriarm_stop, address, 8);
 
+SIZE(myriarm_thread, 832);
+AT(myriarm_thread, id, 8);
+AT(myriarm_thread, process, 12);
+AT(myriarm_thread, is_running, 16);
+AT(myriarm_thread, is_waiting, 20);
+AT(myriarm_thread, x, 24);
+AT(myriarm_thread, sp, 272);
+AT(myriarm_thread, pc, 280);
+AT(myriarm_thread, nzcv, 288);
+AT(myriarm_thread, tpidr, 296);
+AT(myriarm_thread, fpcr, 304);
+AT(myriarm_thread, fpsr, 312);
+AT(myriarm_thread, v, 320);
+
 SIZE(myriarm_transfer, 24);
 AT(myriarm_transfer, lane, 0);
 AT(myriarm_transfer, size, 4);

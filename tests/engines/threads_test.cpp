@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads of a process: they count by exclusives, wait for each other by futexes, sleep and send each other signals. Any split of a
 // run gives the state and the counts of one run, on every engine, and snapshots, forks and restores keep all that belongs to them.
+#include <set>
+
 #include "mode_fixture.h"
 
 namespace fleet_test {
@@ -103,15 +105,19 @@ void put_word(Fleet& fleet, uint32_t lane, uint64_t address, uint64_t value) {
   fleet.write(lane, address, std::span(reinterpret_cast<const uint8_t*>(&value), 8));
 }
 
-Fleet threaded_fleet(uint64_t lanes) {
-  uint64_t handler, restorer;
-  Program program = program_of(threads_program(handler, restorer));
+Fleet process_fleet(const Words& words, uint64_t lanes) {
+  Program program = program_of(words);
   program.process = myriarm::ProcessStart{kUnmapped + 4 * kPageBytes, kEnd, 4 * kPageBytes, "/bin/test"};
   program.segments.push_back({kUnmapped + 8 * kPageBytes, 8 * kPageBytes, kRead | kWrite, {}});
   FleetOptions options = options_of(lanes);
   options.processes.host = std::make_shared<SilentHost>();
   options.processes.keep_memory = true;
-  Fleet fleet(program, options);
+  return Fleet(program, options);
+}
+
+Fleet threaded_fleet(uint64_t lanes) {
+  uint64_t handler, restorer;
+  Fleet fleet = process_fleet(threads_program(handler, restorer), lanes);
   for (uint32_t lane = 0; lane < lanes; lane++) {
     for (uint64_t address : {kCount, kLeft, kHandled}) put_word(fleet, lane, address, 0);
     const uint64_t action[] = {handler, kRestorerFlag, restorer, 0};
@@ -225,6 +231,62 @@ TEST(Threads, CanBeNamed) {
   EXPECT_EQ(most, kOthers + 1);
   EXPECT_GT(waiting, 0u);
   EXPECT_GT(numbered, 0u);
+}
+
+TEST(Threads, ThatIsNoProcessHasNoNumber) {
+  const Fleet fleet(program_of({guest::hlt(0)}), options_of(1));
+  const std::vector<myriarm::GuestThread> threads = fleet.threads(0);
+  ASSERT_EQ(threads.size(), 1u);
+  EXPECT_EQ(threads[0].id, 0u);
+  EXPECT_EQ(threads[0].process, 0u);
+  EXPECT_TRUE(threads[0].is_running);
+  EXPECT_EQ(threads[0].pc, kCode);
+}
+
+/// Makes a thread, which waits, and a process, which makes a thread too. They have 1 to 4 in x19, and all but the second spin.
+Words family_program() {
+  const auto size_of = [](const Words& all) { return static_cast<int32_t>(all.size()); };
+  const auto clone_call = [](uint64_t flags) {
+    return value_of(0, flags) + value_of(1, kStacks + 0x1800) + value_of(2, kData + 0x200) + value_of(3, 0x77) +
+           value_of(4, kData + 0x208) + make_call(kCloneCall);
+  };
+  const Words spin = {guest::b(0)};
+  const Words waits = value_of(19, 2) + value_of(0, kLeft) + value_of(1, kWaitPrivate) + value_of(2, 0) +
+                      value_of(3, 0) + make_call(kFutexCall);
+  const Words child = value_of(19, 3) + clone_call(kThreadFlags) + Words{guest::cbnz(0, 3)} + value_of(19, 4) + spin;
+  Words words = value_of(19, 1) + clone_call(kThreadFlags) + Words{guest::cbnz(0, size_of(waits) + 1)} + waits;
+  words = words + value_of(0, 17) + make_call(kCloneCall) + Words{guest::cbnz(0, size_of(child) + 1)} + child;
+  return words + spin;
+}
+
+TEST(Threads, OfAllProcessesCanBeNamed) {
+  if (!on_cpu()) GTEST_SKIP() << "a lane of a GPU is one process";
+  Fleet fleet = process_fleet(family_program(), 2);
+  for (uint32_t lane = 0; lane < 2; lane++) put_word(fleet, lane, kLeft, 0);
+  std::set<uint32_t> running;
+  RunOptions options;
+  options.instructions = 61'000;  // a slice has 50'000
+  for (int i = 0; i < 8; i++) {
+    fleet.run(options);
+    const std::vector<myriarm::GuestThread> threads = fleet.threads(1);
+    if (i < 2) continue;  // not all have begun
+    ASSERT_EQ(threads.size(), 4u);
+    for (uint32_t n = 0; n < 4; n++) {
+      const myriarm::GuestThread& thread = threads[n];
+      EXPECT_EQ(thread.id, kOwnNumber + n);
+      EXPECT_EQ(thread.process, n < 2 ? kOwnNumber : kOwnNumber + 2) << n;
+      EXPECT_EQ(thread.x[19], n + 1);
+      EXPECT_EQ(thread.is_waiting, n == 1);
+      EXPECT_EQ(thread.tpidr, n == 1 || n == 3 ? 0x77 : 0) << n;
+      if (!thread.is_running) continue;
+      running.insert(n);
+      EXPECT_EQ(fleet.get(x(19), 1), n + 1);
+      EXPECT_EQ(fleet.get(Field::tpidr, 1), thread.tpidr);
+    }
+    EXPECT_EQ(threads[1].x[8], kFutexCall);
+    EXPECT_EQ(threads[0].x[0], kOwnNumber + 2);
+  }
+  EXPECT_EQ(running, (std::set<uint32_t>{0, 2, 3}));
 }
 
 }  // namespace

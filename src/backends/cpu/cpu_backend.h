@@ -28,6 +28,7 @@
 namespace myriarm::cpu {
 
 struct EngineEntry;
+struct LaneEntries;
 class ProcessMachine;
 
 class CpuBackend final : public Backend {
@@ -149,6 +150,7 @@ class CpuBackend final : public Backend {
   void point(Lane& lane, u64 index, u32 number);
   /// The entries of the space that runs, for reading only, as LaneTables::entries(); pages from lane_pages_ on are the first table's.
   const u32* entries_of(u64 index);
+  LaneEntries lane_entries(u64 index);
   void exchange_kernel_pages(u64 index, u32 borrower);
   /// Gives each space its kernel pages, or if that was done, the one that runs what it uses.
   void settle_spaces(u64 index);

@@ -17,19 +17,21 @@ namespace {
 u32 flags_of(u32 permissions) { return permissions & (kPageReadable | kPageWritable | kPageExecutable); }
 }  // namespace
 
+LaneEntries CpuBackend::lane_entries(u64 lane) {
+  return {entries_of(lane), tables_.entries(lane, program(lane)), lane_pages_, tables_.pages(lane), guest_pages_};
+}
+
 void CpuBackend::read(std::span<const Transfer> transfers, std::span<u8> buffer, std::span<u32> done) {
   for (size_t i = 0; i < transfers.size(); i++) {
     const Transfer& transfer = transfers[i];
-    const u32 *running = entries_of(transfer.lane), *first = tables_.entries(transfer.lane, program(transfer.lane));
+    const LaneEntries entries = lane_entries(transfer.lane);
     const u8* frames = flat_ ? flat_.frames(transfer.lane) : pool_.base();
     const std::span<u8> bytes = buffer.subspan(transfer.offset, transfer.size);
     u32 at = 0;
     while (at < transfer.size) {
       const u64 page = page_of(transfer.address + at);
       if (page >= window_pages_ || !has_memory(transfer.lane)) break;
-      const bool behind = page >= tables_.pages(transfer.lane);
-      const u32 entry =
-          behind ? ProcessWords::entry_behind(page, guest_pages_) : (page < lane_pages_ ? running : first)[page];
+      const u32 entry = entries.entry(page);
       if (entry == 0) break;
       const u32 offset = static_cast<u32>(transfer.address + at) & (kPageSize - 1);
       const u32 size = std::min(transfer.size - at, kPageSize - offset);
@@ -191,12 +193,9 @@ void CpuBackend::protect(std::span<const u32> lanes, u64 page, u64 count, u32 pe
 void CpuBackend::permissions(std::span<const u32> lanes, u64 page, u64 count, std::span<u8> values) {
   size_t i = 0;
   for_lanes(lanes, [&](u64 lane) {
-    const u32* entries = entries_of(lane);
-    const u64 pages = tables_.pages(lane);
-    for (u64 p = page; p < page + count; p++) {
-      const bool behind = p >= pages && has_memory(static_cast<u32>(lane));
-      values[i++] = page_value(p < pages ? entries[p] : behind ? ProcessWords::entry_behind(p, guest_pages_) : 0);
-    }
+    const LaneEntries entries = lane_entries(lane);
+    const bool has_pages = has_memory(static_cast<u32>(lane));
+    for (u64 p = page; p < page + count; p++) values[i++] = has_pages ? page_value(entries.entry(p)) : 0;
   });
 }
 

@@ -14,7 +14,12 @@ LaneTables::LaneTables(u64 lanes, u64 pages, size_t programs, SpaceTables& whole
       place_of_(lanes),
       whole_(lanes),
       program_is_filled_(programs),
-      next_(first_own_) {}
+      first_free_(programs, kEmpty),
+      next_free_(lanes, kEmpty),
+      at_in_stocked_(programs),
+      next_(first_own_) {
+  stocked_.reserve(programs);
+}
 
 const u32* LaneTables::entries(u64 lane, const ProgramPages& program) {
   if (whole_[lane] != nullptr) return whole_[lane];
@@ -28,15 +33,28 @@ const u32* LaneTables::entries(u64 lane, const ProgramPages& program) {
 
 u32 LaneTables::take(u32 number, bool& filled, bool& clear) {
   std::lock_guard lock(mutex_);
-  auto list = free_.find(number);
-  filled = list != free_.end();
-  if (!filled) list = free_.begin();
-  clear = list == free_.end();
+  filled = first_free_[number] != kEmpty;
+  clear = !filled && stocked_.empty();
   if (clear) return next_++;  // a lane has one table at most, so one is left
-  const u32 place = list->second.back();
-  list->second.pop_back();
-  if (list->second.empty()) free_.erase(list);
+  const u32 from = filled ? number : stocked_.back(), place = first_free_[from];
+  first_free_[from] = next_free_[place - first_own_];
+  if (first_free_[from] == kEmpty) {
+    const u32 at = at_in_stocked_[from];
+    stocked_[at] = stocked_.back();
+    at_in_stocked_[stocked_[at]] = at;
+    stocked_.pop_back();
+  }
   return place;
+}
+
+void LaneTables::put_back(u32 number, u32 place) noexcept {
+  std::lock_guard lock(mutex_);
+  if (first_free_[number] == kEmpty) {
+    at_in_stocked_[number] = static_cast<u32>(stocked_.size());
+    stocked_.push_back(number);
+  }
+  next_free_[place - first_own_] = first_free_[number];
+  first_free_[number] = place;
 }
 
 u32* LaneTables::own(u64 lane, const ProgramPages& program, u32 number) {
@@ -67,8 +85,7 @@ u32* LaneTables::widen(u64 lane, const ProgramPages& program, u32 number, u64 to
     program.fill(old + first, first, end);
   }
   whole_[lane] = table;
-  std::lock_guard lock(mutex_);
-  free_[number].push_back(place_of_[lane]);
+  put_back(number, place_of_[lane]);
   return table;
 }
 
@@ -78,8 +95,7 @@ void LaneTables::give_back(u64 lane, const ProgramPages& program, u32 number, bo
     whole_tables_.give_back(whole_[lane]);
     whole_[lane] = nullptr;
   } else if (has_own(lane)) {
-    std::lock_guard lock(mutex_);
-    free_[number].push_back(place_of_[lane]);
+    put_back(number, place_of_[lane]);
   }
   place_of_[lane] = empty ? kEmpty : kFirstProgram + number;
 }

@@ -8,7 +8,6 @@
 // that is whole.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -30,7 +29,7 @@ class LaneTables {
   bool has_own(u64 lane) const { return place_of_[lane] >= first_own_; }
   bool is_empty(u64 lane) const { return place_of_[lane] == kEmpty; }
 
-  /// The entries that the lane's table has. Pages behind them are what ProcessWords::entry_behind() says.
+  /// The entries that the lane's table has. Pages behind them are what LaneEntries::entry_behind() says.
   u64 pages(u64 lane) const { return whole_[lane] != nullptr ? whole_tables_.pages() : pages_; }
 
   /// The table of lanes without memory, in which no page is mapped.
@@ -55,6 +54,8 @@ class LaneTables {
   u32* at(u32 place) const { return reinterpret_cast<u32*>(tables_.data()) + place * pages_; }
   /// A place for a lane of this program. `filled`: it holds the program's entries. `clear`: nothing was written to it.
   u32 take(u32 number, bool& filled, bool& clear);
+  /// Nobody has the place any more, which holds the entries of this program.
+  void put_back(u32 number, u32 place) noexcept;
 
   const u64 pages_;
   const u32 first_own_;
@@ -64,8 +65,13 @@ class LaneTables {
   std::vector<u32*> whole_;  // by lane: the table that it has instead of the one at its place; null: none
   std::vector<bool> program_is_filled_;
   std::mutex mutex_;
-  std::map<u32, std::vector<u32>> free_;  // by program: places that hold its entries; no list is empty
-  u32 next_;                              // the first place that no lane has had
+  // Places that hold the entries of a program, as a list of each program: putting one back needs no memory, for a lane that ends
+  // or widens its table cannot do without.
+  std::vector<u32> first_free_;     // by program; kEmpty: it has none
+  std::vector<u32> next_free_;      // by place, from first_own_ on; kEmpty: it is the last
+  std::vector<u32> stocked_;        // programs that have some, in no order
+  std::vector<u32> at_in_stocked_;  // by program that has some
+  u32 next_;                        // the first place that no lane has had
 };
 
 }  // namespace myriarm::cpu

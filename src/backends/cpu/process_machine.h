@@ -65,7 +65,6 @@ class ProcessMachine {
 
   u64 page_of(u64 address) const { return (address >> kPageBits) - lane_.first_page; }
   u64 guest_pages() const { return lane_.guest_pages; }
-  // The one place where pages are the lane's or those of the space that runs.
   u32 entry(u64 page) const { return ProcessWords{lane_}.entry(page); }
   u8* locate(u32 entry, u32 offset) const { return lane_.memory().locate(entry, offset); }
 
