@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Each attempt of attempts.inc, in a lane beside an honest one, ends as the table says; the honest lanes give what they give in
-# a fleet without attackers; the folders of the host, and what the host's process has, are as before.
+# Each attempt of attempts.inc, in a lane beside an honest one, ends as the table says; the honest lanes give
+# what they give in a fleet without attackers; the folders of the host, and what the host's process has, are
+# as before.
 #   isolation_test.py HOST FOLDER [--no-memory-limits]
 #   isolation_test.py --page          makes docs/isolation.md of the table
 #   isolation_test.py --check         exit status 1, and a sentence, if the page is not what the table says
@@ -19,10 +20,11 @@ PAGE = HERE.parents[1] / "docs/isolation.md"
 TEXT = r'"((?:[^"\\]|\\.)*)"'
 ROW = re.compile(rf"^ATTEMPT\((\w+), (\w+), {TEXT}, {TEXT}, {TEXT}, {TEXT}\)$", re.MULTILINE)
 COMPILER = "aarch64-linux-gnu-gcc"
-FLAGS = "-D_GNU_SOURCE -std=gnu11 -O1 -Wall -Wextra -Wno-nonnull -Wno-stringop-overread -static -pthread".split()
+FLAGS = ["-D_GNU_SOURCE", "-std=gnu11", "-O1", "-static", "-pthread"]
+FLAGS += ["-Wall", "-Wextra", "-Wno-nonnull", "-Wno-stringop-overread"]  # both are what it is about
 ENGINES = ("interpreter", "translate")
-# What the host may take more with attackers than with honest lanes alone: the pool and the output that is kept, as host.cpp
-# has them, and what the translator, the allocator and files of the root take.
+# What the host may take more with attackers than with honest lanes alone: the pool and the output that is
+# kept, as host.cpp has them, and what the translator, the allocator and files of the root take.
 MOST_MEBIBYTES = 192 + 64 + 128
 KINDS = {
     "paths": "Paths",
@@ -47,7 +49,7 @@ What a program in a lane tries in vain, and what ends it. This page is made by [
 The fleet has `--memory 64M`, `--file-bytes 2M`, `--max-instructions 6M`, a pool of 192 MiB and 64 MiB of output for all lanes, and runs in the interpreter and translated.
 The attempts are functions of [`tests/isolation`](../tests/isolation/guest.c), by the names in the first column. Every attempt runs on the CPU; on a GPU there is no root yet.
 
-"""
+"""  # noqa: E501
 TAIL = """
 ## Other tests of isolation
 | test | what it tries |
@@ -63,7 +65,7 @@ TAIL = """
 - **Time of the host is bounded by instructions, not by calls.** A call counts as one, and some take longer the more a lane has: a name is looked for among all names of a
   folder that the lane has changed, so a million names in one folder, which `--file-bytes` allows, take time that grows with their square. A run that must end has a time-out, or a small `--file-bytes`.
 - **Side channels** (time, caches, speculation) of lanes in one process of the host are not considered.
-"""
+"""  # noqa: E501
 
 
 def attempts():
@@ -83,7 +85,9 @@ def page():
             if row_kind == kind:
                 table.append((f"`{name}`", what, prints.replace("|", "\\|"), ends, bound))
         widths = [max(len(row[i]) for row in table) for i in range(5)]
-        lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |" for row in table]
+        lines = [
+            "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |" for row in table
+        ]
         lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
         text += "\n".join(lines) + "\n\n"
     return text.rstrip("\n") + "\n" + TAIL

@@ -239,6 +239,9 @@ static void exchange(void) {
 static void other_lanes_files(void) {
   TRY(open("/tmp/mark", O_RDONLY));
   TRY(open("/own/mark", O_RDONLY));
-  close(make_file("/tmp/mark", "x")), close(make_file("/own/mark", "x"));
+  TRY(open("/tmp/a", O_RDONLY));
+  TRY(open("/tmp/file", O_RDONLY));
+  TRY(open("/tmp/honest0", O_RDONLY));
   report();
+  close(make_file("/tmp/mark", "x")), close(make_file("/own/mark", "x"));
 }
