@@ -296,6 +296,7 @@ MYR_OUTLINE Result end_process(M& m, u32 detail) {
     for (u32 child = 0; child < slots; child++) {
       if (process_part(m, child, kRecordProcess) == 0 || (u32)process_part(m, child, kProcessParent) != id) continue;
       set_process_part(m, child, kProcessParent, kProcessId);
+      set_process_part(m, child, kProcessSignal, kSignalChild);  // another one could end its new parent
       if ((ProcessState)process_part(m, child, kProcessState) == ProcessState::zombie) tell_parent(m, child);
     }
     tell_parent(m, slot);

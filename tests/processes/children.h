@@ -389,6 +389,19 @@ static void check_groups(void) {
   SHOW(WEXITSTATUS(status));
   CHECK(waitpid(-1, &status, 0) > 0);
   SHOW(WEXITSTATUS(status));
+  // Whatever signal such a process was to send at its end, the new parent gets SIGCHLD.
+  child = fork();
+  if (child == 0) {
+    const pid_t parent = getpid();
+    if (syscall(SYS_clone, SIGTERM, 0, 0, 0, 0) == 0) {
+      while (getppid() == parent) pause_for(1);
+      _exit(20);
+    }
+    _exit(17);
+  }
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(waitpid(-1, &status, 0) > 0);
+  SHOW(WEXITSTATUS(status));
 }
 
 static void check_files(void) {

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: E501
+"""The commands of debian_commands.py that differ from their peers, and why."""
+
+BLOCKS = (
+    "`st_blocks`: a file has the blocks of 512 bytes that it fills, on the host's file system whole pages"
+)
+CALENDAR = "the guest's calendar begins on 1 January 2024"
+DEVICE_FD = "missing: `/dev/fd` (links to `/proc/self/fd`)"
+FIFO = "missing: named pipes, `mknodat` with S_IFIFO is EPERM"
+HOST_ID = "the number that the C library makes of the host's name and address"
+INTERNET = "missing: `socket` of AF_INET is EAFNOSUPPORT"
+RANDOM = "a random name"
+SEMAPHORE = (
+    "missing: `/dev/shm`, and mappings of a file that are shared and written (`mmap` with MAP_SHARED and PROT_WRITE is ENODEV): "
+    "`sem_open`"
+)
+
+DIFFERENT = {
+    "/usr/bin/ls -lnR --time-style=+%s sub": BLOCKS,
+    "/usr/bin/vdir --time-style=+%s -n sub": BLOCKS,
+    "/usr/bin/date -u +%Y": CALENDAR,
+    "/usr/bin/mktemp -u -p . --suffix=x XXXXXX": RANDOM,
+    "/usr/bin/mkfifo fifo": FIFO,
+    "/usr/bin/mknod node p": FIFO,
+    "/usr/bin/truncate -s 10G sparse": "the file is right, but too large to be collected",
+    "/usr/bin/df --output=target .": "missing: `/proc/self/mountinfo`, `/proc/mounts`; the rest is the same",
+    "/usr/bin/hostid": HOST_ID,
+    "/usr/bin/runcon": "missing: `/proc/self/attr/current`; both fail, with another error",
+    "/usr/bin/find many -name f11[0-3] -o -name f5": "the order of a folder: ours is that of the names",
+    "/usr/bin/dash -c 'ls /proc/self/fd | wc -l'": "missing: `/proc/self/fd`",
+    "/usr/bin/bash -c 'diff <(echo a) <(echo b)'": DEVICE_FD,
+    "/usr/bin/bash -c 'mkfifo f; echo through > f & cat f'": FIFO,
+    "/usr/bin/bash -c 'exec 5<>/dev/tcp/127.0.0.1/1'": INTERNET,
+    "/usr/bin/bash --norc -i -c 'echo interactive'": "the message has the number of a process group, -1 for none",
+    "/usr/bin/bash -c 'for i in 3 1 2; do echo $i; done | sort -n | tee >(cat > out) | wc -l; wait; cat out'": DEVICE_FD,
+    "/usr/bin/bash -c 'seq 1000 | split -l 100 - part; cat part* | md5sum; ls part* | wc -l; cmp part* <(seq 1000)'": DEVICE_FD,
+    "/usr/bin/zcat given.gz": "a lane cannot begin with a script; `dash -c zcat` can",
+    "/usr/bin/openssl enc -d -aes-128-cbc -K 0102 -iv 03 -in text -out out": "the message has the address of the thread",
+    "/usr/bin/sqlite3 -init /dev/null base.db \"pragma journal_mode=wal; insert into people values(1000, 'new'); "
+    'select count(*) from people"': "missing: mappings of a file that are shared and written (`mmap` is ENODEV), for the index of the log",
+    '/usr/bin/python3.11 -c \'import multiprocessing as m; m.set_start_method("fork"); q = m.SimpleQueue(); '
+    "p = m.Process(target=q.put, args=(42,)); p.start(); print(q.get()); p.join()'": SEMAPHORE,
+    "/usr/bin/python3.11 -c 'from multiprocessing import Pool; p = Pool(2); print(p.map(abs, [-1, -2, 3])); p.close(); p.join()'": SEMAPHORE,
+    '/usr/bin/python3.11 -c \'import socket; a, b = socket.socketpair(); a.send(b"x"); print(b.recv(1)); '
+    'socket.socket().connect(("127.0.0.1", 1))\'': INTERNET,
+    "/bin/busybox du -s text": BLOCKS,
+    "/bin/busybox free": "missing: `/proc/meminfo`",
+    "/bin/busybox hostid": HOST_ID,
+    "/bin/busybox logname": "missing: `/proc/self/loginuid`; both fail, with another error",
+    "/bin/busybox ls -ln sub": BLOCKS + "; " + CALENDAR,
+    "/bin/busybox mkfifo fifo": FIFO,
+    "/bin/busybox mktemp -u": RANDOM,
+    "/bin/busybox setsid /bin/busybox echo hi": "the first process ends, and with it the lane, before its child has written",
+    "/bin/busybox ts": CALENDAR,
+    "/bin/busybox uptime": CALENDAR + ", and there is no load",
+}
