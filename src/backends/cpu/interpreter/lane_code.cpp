@@ -81,6 +81,7 @@ bool adopt_published(Lane& lane, u64 page) {
     if (own.compared > kFirstCompared + kComparedPerCovered * own.covered) return false;
     u64 compared = 0;
     if (fits(lane, *space, compared)) {
+      lane.code_store->keep(space);
       adopt(lane, std::move(space));
       return true;
     }
