@@ -359,7 +359,7 @@ MYR_TABLE u64 kSignalReturnCode = 0xd4000001d2801168;
 template <Machine M>
 MYR_OUTLINE i64 load_program(M& m, const ExecPlan& plan, u32 old, u64& sp) {
   const ProcessFacts& facts = m.facts();
-  const u64 stack_begin = facts.window_end - facts.stack_bytes, guard = stack_begin - kPageSize;
+  const u64 stack_begin = facts.window_end - facts.stack_bytes, guard = stack_begin - stack_gap(facts.stack_bytes);
   const u64 return_at = guard - kPageSize;
   if (!own_signals(m) || !own_words(m, kRanges, 64 * kRangeBytes) ||
       !own_words(m, kActions, kMostSignals * kActionBytes))

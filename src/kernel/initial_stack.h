@@ -19,6 +19,15 @@ MYR_TABLE char kLaneVariable[] = "MYRIARM_LANE=";
 constexpr u32 kLaneVariableBytes = sizeof kLaneVariable - 1;
 MYR_TABLE char kPlatform[] = "aarch64";
 
+/// How many bytes below the stack stay free. As on Linux it is more than a page. Of a large stack it is so much that what is mapped
+/// directly below, which of a dynamic program is the memory of its thread, is not the stack's distance from the frames of main():
+/// tables in which a page has its place by the lower bits of its number would have one place for both.
+MYR_FN u64 stack_gap(u64 stack_bytes) {
+  constexpr u64 kPart = 32;
+  const u64 gap = stack_bytes / kPart & ~(u64)(kPageSize - 1);
+  return gap != 0 ? gap : kPageSize;
+}
+
 /// Addresses.
 struct StackPlaces {
   u64 random;         // of kStartRandomBytes

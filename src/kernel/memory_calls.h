@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // brk, mmap, munmap, mprotect, mremap and madvise, by the rules of their pages in section 2 of the Linux manual. A
 // mapping of the input file is a copy of it; pages of a file of the tree are common to all lanes until one writes to them.
-// A mapping goes to the hint if that is free, else to the highest free place between the break and the stack's guard
-// page, so freed places are used again. The break grows upwards until it meets a mapping. All of this lies in the
+// A mapping goes to the hint if that is free, else to the highest free place between the break and the gap below the
+// stack, so freed places are used again. The break grows upwards until it meets a mapping. All of this lies in the
 // lane's window.
 #pragma once
 

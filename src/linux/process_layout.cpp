@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernel/initial_stack.h"
 #include "support/align.h"
 
 namespace myriarm::linux_process {
@@ -87,7 +88,8 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t window_begin, uint
   ProcessLayout layout;
   layout.window_end = window_begin + memory;
   uint64_t stack_size = std::max(kPageBytes, align_down(std::min(kLargestStack, memory / 8), kPageBytes));
-  uint64_t needed = image.break_start - window_begin + kPageBytes + stack_size;
+  const uint64_t gap = kernel::stack_gap(stack_size);
+  uint64_t needed = image.break_start - window_begin + gap + stack_size;
   if (image.break_start < window_begin || needed > memory || needed < stack_size) {
     throw ArgumentError(name + ": the program takes " + kibibytes(image.break_start - window_begin) +
                         " and does not fit with its stack in a guest memory of " + kibibytes(memory) +
@@ -95,7 +97,7 @@ ProcessLayout lay_out_process(const ElfImage& image, uint64_t window_begin, uint
   }
   uint64_t stack_begin = layout.window_end - stack_size;
   layout.break_start = image.break_start;
-  layout.heap_limit = stack_begin - kPageBytes;
+  layout.heap_limit = stack_begin - gap;
   Segment signal_return = place_signal_return(image, layout.heap_limit);
 
   layout.stack = {name,

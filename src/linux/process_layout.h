@@ -3,7 +3,7 @@
 // from an ElfImage and options to a Program, so that it can be tested and fuzzed without a fleet.
 //
 //   window begin                                                                    window end
-//   | image | heap, from break_start up to heap_limit ->   | guard page | stack               |
+//   | image | heap, from break_start up to heap_limit ->   | gap        | stack               |
 //
 // The code to which handlers of signals return lies within a page of the image if there is room.
 #pragma once

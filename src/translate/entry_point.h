@@ -28,11 +28,11 @@ struct EntryPoint {
   const void* inside = nullptr;  // of copied code: where such code goes on, with its own calling convention
 };
 
-/// The entries of an area of code, by instruction word.
+/// The entries of a code space, by instruction word.
 struct EntryPoints {
   const EntryPoint* const* points = nullptr;  // null inside: the word is no entry. Other threads add entries
   u64 address = 0;                            // of the first word, a multiple of 4
-  u64 bytes = 0;                              // of code in the area
+  u64 bytes = 0;                              // of addresses that may be entries
 
   /// The entry at an address; null if there is none.
   MYR_FN const EntryPoint* at(u64 pc) const {

@@ -16,8 +16,8 @@
 namespace myriarm::translate {
 
 /// Runs the lane in translated code from an entry on, which must be that at lane->pc, and goes on in other regions of the
-/// area. The lane leaves at the first check after it has retired `limit` instructions in all; it may have retired up to
-/// RegionLimits::instructions more by then, of the largest region of the area.
+/// space. The lane leaves at the first check after it has retired `limit` instructions in all; it may have retired up to
+/// RegionLimits::instructions more by then, of the largest region of the space.
 inline RegionEnd run_region(LaneState* lane, const EntryPoint& from, const EntryPoints& entries, u64 limit) {
   lane->entries = entries;
   lane->region_limit = limit;

@@ -105,7 +105,8 @@ TEST(LinuxStart, StackIsAnEighthOfMemoryAtTheEnd) {
   EXPECT_EQ(layout.window_end, 0x500000u);
   EXPECT_EQ(layout.heap_limit, 0x500000u - (1 << 17) - 4096);
   layout = lay_out_process(image_of({kSvc}), uint64_t{1} << 30, {});
-  EXPECT_EQ(layout.heap_limit, 0x400000 + (uint64_t{1} << 30) - (8 << 20) - 4096);
+  EXPECT_EQ(layout.heap_limit, 0x400000 + (uint64_t{1} << 30) - (8 << 20) - (256 << 10))
+      << "a 32nd of it stays free below";
 }
 
 TEST(LinuxStart, AnExecutableStackIsGivenWhenAsked) {

@@ -305,7 +305,7 @@ TEST(LinuxBreak, StaysBelowTheStack) {
   EXPECT_EQ(caller.call(kBrkCall, ~uint64_t{0}), static_cast<int64_t>(kDataEnd));
   EXPECT_EQ(caller.call(kBrkCall, limit), static_cast<int64_t>(limit));
   caller.put(limit - 8, {1});
-  EXPECT_THROW(caller.put(limit, {1}), ArgumentError) << "the guard page";
+  EXPECT_THROW(caller.put(limit, {1}), ArgumentError) << "below the stack";
 }
 
 TEST(LinuxBreak, SystemCallsReachTheHeap) {

@@ -16,10 +16,10 @@ translate::RegionEnd second_function(translate::LaneState*, u64, u64) { return t
 
 struct Space {
   Operands words[kWords] = {};
-  AreaEntries entries;
   SpaceRegions regions;
 
   Space() {
+    regions.points().set_span(kCode, kWords);
     for (u64 i = 0; i < kWords; i++) words[i].kind = static_cast<u16>(100 + i);
   }
   /// The weak pointer expires when nobody owns the region.
@@ -32,13 +32,12 @@ struct Space {
   }
   u32 install(const std::shared_ptr<translate::Region>& region, Tier tier, std::vector<u64> covered = {}) {
     made = region;
-    return regions.install(region, tier, std::move(covered), kEntryKind, [&](u64 pc) -> SpaceRegions::Place {
+    return regions.install(region, tier, std::move(covered), kEntryKind, [&](u64 pc) {
       const u64 number = (pc - kCode) / 4;
-      if (number >= kWords) return {};
-      return {&words[number], &entries, number, kWords};
+      return number < kWords ? &words[number] : nullptr;
     });
   }
-  const RegionEntry& at(u64 pc) const { return entries.at((pc - kCode) / 4); }
+  const RegionEntry& at(u64 pc) const { return regions.points().at(pc); }
 };
 
 std::vector<u64> range(u64 from, u64 to) {

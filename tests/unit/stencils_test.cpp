@@ -16,6 +16,7 @@
 #include "backends/cpu/translated/quick_translator.h"
 #include "backends/cpu/translated/setup.h"
 #include "backends/cpu/translated/stencil_table.h"
+#include "core/system/registers.h"
 #include "engines/mode_fixture.h"
 #include "fake_translator/fake_translator.h"
 #include "isa/row_info.h"
@@ -64,6 +65,15 @@ TEST_F(Stencils, ServeDataProcessingAndLoadsAndStores) {
   for (const RowFamily family : {RowFamily::floating_point, RowFamily::simd}) {
     EXPECT_GT(served[family].with_stencil * 2, served[family].rows) << served[family].others;
   }
+}
+
+TEST_F(Stencils, ServeTheRegisterOfAThread) {
+  Operands operands = {};
+  operands.row = kRow_MRS_RS_systemmove;
+  operands.aux = kKeyTpidr;
+  EXPECT_NE(StencilTable::get()->of(operands), nullptr);
+  operands.aux = kKeyTpidr + 1;
+  EXPECT_EQ(StencilTable::get()->of(operands), nullptr) << "it would give TPIDR";
 }
 
 TEST_F(Stencils, RunOnIntoTheNextOne) {

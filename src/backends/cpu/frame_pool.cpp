@@ -69,6 +69,13 @@ FramePool::~FramePool() {
 }
 
 bool FramePool::charge(u64 frames) {
+  while (!charge_as_it_is(frames)) {
+    if (savings_ == nullptr || !savings_->give_up()) return false;
+  }
+  return true;
+}
+
+bool FramePool::charge_as_it_is(u64 frames) {
   u64 used = used_.load(std::memory_order_relaxed);
   do {
     const u64 limit = limit_.load(std::memory_order_relaxed);

@@ -14,6 +14,14 @@
 
 namespace myriarm::cpu {
 
+/// Who has memory of the pool that is of use, and that nobody misses.
+class PoolSavings {
+ public:
+  virtual ~PoolSavings() = default;
+  /// Gives some of it back. False: there is none. Any thread may call it, whatever it holds.
+  virtual bool give_up() noexcept = 0;
+};
+
 class FramePool {
  public:
   /// Reserves addresses for `image_frames` and at most `pool_frames` more; memory is committed by the first touch.
@@ -50,9 +58,12 @@ class FramePool {
     return holders(frame).fetch_sub(1, std::memory_order_acq_rel) == 1;
   }
   void give_back(std::span<const u32> frames);
-  /// Counts memory of another kind as used, as this many frames. False: the pool is spent. Any thread may call them.
+  /// Counts memory of another kind as used, as this many frames. False: the pool is spent, savings included. Any thread may call
+  /// them.
   bool charge(u64 frames);
   void discharge(u64 frames) { used_.fetch_sub(frames, std::memory_order_relaxed); }
+  /// Whose memory is given up before the pool is spent; null: nobody's. To be called while no other thread uses the pool.
+  void set_savings(PoolSavings* savings) { savings_ = savings; }
   /// Whether the frame has more than one holder. If not, all reads by earlier holders are complete.
   bool is_shared(u32 frame) const { return holders(frame).load(std::memory_order_acquire) > 1; }
 
@@ -73,6 +84,9 @@ class FramePool {
 
   std::atomic_ref<u32> holders(u32 frame) const { return std::atomic_ref<u32>(holders_[frame]); }
 
+  bool charge_as_it_is(u64 frames);
+
+  PoolSavings* savings_ = nullptr;
   u8* base_ = nullptr;
   u32* holders_ = nullptr;  // number of holders of each frame; lies behind the frames
   u64 reserved_ = 0;        // frames with addresses, image frames included

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backends/cpu/interpreter/kinds.h"
+#include "core/system/registers.h"
 #include "isa/control_flow.h"
 #include "isa/decoder.h"
 

@@ -66,7 +66,7 @@ CodeSpace::~CodeSpace() {
 
 CodeSpace::Area CodeSpace::make_area(const CodeSpan& span) {
   const u64 bytes = words_bytes(span);
-  return {span, base_ == nullptr ? new_words(bytes) : spare_->take(bytes), std::make_unique<AreaEntries>()};
+  return {span, base_ == nullptr ? new_words(bytes) : spare_->take(bytes)};
 }
 
 const CodeSpace::Area* CodeSpace::find(u64 pc) const {
@@ -105,11 +105,9 @@ bool CodeSpace::fetch(u64 pc, u32& word) const {
 
 u32 CodeSpace::install(const std::shared_ptr<const translate::Region>& region, Tier tier,
                        std::vector<u64> covered) const {
-  return regions_.install(region, tier, std::move(covered), kKindRegion, [&](u64 pc) -> SpaceRegions::Place {
+  return regions_.install(region, tier, std::move(covered), kKindRegion, [&](u64 pc) -> Operands* {
     const Area* area = (pc & 3) == 0 ? find_covered(pc) : nullptr;
-    if (area == nullptr) return {};
-    const u64 number = (pc - area->span.address) / 4;
-    return {area->words() + number, area->entries.get(), number, area->span.count};
+    return area == nullptr ? nullptr : area->words() + (pc - area->span.address) / 4;
   });
 }
 
@@ -118,7 +116,13 @@ const RegionEntry* CodeSpace::entry_at(u64 pc) const {
   if (area == nullptr) return nullptr;
   const u64 word = (pc - area->span.address) / 4;
   if (kind_of(area->words()[word], std::memory_order_acquire) != kKindRegion) return nullptr;
-  return &area->entries->at(word);
+  return &entries().at(pc);
+}
+
+void CodeSpace::begin_entries() {
+  if (areas_.empty()) return;
+  const CodeSpan &first = areas_.front().span, &last = areas_.back().span;
+  regions_.points().set_span(first.address, (last.address - first.address) / 4 + last.count);
 }
 
 void CodeSpace::add_root_pages(u64 first, const u8* bytes, u64 count) { root_pages_.push_back({first, count, bytes}); }
@@ -147,6 +151,7 @@ void CodeSpace::finish_root() {
     }
   }
   published_run_ = longest_run_;
+  begin_entries();
   published_ = true;
 }
 

@@ -44,7 +44,6 @@ class CodeSpace : public std::enable_shared_from_this<CodeSpace> {
   struct Area {
     CodeSpan span;
     LazyArray array;
-    std::unique_ptr<AreaEntries> entries;  // of regions; its place never changes
     Operands* words() const { return reinterpret_cast<Operands*>(array.data()); }
     Operands* page(u64 page) const { return words() + ((page << kPageBits) - span.address) / 4; }
   };
@@ -90,6 +89,8 @@ class CodeSpace : public std::enable_shared_from_this<CodeSpace> {
   u32 install(const std::shared_ptr<const translate::Region>& region, Tier tier, std::vector<u64> covered) const;
   /// The entry of a region at pc; null if there is none.
   const RegionEntry* entry_at(u64 pc) const;
+  /// Where entries are found, of all areas.
+  const SpaceEntries& entries() const { return regions_.points(); }
   // As SpaceRegions says.
   bool ask_region(u64 pc, Tier tier) const { return regions_.ask(pc, tier); }
   bool drop_request(u64 pc) const { return regions_.drop_request(pc); }
@@ -124,6 +125,7 @@ class CodeSpace : public std::enable_shared_from_this<CodeSpace> {
       if (state.covered && state.bytes == nullptr) settle(page, state, bytes_of(page));
     }
     measure_runs();
+    begin_entries();
     published_ = true;
   }
 
@@ -149,6 +151,7 @@ class CodeSpace : public std::enable_shared_from_this<CodeSpace> {
   void note(Changed& state);
   void settle(u64 page, Changed& state, const u8* bytes);
   void measure_runs();
+  void begin_entries();
 
   const CodeSpace* base_ = nullptr;  // null: this is a root
   FramePool* pool_ = nullptr;        // null: this is a root

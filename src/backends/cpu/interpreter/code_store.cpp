@@ -9,6 +9,8 @@ namespace {
 
 /// Lanes may have the same page and differ in others; more than this many are not tried.
 constexpr size_t kMostCandidates = 4;
+/// How many spaces are kept that perhaps no lane has. The pool counts them, and takes them back when it is spent.
+constexpr size_t kMostKept = 16;
 /// Where every lane has code of its own, remembering all of it would be of no use.
 constexpr size_t kMostSeen = 100'000;
 
@@ -18,6 +20,12 @@ u64 key_of(u64 page, const u8* bytes) {
 }
 
 }  // namespace
+
+CodeStore::CodeStore(FramePool& pool) : pool_(pool) {
+  nothing_->finish_root();
+  pool_.set_savings(this);
+}
+CodeStore::~CodeStore() { pool_.set_savings(nullptr); }
 
 std::vector<std::shared_ptr<CodeSpace>> CodeStore::candidates(u64 page, const u8* bytes) {
   const u64 key = key_of(page, bytes);
@@ -43,6 +51,7 @@ void CodeStore::add(const std::shared_ptr<CodeSpace>& space) {
   for (const auto& [page, state] : space->changed()) {
     if (state.covered) keys.push_back(key_of(page, state.bytes->data()));
   }
+  keep(space);
   std::lock_guard lock(mutex_);
   for (const u64 key : keys) {
     auto& spaces = by_page_[key];
@@ -55,6 +64,27 @@ void CodeStore::add(const std::shared_ptr<CodeSpace>& space) {
     return std::all_of(entry.second.begin(), entry.second.end(), [](const auto& known) { return known.expired(); });
   });
   sweep_at_ = std::max<size_t>(1024, 2 * by_page_.size());
+}
+
+void CodeStore::keep(const std::shared_ptr<CodeSpace>& space) {
+  std::shared_ptr<CodeSpace> oldest;  // goes when the lock has been released
+  std::lock_guard lock(mutex_);
+  if (!kept_.empty() && kept_.back() == space) return;
+  const auto known = std::find(kept_.begin(), kept_.end(), space);
+  if (known != kept_.end()) kept_.erase(known);
+  kept_.push_back(space);
+  if (kept_.size() <= kMostKept) return;
+  oldest = std::move(kept_.front());
+  kept_.pop_front();
+}
+
+bool CodeStore::give_up() noexcept {
+  std::shared_ptr<CodeSpace> oldest;  // as above
+  std::lock_guard lock(mutex_);
+  if (kept_.empty()) return false;
+  oldest = std::move(kept_.front());
+  kept_.pop_front();
+  return true;
 }
 
 }  // namespace myriarm::cpu

@@ -260,8 +260,8 @@ void lazy_handler(MYR_ARGUMENTS) {
 }
 
 const RegionEntry& entry_at(const InterpreterPlace& place, const Operands* op) {
-  (void)kind_of(*op, std::memory_order_acquire);  // as AreaEntries::at() wants it
-  return place.entries->at(static_cast<u64>(op - place.code));
+  (void)kind_of(*op, std::memory_order_acquire);  // as SpaceEntries::at() wants it
+  return place.entries->at(place.pc_of(op));
 }
 
 /// Whether the lane is often where regions have left it.
@@ -300,8 +300,7 @@ void region_handler(MYR_ARGUMENTS) {
     lane->is_in_region = true;
     u64 region_limit = std::min(place.fast_limit / sizeof(Operands), limit - lane->longest_region_run);
     if constexpr (kChanges) region_limit = std::min(region_limit, retired + change.most);
-    const translate::RegionEnd end =
-        run_region(lane, entry, {place.entries->points(), place.code_address, place.code_bytes}, region_limit);
+    const translate::RegionEnd end = run_region(lane, entry, place.entries->points(), region_limit);
     lane->is_in_region = false;
     lane->translated += lane->retired - retired;
     if (end == translate::RegionEnd::stopped || lane->retired != retired) {

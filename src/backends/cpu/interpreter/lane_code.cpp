@@ -81,6 +81,7 @@ bool adopt_published(Lane& lane, u64 page) {
     if (own.compared > kFirstCompared + kComparedPerCovered * own.covered) return false;
     u64 compared = 0;
     if (fits(lane, *space, compared)) {
+      lane.code_store->keep(space);
       adopt(lane, std::move(space));
       return true;
     }
@@ -171,7 +172,7 @@ bool enter_code(Lane& lane, u64 pc, u64 retired) {
     place.code = area->words();
     place.code_address = area->span.address;
     place.code_bytes = area->span.count * 4;
-    place.entries = area->entries.get();
+    place.entries = &space_of(lane).entries();
     place.op = place.code + (pc - area->span.address) / 4;
   } else {
     place.far_pc = pc;

@@ -7,20 +7,20 @@
 
 namespace myriarm::cpu {
 
-class AreaEntries;
+class SpaceEntries;
 
 struct InterpreterPlace {
   const Operands* op = nullptr;  // the next instruction
   u64 bias = 0;                  // retired instructions * 16, less the address of `op`: see Handler
 
-  const Operands* code = nullptr;        // of the current area
-  u64 code_address = 0;                  // its first guest address
-  u64 code_bytes = 0;                    // bytes of guest code in it
-  const AreaEntries* entries = nullptr;  // where translated code begins in it
-  u64 far_pc = 0;                        // target of a branch out of the area
-  Operands far = {};                     // the marker that such a branch goes to, so that far_handler() runs
-  u64 fast_limit = 0;                    // retired * 16 at which a taken branch leaves the fast handlers
-  u64 step_limit = 0;                    // retired * 16 at which the stepping handlers leave, exactly
+  const Operands* code = nullptr;         // of the current area
+  u64 code_address = 0;                   // its first guest address
+  u64 code_bytes = 0;                     // bytes of guest code in it
+  const SpaceEntries* entries = nullptr;  // where translated code begins, of all areas
+  u64 far_pc = 0;                         // target of a branch out of the area
+  Operands far = {};                      // the marker that such a branch goes to, so that far_handler() runs
+  u64 fast_limit = 0;                     // retired * 16 at which a taken branch leaves the fast handlers
+  u64 step_limit = 0;                     // retired * 16 at which the stepping handlers leave, exactly
 
   u64 pc_of(const Operands* at) const {
     return code_address + ((reinterpret_cast<u64>(at) - reinterpret_cast<u64>(code)) >> 2);

@@ -13,6 +13,7 @@
 #include "backends/cpu/translated/run_one.h"
 #include "core/portable.h"
 #include "isa/control_flow.h"
+#include "isa/semantics_ids.h"
 #include "translate/shape.h"
 
 namespace myriarm::cpu {
@@ -197,6 +198,8 @@ class RegionCopier {
 
   void copy_instruction(const Instruction& at) {
     const Operands& o = at.operands;
+    // Hints and barriers only retire. Functions of some distributions begin and end with one.
+    if (kFirstWithSemantics.row[o.row] == kFirstWithSemantics.row[kRow_HINT_HM_hints]) return;
     HoleValues values = values_of(at);
     if (at.effects.reads_condition && copy_select(at, values)) return;
     const Stencil* stencil = table_.of(o);

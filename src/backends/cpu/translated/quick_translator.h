@@ -16,7 +16,7 @@ class QuickTranslator {
   /// Whether this build has stencils.
   static bool is_available();
 
-  /// The area of code that a region belongs to, whose entry points it may go on at.
+  /// The addresses of the entry points at which a region may go on.
   struct Area {
     u64 address, bytes;
   };

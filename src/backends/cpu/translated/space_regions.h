@@ -22,15 +22,10 @@ class SpaceRegions {
   /// In a copy of `count` words from `address` on: gives those that are entries of regions the kind that they had before.
   /// The caller must have called keep() before it copied.
   void undo(u64 address, u64 count, Operands* copy) const;
-  /// Makes the words at the region's entries entries of it. `find(pc)` gives the word and where its area keeps entries, or
-  /// nothing if no region can begin there. Returns how many words are entries of it now: one that is an entry of a region of
+  /// Makes the words at the region's entries entries of it. `find(pc)` gives the word, or null if no region can begin
+  /// there. Returns how many words are entries of it now: one that is an entry of a region of
   /// this tier or a larger one stays that. If there are none, the region is not kept. `covered`: the addresses of its
   /// instructions.
-  struct Place {
-    Operands* word = nullptr;  // null: none
-    AreaEntries* entries = nullptr;
-    u64 number = 0, words = 0;  // of the word within the area, and how many the area has
-  };
   template <class Find>
   u32 install(const std::shared_ptr<const translate::Region>& region, Tier tier, std::vector<u64> covered,
               u16 kind_of_entries, Find find) {
@@ -38,17 +33,17 @@ class SpaceRegions {
     u32 made = 0;
     owned_.push_back(region);  // first: if memory runs out half-way, what is installed stays
     for (u64 number = 0; number < region->entries.size(); number++) {
-      const Place place = find(region->entries[number]);
-      if (place.word == nullptr) continue;
+      Operands* const word = find(region->entries[number]);
+      if (word == nullptr) continue;
       const auto before = entries_.find(region->entries[number]);
       if (before != entries_.end() && before->second->tier >= tier) continue;
-      const u16 kind = before != entries_.end() ? before->second->kind : place.word->kind;
+      const u16 kind = before != entries_.end() ? before->second->kind : word->kind;
       const void* inside = region->inside.empty() ? nullptr : region->inside[number];
       const u64 own_number = inside == nullptr ? number : reinterpret_cast<u64>(inside);
       const RegionEntry& entry = made_.emplace_back(RegionEntry{{region->run, own_number, inside}, kind, tier});
       entries_[region->entries[number]] = &entry;
-      place.entries->add(place.words, place.number, entry);
-      std::atomic_ref(place.word->kind).store(kind_of_entries, std::memory_order_release);
+      points_.add(region->entries[number], entry);
+      std::atomic_ref(word->kind).store(kind_of_entries, std::memory_order_release);
       made++;
     }
     if (made == 0) {
@@ -64,6 +59,9 @@ class SpaceRegions {
     }
     return made;
   }
+  /// Where lanes find the entries.
+  SpaceEntries& points() { return points_; }
+  const SpaceEntries& points() const { return points_; }
   /// Of the region that begins at pc; none: none does.
   Tier tier_at(u64 pc) const;
   /// Whether nobody has asked for a region of this tier at pc before, and not too many were asked for.
@@ -82,6 +80,7 @@ class SpaceRegions {
   void cover(std::vector<u64> addresses);
 
   mutable std::shared_mutex mutex_;
+  SpaceEntries points_;
   std::map<u64, const RegionEntry*> entries_;  // by address
   std::deque<RegionEntry> made_;               // also those whose places others have taken
   std::map<u64, u64> covered_;                 // instructions in regions: addresses from, to; ranges do not touch

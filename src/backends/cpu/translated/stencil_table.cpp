@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "backends/cpu/interpreter/kinds.h"
+#include "core/system/registers.h"
 #include "isa/row_info.h"
 
 #if MYRIARM_WITH_STENCILS

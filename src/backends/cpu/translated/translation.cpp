@@ -89,11 +89,10 @@ void Translation::attach(Lane& lane, u64 index, Sampler& sampler) const {
 bool Translation::copy(const CodeSpace& code, u64 pc) noexcept {
   try {
     if (is_full() || !code.ask_region(pc, Tier::quick)) return false;
-    const CodeSpace::Area* area = code.find(pc);
-    if (area == nullptr) return false;
+    if (code.find(pc) == nullptr) return false;
     std::string why;
     std::unique_ptr<translate::Region> region = quick_->translate(
-        pc, [&](u64 at, u32& word) { return code.fetch(at, word); }, {area->span.address, area->span.count * 4},
+        pc, [&](u64 at, u32& word) { return code.fetch(at, word); }, {code.entries().address(), code.entries().bytes()},
         setup_.stencil_limits, why);
     if (region == nullptr) {
       refuse(pc, why.c_str());
