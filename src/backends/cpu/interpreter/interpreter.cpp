@@ -245,6 +245,16 @@ void far_handler(MYR_ARGUMENTS) {
   u64 pc = op == &lane->place.far ? lane->place.far_pc : lane->place.pc_of(op);
   u64 retired16 = bias + reinterpret_cast<u64>(op);
   if (retired16 >= lane->place.fast_limit) return leave(lane, op, bias, handlers, table, frames);
+  // Calls of libraries and returns from them change between two areas.
+  if (InterpreterPlace& place = lane->place; pc - place.other_address < place.other_bytes && (pc & 3) == 0) {
+    const Operands* there = place.other_code + (pc - place.other_address) / 4;
+    if (kind_of(*there) != kKindFar) {
+      place.change_areas();
+      op = there;
+      bias = retired16 - reinterpret_cast<u64>(op);
+      MYR_DISPATCH();
+    }
+  }
   bool entered = enter_code(*lane, pc, retired16 / sizeof(Operands));
   op = lane->place.op;
   bias = lane->place.bias;
@@ -392,9 +402,10 @@ void run_handlers(Lane& lane, const Handler* handlers) {
 
 /// EngineEntry::run with these handlers where it need not step.
 void run_with(const Handler* fast, Lane& lane, u64 limit, u64 quantum) {
+  InterpreterPlace& place = lane.place;
+  place.code_bytes = place.other_bytes = 0;  // those of before may be of another space
   if (!enter_code(lane, lane.pc, lane.retired)) return;
   lane.restart = false;
-  InterpreterPlace& place = lane.place;
   // The fast handlers may overrun a limit by the longest run without a taken branch. So they stop that far before it,
   // and the rest is stepped.
   const u64 slack = longest_run(lane);

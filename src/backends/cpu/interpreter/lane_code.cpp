@@ -169,6 +169,7 @@ bool enter_code(Lane& lane, u64 pc, u64 retired) {
     }
   }
   if (area != nullptr) {
+    if (place.code_bytes != 0 && place.code != area->words()) place.change_areas();
     place.code = area->words();
     place.code_address = area->span.address;
     place.code_bytes = area->span.count * 4;
