@@ -66,10 +66,32 @@ MYR_OUTLINE Result pread64(M& m) {
   return take_in(m, one_buffer(m), m.input().file, position, 0);
 }
 
+/// The result of a call that has put out so many bytes behind those kept, and then met a problem, or 0.
+template <Machine M>
+MYR_OUTLINE Result finish_output(M& m, u32 size_at, u64 kept, u64 moved, i32 problem) {
+  if (moved == 0 && problem == kEINTR) return again();
+  if (problem == kEPIPE) {
+    // As on Linux, also after a part was written. It has to change no page that is not own by now.
+    if (!own_signals(m)) return again();
+    (void)send_signal(m, Target::thread, signal_information(kSignalPipe, kByUser, sender(m)));
+  }
+  if (moved == 0) return problem != 0 ? error(problem) : answer(0);
+  set_word(m, size_at, kept + moved);
+  return answer((i64)moved);
+}
+MYR_FN i32 problem_of(PutKind kind) {
+  switch (kind) {
+    case PutKind::refused: return kENOSPC;
+    case PutKind::closed: return kEPIPE;
+    case PutKind::interrupted: return kEINTR;
+    default: return 0;
+  }
+}
+MYR_FN u32 output_size_word(u32 stream) { return kOutputSize + (stream - kStandardOutput) * 8; }
 /// Keeps what the buffers hold as output of a stream.
 template <Machine M>
 MYR_OUTLINE Result put_out(M& m, u32 stream, const Buffers& buffers) {
-  const u32 size_at = kOutputSize + (stream - kStandardOutput) * 8;
+  const u32 size_at = output_size_word(stream);
   const u64 kept = word(m, size_at), limit = m.input().output_limit, room = limit - lesser(limit, kept);
   u64 moved = 0, asked = 0;
   i32 problem = 0;
@@ -88,23 +110,10 @@ MYR_OUTLINE Result put_out(M& m, u32 stream, const Buffers& buffers) {
     if (!own_word(m, size_at)) return again();
     const Put put = m.put_out(stream, kept + moved, buffer.address, size);
     moved += put.size;
-    switch (put.kind) {
-      case PutKind::taken: break;
-      case PutKind::refused: problem = kENOSPC; break;
-      case PutKind::closed: problem = kEPIPE; break;
-      case PutKind::interrupted: problem = kEINTR; break;
-      case PutKind::again: return again();  // what was put out before is repeated at the same place
-    }
+    if (put.kind == PutKind::again) return again();  // what was put out before is repeated at the same place
+    if (put.kind != PutKind::taken) problem = problem_of(put.kind);
   }
-  if (moved == 0 && problem == kEINTR) return again();
-  if (problem == kEPIPE) {
-    // As on Linux, also after a part was written. It has to change no page that is not own by now.
-    if (!own_signals(m)) return again();
-    (void)send_signal(m, Target::thread, signal_information(kSignalPipe, kByUser, sender(m)));
-  }
-  if (moved == 0) return problem != 0 ? error(problem) : answer(0);
-  set_word(m, size_at, kept + moved);
-  return answer((i64)moved);
+  return finish_output(m, size_at, kept, moved, problem);
 }
 
 template <Machine M>

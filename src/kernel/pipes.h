@@ -33,17 +33,23 @@ static_assert(kPipeUsualSlots <= kPipeOwnSlots);
 constexpr u64 kScarceBuffers = 1024;
 constexpr u64 kAtomicBytes = kPageSize;  // PIPE_BUF
 
-/// Bytes of a page. A packet is read alone; `goes_on`: it is continued in the next slot.
+/// Bytes of a page. A packet is read alone; `goes_on`: it is continued in the next slot; `fixed`: no write adds to it, as to what
+/// splice() has put there.
 struct Slot {
   u32 page, offset, size;
-  bool packet, goes_on;
+  bool packet, goes_on, fixed = false;
 };
 MYR_FN Slot slot_of(u64 value) {
-  return {(u32)value, (u32)(value >> 32) & 0x1FFF, (u32)(value >> 45) & 0x1FFF, (value >> 63) != 0,
-          (value >> 62 & 1) != 0};
+  return {(u32)value,
+          (u32)(value >> 32) & 0x1FFF,
+          (u32)(value >> 45) & 0x1FFF,
+          (value >> 63) != 0,
+          (value >> 62 & 1) != 0,
+          (value >> 61 & 1) != 0};
 }
 MYR_FN u64 value_of(const Slot& slot) {
-  return slot.page | (u64)slot.offset << 32 | (u64)slot.size << 45 | (u64)slot.packet << 63 | (u64)slot.goes_on << 62;
+  return slot.page | (u64)slot.offset << 32 | (u64)slot.size << 45 | (u64)slot.packet << 63 |
+         (u64)slot.goes_on << 62 | (u64)slot.fixed << 61;
 }
 /// Where slot n of all that were ever filled lies.
 template <MemoryMachine M>
@@ -77,9 +83,12 @@ MYR_FN bool own_pipe(M& m, u64 pipe) {
 
 // ---- writing
 
-/// What of so many bytes fits: some behind those of the last slot, the others in new slots. `packets`: each slot is one.
+/// What of so many bytes fits: some behind those of the last slot, the others in new slots. `packets`: each slot is one. `fixed`: so
+/// are the new slots, the first of which lacks `skew` bytes of a page.
 struct PipePlan {
   u64 merged, size, pages;
+  u32 skew = 0;
+  bool fixed = false;
 };
 template <MemoryMachine M>
 MYR_OUTLINE PipePlan plan_pipe(const M& m, u64 pipe, u64 size, bool packets, bool merges) {
@@ -87,7 +96,7 @@ MYR_OUTLINE PipePlan plan_pipe(const M& m, u64 pipe, u64 size, bool packets, boo
   u64 merged = 0;
   if (merges && !packets && rest != 0 && used_slots(m, pipe) != 0) {
     const Slot last = slot(m, pipe, word(m, pipe + kPipeHead) - 1);
-    if (!last.packet && last.offset + last.size + rest <= kPageSize) merged = rest;
+    if (!last.packet && !last.fixed && last.offset + last.size + rest <= kPageSize) merged = rest;
   }
   const u64 wanted = (size - merged + kPageSize - 1) / kPageSize, pages = lesser(wanted, free_slots(m, pipe));
   return {merged, pages == wanted ? size : merged + pages * kPageSize, pages};
@@ -111,37 +120,18 @@ MYR_OUTLINE void fill_pipe(M& m, u64 pipe, const PipePlan& plan, bool packets, b
     set_word(m, slot_at(m, pipe, head - 1), value_of(last));
   }
   for (u64 i = 0; i < plan.pages; i++, head++) {
-    const u32 page = take_buffer(m), part = (u32)lesser(kPageSize, plan.size - done);
+    const u32 page = take_buffer(m), most = kPageSize - (i == 0 ? plan.skew : 0);
+    const u32 part = (u32)lesser(most, plan.size - done);
     take_from(m, source, layer_at(page), part);
     done += part;
-    set_word(m, slot_at(m, pipe, head), value_of(Slot{page, 0, part, packets || whole, whole && done < plan.size}));
+    const Slot filled = {page, 0, part, packets || whole, whole && done < plan.size, plan.fixed};
+    set_word(m, slot_at(m, pipe, head), value_of(filled));
   }
   set_word(m, pipe + kPipeHead, head);
   set_word(m, pipe + kPipeBytes, word(m, pipe + kPipeBytes) + plan.size);
   count_change(m, pipe, kPipeFilled);
 }
 
-/// The bytes of buffers of the guest, one after the other.
-struct GuestSource {
-  const Buffers& buffers;
-  u32 index;
-  u64 offset;  // in buffer `index`
-};
-/// Copies the next bytes to a place of the layer; with kSkipped for it they are passed over.
-constexpr u64 kSkipped = 0;
-template <MemoryMachine M>
-MYR_OUTLINE void take_from(M& m, GuestSource& source, u64 at, u64 size) {
-  for (u64 done = 0; done < size;) {
-    const Buffer buffer = buffer_at(m, source.buffers, source.index);
-    const u64 part = lesser(size - done, buffer.size - source.offset);
-    if (part != 0 && at != kSkipped) copy_to_layer(m, at + done, buffer.address + source.offset, part);
-    done += part;
-    source.offset += part;
-    if (source.offset != buffer.size) continue;
-    source.index++;
-    source.offset = 0;
-  }
-}
 /// How many bytes the buffers are to hold, and how many of them the guest may access before the first that it may not.
 struct Measured {
   u64 wanted, size;
@@ -245,11 +235,12 @@ MYR_OUTLINE PipeContent pipe_content(const M& m, u64 pipe) {
   while (first.goes_on) size += (first = slot(m, pipe, ++n)).size;
   return {pipe, size};
 }
-/// Takes so many bytes out, and what a read leaves of a packet. The pipe must be own, and secure_any(0) have returned true.
+/// Takes so many bytes out, with `heeds_packets` what a read leaves of a packet too. The pipe must be own, and secure_any(0) have
+/// returned true.
 template <Machine M>
-MYR_OUTLINE void drain_pipe(M& m, u64 pipe, u64 size) {
+MYR_OUTLINE void drain_pipe(M& m, u64 pipe, u64 size, bool heeds_packets = true) {
   u64 tail = word(m, pipe + kPipeTail), gone = 0;
-  const bool packet = slot(m, pipe, tail).packet;
+  const bool packet = heeds_packets && slot(m, pipe, tail).packet;
   for (bool more = true; more;) {
     Slot first = slot(m, pipe, tail);
     const u32 part = packet ? first.size : (u32)lesser(size, first.size);

@@ -16,6 +16,7 @@
 #include "kernel/poll_calls.h"
 #include "kernel/scheduling_calls.h"
 #include "kernel/signal_calls.h"
+#include "kernel/splice_calls.h"
 #include "kernel/system_calls.h"
 #include "kernel/thread_calls.h"
 #include "kernel/time_calls.h"
