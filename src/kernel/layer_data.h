@@ -75,7 +75,8 @@ MYR_FN void copy_within_layer(M& m, u64 to, u64 from, u64 size) {
     __builtin_memcpy(m.locate(target, offset_in_page(to)), m.locate(source, offset_in_page(from)), size);
   } else {
     for (u64 i = 0; i < size; i++) {
-      write_once<u8>(m.locate(target, offset_in_page(to + i)), read_once<u8>(m.locate(source, offset_in_page(from + i))));
+      write_once<u8>(m.locate(target, offset_in_page(to + i)),
+                     read_once<u8>(m.locate(source, offset_in_page(from + i))));
     }
   }
 }

@@ -11,6 +11,7 @@
 #include "kernel/identity_calls.h"
 #include "kernel/interval_timers.h"
 #include "kernel/io_calls.h"
+#include "kernel/lock_calls.h"
 #include "kernel/memory_calls.h"
 #include "kernel/path_calls.h"
 #include "kernel/poll_calls.h"

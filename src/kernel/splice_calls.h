@@ -234,7 +234,7 @@ MYR_FN bool takes_bytes(const M& m, const SpliceEnd& out) {
 template <Machine M>
 MYR_OUTLINE Result wait_for_room(M& m, const SpliceEnd& out, bool non_blocking) {
   if (!out.is_pipe()) return answer(1);
-  if (word(m, out.pipe() + kPipeReaders) == 0) return broken_pipe(m, use_of(out.opened), 0);
+  if (!has_readers(m, out.pipe())) return broken_pipe(m, use_of(out.opened), 0);
   if (free_slots(m, out.pipe()) != 0) return answer(1);
   if (non_blocking) return error(kEAGAIN);
   const Wait wait = wait_until_ready(m);
@@ -243,7 +243,7 @@ MYR_OUTLINE Result wait_for_room(M& m, const SpliceEnd& out, bool non_blocking) 
 /// The same for bytes that can come from one; 1 also if none will ever.
 template <Machine M>
 MYR_OUTLINE Result wait_for_bytes(M& m, const SpliceEnd& in, bool non_blocking) {
-  if (!in.is_pipe() || used_slots(m, in.pipe()) != 0 || word(m, in.pipe() + kPipeWriters) == 0) return answer(1);
+  if (!in.is_pipe() || used_slots(m, in.pipe()) != 0 || !has_writers(m, in.pipe())) return answer(1);
   if (non_blocking) return error(kEAGAIN);
   const Wait wait = wait_until_ready(m);
   return own_wait(m) ? wait_here(m, wait, in.pipe(), 0) : again();
@@ -294,8 +294,7 @@ MYR_OUTLINE Result move_slots_to(M& m, u64 from, u64 to, u64 size, bool takes, b
 /// splice() and tee() between pipes, or standard streams.
 template <Machine M>
 MYR_OUTLINE Result splice_streams(M& m, const SpliceEnd& in, const SpliceEnd& out, u64 size, u32 flags, bool takes) {
-  const bool non_blocking =
-      (flags & kSpliceNonBlocking) || in.opened.non_blocking() || out.opened.non_blocking();
+  const bool non_blocking = (flags & kSpliceNonBlocking) || in.opened.non_blocking() || out.opened.non_blocking();
   if (in.is_pipe() && out.is_pipe() && in.opened.file == out.opened.file) return error(kEINVAL);
   if (const Result ready = wait_for_bytes(m, in, non_blocking); !goes_on(ready)) return ready;
   if (const Result ready = wait_for_room(m, out, non_blocking); !goes_on(ready)) return ready;
@@ -327,7 +326,8 @@ MYR_OUTLINE Result splice_from_socket(M& m, const SpliceEnd& in, const SpliceEnd
   }
   if (!use.message && out.is_pipe()) return move_slots_to(m, use.pipe, out.pipe(), size, true, true);
   const PipeContent content = pipe_content(m, use.pipe);
-  SpliceSource source = {SpliceSource::From::pipe, 0, content.size, {nullptr, 0}, 0, MadeFile::none, {false, 0}, use.pipe};
+  SpliceSource source = {SpliceSource::From::pipe, 0,          content.size, {nullptr, 0}, 0,
+                         MadeFile::none,           {false, 0}, use.pipe};
   if (!own_pipe(m, use.pipe) || !secure_any(m, 0)) return again();
   size = lesser(size, content.size);
   const Result result = size != 0 ? put_into_stream(m, out, source, size) : answer(0);
@@ -421,7 +421,8 @@ MYR_OUTLINE Result sendfile(M& m) {
     return goes_on(ready) ? (size == 0 ? answer(0) : error(kEINVAL)) : ready;
   }
   found = find_position(m, out, 0);
-  if ((out.opened.flags & kOpenAppend) || !is_valid_part(out.position, size) || !in.has_position()) return error(kEINVAL);
+  if ((out.opened.flags & kOpenAppend) || !is_valid_part(out.position, size) || !in.has_position())
+    return error(kEINVAL);
   const u64 before = word(m, kWaitDone);
   if (size == before) return answer((i64)before);
   SpliceSource source;
@@ -495,6 +496,7 @@ MYR_OUTLINE Result vmsplice(M& m) {
     return answer((i64)parts.size);
   }
   if (const Result ready = wait_for_bytes(m, end, non_blocking); !goes_on(ready)) return ready;
+  if (used_slots(m, pipe) == 0) return answer(0);
   if (!own_pipe(m, pipe) || !secure_any(m, 0)) return again();
   const Result result = take_in(m, buffers, PipeContent{pipe, word(m, pipe + kPipeBytes)}, 0, 0);
   if (moved_by(result) != 0) drain_pipe(m, pipe, moved_by(result), false);

@@ -129,6 +129,17 @@ MYR_OUTLINE Result fsync(M& m) {
   return opened.in_tree || opened.kind == Kind::input ? answer(0) : error(kEINVAL);
 }
 template <MemoryMachine M>
+MYR_OUTLINE Result readahead(M& m) {
+  const i32 stream = stream_of(m, m.argument(0));
+  if (stream < 0) return error(kEBADF);
+  const Opened opened = opened_at(m, stream);
+  if (opened.kind == Kind::standard) return error(stream == (i32)kStandardInput ? kEINVAL : kEBADF);
+  if (opened.kind != Kind::input && !opened.readable()) return error(kEBADF);
+  const bool is_file =
+      opened.kind == Kind::input || (opened.in_tree && type_of(file_status(m, opened.file)) == kRegular);
+  return is_file && (i64)m.argument(2) >= 0 ? answer(0) : error(kEINVAL);
+}
+template <MemoryMachine M>
 MYR_OUTLINE Result fadvise64(M& m) {
   constexpr u32 kAdvices = 6;
   const i32 stream = stream_of(m, m.argument(0));
