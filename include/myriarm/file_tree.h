@@ -19,7 +19,7 @@ struct FileFacts {
   uint32_t mode = 0;    ///< type and permissions
   uint32_t links = 1;   ///< names that it has; of a folder: 2, and one more for each folder in it
   uint32_t user = 0, group = 0;
-  /// Of a device, its number as in st_rdev; of a regular file, which of those in /proc it is that the library makes (0: none).
+  /// Of a device, its number as in st_rdev; of another file, which of those in /proc it is that the library makes (0: none).
   uint64_t device = 0;
   uint64_t size = 0;
   int64_t seconds = 0;  ///< since 1970: when it was last modified
@@ -64,7 +64,7 @@ struct BoundFolder {
 /// A folder of the host as the root of processes. Its names, links and file attributes are read now, in the order of the
 /// names, which also gives the files their numbers; the bytes of a regular file are read when a process first needs them,
 /// and kept. A file that is no longer as it was then cannot be read (EIO). All files belong to user 0 and group 0. In place of
-/// the folder's own, /dev has null, zero, full, random, urandom and tty, and /proc has self with exe, auxv, cmdline, comm, environ, maps and status; and /tmp is a folder in which
+/// the folder's own, /dev has null, zero, full, random, urandom, tty, fd, stdin, stdout and stderr, and /proc has self with exe, fd, task, auxv, cmdline, comm, environ, maps and status; and /tmp is a folder in which
 /// everybody may make files. Throws ArgumentError if the folder cannot be read, has more than a million files, or folders
 /// nested more than 200 deep; or for a bind whose folder cannot be read, or whose place is no path of a folder.
 std::shared_ptr<const FileTree> read_root(const std::string& folder, std::span<const BoundFolder> binds = {});

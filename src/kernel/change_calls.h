@@ -56,9 +56,9 @@ MYR_OUTLINE Result mkdirat(M& m) {
 template <Machine M>
 MYR_OUTLINE Result mknodat(M& m) {
   const u32 type = (u32)m.argument(2) & kTypeMask;
-  constexpr u32 kPipe = 0010000, kSocket = 0140000, kBlockDevice = 0060000;
+  constexpr u32 kSocket = 0140000, kBlockDevice = 0060000;
   if (type == kFolder) return error(kEPERM);
-  if (type != 0 && type != kRegular && type != kPipe && type != kSocket && type != kBlockDevice &&
+  if (type != 0 && type != kRegular && type != kFifo && type != kSocket && type != kBlockDevice &&
       type != kCharacterDevice) {
     return error(kEINVAL);
   }
@@ -66,9 +66,9 @@ MYR_OUTLINE Result mknodat(M& m) {
   const i64 refused = walk_to_new(m, 1, false, walked);
   if (refused < 0) return answer(refused);
   if (const i64 denied = new_name_refused(m, walked.folder); denied < 0) return answer(denied);
-  if (type != 0 && type != kRegular) return error(kEPERM);  // the file system has no such files
+  if (type != 0 && type != kRegular && type != kFifo) return error(kEPERM);  // the file system has no such files
   const u32 mode = (u32)m.argument(2) & kModeBits & ~(u32)word(m, kModeMask);
-  return make_named(m, walked, {kRegular | mode, 0, 0});
+  return make_named(m, walked, {(type == kFifo ? kFifo : kRegular) | mode, 0, 0});
 }
 template <Machine M>
 MYR_OUTLINE Result symlinkat(M& m) {
@@ -92,6 +92,7 @@ MYR_OUTLINE Result linkat(M& m) {
   const i64 refused = walk_to_new(m, 3, false, walked);
   if (refused < 0) return answer(refused);
   const FileStatus status = file_status(m, (u32)old);
+  if (is_of_descriptor((u32)old)) return error(kEXDEV);
   // As with fs.protected_hardlinks: a file of others must be one that the user may read and write.
   constexpr u32 kSetIds = 06000;
   const bool safe = type_of(status) == kRegular && !(status.mode & kSetIds) && may(m, status, kMayRead | kMayWrite);
@@ -207,6 +208,21 @@ MYR_FN bool is_within(const M& m, u32 folder, u32 other) {
     if (at == 0) return false;
   }
 }
+/// The openings of a file that is moved know its folder. With `sets`, after they have been made own.
+template <Machine M>
+MYR_OUTLINE bool move_openings(M& m, u32 file, u32 folder, bool sets) {
+  const u32 count = opening_count(m);
+  for (u32 i = 0; i < count; i++) {
+    const Opened opened = opened_at(m, (i32)(kFirstOpening + i));
+    const u32 at = opening_word(i, kOpeningHolders);
+    u32 opened_file;
+    if (!is_open(m, i) || !file_of(m, opened, opened_file) || opened_file != file) continue;
+    if (folder_of_opening(m, i) == kNoFolder) continue;
+    if (!sets && !own_word(m, at)) return false;
+    if (sets) set_word(m, at, (u32)word(m, at) | folder_above(folder));
+  }
+  return true;
+}
 /// renameat and renameat2.
 template <Machine M>
 MYR_OUTLINE Result move_file(M& m) {
@@ -250,8 +266,10 @@ MYR_OUTLINE Result move_file(M& m) {
   if (!plan_folder(m, plan, to_folder, replaced < 0 ? to.name_size : 0)) return again();
   if (replaced >= 0 && (!own_entry(m, to_folder, to) || !plan_loss(m, plan, other, lost_status))) return again();
   if (is_folder ? !plan_folder(m, plan, file, 0) : !plan_raise_file(m, plan, file)) return again();
+  if (!move_openings(m, file, to_folder, false)) return again();
   const Storing secured = secure(m, plan);
   if (secured != Storing::allowed) return not_secured(secured);
+  move_openings(m, file, to_folder, true);
   const u64 left = raise_folder(m, from_folder), entered = raise_folder(m, to_folder);
   const u64 inode = is_folder ? raise_folder(m, file) : raise_file(m, file);
   const u64 lost = replaced >= 0 ? raise_for_loss(m, other, lost_status) : 0;
@@ -285,7 +303,8 @@ MYR_FN i64 open_file(const M& m, u64 descriptor) {
   const i32 stream = stream_of(m, descriptor);
   const Opened opened = opened_at(m, stream);
   if (stream < 0 || opened.path_only()) return -(i64)kEBADF;
-  return opened.in_tree ? (i64)opened.file : -(i64)kNotInTree;
+  u32 file;
+  return file_of(m, opened, file) ? (i64)file : -(i64)kNotInTree;
 }
 /// Makes sure that the inode of a file can change.
 template <Machine M>
@@ -306,7 +325,7 @@ MYR_OUTLINE Result set_mode(M& m, i64 found, u32 mode) {
   if (!is_writable(m)) return error(kEROFS);
   const u32 file = (u32)found;
   const FileStatus status = file_status(m, file);
-  if (!owns(status)) return error(kEPERM);
+  if (!owns(status) || is_descriptor_file(file)) return error(kEPERM);
   if (type_of(status) == kLink) return error(kEOPNOTSUPP);
   const Storing secured = secure_inode(m, file);
   if (secured != Storing::allowed) return not_secured(secured);
@@ -323,6 +342,15 @@ template <Machine M>
 MYR_FN Result fchmodat(M& m) {
   return set_mode(m, find_argument(m, 1, kFollowsLast), (u32)m.argument(2));
 }
+template <Machine M>
+MYR_OUTLINE Result fchmodat2(M& m) {
+  const u32 flags = (u32)m.argument(3);
+  if (flags & ~(kNoFollow | kEmptyPath)) return error(kEINVAL);
+  const i64 length = path_length(m, m.argument(1));
+  if (length < 0 || (length == 0 && !(flags & kEmptyPath))) return length < 0 ? answer(length) : error(kENOENT);
+  const u32 follows = (flags & kNoFollow) ? 0u : kFollowsLast;
+  return set_mode(m, find_file(m, m.argument(0), m.argument(1), (u64)length, follows), (u32)m.argument(2));
+}
 /// A user may give a file that it owns to itself alone.
 template <Machine M>
 MYR_OUTLINE Result set_owner(M& m, i64 found, u32 user, u32 group) {
@@ -333,6 +361,7 @@ MYR_OUTLINE Result set_owner(M& m, i64 found, u32 user, u32 group) {
   if (user != kSame && (!owns(status) || user != kUserId)) return error(kEPERM);
   if (group != kSame && (!owns(status) || group != kUserId)) return error(kEPERM);
   if (user == kSame && group == kSame) return answer(0);
+  if (is_of_descriptor((u32)found)) return error(kEPERM);
   const Storing secured = secure_inode(m, (u32)found);
   if (secured != Storing::allowed) return not_secured(secured);
   const u64 inode = raise_any(m, (u32)found);
@@ -381,6 +410,7 @@ MYR_OUTLINE Result utimensat(M& m) {
   if (found < 0) return answer(found);
   if (!is_writable(m)) return error(kEROFS);
   const FileStatus status = file_status(m, (u32)found);
+  if (is_of_descriptor((u32)found)) return error(kEPERM);
   const bool both_now = value[1] == kNow && value[3] == kNow;
   if (!owns(status) && !(both_now && may(m, status, kMayWrite))) return error(both_now ? kEACCES : kEPERM);
   const Storing secured = secure_inode(m, (u32)found);

@@ -33,8 +33,8 @@ template <Machine M>
 MYR_FN void let_go(M& m, i32 stream) {
   if (stream < (i32)kFirstOpening) return;
   const u32 at = opening_word((u32)stream - kFirstOpening, kOpeningHolders);
-  const u64 holders = word(m, at);
-  set_word(m, at, holders - (holders != 0));
+  const u64 value = word(m, at), holders = (u32)value;
+  set_word(m, at, value - (holders != 0));
   if (holders > 1) return;
   const Opened opened = opened_at(m, stream);
   if (opened.is_object()) leave_object(m, opened);

@@ -89,7 +89,7 @@ MYR_OUTLINE u32 simple_events(const M& m, i32 stream) {
       const bool more = word(m, kInputPosition) < m.input().standard_input.size;
       return kEventHangUp | (more ? kEventsIn : 0u);
     }
-    case Kind::pipe: return pipe_events(m, opened);
+    case Kind::pipe: return pipe_events(m, opened, word(m, position_word((u32)stream)));
     case Kind::counter: return counter_events(m, object);
     case Kind::timer: return timer_expirations(m, object) != 0 ? (u32)kEventReadable : 0u;
     case Kind::signals:

@@ -57,8 +57,27 @@ MYR_FN void copy_to_layer(M& m, u64 at, u64 address, u64 size) {
 template <MemoryMachine M>
 MYR_FN void fill_layer(M& m, u64 at, const u8* bytes, u64 size) {
   const u32 entry = m.entry(m.guest_pages() + (at >> kPageBits));
-  for (u64 i = 0; i < size; i++) {
-    write_once<u8>(m.locate(entry, offset_in_page(at + i)), bytes != nullptr ? bytes[i] : (u8)0);
+  if constexpr (M::kContiguous) {
+    if (bytes != nullptr) __builtin_memcpy(m.locate(entry, offset_in_page(at)), bytes, size);
+    else __builtin_memset(m.locate(entry, offset_in_page(at)), 0, size);
+  } else {
+    for (u64 i = 0; i < size; i++) {
+      write_once<u8>(m.locate(entry, offset_in_page(at + i)), bytes != nullptr ? bytes[i] : (u8)0);
+    }
+  }
+}
+/// From one page of the layer to another, which is own.
+template <MemoryMachine M>
+MYR_FN void copy_within_layer(M& m, u64 to, u64 from, u64 size) {
+  const u32 target = m.entry(m.guest_pages() + (to >> kPageBits)),
+            source = m.entry(m.guest_pages() + (from >> kPageBits));
+  if constexpr (M::kContiguous) {
+    __builtin_memcpy(m.locate(target, offset_in_page(to)), m.locate(source, offset_in_page(from)), size);
+  } else {
+    for (u64 i = 0; i < size; i++) {
+      write_once<u8>(m.locate(target, offset_in_page(to + i)),
+                     read_once<u8>(m.locate(source, offset_in_page(from + i))));
+    }
   }
 }
 template <MemoryMachine M>
@@ -133,22 +152,85 @@ MYR_OUTLINE void make_pages(M& m, u64 inode, u64 position, u64 size) {
     if (part != 0) fill_layer(m, layer_at(page), bytes.data + at, part);
   }
 }
-/// Copies bytes of the guest to pages of a file that are there and own.
+// A source of bytes for places of the layer: take_from(m, source, at, size) copies its next ones, which go to one page that is own.
+
+/// The bytes of buffers of the guest, one after the other.
+struct GuestSource {
+  const Buffers& buffers;
+  u32 index;
+  u64 offset;  // in buffer `index`
+};
+/// With kSkipped for the place they are passed over.
+constexpr u64 kSkipped = 0;
 template <MemoryMachine M>
-MYR_FN void copy_to_file(M& m, u64 inode, u64 position, u64 address, u64 size) {
-  const PageTree tree = tree_of(word(m, inode + kInodePages));
+MYR_OUTLINE void take_from(M& m, GuestSource& source, u64 at, u64 size) {
   for (u64 done = 0; done < size;) {
-    const u64 at = position + done, part = lesser(size - done, kPageSize - offset_in_page(at));
-    copy_to_layer(m, layer_at(find_page(m, tree, at >> kPageBits)) + offset_in_page(at), address + done, part);
+    const Buffer buffer = buffer_at(m, source.buffers, source.index);
+    const u64 part = lesser(size - done, buffer.size - source.offset);
+    if (part != 0 && at != kSkipped) copy_to_layer(m, at + done, buffer.address + source.offset, part);
     done += part;
+    source.offset += part;
+    if (source.offset != buffer.size) continue;
+    source.index++;
+    source.offset = 0;
   }
 }
+/// The bytes of a file that can be read, from a position on. It may be the file that changes.
+struct FileSource {
+  u32 file;
+  u64 position;
+};
+template <MemoryMachine M>
+MYR_OUTLINE void take_from(M& m, FileSource& source, u64 at, u64 size) {
+  Content content;
+  if (!content_of(m, source.file, content)) content.size = 0;  // it was asked before
+  for (u64 done = 0; done < size;) {
+    const u64 from = source.position + done, part = lesser(size - done, kPageSize - offset_in_page(from));
+    const u32 page = find_page(m, content.tree, from >> kPageBits);
+    if (page != 0) {
+      copy_within_layer(m, at + done, layer_at(page) + offset_in_page(from), part);
+    } else {
+      const u64 below = lesser(part, content.below.size - lesser(from, content.below.size));
+      if (below != 0) fill_layer(m, at + done, content.below.data + from, below);
+      if (below != part) fill_layer(m, at + done + below, nullptr, part - below);
+    }
+    done += part;
+  }
+  source.position += size;
+}
 
+/// Writes bytes of a source to a regular file at a position, as many as there is room for. What else the call changes must be own.
+template <MemoryMachine M, class Source>
+MYR_OUTLINE Result write_from(M& m, u32 file, u64 position, u64 size, Source& source) {
+  Content content;
+  if (!content_of(m, file, content)) return error(kEIO);
+  Plan plan;
+  if (!plan_raise_file(m, plan, file)) return again();
+  const i64 fits = plan_bytes(m, plan, file, position, size);
+  if (fits < 0) return again();
+  if (fits == 0) return error(kENOSPC);
+  size = (u64)fits;
+  const Storing secured = secure(m, plan);
+  if (secured != Storing::allowed) return secured == Storing::again ? again() : error(kENOSPC);
+  const u64 inode = raise_file(m, file);
+  make_pages(m, inode, position, size);
+  for (u64 done = 0; done < size;) {
+    const u64 at = position + done, part = lesser(size - done, kPageSize - offset_in_page(at));
+    const u32 page = find_page(m, tree_of(word(m, inode + kInodePages)), at >> kPageBits);
+    take_from(m, source, layer_at(page) + offset_in_page(at), part);
+    done += part;
+  }
+  if (position + size > word(m, inode + kInodeSize)) set_word(m, inode + kInodeSize, position + size);
+  constexpr u64 kSetUser = 04000, kSetGroup = 02000, kGroupExecute = 010;
+  const u64 mode = word(m, inode + kInodeMode);
+  set_word(m, inode + kInodeMode, mode & ~(kSetUser | ((mode & kGroupExecute) ? kSetGroup : 0)));
+  note_modification(m, inode);
+  return answer((i64)size);
+}
 /// Writes to a regular file at a position, or at its end. `position_at`: the word that follows the position, or 0.
 template <MemoryMachine M>
 MYR_OUTLINE Result write_file(M& m, u32 file, const Buffers& buffers, u64 position, bool appends, u32 position_at) {
-  const u64 old_size = file_status(m, file).size;
-  if (appends) position = old_size;
+  if (appends) position = file_status(m, file).size;
   u64 size = 0;
   bool refused = false;
   for (u32 i = 0; i < buffers.count && !refused && size < kMostBytes; i++) {
@@ -160,33 +242,13 @@ MYR_OUTLINE Result write_file(M& m, u32 file, const Buffers& buffers, u64 positi
   }
   if (size == 0) return refused ? error(kEFAULT) : answer(0);
   if (size > kMostFileBytes - position) return error(kEINVAL);
-  Content content;
-  if (!content_of(m, file, content)) return error(kEIO);
-  Plan plan;
-  if (!plan_raise_file(m, plan, file)) return again();
-  const i64 fits = plan_bytes(m, plan, file, position, size);
-  if (fits < 0) return again();
-  if (fits == 0) return error(kENOSPC);
-  size = (u64)fits;
   if (position_at != 0 && !own_word(m, position_at)) return again();
-  const Storing secured = secure(m, plan);
-  if (secured != Storing::allowed) return secured == Storing::again ? again() : error(kENOSPC);
-  const u64 inode = raise_file(m, file);
-  make_pages(m, inode, position, size);
-  u64 moved = 0;
-  for (u32 i = 0; moved < size; i++) {
-    const Buffer buffer = buffer_at(m, buffers, i);
-    const u64 part = lesser(buffer.size, size - moved);
-    copy_to_file(m, inode, position + moved, buffer.address, part);
-    moved += part;
+  GuestSource source = {buffers, 0, 0};
+  const Result result = write_from(m, file, position, size, source);
+  if (position_at != 0 && result.served == Served::answered && result.value > 0) {
+    set_word(m, position_at, position + (u64)result.value);
   }
-  if (position + size > old_size) set_word(m, inode + kInodeSize, position + size);
-  constexpr u64 kSetUser = 04000, kSetGroup = 02000, kGroupExecute = 010;
-  const u64 mode = word(m, inode + kInodeMode);
-  set_word(m, inode + kInodeMode, mode & ~(kSetUser | ((mode & kGroupExecute) ? kSetGroup : 0)));
-  note_modification(m, inode);
-  if (position_at != 0) set_word(m, position_at, position + size);
-  return answer((i64)size);
+  return result;
 }
 
 // ---- length

@@ -7,6 +7,7 @@
 #include "kernel/layer_pages.h"
 #include "kernel/openings.h"
 #include "kernel/process_table.h"
+#include "kernel/threads.h"
 
 namespace myriarm::kernel {
 
@@ -24,6 +25,7 @@ enum InodeWord : u64 {
   kInodeBelow = 80,      // a file of the tree and 1, of which the pages that are missing are; 0: those are zeros
   kInodeBelowSize = 88,  // so many bytes of it
   kInodeParent = 96,     // of a folder
+  kInodePipe = 96,       // of a FIFO that was opened: the object that is its pipe, and 1
   kInodePageCount = 104,
   kInodeEntries = 112,  // names in a folder
   kInodeBytes = 128,
@@ -46,8 +48,39 @@ MYR_FN u64 inode_of(const M& m, u32 file) {
   return number == 0 ? 0 : inode_at(m, number);
 }
 
+/// Of what is behind an open descriptor: descriptor_calls.h.
+template <Machine M>
+MYR_FN FileStatus status_of(const M& m, i32 stream);
+/// Of a file that is in no tree. A link of a descriptor says by its permissions how that can be used.
+template <MemoryMachine M>
+MYR_OUTLINE FileStatus status_by_descriptor(const M& m, u32 file) {
+  constexpr u64 kFirstLinkNumber = (u64)3 << 30, kLinkSize = 64;
+  constexpr u32 kToRead = 0500, kToWrite = 0300;
+  const u32 fd = file & kDescriptorBits;
+  FileStatus status = {kFirstLinkNumber + fd, kLink, 1, kLinkSize};
+  if constexpr (Machine<M>) {
+    const i32 stream = stream_of(m, fd);
+    if (is_descriptor_file(file)) return stream < 0 ? FileStatus{0, 0, 0, 0} : status_of(m, stream);
+    const Opened opened = opened_at(m, stream);
+    if (opened.kind == Kind::standard) status.mode |= stream == (i32)kStandardInput ? kToRead : kToWrite;
+    else status.mode |= (opened.readable() ? kToRead : 0) | (opened.writable() ? kToWrite : 0);
+  }
+  return status;
+}
+
+/// Whether a number, which may be old, is that of a file.
+template <MemoryMachine M>
+MYR_FN bool is_there(const M& m, u32 file) {
+  if (!(file & kNewFile)) return !is_of_descriptor(file);
+  const u32 number = file & ~kNewFile;
+  const u32 page = has_layer(m) ? find_page(m, tree_of(layer_word(m, kInodeTree)), number / kInodesInPage) : 0;
+  return page != 0 && (u32)word(m, layer_at(page) + number % kInodesInPage * kInodeBytes) != 0;
+}
 template <MemoryMachine M>
 MYR_OUTLINE FileStatus file_status(const M& m, u32 file) {
+  if constexpr (HasTree<M>) {
+    if (is_of_descriptor(file)) return status_by_descriptor(m, file);
+  }
   const u64 inode = inode_of(m, file);
   if (inode == 0) return tree_status(m, file);
   FileStatus status = {kFirstNewNumber + (file & ~kNewFile), (u32)word(m, inode), 0, word(m, inode + kInodeSize)};
@@ -201,9 +234,22 @@ MYR_FN u64 raise_file(M& m, u32 file) {
   return inode != 0 ? inode : make_raised(m, file);
 }
 
+// The pipe of a FIFO: fifos.h.
+template <class M>
+MYR_FN bool is_fifo_open(const M& m, u64 inode);
+template <class M>
+MYR_FN bool own_end_of_fifo(M& m, u64 inode);
+template <class M>
+MYR_FN void end_fifo(M& m, u64 inode);
+template <MemoryMachine M>
+MYR_FN bool is_fifo(const M& m, u64 inode) {
+  return ((u32)word(m, inode) & kTypeMask) == kFifo && word(m, inode + kInodePipe) != 0;
+}
+
 /// Whether something refers to the file without a name.
 template <MemoryMachine M>
 MYR_OUTLINE bool is_in_use(const M& m, u32 file) {
+  if (const u64 inode = inode_of(m, file); inode != 0 && is_fifo(m, inode) && is_fifo_open(m, inode)) return true;
   if (word(m, kWorkingFolder) == file || is_working_folder(m, file)) return true;
   const u32 count = opening_count(m);
   for (u32 i = 0; i < count; i++) {
@@ -234,7 +280,9 @@ MYR_FN u64 raised_at(const M& m, u32 file) {
 /// Plans to free a file that has an inode: drop_file().
 template <MemoryMachine M>
 MYR_FN bool plan_drop(M& m, u32 file) {
-  if (inode_of(m, file) == 0) return true;
+  const u64 inode = inode_of(m, file);
+  if (inode == 0) return true;
+  if (is_fifo(m, inode) && !own_end_of_fifo(m, inode)) return false;
   u32 number = file & ~kNewFile;
   if (!(file & kNewFile)) {
     number = half_word(m, raised_at(m, file));
@@ -261,6 +309,7 @@ MYR_OUTLINE void drop_file(M& m, u32 file) {
     number = half_word(m, at);
     set_half_word(m, at, 0);
   }
+  if (is_fifo(m, inode)) end_fifo(m, inode);
   drop_tree(m, tree_of(word(m, inode + kInodePages)));
   set_word(m, inode + kInodeMode, 0);
   set_layer_word(m, kFirstFreeInode, lesser(layer_word(m, kFirstFreeInode), number));

@@ -61,11 +61,58 @@ MYR_OUTLINE u64 find_entry(const M& m, u64 folder, const u8* name, u32 size) {
   }
   return 0;
 }
+constexpr u32 kMostNumberName = 20;  // bytes
+/// The number that a name is, without zeros in front; -1: it is none.
+MYR_FN i64 number_of(const u8* name, u32 size) {
+  constexpr u32 kMostDigits = 10;
+  if (size == 0 || size > kMostDigits || (name[0] == '0' && size != 1)) return -1;
+  i64 number = 0;
+  for (u32 i = 0; i < size; i++) {
+    if (name[i] < '0' || name[i] > '9') return -1;
+    number = number * 10 + (name[i] - '0');
+  }
+  return number;
+}
+/// Writes a number as a name; returns its size.
+MYR_FN u32 name_of_number(u64 number, u8* name) {
+  u32 size = 1;
+  for (u64 rest = number / 10; rest != 0; rest /= 10) size++;
+  for (u32 i = size; i != 0; i--, number /= 10) name[i - 1] = (u8)('0' + number % 10);
+  return size;
+}
+/// The file of a name that a folder of /proc has beside those of the tree, or an error, negative.
+template <MemoryMachine M>
+MYR_OUTLINE i64 look_up_made(const M& m, u32 folder, MadeFile kind, const u8* name, u32 size) {
+  if constexpr (Machine<M>) {
+    const i64 number = number_of(name, size);
+    if (number < 0) return -(i64)kENOENT;
+    if (kind == MadeFile::descriptors) {
+      const bool is_there = number < kMostFiles && stream_of(m, (u64)number) >= 0;
+      return is_there ? (i64)(kDescriptorLink | (u32)number) : -(i64)kENOENT;
+    }
+    if (kind == MadeFile::threads) {
+      const u32 slot = has_table(m) ? find_thread(m, (u32)number) : kNoThread;
+      const bool is_there =
+          has_table(m) ? slot != kNoThread && is_own_thread(m, slot) && is_alive(m, slot) : number == process_id(m);
+      return is_there ? (i64)tree_parent(m, folder) : -(i64)kENOENT;
+    }
+    if (kind == MadeFile::processes && number == process_id(m)) {
+      u8 first[kMostNumberName];
+      const u32 first_size = name_of_number(kProcessId, first);
+      return tree_look_up(m, folder, first, first_size);
+    }
+  }
+  return -(i64)kENOENT;
+}
 /// The file of a name in a folder, or an error, negative.
 template <MemoryMachine M>
 MYR_OUTLINE i64 look_up(const M& m, u32 folder, const u8* name, u32 size) {
   const u64 inode = inode_of(m, folder);
-  if (inode == 0) return tree_look_up(m, folder, name, size);
+  if (inode == 0) {
+    const i64 found = tree_look_up(m, folder, name, size);
+    const MadeFile kind = found == -(i64)kENOENT ? made_names(tree_status(m, folder)) : MadeFile::none;
+    return kind == MadeFile::none ? found : look_up_made(m, folder, kind, name, size);
+  }
   const u64 entry = find_entry(m, inode, name, size);
   return entry == 0 ? -(i64)kENOENT : (i64)entry_of(word(m, entry)).file;
 }
@@ -105,6 +152,8 @@ struct Listing {
   Bytes records;  // then
   u64 record_at, at;
   u64 position;
+  MadeFile made;               // which numbers are names too, behind the others
+  u8 number[kMostNumberName];  // the one that was listed last
 };
 constexpr u64 kFirstEntry = 2;
 
@@ -113,11 +162,40 @@ MYR_TABLE u8 kDots[] = {'.', '.'};
 /// False: the folder cannot be read.
 template <MemoryMachine M>
 MYR_FN bool begin_listing(const M& m, u32 folder, u64 position, Listing& listing) {
-  listing = {folder, inode_of(m, folder), {nullptr, 0}, 0, 0, position};
+  listing = {folder, inode_of(m, folder), {nullptr, 0}, 0, 0, position, MadeFile::none, {}};
   if (listing.inode != 0) return true;
+  listing.made = made_names(tree_status(m, folder));
   if (!tree_content(m, folder, listing.records)) return false;
   for (u32 dots = 0; dots < 2; dots++) listing.record_at = tree_record(listing.records, listing.record_at).next;
   return true;
+}
+/// Lists the next number from the position on; false: there is no other.
+template <MemoryMachine M>
+MYR_OUTLINE bool next_number(const M& m, Listing& listing, Listed& listed) {
+  if constexpr (Machine<M>) {
+    if (listing.made != MadeFile::descriptors && listing.made != MadeFile::threads) return false;
+    const bool is_threads = listing.made == MadeFile::threads;
+    const u64 end = !is_threads ? kMostFiles : has_table(m) ? thread_slots(m) : 1;
+    for (u64 at = listing.position - kFirstEntry; at < end; at++) {
+      u64 number = at;
+      if (!is_threads) {
+        if (stream_of(m, at) < 0) continue;
+      } else if (!has_table(m)) {
+        number = process_id(m);
+      } else {
+        const u32 slot = (u32)at;
+        if (!is_own_thread(m, slot) || !is_alive(m, slot)) continue;
+        number = slot == current_thread(m) ? thread_id(m) : head(m, slot, kHeadThread);
+      }
+      listing.position = at + 1 + kFirstEntry;
+      const u32 file = is_threads ? tree_parent(m, listing.folder) : kDescriptorLink | (u32)at;
+      const u32 size = name_of_number(number, listing.number);
+      const FileStatus status = file_status(m, file);
+      listed = {status.number, listing.position, size, type_of(status) >> 12, listing.number, 0};
+      return true;
+    }
+  }
+  return false;
 }
 /// The next name; false: there is no other.
 template <MemoryMachine M>
@@ -140,7 +218,7 @@ MYR_OUTLINE bool next_listed(const M& m, Listing& listing, Listed& listed) {
       listed = {record.number, listing.position, record.name_size, record.type, record.name, 0};
       return true;
     }
-    return false;
+    return next_number(m, listing, listed);
   }
   const u64 end = word(m, listing.inode + kInodeSize) / 8, first = listing.position - kFirstEntry;
   // The position may be within an entry: then the next one comes.
@@ -157,6 +235,22 @@ MYR_OUTLINE bool next_listed(const M& m, Listing& listing, Listed& listed) {
     at = next;
   }
   return false;
+}
+
+/// The name of a file in a folder. False: it has none there.
+template <MemoryMachine M>
+MYR_OUTLINE bool find_name(const M& m, u32 folder, u64 number, Listing& listing, Listed& listed) {
+  if (!begin_listing(m, folder, kFirstEntry, listing)) return false;
+  while (next_listed(m, listing, listed)) {
+    if (listed.number == number) return true;
+  }
+  return false;
+}
+/// The name of a folder in the one that it is in. False: it has none any more.
+template <MemoryMachine M>
+MYR_FN bool find_own_name(const M& m, u32 folder, Listed& listed) {
+  Listing listing;
+  return find_name(m, parent_of(m, folder), file_status(m, folder).number, listing, listed);
 }
 
 // ---- changes of a folder

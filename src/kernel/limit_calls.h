@@ -8,13 +8,14 @@
 namespace myriarm::kernel {
 
 constexpr u64 kNoLimit = ~(u64)0, kLimitBytes = 16;  // RLIM_INFINITY; struct rlimit: soft limit, hard limit
-constexpr u32 kFileLimit = 7;                        // RLIMIT_NOFILE
+constexpr u32 kFileLimit = 7, kLockLimit = 8;        // RLIMIT_NOFILE, RLIMIT_MEMLOCK
+constexpr u64 kFirstLockLimit = (u64)8 << 20;
 
 /// What a limit is before it is set.
 template <Machine M>
 MYR_FN u64 first_limit(const M& m, u32 resource) {
   // clang-format off
-  enum Resource : u32 { kLimitStack = 3, kLimitCore = 4, kLimitProcesses = 6, kLimitLocked = 8,
+  enum Resource : u32 { kLimitStack = 3, kLimitCore = 4, kLimitProcesses = 6,
                         kLimitSignals = 11, kLimitQueues = 12, kLimitNice = 13, kLimitRealtime = 14 };
   // clang-format on
   switch (resource) {
@@ -22,8 +23,8 @@ MYR_FN u64 first_limit(const M& m, u32 resource) {
     case kFileLimit: return kMostFiles;
     case kLimitProcesses: return kMostThreads;
     case kLimitSignals: return kMostQueued;
+    case kLockLimit: return kFirstLockLimit;
     case kLimitCore:
-    case kLimitLocked:
     case kLimitQueues:
     case kLimitNice:
     case kLimitRealtime: return 0;

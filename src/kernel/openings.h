@@ -8,8 +8,9 @@
 
 namespace myriarm::kernel {
 
-/// Stream kFirstOpening + n is opening n. Words of an opening: its position, or what else an object keeps for it; what is opened (opened_value()); the descriptors that
-/// refer to it, 0 if it is free; and its number among all that were made.
+/// Stream kFirstOpening + n is opening n. Words of an opening: its position, or what else an object keeps for it; what
+/// is opened (opened_value()); the descriptors that refer to it, 0 if it is free, and above it 1 and the folder in
+/// which a file has its name; and its number among all that were made.
 enum OpeningWord : u32 {
   kOpeningPosition = 0,
   kOpeningWhat = 8,
@@ -24,7 +25,14 @@ MYR_FN u32 opening_count(const M& m) {
 }
 template <MemoryMachine M>
 MYR_FN bool is_open(const M& m, u32 index) {
-  return word(m, opening_word(index, kOpeningHolders)) != 0;
+  return (u32)word(m, opening_word(index, kOpeningHolders)) != 0;
+}
+constexpr u32 kNoFolder = ~(u32)0;
+MYR_FN u64 folder_above(u32 folder) { return (u64)(folder + 1) << 32; }
+/// The folder in which the file had its name when it was opened, or was moved; kNoFolder.
+template <MemoryMachine M>
+MYR_FN u32 folder_of_opening(const M& m, u32 index) {
+  return (u32)(word(m, opening_word(index, kOpeningHolders)) >> 32) - 1;
 }
 /// Where the position of a stream that is an opening, or standard input, lies.
 MYR_FN u32 position_word(u32 stream) {
@@ -99,12 +107,13 @@ MYR_FN bool own_new_opening(M& m, const NewOpening& made) {
   return own_files(m) && own_word(m, opening_word(made.index, kOpeningPosition));
 }
 template <MemoryMachine M>
-MYR_FN Result finish_opening(M& m, const NewOpening& made, u64 opened, bool closes_on_exec, u64 position = 0) {
+MYR_FN Result finish_opening(M& m, const NewOpening& made, u64 opened, bool closes_on_exec, u64 position = 0,
+                             u32 folder = kNoFolder) {
   const u64 serial = word(m, kOpeningsMade) + 1;
   set_file(m, made.fd, (i32)(kFirstOpening + made.index), closes_on_exec);
   set_word(m, opening_word(made.index, kOpeningPosition), position);
   set_word(m, opening_word(made.index, kOpeningWhat), opened);
-  set_word(m, opening_word(made.index, kOpeningHolders), 1);
+  set_word(m, opening_word(made.index, kOpeningHolders), 1 | folder_above(folder));
   set_word(m, opening_word(made.index, kOpeningSerial), serial);
   set_word(m, kOpeningsMade, serial);
   if (made.index >= opening_count(m)) set_word(m, kOpeningCount, made.index + 1);
@@ -112,11 +121,11 @@ MYR_FN Result finish_opening(M& m, const NewOpening& made, u64 opened, bool clos
 }
 /// Opens the input file (kInputOpened), or what opened_value() and opened_object() say.
 template <MemoryMachine M>
-MYR_OUTLINE Result open_stream(M& m, u64 opened, bool closes_on_exec, u64 position = 0) {
+MYR_OUTLINE Result open_stream(M& m, u64 opened, bool closes_on_exec, u64 position = 0, u32 folder = kNoFolder) {
   const NewOpening made = find_opening(m);
   if (made.error < 0) return answer(made.error);
   if (!own_new_opening(m, made)) return again();
-  return finish_opening(m, made, opened, closes_on_exec, position);
+  return finish_opening(m, made, opened, closes_on_exec, position, folder);
 }
 
 }  // namespace myriarm::kernel

@@ -50,19 +50,48 @@ MYR_FN Result not_followed(PathEnd end) { return error(end == PathEnd::not_open 
 MYR_FN bool is_followed(PathEnd end) { return end <= PathEnd::nowhere; }
 
 template <Machine M>
-MYR_OUTLINE Result openat(M& m) {
+MYR_OUTLINE Result open_at(M& m, const OpenHow& how) {
   const i64 length = path_length(m, m.argument(1));
   if (length < 0) return answer(length);
   if (length == 0) return error(kENOENT);
+  if (how.walk != 0) return has_tree(m) ? open_in_tree(m, (u64)length, how) : missing();
   const PathEnd end = follow_path(m, m.argument(0), m.argument(1), (u64)length);
   if (!is_followed(end)) return not_followed(end);
-  if (end == PathEnd::tree) return open_in_tree(m, (u64)length);
+  if (end == PathEnd::tree) return open_in_tree(m, (u64)length, how);
   if (end != PathEnd::input_file) return missing();
-  const u32 flags = (u32)m.argument(2);
+  const u32 flags = how.flags;
   if ((flags & kOpenCreate) && (flags & kOpenExclusive)) return error(kEEXIST);
   if (flags & kOpenFolder) return error(kENOTDIR);
   if ((flags & kOpenAccess) != kOpenReadOnly || (flags & kOpenTruncate)) return error(kEACCES);
   return (flags & kOpenPathOnly) ? missing() : open_stream(m, kInputOpened, (flags & kOpenCloseOnExec) != 0);
+}
+
+template <Machine M>
+MYR_FN Result openat(M& m) {
+  return open_at(m, {(u32)m.argument(2), (u32)m.argument(3), 0});
+}
+template <Machine M>
+MYR_OUTLINE Result openat2(M& m) {
+  constexpr u32 kHowBytes = 24, kKnownFlags = 037777703;
+  constexpr u32 kOfPath = kOpenPathOnly | kOpenFolder | kOpenNoFollow | kOpenCloseOnExec;
+  enum Resolve : u64 { kNoOther = 1, kNoMagic = 2, kNoSymbolic = 4, kUnder = 8, kAsRoot = 16, kCached = 32 };
+  const u64 address = m.argument(2), size = m.argument(3);
+  if (size < kHowBytes) return error(kEINVAL);
+  if (size > kPageSize) return error(kE2BIG);
+  if (!readable(m, address, size)) return error(kEFAULT);
+  for (u64 i = kHowBytes; i < size; i++) {
+    if (load<u8>(m, address + i) != 0) return error(kE2BIG);
+  }
+  const u64 flags = load<u64>(m, address), mode = load<u64>(m, address + 8), resolve = load<u64>(m, address + 16);
+  if ((flags & ~(u64)kKnownFlags) || (resolve & ~(u64)63)) return error(kEINVAL);
+  if ((resolve & kUnder) && (resolve & kAsRoot)) return error(kEINVAL);
+  const bool creates = (flags & (kOpenCreate | kOpenTemporary)) != 0;
+  if (creates ? (mode & ~(u64)kModeBits) != 0 : mode != 0) return error(kEINVAL);
+  if ((flags & kOpenPathOnly) && (flags & ~(u64)kOfPath)) return error(kEINVAL);
+  // There is one file system, and all of it is cached.
+  const u32 walk = ((resolve & kNoMagic) ? kNoJumps : 0) | ((resolve & kNoSymbolic) ? kNoLinks : 0) |
+                   ((resolve & kUnder) ? kBeneath : 0) | ((resolve & kAsRoot) ? kInRoot : 0);
+  return open_at(m, {(u32)flags, (u32)mode, walk});
 }
 
 /// faccessat and faccessat2, whose `flags` are 0 or those of the call.

@@ -23,7 +23,10 @@ enum PipeWord : u32 {
   // How often it got bytes, or room, or lost an end: for those who wait for a change (epoll.h).
   kPipeFilled = kObjectOwn + 56,
   kPipeDrained = kObjectOwn + 64,
-  kPipeFile = kObjectOwn + 72,  // the file that it is, and 1, if it has a name
+  kPipeFile = kObjectOwn + 72,  // of a FIFO the file, and 1
+  // How often it was opened to read, and to write, by its name.
+  kPipeReadersMade = kObjectOwn + 80,
+  kPipeWritersMade = kObjectOwn + 88,
   kPipeFirstSlot = 128,
 };
 constexpr u32 kPipeOwnSlots = (kObjectBytes - kPipeFirstSlot) / 8;
@@ -33,17 +36,19 @@ static_assert(kPipeUsualSlots <= kPipeOwnSlots);
 constexpr u64 kScarceBuffers = 1024;
 constexpr u64 kAtomicBytes = kPageSize;  // PIPE_BUF
 
-/// Bytes of a page. A packet is read alone; `goes_on`: it is continued in the next slot.
+/// Bytes of a page. A packet is read alone; `goes_on`: it is continued in the next slot; `fixed`: no write adds to it, as to what
+/// splice() has put there.
 struct Slot {
   u32 page, offset, size;
-  bool packet, goes_on;
+  bool packet, goes_on, fixed = false;
 };
 MYR_FN Slot slot_of(u64 value) {
-  return {(u32)value, (u32)(value >> 32) & 0x1FFF, (u32)(value >> 45) & 0x1FFF, (value >> 63) != 0,
-          (value >> 62 & 1) != 0};
+  return {(u32)value,         (u32)(value >> 32) & 0x1FFF, (u32)(value >> 45) & 0x1FFF,
+          (value >> 63) != 0, (value >> 62 & 1) != 0,      (value >> 61 & 1) != 0};
 }
 MYR_FN u64 value_of(const Slot& slot) {
-  return slot.page | (u64)slot.offset << 32 | (u64)slot.size << 45 | (u64)slot.packet << 63 | (u64)slot.goes_on << 62;
+  return slot.page | (u64)slot.offset << 32 | (u64)slot.size << 45 | (u64)slot.packet << 63 | (u64)slot.goes_on << 62 |
+         (u64)slot.fixed << 61;
 }
 /// Where slot n of all that were ever filled lies.
 template <MemoryMachine M>
@@ -75,11 +80,42 @@ MYR_FN bool own_pipe(M& m, u64 pipe) {
   return own_object_changes(m, pipe) && (table == 0 || own_word(m, layer_at(table)));
 }
 
+// ---- ends
+
+/// Threads that wait in open(2) for the other end of a FIFO wait for these events of its pipe. They count as ends until
+/// they go on.
+enum FifoEvent : u32 { kOpensToRead = 8, kOpensToWrite = 16 };
+template <Machine M>
+MYR_OUTLINE bool is_being_opened(const M& m, u64 pipe, FifoEvent event) {
+  const u32 slots = thread_slots(m);
+  for (u32 slot = 0; slot < slots; slot++) {
+    if (slot == current_thread(m) || head(m, slot, kHeadThread) == 0) continue;
+    const ThreadState state = thread_state(m, slot);
+    if (state != ThreadState::waiting && state != ThreadState::ready) continue;
+    if (head(m, slot, kHeadKey) != wait_key(WaitOn::event, pipe + event)) continue;
+    if ((WaitState)thread_word(m, slot, kWaitState) != WaitState::none) return true;
+  }
+  return false;
+}
+template <Machine M>
+MYR_FN bool has_readers(const M& m, u64 pipe) {
+  return word(m, pipe + kPipeReaders) != 0 ||
+         (word(m, pipe + kPipeFile) != 0 && is_being_opened(m, pipe, kOpensToRead));
+}
+template <Machine M>
+MYR_FN bool has_writers(const M& m, u64 pipe) {
+  return word(m, pipe + kPipeWriters) != 0 ||
+         (word(m, pipe + kPipeFile) != 0 && is_being_opened(m, pipe, kOpensToWrite));
+}
+
 // ---- writing
 
-/// What of so many bytes fits: some behind those of the last slot, the others in new slots. `packets`: each slot is one.
+/// What of so many bytes fits: some behind those of the last slot, the others in new slots. `packets`: each slot is one. `fixed`: so
+/// are the new slots, the first of which lacks `skew` bytes of a page.
 struct PipePlan {
   u64 merged, size, pages;
+  u32 skew = 0;
+  bool fixed = false;
 };
 template <MemoryMachine M>
 MYR_OUTLINE PipePlan plan_pipe(const M& m, u64 pipe, u64 size, bool packets, bool merges) {
@@ -87,7 +123,7 @@ MYR_OUTLINE PipePlan plan_pipe(const M& m, u64 pipe, u64 size, bool packets, boo
   u64 merged = 0;
   if (merges && !packets && rest != 0 && used_slots(m, pipe) != 0) {
     const Slot last = slot(m, pipe, word(m, pipe + kPipeHead) - 1);
-    if (!last.packet && last.offset + last.size + rest <= kPageSize) merged = rest;
+    if (!last.packet && !last.fixed && last.offset + last.size + rest <= kPageSize) merged = rest;
   }
   const u64 wanted = (size - merged + kPageSize - 1) / kPageSize, pages = lesser(wanted, free_slots(m, pipe));
   return {merged, pages == wanted ? size : merged + pages * kPageSize, pages};
@@ -111,37 +147,18 @@ MYR_OUTLINE void fill_pipe(M& m, u64 pipe, const PipePlan& plan, bool packets, b
     set_word(m, slot_at(m, pipe, head - 1), value_of(last));
   }
   for (u64 i = 0; i < plan.pages; i++, head++) {
-    const u32 page = take_buffer(m), part = (u32)lesser(kPageSize, plan.size - done);
+    const u32 page = take_buffer(m), most = kPageSize - (i == 0 ? plan.skew : 0);
+    const u32 part = (u32)lesser(most, plan.size - done);
     take_from(m, source, layer_at(page), part);
     done += part;
-    set_word(m, slot_at(m, pipe, head), value_of(Slot{page, 0, part, packets || whole, whole && done < plan.size}));
+    const Slot filled = {page, 0, part, packets || whole, whole && done < plan.size, plan.fixed};
+    set_word(m, slot_at(m, pipe, head), value_of(filled));
   }
   set_word(m, pipe + kPipeHead, head);
   set_word(m, pipe + kPipeBytes, word(m, pipe + kPipeBytes) + plan.size);
   count_change(m, pipe, kPipeFilled);
 }
 
-/// The bytes of buffers of the guest, one after the other.
-struct GuestSource {
-  const Buffers& buffers;
-  u32 index;
-  u64 offset;  // in buffer `index`
-};
-/// Copies the next bytes to a place of the layer; with kSkipped for it they are passed over.
-constexpr u64 kSkipped = 0;
-template <MemoryMachine M>
-MYR_OUTLINE void take_from(M& m, GuestSource& source, u64 at, u64 size) {
-  for (u64 done = 0; done < size;) {
-    const Buffer buffer = buffer_at(m, source.buffers, source.index);
-    const u64 part = lesser(size - done, buffer.size - source.offset);
-    if (part != 0 && at != kSkipped) copy_to_layer(m, at + done, buffer.address + source.offset, part);
-    done += part;
-    source.offset += part;
-    if (source.offset != buffer.size) continue;
-    source.index++;
-    source.offset = 0;
-  }
-}
 /// How many bytes the buffers are to hold, and how many of them the guest may access before the first that it may not.
 struct Measured {
   u64 wanted, size;
@@ -187,7 +204,7 @@ MYR_OUTLINE Result write_pipe(M& m, const PipeUse& use, const Buffers& buffers) 
   const u64 before = word(m, kWaitDone);
   const Measured measured = measure(m, buffers, kPageReadable);
   if (measured.wanted == 0 && !use.message) return answer(0);
-  if (word(m, use.pipe + kPipeReaders) == 0) return broken_pipe(m, use, before);
+  if (!has_readers(m, use.pipe)) return broken_pipe(m, use, before);
   if (measured.size <= before && measured.wanted != 0) return error(kEFAULT);
   if (use.message && measured.wanted > word(m, use.pipe + kPipeSlots) * kPageSize) return error(kEMSGSIZE);
   if (use.message && measured.size != measured.wanted) return error(kEFAULT);
@@ -245,11 +262,12 @@ MYR_OUTLINE PipeContent pipe_content(const M& m, u64 pipe) {
   while (first.goes_on) size += (first = slot(m, pipe, ++n)).size;
   return {pipe, size};
 }
-/// Takes so many bytes out, and what a read leaves of a packet. The pipe must be own, and secure_any(0) have returned true.
+/// Takes so many bytes out, with `heeds_packets` what a read leaves of a packet too. The pipe must be own, and secure_any(0) have
+/// returned true.
 template <Machine M>
-MYR_OUTLINE void drain_pipe(M& m, u64 pipe, u64 size) {
+MYR_OUTLINE void drain_pipe(M& m, u64 pipe, u64 size, bool heeds_packets = true) {
   u64 tail = word(m, pipe + kPipeTail), gone = 0;
-  const bool packet = slot(m, pipe, tail).packet;
+  const bool packet = heeds_packets && slot(m, pipe, tail).packet;
   for (bool more = true; more;) {
     Slot first = slot(m, pipe, tail);
     const u32 part = packet ? first.size : (u32)lesser(size, first.size);
@@ -274,7 +292,7 @@ MYR_OUTLINE Result read_pipe(M& m, const PipeUse& use, const Buffers& buffers) {
   if (measure(m, buffers, kPageWritable).wanted == 0 && !use.message) return answer(0);
   const PipeContent content = pipe_content(m, use.pipe);
   if (used_slots(m, use.pipe) == 0) {
-    if (use.ends && (word(m, use.pipe + kPipeWriters) == 0 || word(m, use.pipe + kPipeReaders) == 0)) return answer(0);
+    if (use.ends && (!has_writers(m, use.pipe) || word(m, use.pipe + kPipeReaders) == 0)) return answer(0);
     if (use.non_blocking) return error(kEAGAIN);
     const Wait wait = wait_until_ready(m);
     return own_wait(m) ? wait_here(m, wait, use.pipe, 0) : again();
@@ -297,17 +315,19 @@ enum Event : u32 { kEventReadable = 1, kEventUrgent = 2, kEventWritable = 4, kEv
 // clang-format on
 constexpr u32 kEventsIn = kEventReadable | kEventReadNormal, kEventsOut = kEventWritable | kEventWriteNormal;
 
-template <MemoryMachine M>
-MYR_FN u32 pipe_events(const M& m, const Opened& opened) {
+/// `position` is that of the opening: of a FIFO that was opened to read when nobody wrote, without waiting, how often
+/// it had been opened to write, and 1. As long as that is so nobody has hung up.
+template <Machine M>
+MYR_FN u32 pipe_events(const M& m, const Opened& opened, u64 position) {
   const u64 pipe = object_at(opened.file);
   u32 events = 0;
   if (opened.readable()) {
     if (used_slots(m, pipe) != 0) events |= kEventsIn;
-    if (word(m, pipe + kPipeWriters) == 0) events |= kEventHangUp;
+    if (!has_writers(m, pipe) && position != word(m, pipe + kPipeWritersMade) + 1) events |= kEventHangUp;
   }
   if (opened.writable()) {
     if (free_slots(m, pipe) != 0) events |= kEventsOut;
-    if (word(m, pipe + kPipeReaders) == 0) events |= kEventError;
+    if (!has_readers(m, pipe)) events |= kEventError;
   }
   return events;
 }
@@ -399,31 +419,60 @@ MYR_OUTLINE Result pipe2(M& m) {
   return answer(0);
 }
 
-/// To be called, and to have returned true, before leave_pipe().
-template <Machine M>
-MYR_FN bool own_leaving_pipe(M& m, u64 pipe) {
-  return own_pipe(m, pipe) && own_word(m, kReservedBuffers) && (!has_layer(m) || secure_any(m, 0));
-}
-/// An end has gone: whoever waits for bytes or room looks again.
+/// An end has come, or gone: whoever waits for bytes or room looks again.
 template <Machine M>
 MYR_FN void note_end(M& m, u64 pipe) {
   count_change(m, pipe, kPipeFilled);
   count_change(m, pipe, kPipeDrained);
 }
-/// An opening of a pipe ends, that could read or write, or both.
+/// Opens a pipe anew, with flags of its own, as the link of its descriptor does.
+template <Machine M>
+MYR_OUTLINE Result open_pipe(M& m, u32 number, u32 flags, bool closes_on_exec) {
+  const u64 pipe = object_at(number);
+  const u32 access = flags & kOpenAccess;
+  const NewOpening made = find_opening(m);
+  if (made.error < 0) return answer(made.error);
+  if (!own_new_opening(m, made) || !own_pipe(m, pipe)) return again();
+  set_word(m, pipe + kObjectHolders, word(m, pipe + kObjectHolders) + 1);
+  if (access != kOpenWriteOnly) set_word(m, pipe + kPipeReaders, word(m, pipe + kPipeReaders) + 1);
+  if (access != kOpenReadOnly) set_word(m, pipe + kPipeWriters, word(m, pipe + kPipeWriters) + 1);
+  note_end(m, pipe);
+  return finish_opening(m, made, opened_object(Kind::pipe, number, flags), closes_on_exec);
+}
+
+/// To be called, and to have returned true, before leave_pipe().
+template <Machine M>
+MYR_FN bool own_leaving_pipe(M& m, u64 pipe) {
+  const u64 file = word(m, pipe + kPipeFile);
+  return own_pipe(m, pipe) && own_word(m, kReservedBuffers) && (!has_layer(m) || secure_any(m, 0)) &&
+         (file == 0 || plan_leave(m, (u32)file - 1));
+}
+/// Gives back what a pipe holds, and what is kept for it.
+template <Machine M>
+MYR_OUTLINE void empty_pipe(M& m, u64 pipe) {
+  for (u64 n = word(m, pipe + kPipeTail); n != word(m, pipe + kPipeHead); n++) {
+    give_back_buffer(m, slot(m, pipe, n).page);
+  }
+  if (word(m, pipe + kPipeTable) != 0) give_back_buffer(m, (u32)word(m, pipe + kPipeTable));
+  if (word(m, pipe + kPipeSlots) != 0) release_buffers(m, buffers_for(word(m, pipe + kPipeSlots)));
+  set_word(m, pipe + kPipeHead, 0);
+  set_word(m, pipe + kPipeTail, 0);
+  set_word(m, pipe + kPipeTable, 0);
+  set_word(m, pipe + kPipeBytes, 0);
+  set_word(m, pipe + kPipeSlots, 0);
+}
+/// An opening of a pipe ends, that could read or write, or both. A FIFO is also held by its file, and keeps its bytes
+/// for those who are about to open it.
 template <Machine M>
 MYR_OUTLINE void leave_pipe(M& m, u64 pipe, bool reads, bool writes) {
   if (reads) set_word(m, pipe + kPipeReaders, word(m, pipe + kPipeReaders) - 1);
   if (writes) set_word(m, pipe + kPipeWriters, word(m, pipe + kPipeWriters) - 1);
   note_end(m, pipe);
-  const u64 holders = word(m, pipe + kObjectHolders) - 1;
+  const u64 holders = word(m, pipe + kObjectHolders) - 1, file = word(m, pipe + kPipeFile);
   set_word(m, pipe + kObjectHolders, holders);
-  if (holders != 0) return;
-  for (u64 n = word(m, pipe + kPipeTail); n != word(m, pipe + kPipeHead); n++) {
-    give_back_buffer(m, slot(m, pipe, n).page);
-  }
-  if (word(m, pipe + kPipeTable) != 0) give_back_buffer(m, (u32)word(m, pipe + kPipeTable));
-  release_buffers(m, buffers_for(word(m, pipe + kPipeSlots)));
+  if (holders != (file != 0)) return;
+  if (file == 0 || (!has_readers(m, pipe) && !has_writers(m, pipe))) empty_pipe(m, pipe);
+  if (file != 0) drop_file(m, (u32)file - 1);
 }
 
 }  // namespace myriarm::kernel

@@ -199,8 +199,23 @@ struct ProcessFacts {
   bool operator==(const ProcessFacts&) const = default;
 };
 
-/// A regular file of the tree that has no bytes of its own, but tells of the process: its number is where a device has its own.
-enum class MadeFile : u8 { none, maps, status, name, arguments, environment, auxiliary };
+/// A file of the tree that tells of the process: its number is where a device has its own.
+enum class MadeFile : u8 {
+  none,
+  // Regular files, which have no bytes of their own:
+  maps,
+  status,
+  name,
+  arguments,
+  environment,
+  auxiliary,
+  // Folders that have further names: a link for each descriptor, the threads, the process by its number; and the link
+  // to that.
+  descriptors,
+  threads,
+  processes,
+  self,
+};
 
 /// The file that ProcessInput::file is, in the root of a file system that has nothing else.
 MYR_TABLE char kInputFileName[] = "input";

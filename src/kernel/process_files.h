@@ -188,7 +188,7 @@ MYR_OUTLINE void put_made(const M& m, MadeFile file, Sink& sink) {
     case MadeFile::arguments: return put_memory(m, sink, stack.arguments, stack.variables);
     case MadeFile::environment: return put_memory(m, sink, stack.variables, stack.variables_end);
     case MadeFile::auxiliary: return put_memory(m, sink, stack.auxiliary, stack.auxiliary + kAuxiliaryPairs * 16);
-    case MadeFile::none: return;
+    default: return;
   }
 }
 

@@ -76,15 +76,16 @@ MYR_OUTLINE Result sched_rr_get_interval(M& m) {
   return answer(0);
 }
 
+MYR_FN bool is_valid_policy(u32 policy, i32 priority) {
+  return policy_exists(policy) && policy != kPolicyDeadline && priority >= 0 && priority <= (i32)kHighestPriority &&
+         policy_has_priorities(policy) == (priority != 0);
+}
 /// Gives a thread a policy, and the priority 0 that this user may have.
 template <Machine M>
 MYR_OUTLINE Result set_policy(M& m, u32 slot, u64 policy, i32 priority) {
   const u32 kind = (u32)(policy & ~kResetsOnFork);
   const u64 known = thread_word(m, slot, kPolicy);
-  if (!policy_exists(kind) || kind == kPolicyDeadline) return error(kEINVAL);
-  if (priority < 0 || priority > (i32)kHighestPriority || policy_has_priorities(kind) != (priority != 0)) {
-    return error(kEINVAL);
-  }
+  if (!is_valid_policy(kind, priority)) return error(kEINVAL);
   const bool leaves_idle = (u32)(known & ~kResetsOnFork) == kPolicyIdle && kind != kPolicyIdle;
   if (policy_has_priorities(kind) || leaves_idle || ((known & kResetsOnFork) && !(policy & kResetsOnFork))) {
     return error(kEPERM);
@@ -182,6 +183,67 @@ MYR_OUTLINE Result setpriority(M& m) {
     else set_thread_word(m, slot, kNice, (u64)(i64)nice);
   }
   return refused ? error(kEACCES) : answer(0);
+}
+
+// ---- struct sched_attr
+
+/// Its words: size and policy, flags, nice value and priority; then what threads with deadlines have, and hints.
+enum AttributeWord : u32 { kAttributeSize = 0, kAttributeFlags = 8, kAttributeNice = 16, kAttributeRest = 24 };
+constexpr u32 kFirstAttributeBytes = 48,
+              kAttributeBytes = 56;  // the least that it may have, and what is known
+
+template <Machine M>
+MYR_OUTLINE Result sched_getattr(M& m) {
+  const u64 address = m.argument(1);
+  const u32 size = (u32)m.argument(2);
+  if (address == 0 || (i32)m.argument(0) < 0 || size < kFirstAttributeBytes || size > kPageSize) return error(kEINVAL);
+  if ((u32)m.argument(3) != 0) return error(kEINVAL);
+  const u32 slot = named_thread(m, (u32)m.argument(0));
+  if (slot == kNoThread) return error(kESRCH);
+  const Storing storing = prepare(m, address, size);
+  if (storing != Storing::allowed) return not_stored(storing);
+  const u64 policy = thread_word(m, slot, kPolicy);
+  for (u32 i = 0; i < size; i++) store<u8>(m, address + i, 0);
+  store<u64>(m, address, lesser(size, kAttributeBytes) | (u64)(u32)(policy & ~kResetsOnFork) << 32);
+  store<u64>(m, address + kAttributeFlags, (policy & kResetsOnFork) ? 1 : 0);
+  store<u32>(m, address + kAttributeNice, (u32)thread_word(m, slot, kNice));
+  return answer(0);
+}
+template <Machine M>
+MYR_OUTLINE Result sched_setattr(M& m) {
+  enum Flag : u64 { kResets = 1, kKeepsPolicy = 8, kKeepsParameters = 16, kKnown = 0x7f };
+  const u64 address = m.argument(1);
+  if (address == 0 || (i32)m.argument(0) < 0 || (u32)m.argument(2) != 0) return error(kEINVAL);
+  if (!readable(m, address, 4)) return error(kEFAULT);
+  const u32 given = load<u32>(m, address), size = given == 0 ? kFirstAttributeBytes : given;
+  bool fits = size >= kFirstAttributeBytes && size <= kPageSize;
+  if (fits && !readable(m, address, size)) return error(kEFAULT);
+  for (u32 i = kAttributeBytes; fits && i < size; i++) fits = load<u8>(m, address + i) == 0;
+  if (!fits) {
+    const Storing storing = prepare(m, address, 4);
+    if (storing != Storing::allowed) return not_stored(storing);
+    store<u32>(m, address, kAttributeBytes);
+    return error(kE2BIG);
+  }
+  const u64 flags = load<u64>(m, address + kAttributeFlags);
+  const u32 asked = load<u32>(m, address + 4);
+  if ((i32)asked < 0) return error(kEINVAL);
+  const u32 slot = named_thread(m, (u32)m.argument(0));
+  if (slot == kNoThread) return error(kESRCH);
+  const u64 known = thread_word(m, slot, kPolicy);
+  const u64 policy = (flags & kKeepsPolicy) ? known : asked | ((flags & kResets) ? kResetsOnFork : 0);
+  const i32 old = (i32)thread_word(m, slot, kNice), wanted = load<i32>(m, address + kAttributeNice);
+  i32 nice = wanted < kLowestNice ? kLowestNice : wanted > kHighestNice ? kHighestNice : wanted;
+  const i32 priority = (flags & kKeepsParameters) ? 0 : load<i32>(m, address + kAttributeNice + 4);
+  const u32 kind = (u32)(policy & ~kResetsOnFork);
+  if ((flags & ~(u64)kKnown) || !is_valid_policy(kind, priority)) return error(kEINVAL);
+  const bool has_nice = kind == kPolicyOther || kind == kPolicyBatch;
+  if ((flags & kKeepsParameters) || !has_nice) nice = old;
+  if (nice < old) return error(kEPERM);
+  if (!own_threads(m) || !own_word(m, thread_word_at(m, slot, kNice))) return again();
+  const Result result = set_policy(m, slot, policy, priority);
+  if (result.served == Served::answered && result.value == 0) set_thread_word(m, slot, kNice, (u64)(i64)nice);
+  return result;
 }
 
 // ---- processors

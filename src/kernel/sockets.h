@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernel/event_files.h"
+#include "kernel/fifos.h"
 
 namespace myriarm::kernel {
 

@@ -21,6 +21,14 @@ struct FileStatus {
   u32 access_nanoseconds = 0, change_nanoseconds = 0;
 };
 
+/// Files that are in no tree: the link of a descriptor in /proc/self/fd, and what is behind a descriptor that is no
+/// file of the tree; with the number of the descriptor. An opening may be of such a link, with O_PATH, and never of the
+/// other.
+constexpr u32 kDescriptorLink = 0x40000000, kDescriptorFile = 0x60000000, kDescriptorBits = 0xFFFF;
+MYR_FN bool is_descriptor_link(u32 file) { return (file & ~kDescriptorBits) == kDescriptorLink; }
+MYR_FN bool is_descriptor_file(u32 file) { return (file & ~kDescriptorBits) == kDescriptorFile; }
+MYR_FN bool is_of_descriptor(u32 file) { return is_descriptor_link(file) || is_descriptor_file(file); }
+
 /// The functions of FileTree, as a machine offers them. A file of the tree is a number; the root is 0.
 template <class M>
 concept HasTree = MemoryMachine<M> && requires(const M& machine, u32 file, const u8* name, Bytes& bytes) {
@@ -52,7 +60,9 @@ template <MemoryMachine M>
 MYR_FN FileStatus tree_status(const M& m, u32 file) {
   constexpr u64 kBlockBytes = 512;
   FileStatus status = {0, 0, 0, 0};
-  if constexpr (HasTree<M>) status = m.tree_status(file);
+  if constexpr (HasTree<M>) {
+    if (!is_of_descriptor(file)) status = m.tree_status(file);
+  }
   status.access_seconds = status.change_seconds = status.seconds;
   status.access_nanoseconds = status.change_nanoseconds = status.nanoseconds;
   status.blocks = (status.size + kBlockBytes - 1) / kBlockBytes;
@@ -60,12 +70,12 @@ MYR_FN FileStatus tree_status(const M& m, u32 file) {
 }
 template <MemoryMachine M>
 MYR_FN bool tree_content(const M& m, u32 file, Bytes& bytes) {
-  if constexpr (HasTree<M>) return m.tree_content(file, bytes);
+  if constexpr (HasTree<M>) return !is_of_descriptor(file) && m.tree_content(file, bytes);
   else return false;
 }
 template <MemoryMachine M>
 MYR_FN bool is_program_link(const M& m, u32 file) {
-  if constexpr (HasTree<M>) return m.is_program_link(file);
+  if constexpr (HasTree<M>) return !is_of_descriptor(file) && m.is_program_link(file);
   else return false;
 }
 
@@ -77,7 +87,8 @@ concept SharesPages = Machine<M> && requires(M& machine, u64 address, u32 permis
 };
 
 // Types of files, and the devices that can be opened.
-constexpr u32 kTypeMask = 0170000, kFolder = 0040000, kRegular = 0100000, kLink = 0120000, kCharacterDevice = 0020000;
+constexpr u32 kTypeMask = 0170000, kFolder = 0040000, kRegular = 0100000, kLink = 0120000, kCharacterDevice = 0020000,
+              kFifo = 0010000;
 MYR_FN u32 type_of(const FileStatus& file) { return file.mode & kTypeMask; }
 /// Whether the file can only be written on a file system that can.
 MYR_FN bool is_stored(const FileStatus& file) {
@@ -88,6 +99,11 @@ constexpr u32 kMayExecute = 1, kMayWrite = 2, kMayRead = 4, kMayAll = 7;
 /// Which of the files that process_files.h makes a regular file of the tree is.
 MYR_FN MadeFile made_file(const FileStatus& file) {
   const bool is_one = type_of(file) == kRegular && file.device <= (u64)MadeFile::auxiliary;
+  return is_one ? (MadeFile)file.device : MadeFile::none;
+}
+/// Which of the folders that have further names a folder of the tree is; or the link `self`.
+MYR_FN MadeFile made_names(const FileStatus& file) {
+  const bool is_one = (type_of(file) == kFolder || type_of(file) == kLink) && file.device <= (u64)MadeFile::self;
   return is_one ? (MadeFile)file.device : MadeFile::none;
 }
 /// st_rdev.

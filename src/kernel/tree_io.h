@@ -10,36 +10,34 @@
 
 namespace myriarm::kernel {
 
-/// Fills the buffers with zeros, or with the random bytes that getrandom() would give next.
+/// The bytes of a device, without an end: zeros, or those that getrandom() would give next. A source of take_in().
+struct DeviceBytes {
+  bool random;
+  u64 start;  // of its stream
+};
+template <MemoryMachine M>
+MYR_FN DeviceBytes device_bytes(const M& m, DeviceKind device) {
+  const bool random = device == DeviceKind::random;
+  return {random, random ? random_start(m.facts().seed, m.input().number) : 0};
+}
+MYR_FN u64 bytes_behind(const DeviceBytes&, u64) { return kMostBytes; }
+template <MemoryMachine M>
+MYR_OUTLINE void copy_source(M& m, const DeviceBytes& source, u64 position, u64 address, u64 size) {
+  for (u64 i = 0; i < size; i++) {
+    const u64 from = position + i;
+    store<u8>(m, address + i, source.random ? (u8)(random_word(source.start, from / 8) >> from % 8 * 8) : (u8)0);
+  }
+}
 template <MemoryMachine M>
 MYR_OUTLINE Result read_device(M& m, const Buffers& buffers, DeviceKind device) {
-  const bool random = device == DeviceKind::random;
-  u64 ready = 0;  // bytes that have a place
-  bool refused = false;
-  for (u32 i = 0; i < buffers.count && !refused && ready < kMostBytes; i++) {
-    const Buffer buffer = buffer_at(m, buffers, i);
-    const u64 wanted = lesser(buffer.size, kMostBytes - ready);
-    const u64 size = accessible(m, buffer.address, wanted, kPageWritable);
-    refused = size < wanted;
-    if (prepare(m, buffer.address, size) == Storing::again) return again();
-    ready += size;
-    if (size != 0 && overlaps_records(buffers, buffer.address, size)) break;  // as in take_in()
-  }
-  if (ready == 0) return refused ? error(kEFAULT) : answer(0);
-  if (random && !own_word(m, kRandomPosition)) return again();
-  const u64 start = random ? random_start(m.facts().seed, m.input().number) : 0;
+  const DeviceBytes bytes = device_bytes(m, device);
+  if (bytes.random && !own_word(m, kRandomPosition)) return again();
   const u64 position = word(m, kRandomPosition);
-  u64 moved = 0;
-  for (u32 i = 0; moved < ready; i++) {
-    const Buffer buffer = buffer_at(m, buffers, i);
-    const u64 size = lesser(buffer.size, ready - moved);
-    for (u64 at = 0; at < size; at++, moved++) {
-      const u64 from = position + moved;
-      store<u8>(m, buffer.address + at, random ? (u8)(random_word(start, from / 8) >> from % 8 * 8) : (u8)0);
-    }
+  const Result result = take_in(m, buffers, bytes, position, 0);
+  if (bytes.random && result.served == Served::answered && result.value > 0) {
+    set_word(m, kRandomPosition, position + (u64)result.value);
   }
-  if (random) set_word(m, kRandomPosition, position + moved);
-  return answer((i64)moved);
+  return result;
 }
 
 /// Reads from a position. `position_at`: the word that follows it, or 0.
@@ -129,6 +127,17 @@ MYR_OUTLINE Result fsync(M& m) {
   const Opened opened = opened_at(m, stream);
   if (stream < 0 || opened.path_only()) return error(kEBADF);
   return opened.in_tree || opened.kind == Kind::input ? answer(0) : error(kEINVAL);
+}
+template <MemoryMachine M>
+MYR_OUTLINE Result readahead(M& m) {
+  const i32 stream = stream_of(m, m.argument(0));
+  if (stream < 0) return error(kEBADF);
+  const Opened opened = opened_at(m, stream);
+  if (opened.kind == Kind::standard) return error(stream == (i32)kStandardInput ? kEINVAL : kEBADF);
+  if (opened.kind != Kind::input && !opened.readable()) return error(kEBADF);
+  const bool is_file =
+      opened.kind == Kind::input || (opened.in_tree && type_of(file_status(m, opened.file)) == kRegular);
+  return is_file && (i64)m.argument(2) >= 0 ? answer(0) : error(kEINVAL);
 }
 template <MemoryMachine M>
 MYR_OUTLINE Result fadvise64(M& m) {

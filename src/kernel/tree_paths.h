@@ -4,11 +4,10 @@
 #pragma once
 
 #include "kernel/change_files.h"
-#include "kernel/descriptor_calls.h"
+#include "kernel/descriptor_links.h"
 
 namespace myriarm::kernel {
 
-constexpr u64 kMostPathBytes = 4096;                                         // with the NUL
 constexpr u32 kNoFollow = 0x100, kNoAutomount = 0x800, kEmptyPath = 0x1000;  // AT_SYMLINK_NOFOLLOW and its relatives
 
 /// How long the path at an address is, without the NUL; or an error, negative.
@@ -43,10 +42,19 @@ struct LaneNames {
   MYR_FN bool is_folder(u32 file) const { return type_of(file_status(m, file)) == kFolder; }
   MYR_FN bool may_search(u32 folder) const { return may(m, file_status(m, folder), kMayExecute); }
   MYR_FN bool is_link(u32 file) const { return type_of(file_status(m, file)) == kLink; }
+  MYR_FN Jump jump(u32 link) const {
+    if (!is_descriptor_link(link)) return {false, 0, 0};
+    return descriptor_jump(m, link);
+  }
+  MYR_FN bool is_self(u32 link) const { return made_names(file_status(m, link)) == MadeFile::self; }
   MYR_FN u32 link_size(u32 link) const {
+    u8 number[kMostNumberName];
+    if (is_self(link)) return name_of_number(process_id(m), number);
     return is_program_link(m, link) ? (u32)word(m, kProgramPathSize) : (u32)file_status(m, link).size;
   }
   MYR_FN u8 link_byte(u32 link, u32 at) const {
+    u8 number[kMostNumberName];
+    if (is_self(link)) return at < name_of_number(process_id(m), number) ? number[at] : (u8)0;
     if (is_program_link(m, link)) return (u8)(word(m, kProgramPath + at / 8 * 8) >> at % 8 * 8);
     Content content;
     return content_of(m, link, content) ? content_byte(m, content, at) : (u8)0;
@@ -58,8 +66,9 @@ template <MemoryMachine M>
 MYR_OUTLINE i64 walk_path(const M& m, u64 descriptor, u64 path, u64 length, u32 flags, Walked& walked) {
   u32 from = (u32)word(m, kWorkingFolder);
   walked.folder = walked.name_size = 0;
-  walked.is_missing = walked.slash = false;
-  if (!begins_here(descriptor) && (length == 0 || load<u8>(m, path) != '/')) {
+  walked.is_missing = walked.slash = walked.jumped = false;
+  const bool is_bounded = (flags & (kBeneath | kInRoot)) != 0;
+  if (!begins_here(descriptor) && (is_bounded || length == 0 || load<u8>(m, path) != '/')) {
     const i32 stream = stream_of(m, descriptor);
     if (stream < 0) return walked.file = -kEBADF;
     const Opened opened = opened_at(m, stream);
@@ -80,11 +89,11 @@ constexpr u64 kHereDescriptor = (u64)-100;
 
 /// openat() of a new file, whose name the walk has looked for in vain.
 template <MemoryMachine M>
-MYR_OUTLINE Result open_new_file(M& m, const Walked& walked, u32 flags) {
+MYR_OUTLINE Result open_new_file(M& m, const Walked& walked, u32 flags, u32 mode) {
   if (!is_writable(m)) return error(kEROFS);
   const NewOpening made = find_opening(m);
   if (made.error < 0) return answer(made.error);
-  NewFile file = {kRegular | ((u32)m.argument(3) & kModeBits & ~(u32)word(m, kModeMask)), 0, 0};
+  NewFile file = {kRegular | (mode & kModeBits & ~(u32)word(m, kModeMask)), 0, 0};
   Plan plan;
   const Result planned = plan_new_file(m, plan, walked, file);
   if (planned.served != Served::answered || planned.value < 0) return planned;
@@ -92,13 +101,35 @@ MYR_OUTLINE Result open_new_file(M& m, const Walked& walked, u32 flags) {
   const Storing secured = secure(m, plan);
   if (secured != Storing::allowed) return not_secured(secured);
   return finish_opening(m, made, opened_value(make_new_file(m, walked, file), kept_flags(flags)),
-                        (flags & kOpenCloseOnExec) != 0);
+                        (flags & kOpenCloseOnExec) != 0, 0, walked.folder);
 }
 
+/// openat() of what a descriptor refers to that is no file of the tree. Pipes and standard streams can be opened anew.
+template <Machine M>
+MYR_OUTLINE Result open_descriptor_file(M& m, u32 file, u32 flags) {
+  const i32 stream = stream_of(m, file & kDescriptorBits);
+  const Opened opened = opened_at(m, stream);
+  const bool closes = (flags & kOpenCloseOnExec) != 0;
+  if (stream < 0 || (flags & kOpenPathOnly)) return error(kENXIO);
+  if (opened.kind == Kind::standard) {
+    const bool same = (flags & kOpenAccess) == (stream == (i32)kStandardInput ? kOpenReadOnly : kOpenWriteOnly);
+    return same ? duplicate(m, stream, 0, closes) : error(kEACCES);
+  }
+  if (opened.kind == Kind::input) return open_stream(m, kInputOpened, closes);
+  if (opened.kind != Kind::pipe) return error(kENXIO);
+  u32 fifo;
+  if (!file_of(m, opened, fifo)) return open_pipe(m, opened.file, kept_flags(flags), closes);
+  return open_fifo(m, fifo, kept_flags(flags), closes, folder_of_opening(m, (u32)stream - kFirstOpening));
+}
+
+/// How a file is to be opened: flags and mode as open() has them, and more flags of WalkFlag.
+struct OpenHow {
+  u32 flags, mode, walk;
+};
 /// openat() of a path that leads into the tree.
 template <MemoryMachine M>
-MYR_OUTLINE Result open_in_tree(M& m, u64 length) {
-  u32 flags = (u32)m.argument(2);
+MYR_OUTLINE Result open_in_tree(M& m, u64 length, const OpenHow& how) {
+  u32 flags = how.flags;
   if ((flags & kOpenTemporary) == kOpenTemporary) flags &= ~(u32)kOpenCreate;
   const bool path_only = (flags & kOpenPathOnly) != 0;
   if (path_only) flags &= kOpenPathOnly | kOpenFolder | kOpenNoFollow | kOpenCloseOnExec;
@@ -108,15 +139,18 @@ MYR_OUTLINE Result open_in_tree(M& m, u64 length) {
   const u32 follows = (flags & kOpenNoFollow) || excludes ? 0u : kFollowsLast;
   Walked walked;
   const i64 found =
-      walk_path(m, m.argument(0), m.argument(1), length, follows | (creates ? kFindsToCreate : 0), walked);
-  if (creates && walked.is_missing) return open_new_file(m, walked, flags);
+      walk_path(m, m.argument(0), m.argument(1), length, how.walk | follows | (creates ? kFindsToCreate : 0), walked);
+  if (creates && walked.is_missing) return open_new_file(m, walked, flags, how.mode);
   if (found < 0) return answer(found);
   const FileStatus file = file_status(m, (u32)found);
   const u32 type = type_of(file);
   if (excludes) return error(kEEXIST);
   if (creates && type == kFolder) return error(kEISDIR);
   if ((flags & kOpenFolder) && type != kFolder) return error(kENOTDIR);
-  if (path_only) return open_stream(m, opened_value((u32)found, flags & ~(u32)kOpenCloseOnExec), closes);
+  const u32 folder = type == kFolder ? kNoFolder : walked.jumped ? walked.jump_folder : walked.folder;
+  if (path_only && !is_descriptor_file((u32)found)) {
+    return open_stream(m, opened_value((u32)found, flags & ~(u32)kOpenCloseOnExec), closes, 0, folder);
+  }
   if (type == kLink) return error(kELOOP);
   // As on file systems that have no files without a name.
   if ((flags & kOpenTemporary) == kOpenTemporary) return error(is_writable(m) ? kEOPNOTSUPP : kEROFS);
@@ -125,9 +159,13 @@ MYR_OUTLINE Result open_in_tree(M& m, u64 length) {
   if (writes && type == kFolder) return error(kEISDIR);
   if (writes && is_stored(file) && !is_writable(m)) return error(kEROFS);
   if (!may(m, file, (access != kOpenWriteOnly ? kMayRead : 0) | (writes ? kMayWrite : 0))) return error(kEACCES);
-  // A device that is not here, a socket, a pipe whose other end nobody opens.
+  if (is_descriptor_file((u32)found)) return open_descriptor_file(m, (u32)found, flags);
+  if (type == kFifo && is_writable(m)) return open_fifo(m, (u32)found, kept_flags(flags), closes, folder);
+  // A device that is not here, a socket, a FIFO of a root that is read-only.
   if (!is_stored(file) && device_kind(file) == DeviceKind::none) return error(kENXIO);
-  if (!truncates || type != kRegular) return open_stream(m, opened_value((u32)found, kept_flags(flags)), closes);
+  if (!truncates || type != kRegular) {
+    return open_stream(m, opened_value((u32)found, kept_flags(flags)), closes, 0, folder);
+  }
   const NewOpening made = find_opening(m);
   Plan plan;
   if (made.error < 0) return answer(made.error);
@@ -135,7 +173,7 @@ MYR_OUTLINE Result open_in_tree(M& m, u64 length) {
   const Storing secured = secure(m, plan);
   if (secured != Storing::allowed) return not_secured(secured);
   change_size(m, (u32)found, 0);
-  return finish_opening(m, made, opened_value((u32)found, kept_flags(flags)), closes);
+  return finish_opening(m, made, opened_value((u32)found, kept_flags(flags)), closes, 0, folder);
 }
 
 /// As access(2) tells it.
@@ -163,6 +201,15 @@ MYR_OUTLINE Result read_link(M& m, u64 length) {
   if (found < 0) return answer(length == 0 && found == -kENOTDIR ? -kENOENT : found);
   if (type_of(file_status(m, (u32)found)) != kLink) return error(length == 0 ? kENOENT : kEINVAL);
   if (is_program_link(m, (u32)found)) return store_program_link(m);
+  if (is_descriptor_link((u32)found)) return store_descriptor_link(m, (u32)found, m.argument(2), (u32)m.argument(3));
+  if (made_names(file_status(m, (u32)found)) == MadeFile::self) {
+    u8 number[kMostNumberName];
+    const u64 size = lesser((u64)(u32)m.argument(3), name_of_number(process_id(m), number));
+    const Storing storing = prepare(m, m.argument(2), size);
+    if (storing != Storing::allowed) return not_stored(storing);
+    copy_in(m, m.argument(2), number, size);
+    return answer((i64)size);
+  }
   Content content;
   if (!content_of(m, (u32)found, content)) return error(kEIO);
   const u64 size = lesser((u64)(u32)m.argument(3), content.size), address = m.argument(2);
@@ -256,40 +303,18 @@ MYR_OUTLINE Result fchdir(M& m) {
   return opened.in_tree ? enter_folder(m, opened.file) : error(kENOTDIR);
 }
 
-/// The name of a folder in the one that it is in. False: it has none any more.
-template <MemoryMachine M>
-MYR_OUTLINE bool find_own_name(const M& m, u32 folder, Listed& listed) {
-  const u64 number = file_status(m, folder).number;
-  Listing listing;
-  if (!begin_listing(m, parent_of(m, folder), kFirstEntry, listing)) return false;
-  while (next_listed(m, listing, listed)) {
-    if (listed.number == number) return true;
-  }
-  return false;
-}
 template <MemoryMachine M>
 MYR_OUTLINE Result getcwd(M& m) {
   const u32 folder = has_tree(m) ? (u32)word(m, kWorkingFolder) : 0;
-  Listed listed;
-  u64 size = folder == 0 ? 2 : 1;  // with the NUL
-  for (u32 at = folder; at != 0; at = parent_of(m, at), size += listed.name_size + 1) {
-    if (!find_own_name(m, at, listed)) return error(kENOENT);
-    if (size > kMostPathBytes) return error(kENAMETOOLONG);
-  }
+  const i64 found = folder_path_size(m, folder);
+  if (found < 0) return answer(found);
+  const u64 size = (u64)found + 1;  // with the NUL
   if (size > kMostPathBytes) return error(kENAMETOOLONG);
   if (m.argument(1) < size) return error(kERANGE);
   const Storing storing = prepare(m, m.argument(0), size);
   if (storing != Storing::allowed) return not_stored(storing);
-  u64 end = m.argument(0) + size - 1;
-  store<u8>(m, end, 0);
-  if (folder == 0) store<u8>(m, m.argument(0), '/');
-  for (u32 at = folder; at != 0; at = parent_of(m, at)) {
-    find_own_name(m, at, listed);
-    end -= listed.name_size;
-    if (listed.tree_name != nullptr) copy_in(m, end, listed.tree_name, listed.name_size);
-    else copy_from_layer(m, end, listed.name_at, listed.name_size);
-    store<u8>(m, --end, '/');
-  }
+  store<u8>(m, m.argument(0) + size - 1, 0);
+  store_folder_path(m, folder, m.argument(0), size - 1, size - 1);
   return answer((i64)size);
 }
 

@@ -246,6 +246,10 @@ class Reader {
     add_device("tty", kTerminals, 0);
     add_device("urandom", kMemory, 9);
     add_device("zero", kMemory, 5);
+    make_link(folder, "fd", "/proc/self/fd");
+    const char* const streams[] = {"stdin", "stdout", "stderr"};
+    for (unsigned i = 0; i < std::size(streams); i++)
+      make_link(folder, streams[i], "/proc/self/fd/" + std::to_string(i));
   }
 
   /// Everybody may make files in /tmp, and remove their own.
@@ -271,7 +275,10 @@ class Reader {
     add_made("environ", MadeFile::environment);
     add_made("maps", MadeFile::maps);
     add_made("status", MadeFile::status);
-    make_link(folder, "self", number);
+    index_.files[make(process, "fd", kReadOnlyFolderMode)].device = static_cast<uint64_t>(MadeFile::descriptors);
+    index_.files[make(process, "task", kReadOnlyFolderMode)].device = static_cast<uint64_t>(MadeFile::threads);
+    index_.files[folder].device = static_cast<uint64_t>(MadeFile::processes);
+    index_.files[make_link(folder, "self", number)].device = static_cast<uint64_t>(MadeFile::self);
   }
 
   /// Its names in order, its records, and the number of its links.

@@ -6,6 +6,7 @@
 // a lane which makes no call stays as it is. Calls about signals may let handlers run, at addresses and on stacks that the input
 // names, and the lane may spend time in which timers expire.
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -34,8 +35,9 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-constexpr const char* kPaths[] = {"/input", "/w",       "/w/f",    "/w/d", "/w/d/g",       "/w/new", "/w/l",
-                                  "/tmp/x", "/w/d/new", "/w/d/..", "/",    "/dev/urandom", "/none",  "new"};
+constexpr const char* kPaths[] = {"/input", "/w",     "/w/f",     "/w/d",           "/w/d/g", "/w/new",
+                                  "/w/l",   "/tmp/x", "/w/d/new", "/w/d/..",        "/",      "/dev/urandom",
+                                  "/none",  "new",    "/w/p",     "/proc/self/fd/3"};
 constexpr uint64_t kPathRoom = 16;
 
 std::vector<uint8_t> paths() {
@@ -55,6 +57,7 @@ class RootFolder {
     std::ofstream(path_ / "bound/f") << std::string(10'000, 'f');
     std::ofstream(path_ / "bound/d/g") << "g";
     std::filesystem::create_symlink("d/g", path_ / "bound/l");
+    require(::mkfifo((path_ / "bound/p").c_str(), 0600) == 0);
   }
   ~RootFolder() { std::filesystem::remove_all(path_); }
   std::shared_ptr<const FileTree> read() const {

@@ -15,7 +15,7 @@ namespace {
 using namespace test;
 
 // clang-format off
-enum LayerCall : u32 { kMkdirat = 34, kUnlinkat = 35, kSymlinkat = 36, kLinkat = 37, kRenameat = 38, kTruncate = 45,
+enum LayerCall : u32 { kMkdirat = 34, kUnlinkat = 35, kSymlinkat = 36, kLinkat = 37, kRenameat = 38, kTruncate = 45, kMknodat = 33, kSplice = 76,
                        kFtruncate = 46, kFallocate = 47, kChdir = 49, kFchmod = 52, kGetdents = 61, kPwrite64 = 68,
                        kUtimensat = 88, kMemfdCreate = 279 };
 // clang-format on
@@ -170,6 +170,64 @@ TEST_F(KernelLayer, CallsThatWereAbandonedGiveTheSame) {
   EXPECT_EQ(change_much(interleaved), expected);
   EXPECT_EQ(interleaved.results, first.results);
   EXPECT_EQ(interleaved.m.mistakes(), std::vector<std::string>());
+}
+
+/// FIFOs and links of descriptors: what the links show.
+template <class M>
+std::vector<std::string> use_fifos(Files<M>& f) {
+  std::vector<std::string> seen;
+  const auto see_link = [&](i64 fd) {
+    const u64 path = f.at("/proc/self/fd/" + std::to_string(fd));
+    const i64 size = f.call(kReadlinkat, {kHere, path, f.kOut, 100});
+    seen.push_back(size < 0 ? "error " + std::to_string(-size) : f.m.text(f.kOut, static_cast<u64>(size)));
+  };
+  EXPECT_EQ(f.call(kMknodat, {kHere, f.at("/w/fifo"), 010600, 0}), 0);
+  EXPECT_EQ(f.open("/w/fifo", O_WRONLY | O_NONBLOCK), -ENXIO);
+  EXPECT_EQ(f.open("/w/fifo"), -EDEADLK);
+  EXPECT_EQ(f.open("/w/fifo", O_NONBLOCK), 3);
+  EXPECT_EQ(f.open("/w/fifo", O_WRONLY), 4);
+  EXPECT_EQ(f.write(4, std::string(300, 'a')), 300);
+  EXPECT_EQ(f.open("/w/large"), 5);
+  EXPECT_EQ(f.call(kSplice, {5, 0, 4, 0, 5000, 0}), 5000);
+  EXPECT_EQ(f.open("/proc/self/fd/3", O_NONBLOCK), 6);
+  see_link(3);
+  EXPECT_EQ(f.rename("/w/fifo", "/w/sub/moved"), 0);
+  see_link(6);
+  EXPECT_EQ(f.call(kRead63, {6, f.kOut, 100}), 100);
+  EXPECT_EQ(f.call(kFchmod, {3, 0640}), 0);
+  EXPECT_EQ(f.remove("/w/sub/moved"), 0);
+  see_link(4);
+  see_link(5);
+  see_link(7);
+  for (const std::string& name : f.names("/proc/self/fd")) seen.push_back(name);
+  for (i64 fd = 3; fd <= 6; fd++) EXPECT_EQ(f.close(fd), 0);
+  return seen;
+}
+
+TEST_F(KernelLayer, FifosThatWereAbandonedGiveTheSame) {
+  Files<KernelMachine<1>> first(*tree_);
+  const std::vector<std::string> expected = {
+      "/w/fifo", "/w/sub/moved", "/ (deleted)", "/w/large", "error 2", ".", "..", "0", "1", "2", "3", "4", "5", "6",
+      "7"};
+  EXPECT_EQ(use_fifos(first), expected);
+  EXPECT_EQ(first.m.mistakes(), std::vector<std::string>());
+  for (Abandon mode : {Abandon::each_once, Abandon::after_changes}) {
+    Files<KernelMachine<1>> f(*tree_);
+    f.mode = mode;
+    EXPECT_EQ(use_fifos(f), expected);
+    EXPECT_EQ(f.results, first.results);
+    EXPECT_EQ(f.m.state(), first.m.state());
+    EXPECT_EQ(f.m.mistakes(), std::vector<std::string>());
+  }
+  Files<KernelMachine<2>> interleaved(*tree_);
+  interleaved.mode = Abandon::each_once;
+  EXPECT_EQ(use_fifos(interleaved), expected);
+  EXPECT_EQ(interleaved.results, first.results);
+  const u64 taken = first.taken(), objects = first.m.kernel_word(kernel::kObjectCount);
+  for (int turn = 0; turn < 3; turn++) EXPECT_EQ(use_fifos(first).size(), expected.size());
+  EXPECT_EQ(first.taken(), taken) << "what a FIFO takes is given back";
+  EXPECT_EQ(first.m.kernel_word(kernel::kObjectCount), objects);
+  EXPECT_EQ(first.m.kernel_word(kernel::kReservedBuffers), 0u);
 }
 
 TEST_F(KernelLayer, NothingIsTakenBeforeTheFirstWrite) {

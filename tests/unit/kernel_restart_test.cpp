@@ -153,7 +153,8 @@ template <class M>
 std::vector<i64> make_object_calls(M& m) {
   constexpr u32 kEventfd2 = 19, kEpollCreate = 20, kEpollCtl = 21, kEpollWait = 22, kSignalfd4 = 74,
                 kTimerfdCreate = 85, kTimerfdSettime = 86, kTimerCreate = 107, kTimerSettime = 110, kTimerDelete = 111,
-                kSocketpair = 199, kShutdown = 210, kCloseRange = 436;
+                kSocketpair = 199, kShutdown = 210, kCloseRange = 436, kSendfile = 71, kVmsplice = 75, kSplice = 76,
+                kTee = 77;
   const u64 first = M::kData + kPageSize - 4, second = M::kData + 0x1800, third = M::kData + 0x2805;
   std::vector<i64> results;
   const auto call = [&](u32 number, const std::vector<u64>& arguments) {
@@ -161,6 +162,34 @@ std::vector<i64> make_object_calls(M& m) {
     results.push_back(result.value + static_cast<i64>(result.served) * 1000000);
   };
   const auto deliver = [&] { results.push_back(m.deliver().value); };
+  m.set_standard_input(std::string(6000, 's'));
+  m.set_file(std::string(9000, 'f'));
+  m.put_path(second, "/input");
+  call(kOpenat, {kHere, second, 0});
+  const u64 file = static_cast<u64>(results.back());
+  call(kPipe2, {second, 04000});
+  const u64 from = m.word_at(second) & 0xFFFFFFFF, to = m.word_at(second) >> 32;
+  call(kPipe2, {second, 04000});
+  const u64 out = m.word_at(second) & 0xFFFFFFFF, in = m.word_at(second) >> 32;
+  call(kSplice, {0, 0, to, 0, 5000, 0});
+  m.put_words(second, {3});
+  call(kSplice, {file, second, to, 0, 5000, 0});
+  call(kTee, {from, in, 6000, 0});
+  call(kSplice, {from, 0, in, 0, 4500, 0});
+  call(kSplice, {out, 0, 1, 0, 5000, 0});
+  call(kSendfile, {1, file, 0, 6000});
+  call(kSendfile, {in, file, second, 6000});
+  m.put_words(third, {M::kData + 100, 5000, M::kData, 10});
+  call(kVmsplice, {in, third, 2, 0});
+  call(kVmsplice, {out, third, 2, 0});
+  call(kTee, {out, 2, 100, 0});
+  call(kSocketpair, {1, 1, 0, second});
+  const u64 one = m.word_at(second) & 0xFFFFFFFF, other = m.word_at(second) >> 32;
+  call(kSendfile, {one, file, 0, 9000});
+  call(kSplice, {out, 0, one, 0, 3000, 0});
+  call(kSplice, {other, 0, in, 0, 4000, 0});
+  call(kVmsplice, {0, third, 2, 0});
+  call(kCloseRange, {3, 100, 0});
   call(kPipe2, {second, 04000});
   const u64 reader = m.word_at(second) & 0xFFFFFFFF, writer = m.word_at(second) >> 32;
   call(kWrite64, {writer, M::kData, 9000});

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Programs that make the same calls natively, in a folder of the host's Linux, and under myriarm, on each engine
+# and as a queue whose lanes begin where the program first calls one of its functions: every result is the same. Natively the working folder lies on a tmpfs, /proc and /dev are the host's, and the user is 1000.
+#   moves_test.py MYRIARM FOLDER
+# Skipped (status 77) where the host does not let the test make a root: it has to be root, and to mount.
+import concurrent.futures
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from writes_test import HERE, IN_WORK, SKIPPED, differences, fill
+
+NATIVE = """mount -t tmpfs -o mode=755 none "$2" && cp -a "$1/." "$2" && chown -R 1000:1000 "$2/own" &&
+mkdir -p "$2/proc" "$2/dev" && mount -t proc none "$2/proc" && mount --bind /dev "$2/dev" &&
+top="$2" && shift 2 && exec chroot --userspec=1000:1000 "$top" /in-work "$@" """
+# Each with the number of checks that it makes at least.
+PROGRAMS = {"splices": 200, "sendfiles": 220, "descriptors": 250, "fifos": 150, "probes": 200}
+INPUT = b"the standard input\n"
+# Where pipes or FIFOs are open, or have bytes.
+FORKED_AT = {"splices": "show_pipe", "sendfiles": "free_room", "descriptors": "show_link", "fifos": "events_of"}
+INPUTS = 3
+
+
+def compile_for(compiler, name, output):
+    options = ["-O1", "-fno-inline", "-w", f"-I{HERE}", "-static", "-pthread"]
+    subprocess.run([compiler, *options, str(HERE / f"{name}.c"), "-o", str(output)], check=True)
+
+
+def run(command, seconds):
+    """Standard input is a pipe that has all of its bytes and no writer. All three belong to the user of the program."""
+    reader, writer = os.pipe()
+    os.write(writer, INPUT)
+    os.close(writer)
+    os.fchown(reader, 1000, 1000)
+    outputs = [os.pipe(), os.pipe()]
+    for _, end in outputs:
+        os.fchown(end, 1000, 1000)
+    ends = {"stdin": reader, "stdout": outputs[0][1], "stderr": outputs[1][1]}
+    with subprocess.Popen(command, **ends) as process:
+        for fd in (reader, outputs[0][1], outputs[1][1]):
+            os.close(fd)
+        with concurrent.futures.ThreadPoolExecutor() as readers:
+            texts = readers.map(lambda ends: open(ends[0], encoding="utf-8", errors="backslashreplace").read(), outputs)
+            try:
+                status = process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                status = None
+            return *texts, status
+
+
+def queue(command, folder, name):
+    """The output of each input of a queue whose lanes begin at a function."""
+    inputs, outputs = folder / "inputs", folder / "outputs"
+    shutil.rmtree(outputs, ignore_errors=True)
+    inputs.mkdir(exist_ok=True)
+    for i in range(INPUTS):
+        (inputs / str(i)).write_bytes(INPUT)
+    more = ["--lanes", "2", "--inputs", str(inputs), "--fork-after", FORKED_AT[name], "--output-dir", str(outputs)]
+    subprocess.run([*command, *more, f"/{name}"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=600)
+    found = [file for file in outputs.rglob("*") if file.is_file() and file.stat().st_size > 2000]
+    return [file.read_text(errors="backslashreplace") for file in found]
+
+
+def main(myriarm, folder, *names):
+    root = pathlib.Path(folder).resolve() / "root"
+    shutil.rmtree(root, ignore_errors=True)
+    (root / "tmp").mkdir(parents=True)
+    work = root / "own"
+    subprocess.run(
+        ["gcc", "-w", "-static", "-x", "c", "-", "-o", str(root / "in-work")], check=True, input=IN_WORK.encode()
+    )
+    if os.geteuid() != 0:
+        print("skipped: only root can make a root of the host's Linux for another user")
+        return SKIPPED
+    mounted = root.parent / "mounted"
+    mounted.mkdir(exist_ok=True)
+    standard_input = root.parent / "input"
+    standard_input.write_bytes(INPUT)
+    wrong = 0
+    for name in names or PROGRAMS:
+        compile_for("gcc", name, root / f"native-{name}")
+        compile_for("aarch64-linux-gnu-gcc", name, root / name)
+        fill(work)
+        command = ["unshare", "--mount", "sh", "-c", NATIVE, "sh", str(root), str(mounted), f"/native-{name}"]
+        expected, problem, status = run(command, 120)
+        if status != 0 and expected == "":
+            print(f"skipped: the host cannot make a root here ({problem.strip()})")
+            return SKIPPED
+        checks = sum(line[:1].isdigit() and ": " in line for line in expected.splitlines())
+        wrong += status != 0
+        wrong += checks < PROGRAMS[name]
+        ours = [os.path.abspath(myriarm), "run", "--device", "cpu", "--quiet"]
+        ours += ["--root", str(root), "--bind", f"{work}:/own:rw", "--cwd", "/own"]
+        for engine in ("interpreter", "stepper", "translate"):
+            more = ["--engine", engine, "--stdin", str(standard_input)]
+            got, problem, status = run([*ours, *more, f"/{name}"], 300)
+            if engine == "translate" and "LLVM" in problem:
+                continue
+            print(problem, end="")
+            differ = differences(expected, got, f"{name}, {engine},")
+            print(f"{name}, {engine}: {checks} checks, {differ} lines differ, status {status}")
+            wrong += differ + (status != 0)
+        if name in FORKED_AT:
+            texts = queue(ours, root.parent, name)
+            bad = sum(differences(expected, text, f"{name}, queue,") for text in texts)
+            print(f"{name}, from the first call of {FORKED_AT[name]}: {len(texts)} inputs, {bad} lines differ")
+            wrong += bad + (len(texts) != INPUTS)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
