@@ -69,7 +69,15 @@ static void bad_buffers(void) {
     TRY(syscall(SYS_pipe2, wild[i], 0));
   }
   lseek(fd, 0, SEEK_SET);
-  TRY(syscall(SYS_read, fd, (void*)(uintptr_t)bad_buffers, 8L));  // its own code
+  const uintptr_t code = (uintptr_t)bad_buffers & ~(uintptr_t)7;
+  TRY(syscall(SYS_read, fd, code, 8L));
+  TRY(syscall(SYS_pipe2, code, 0));
+  TRY(syscall(SYS_newfstatat, AT_FDCWD, "/", code, 0));
+  TRY(syscall(SYS_uname, code));
+  TRY(syscall(SYS_clock_gettime, 0, code));
+  TRY(syscall(SYS_getrandom, code, 8L, 0));
+  TRY(syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, code, 8L));
+  TRY(syscall(SYS_getcwd, code, 8L));
   TRY(pread(fd, data_block, 1, -1));
   TRY(readv(fd, (struct iovec[1]){{data_block, 1}}, 1025));
   report();

@@ -277,7 +277,7 @@ COMMANDS = r"""
 @ /usr/bin/bash -c 'for i in 3 1 2; do echo $i; done | sort -n | tee >(cat > out) | wc -l; wait; cat out'
 @ /usr/bin/bash -c 'sha256sum many/* | sort | head -n 20 | awk "{print \$1}" | cut -c1-8 | paste -s -d " "'
 @ /usr/bin/bash -c 'find . -type f -print0 | sort -z | xargs -0 md5sum | md5sum'
-@ /usr/bin/bash -c 'seq 1000 | split -l 100 - part; cat part* | md5sum; ls part* | wc -l; cmp part* <(seq 1000)'
+@ /usr/bin/bash -c 'seq 1000 | split -l 100 - part; cat part* | md5sum; ls part* | wc -l; cat part* > all; seq 1000 | cmp - all'
 == diffutils
 /usr/bin/diff {TEXT} /usr/share/doc/dash/copyright
 /usr/bin/cmp {TEXT} /usr/share/doc/dash/copyright
@@ -500,7 +500,7 @@ COMMANDS = r"""
 @ /usr/bin/git --git-dir=repo.git fsck --full
 @ /usr/bin/git --git-dir=repo.git repack -a -d -q
 @ /usr/bin/dash -c 'git init -q made && cd made && cp ../text . && git add text && git ls-files -s && git status --short; rm .git/index'
-@ /usr/bin/dash -c 'git clone -q repo.git clone && cd clone && ls && git log -1 --format=%H; rm .git/index'
+@ /usr/bin/dash -c 'git clone -q repo.git clone && cd clone && ls && git log -1 --format=%H; rm -r .git/index .git/logs'
 /usr/bin/git log
 == busybox
 /bin/busybox arch

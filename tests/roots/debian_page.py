@@ -23,22 +23,31 @@ natively. [The commands](../tests/roots/debian_commands.py) are one a line there
 
 
 def results_of(device):
-    """{line: whether it is the same}, or None if that device has not run them."""
+    """What --keep has kept: {line: whether it is the same}, and calls that are missing; {} if nothing is."""
     path = RESULTS / f"{device}.json"
-    return json.loads(path.read_text())["same"] if path.exists() else None
+    return json.loads(path.read_text()) if path.exists() else {"same": None, "missing": {}}
 
 
-def kept_results(device, same):
+def keep_results(device, same, missing):
+    """Beside those of other commands that were kept before."""
+    before = results_of(device)
+    all_same = {**(before["same"] or {}), **same}
+    all_missing = {line: calls for line, calls in before["missing"].items() if line not in same} | missing
+    lines = [line for _, line, _ in commands()]
+    kept = {
+        "device": device,
+        "same": {line: all_same[line] for line in lines if line in all_same},
+        "missing": {line: all_missing[line] for line in lines if line in all_missing},
+    }
     RESULTS.mkdir(exist_ok=True)
-    text = json.dumps({"device": device, "same": same}, indent=0, ensure_ascii=False)
-    (RESULTS / f"{device}.json").write_text(text + "\n")
+    (RESULTS / f"{device}.json").write_text(json.dumps(kept, indent=0, ensure_ascii=False) + "\n")
 
 
 def table(rows):
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []
     for row in rows:
-        lines.append("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() + " |")
+        lines.append("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |")
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(lines) + "\n"
 
@@ -55,7 +64,8 @@ def tried(lines):
 
 
 def page():
-    results = {device: results_of(device) for device in DEVICES}
+    kept = {device: results_of(device) for device in DEVICES}
+    results = {device: kept[device]["same"] for device in DEVICES}
     programs = {}
     for program, line, native in commands():
         programs.setdefault(program, []).append((line, native))
@@ -89,8 +99,18 @@ def page():
     for program, lines in programs.items():
         for line, _ in lines:
             if line in DIFFERENT:
-                short = line if len(line) <= 160 else line[:157] + "..."
+                short = line if len(line) <= 100 else line[:97] + "..."
                 rows.append((program, "`` " + short.replace("|", "\\|") + " ``", DIFFERENT[line]))
+    text += table(rows) + "\n## Calls that they made and that are missing\n"
+    text += "They got ENOSYS, as from a kernel without them, and went on as above.\n\n"
+    users = {}
+    for program, lines in programs.items():
+        for line, _ in lines:
+            for call in kept["cpu"]["missing"].get(line, []):
+                users.setdefault(call, {}).setdefault(program, []).append(line)
+    rows = [("call", "programs, and how many of their commands")]
+    for call in sorted(users):
+        rows.append((f"`{call}`", ", ".join(f"`{name}` {len(lines)}" for name, lines in users[call].items())))
     return text + table(rows)
 
 

@@ -10,6 +10,7 @@
 # Native peers need chroot(1), so root's privileges; without them these commands are left out, and counted.
 import argparse
 import concurrent.futures
+import json
 import os
 import pathlib
 import resource
@@ -23,7 +24,7 @@ import threading
 from debian_commands import PACKAGES, commands
 from debian_differences import DIFFERENT
 from debian_folder import USER, left_in, make_folder
-from debian_page import check_page, kept_results, write_page
+from debian_page import check_page, keep_results, write_page
 
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/debian-root"
 INPUT = b"one\ntwo words\nthree 3\nfour\n10\n9\n"
@@ -47,15 +48,19 @@ class Comparison:
     def __init__(self, options):
         self.options = options
         self.root, self.peer = options.folder / "root", options.folder / "peer"
-        self.same, self.wrong, self.lock = {}, 0, threading.Lock()
+        self.same, self.missing, self.wrong, self.lock = {}, {}, 0, threading.Lock()
 
-    def ours(self, words, work, out):
+    def ours(self, line, words, work, out):
+        summary = out.with_suffix(".json")
         command = [self.options.myriarm, "run", "--device", self.options.device, "--quiet"]
         command += ["--memory", "512M", "--root", self.root, "--stdin", "-", "--ignore-unimplemented"]
         command += ["--bind", f"{work}:/own:rw", "--cwd", "/own", "--collect", "/own", "--output-dir", out]
+        command += ["--json", summary]
         command += [f"--env={name}={value}" for name, value in VARIABLES.items()]
         got = run([*command, *words])
         files = left_in(out / "0/own")
+        if summary.exists() and (missing := json.loads(summary.read_bytes())["unimplemented"]):
+            self.missing[line] = sorted(missing)
         shutil.rmtree(out, ignore_errors=True)
         return (*got, files)
 
@@ -75,7 +80,7 @@ class Comparison:
             top.chmod(0o755)
             subprocess.run(["cp", "-a", self.options.template, top / "own"], check=True)
             words = shlex.split(line)
-            got = self.ours(words, top / "own", top / "out")
+            got = self.ours(line, words, top / "own", top / "out")
             expected = self.theirs(words, top / "own", native)
         with self.lock:
             self.add(line, "native" if native else "QEMU", expected, got)
@@ -140,7 +145,8 @@ def main():
         print(f"{len(left_out)} were left out: they need a native peer, which needs root's privileges")
     if options.keep:
         same = {line: seen.same[line] for _, line, _ in chosen if line in seen.same}
-        kept_results(options.device.split(":")[0], same)
+        missing = {line: seen.missing[line] for line in same if line in seen.missing}
+        keep_results(options.device.split(":")[0], same, missing)
     return 1 if seen.wrong else 0
 
 
