@@ -15,9 +15,9 @@ struct InterpreterPlace {
   const Operands* op = nullptr;  // the next instruction
   u64 bias = 0;                  // retired instructions * 16, less the address of `op`: see Handler
 
-  const Operands* code = nullptr;         // of the current area
-  u64 code_address = 0;                   // its first guest address
-  u64 code_bytes = 0;                     // bytes of guest code in it
+  const Operands* code = nullptr;  // of the current area
+  u64 code_address = 0;            // its first guest address
+  u64 code_bytes = 0;              // bytes of guest code in it
   // The area that the lane was in before, of the same space; none if it has no bytes.
   const Operands* other_code = nullptr;
   u64 other_address = 0, other_bytes = 0;
