@@ -206,7 +206,9 @@ static void files(void) {
   CHECK(close(again));
   CHECK(rename("data", "other"));
   show_link(fd);
-  CHECK(unlink("other"));
+  CHECK(rename("other", "given/sub/another"));
+  show_link(fd);
+  CHECK(unlink("given/sub/another"));
   CHECK(readlink(link_to(fd), got, 1000) > 0);
   again = open(link_to(fd), O_RDONLY);
   CHECK(read(again, got, 3));
