@@ -181,6 +181,7 @@ WRITES = r"""
 /usr/bin/dash -c 'echo hi > f; read b < f; echo "$b"; echo more >> f; read a < f; echo "$a"; : > text; exec 3<> f; echo over >&3'
 /usr/bin/bash -c 'mapfile -t lines < text; printf "%s\n" "${lines[@]}" > out; set -o noclobber; echo x > out; cd sub && echo in > inner'
 /usr/bin/bash -c 'cat() { while read -r l; do echo "[$l]"; done; }; cat < text > new; test -s new && test new -nt text || echo older'
+/usr/bin/bash -c 'while read -r l; do echo "[$l]"; done < <(echo a; echo b); exec 3> >(read -r x; echo "got $x" > out); echo through >&3; exec 3>&-; wait'
 /usr/bin/sqlite3 -init /dev/null base.db "create table t(a, b); insert into t values(1, 'x'), (2, 'y'); select * from t; update t set b = b || a; select * from t"
 /usr/bin/sqlite3 -init /dev/null base.db "pragma journal_mode=truncate; create table t(a); begin; insert into t values(1); rollback; insert into t values(2); select * from t; vacuum"
 /usr/bin/sqlite3 -init /dev/null base.db "create table t(a primary key); with recursive n(x) as (select 1 union all select x + 1 from n where x < 3000) insert into t select x from n; delete from t where a % 2; create index i on t(a); select count(*), sum(a) from t; pragma integrity_check"
