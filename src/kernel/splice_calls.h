@@ -52,10 +52,37 @@ struct SpliceSource {
   DeviceBytes device;
   u64 pipe;
 };
+template <MemoryMachine M>
+MYR_FN void set_layer_byte(M& m, u64 at, u8 value) {
+  write_once<u8>(m.locate(m.entry(m.guest_pages() + (at >> kPageBits)), offset_in_page(at)), value);
+}
+/// Puts what lies at [from, from + size) of a text into a place of the layer.
+template <MemoryMachine M>
+struct LayerWindow {
+  M& m;
+  u64 from, size, place, at = 0;
+  MYR_FN void byte(u8 value) {
+    if (at >= from && at - from < size) set_layer_byte(m, place + (at - from), value);
+    at++;
+  }
+};
+/// Copies bytes of a pipe from a position on, whatever packets they are in.
+template <Machine M>
+MYR_OUTLINE void copy_from_pipe(M& m, u64 pipe, u64 position, u64 at, u64 size) {
+  u64 end = 0;
+  for (u64 done = 0, n = word(m, pipe + kPipeTail); done < size; n++) {
+    const Slot from = slot(m, pipe, n);
+    const u64 begin = end, wanted = position + done;
+    end += from.size;
+    if (wanted >= end) continue;
+    const u64 part = lesser(size - done, end - wanted);
+    copy_within_layer(m, at + done, layer_at(from.page) + from.offset + (wanted - begin), part);
+    done += part;
+  }
+}
 template <Machine M>
 MYR_OUTLINE void take_from(M& m, SpliceSource& source, u64 at, u64 size) {
   using From = SpliceSource::From;
-  const u64 address = m.facts().window_end + at;  // as those of the guest lie before the layer
   switch (source.from) {
     case From::host: fill_layer(m, at, source.bytes.data + source.position, size); break;
     case From::file: {
@@ -63,9 +90,15 @@ MYR_OUTLINE void take_from(M& m, SpliceSource& source, u64 at, u64 size) {
       take_from(m, file, at, size);
       break;
     }
-    case From::text: copy_source(m, MadeText{source.made, source.size}, source.position, address, size); break;
-    case From::device: copy_source(m, source.device, source.position, address, size); break;
-    case From::pipe: copy_source(m, PipeContent{source.pipe, source.size}, source.position, address, size); break;
+    case From::text: {
+      LayerWindow<M> window{m, source.position, size, at};
+      detail_of_texts::put_made(m, source.made, window);
+      break;
+    }
+    case From::device:
+      for (u64 i = 0; i < size; i++) set_layer_byte(m, at + i, device_byte(source.device, source.position + i));
+      break;
+    case From::pipe: copy_from_pipe(m, source.pipe, source.position, at, size); break;
   }
   source.position += size;
 }

@@ -21,12 +21,12 @@ MYR_FN DeviceBytes device_bytes(const M& m, DeviceKind device) {
   return {random, random ? random_start(m.facts().seed, m.input().number) : 0};
 }
 MYR_FN u64 bytes_behind(const DeviceBytes&, u64) { return kMostBytes; }
+MYR_FN u8 device_byte(const DeviceBytes& source, u64 position) {
+  return source.random ? (u8)(random_word(source.start, position / 8) >> position % 8 * 8) : (u8)0;
+}
 template <MemoryMachine M>
 MYR_OUTLINE void copy_source(M& m, const DeviceBytes& source, u64 position, u64 address, u64 size) {
-  for (u64 i = 0; i < size; i++) {
-    const u64 from = position + i;
-    store<u8>(m, address + i, source.random ? (u8)(random_word(source.start, from / 8) >> from % 8 * 8) : (u8)0);
-  }
+  for (u64 i = 0; i < size; i++) store<u8>(m, address + i, device_byte(source, position + i));
 }
 template <MemoryMachine M>
 MYR_OUTLINE Result read_device(M& m, const Buffers& buffers, DeviceKind device) {

@@ -41,11 +41,15 @@ static void paths(void) {
   NOT(open("way-out/passwd", O_RDONLY) >= 0);
   NOT(open("/proc/self/root", O_RDONLY) >= 0);
   NOT(open("/proc/self/cwd/..", O_RDONLY) >= 0);
-  NOT(open("/proc/self/fd/0", O_RDONLY) >= 0);
+  NOT(open("/proc/self/fd/0", O_RDWR) >= 0);
+  NOT(open("/proc/self/fd/1", O_RDONLY) >= 0);
+  NOT(open("/proc/self/fd/0/../..", O_RDONLY) >= 0);
+  NOT(open("/proc/self/fd/900", O_RDONLY) >= 0);
   NOT(open("/proc/1/root", O_RDONLY) >= 0);
   NOT(open("/dev/mem", O_RDONLY) >= 0);
   NOT(open("/dev/sda", O_RDONLY) >= 0);
-  NOT(open("/dev/stdout", O_WRONLY) >= 0);
+  NOT(open("/dev/stdout", O_RDWR) >= 0);
+  NOT(open("/dev/stdin", O_WRONLY) >= 0);
   REFUSED(symlink("/etc", "/proc/self/exe"));
   REFUSED(unlink("/proc/self/exe"));
   REFUSED(rename("/dev", "/tmp/dev"));

@@ -123,7 +123,24 @@ static void names(void) {
   CHECK(stat("to20", &status));
   SHOW(status.st_size);
   CHECK(unlink("to20"));
-  CHECK(close(one) | close(copy) | close(far) | close(folder));
+  // Links that lead to each other, or to themselves.
+  const int link = open("/proc/self/fd/20", O_PATH | O_NOFOLLOW);
+  OPENS(link_to(link), O_RDONLY);
+  CHECK(dup2(link, 20));
+  OPENS(link_to(20), O_RDONLY);
+  OPENS(link_to(20), O_PATH);
+  CHECK(chdir(link_to(20)));
+  CHECK(execl(link_to(20), "x", NULL));
+  CHECK(stat(link_to(20), &status));
+  SHOW(S_ISLNK(status.st_mode));
+  CHECK(fstat(20, &status));
+  SHOW(S_ISLNK(status.st_mode));
+  CHECK(readlink(link_to(20), text, 100) > 0);
+  const int second = open("/proc/self/fd/20", O_PATH | O_NOFOLLOW);
+  CHECK(dup2(second, 20));
+  CHECK(stat(link_to(20), &status));
+  CHECK(close(second) | close(link));
+  CHECK(close(one) | close(copy) | close(folder));
   // Another number of the process.
   snprintf(text, sizeof text, "/proc/%d/fd", getpid());
   DIR* folder_by_number = opendir(text);
@@ -189,7 +206,9 @@ static void files(void) {
   CHECK(close(again));
   CHECK(rename("data", "other"));
   show_link(fd);
-  CHECK(unlink("other"));
+  CHECK(rename("other", "given/sub/another"));
+  show_link(fd);
+  CHECK(unlink("given/sub/another"));
   CHECK(readlink(link_to(fd), got, 1000) > 0);
   again = open(link_to(fd), O_RDONLY);
   CHECK(read(again, got, 3));

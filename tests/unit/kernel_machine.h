@@ -412,11 +412,19 @@ class KernelMachine {
     }
   }
   /// Whether what the guest can see is as it was when the attempt began.
+  /// Whether it is a page of the layer that nobody has taken. What it holds can never be seen: it is cleared when it is taken.
+  bool is_free_in_layer(u64 page) const {
+    const u64 first = guest_pages() + kernel::kKernelPages;
+    if (page <= first || !kernel::has_layer(*this)) return false;
+    const u64 number = page - first, taken = kernel::word(*this, kernel::bitmap_word_at<KernelMachine>(number));
+    return (taken >> number % 64 & 1) == 0;
+  }
   bool is_unchanged() const {
     for (u64 page = 0; page < table_.size(); page++) {
       const u32 before = shared_[page], now = table_[page];
       if (before == now) continue;
       if (before == 0 || now == 0 || ((before ^ now) & 7)) return false;
+      if (is_free_in_layer(page)) continue;
       if (contents(page) != frames_[before >> kPageFlagBits].bytes) return false;
     }
     return true;

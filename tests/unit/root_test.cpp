@@ -116,8 +116,8 @@ TEST(Root, HasDevicesAndTheProgramOfItsOwn) {
   folder.file("dev/secret", "of the host");
   folder.file("program", "the program");
   const auto tree = read_root(folder.path());
-  EXPECT_EQ(names_of(*tree, "/dev"),
-            (std::vector<std::string>{".", "..", "full", "null", "random", "tty", "urandom", "zero"}));
+  EXPECT_EQ(names_of(*tree, "/dev"), (std::vector<std::string>{".", "..", "fd", "full", "null", "random", "stderr",
+                                                               "stdin", "stdout", "tty", "urandom", "zero"}));
   EXPECT_EQ(tree->find(0, "/dev/secret", 0, ""), -ENOENT);
   const auto null = static_cast<uint32_t>(tree->find(0, "/dev/null", 0, ""));
   EXPECT_EQ(tree->facts(null).device, 0x103u);
