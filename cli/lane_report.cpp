@@ -59,7 +59,7 @@ int exit_status(const Stop& stop) { return exit_status(lane_outcome(stop)); }
 std::string verdict(const LaneOutcome& outcome) {
   std::string text = name(outcome.stop.reason);
   if (outcome.stop.reason == StopReason::exited) {
-    return outcome.signal ? fmt::format("ended itself with {}", signal_name(outcome.signal))
+    return outcome.signal ? fmt::format("killed by {}", signal_name(outcome.signal))
                           : fmt::format("exited with {}", outcome.exit_status);
   }
   if (outcome.stop.reason == StopReason::fault) text += fmt::format(" ({})", name(outcome.stop.fault));

@@ -36,7 +36,7 @@ constexpr uint64_t kRawMemory = uint64_t{4} << 20;
 
 constexpr char kExitStatusHelp[] =
     "Options come before PROGRAM; what follows it belongs to the program.\n"
-    "The exit status of a lane is that of its program; 128 + signal if a fault killed it; 0 after HLT of a bare\n"
+    "The exit status of a lane is that of its program; 128 + signal if a signal killed it; 0 after HLT of a bare\n"
     "program, 1 after its SVC; 124 at --max-instructions; 130 after Ctrl-C; 137 if memory for its pages ran out.\n"
     "The exit status of many lanes is the highest of theirs; 128 + signal after SIGTERM or SIGHUP. After a mistake in\n"
     "the arguments, or if the output cannot be written completely, it is 2.";
@@ -477,15 +477,15 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
                   "auto, cpu, cuda or cuda:N; for a queue also some that share it, as in cpu,cuda:0, or all")
       ->type_name("DEVICE");
   run->add_option("--engine", command->engine,
-                  "interpreter; translate: it, and hot code becomes machine code (CPU); auto: translate where that\n"
-                  "is possible; stepper: one instruction at a time, the reference")
+                  "interpreter; translate: it, and hot code becomes machine code; auto: translate on the CPU where\n"
+                  "that is possible; stepper: one instruction at a time, the reference")
       ->type_name("ENGINE");
   run->add_option("--lanes", command->lanes,
                   "Copies of the program; each finds its number in MYRIARM_LANE. With --inputs: how many run at once")
       ->type_name("N");
   run->add_option("--threads", command->threads, "Threads of the CPU (default: all)")->type_name("N");
   run->add_option("--compile-threads", command->compile_threads,
-                  "Threads that translate, with --engine translate (default: half of the CPU's, at most 4)")
+                  "Threads that translate, with --engine translate (default: half of the CPU's, at most 4; GPU: all)")
       ->type_name("N");
   run->add_flag_function(
       "--no-cache", [command](int64_t) { command->fleet.translation_cache = false; },

@@ -153,7 +153,7 @@ struct LinuxOptions {
 };
 
 /// Stop::detail of a lane that exited is its exit status, 0 to 255, or the sum of this and the number of the signal
-/// with which the process ended itself, as abort() does.
+/// that ended the first process, as that of abort() does.
 constexpr uint32_t kKilledStatus = 0x100;
 
 /// How one lane ended.

@@ -19,7 +19,7 @@ from .enums import StopReason
 from .errors import ArgumentError, StateError
 from .program import placements_of
 from .registers import register_of
-from .results import SIGNAL_OF_REASON, STOP_DTYPE
+from .results import SIGNAL_OF_REASON, STOP_DTYPE, GuestThread, guest_thread
 from .runs import Runner
 
 DEVICE_KINDS: Tuple[str, ...] = _core.DEVICE_KINDS
@@ -181,8 +181,10 @@ class Fleet(Runner):
     guest is a fault), "transactional" (commit() and rollback()), "shared" (flat memory that guest and host
     both use, see `memory`), or "device-shared" (the same in the device's own memory, for PyTorch or CuPy).
     engine: see `engine`. compile_threads: the most threads that translate for the engine "translate"; 0: half
-    of the CPU's, at most 4. translation_cache: whether translated code is kept on disk for later runs, and
-    taken from there (docs/modes.md).
+    of the CPU's, at most 4; for a GPU all. translation_cache: whether translated code is kept on disk for
+    later runs, and taken from there (docs/modes.md).
+
+    Of a lane with several threads the registers are those of the one that runs; threads() has them all.
 
     A fleet is used from one thread; poll(), poll_lanes(), is_running() and cancel() may be called from any.
     Everything that runs or copies lets other Python threads go on. Arguments `lanes` are None (all), a
@@ -360,6 +362,15 @@ class Fleet(Runner):
                 " fpcr, fpsr, instructions or limit"
             )
         self._core.fill_fields(np.array([_core.FIELDS[name]], np.uint8), integer(value, name))
+
+    # Threads.
+    def threads(self, lane: int = 0) -> List[GuestThread]:
+        """The threads of all processes of a lane that have not left, by rising id, each with the registers
+        that it goes on with. At most one runs, whose registers x, v, pc and so on show; none does if the one
+        that did has just left. One thread with the id 0 if the program is no process. ArgumentError if there
+        is no such lane, StateError if it has ended and given its memory back."""
+        number = integer(lane, "lane", 0, self._lanes - 1)
+        return [guest_thread(values) for values in self._core.threads(number)]
 
     # Memory.
     def read(self, address: Any, size: int, lanes: Any = None) -> U8:

@@ -33,7 +33,7 @@ class Stop(NamedTuple):
     fault: FaultKind
     """for StopReason.fault, what was wrong with the access"""
     detail: int
-    """imm16 of SVC, BRK, HLT; of an exited lane its status, or 256 + the signal with which it ended itself"""
+    """imm16 of SVC, BRK, HLT; of an exited lane its status, or 256 + the signal that ended it"""
     address: int
     """fault: the first inaccessible byte; undefined: the instruction word"""
 
@@ -175,6 +175,54 @@ class TranslationReport:
         return self.lanes_in_visits / self.visits if self.visits else None
 
 
+@dataclass(frozen=True)
+class GuestThread:
+    """A thread of a process in a lane, from Fleet.threads(). A lane runs one thread at a time: the lane's
+    registers are those of that one, and its memory is that of its process."""
+
+    id: int
+    """as gettid() gives it; 0: the program is no process"""
+    process: int
+    """the id of its process, as getpid() gives it; 0: the program is no process"""
+    is_running: bool
+    """whether its registers are the lane's"""
+    is_waiting: bool
+    """whether it is in the system call with the number x[8], at whose SVC pc is"""
+    x: Tuple[int, ...]
+    """x0 to x30, 31 ints of 64 bits"""
+    sp: int
+    """stack pointer"""
+    pc: int
+    """program counter"""
+    nzcv: int
+    """condition flags: N in bit 3, Z 2, C 1, V 0"""
+    tpidr: int
+    """TPIDR_EL0"""
+    fpcr: int
+    """FPCR"""
+    fpsr: int
+    """FPSR"""
+    v: Tuple[int, ...]
+    """v0 to v31, 32 ints of 128 bits"""
+
+    @property
+    def state(self) -> str:
+        """ "waiting" in a system call, "running", or "ready": it goes on when its turn comes."""
+        return "waiting" if self.is_waiting else "running" if self.is_running else "ready"
+
+    def __repr__(self) -> str:
+        # Without 32 vectors.
+        return f"<GuestThread {self.id} of process {self.process}, {self.state}, pc {self.pc:#x}>"
+
+
+def guest_thread(values: Tuple[Any, ...]) -> GuestThread:
+    number, process, is_running, is_waiting, x, sp, pc, nzcv, tpidr, fpcr, fpsr, v = values
+    vectors = tuple(low | high << 64 for low, high in v)
+    return GuestThread(
+        number, process, is_running, is_waiting, tuple(x), sp, pc, nzcv, tpidr, fpcr, fpsr, vectors
+    )
+
+
 class CollectedFile(NamedTuple):
     """A file that a process has left in its file system."""
 
@@ -213,7 +261,7 @@ class Outcome:
     exit_status: int
     """0 to 255 if it exited, else -1"""
     signal: int
-    """the number of the signal that ended it, after a fault or sent by itself; 0 for none"""
+    """the number of the signal that ended it, after a fault or sent by a process of its lane; 0 for none"""
 
     def __iter__(self) -> Any:
         return iter((self.stop, self.exit_status, self.signal))

@@ -153,9 +153,9 @@ class Runner:
     @property
     def engine(self) -> str:
         """What executes the instructions of runs that begin from now on: "interpreter", "translate" (the
-        interpreter, and hot code becomes machine code of the host; on the CPU only, and where the package can
-        translate), "auto" (translate where that is possible, else interpreter), or "stepper" (one
-        instruction at a time, the reference for other engines, and for debugging). Registers, memory, counts
+        interpreter, and hot code becomes machine code of the device, where the package can translate), "auto"
+        (translate on the CPU where that is possible, else interpreter), or "stepper" (one instruction at a
+        time, the reference for other engines, and for debugging). Registers, memory, counts
         and stops are the same to the bit. Assign to it to choose; ArgumentError for another name."""
         return ENGINES[self._engine_of(None)]
 

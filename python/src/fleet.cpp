@@ -222,6 +222,23 @@ auto constant(FleetHandle& handle) {
 
 nb::object device_of(FleetHandle& handle) { return tuple_of(handle->device()); }
 
+nb::object threads(FleetHandle& handle, uint32_t lane) {
+  std::vector<GuestThread> found;
+  {
+    nb::gil_scoped_release free;
+    found = handle->threads(lane);
+  }
+  nb::list list;
+  for (const GuestThread& t : found) {
+    nb::list x, v;
+    for (uint64_t value : t.x) x.append(value);
+    for (const auto& [low, high] : t.v) v.append(nb::make_tuple(low, high));
+    list.append(
+        nb::make_tuple(t.id, t.process, t.is_running, t.is_waiting, x, t.sp, t.pc, t.nzcv, t.tpidr, t.fpcr, t.fpsr, v));
+  }
+  return list;
+}
+
 nb::object outcomes(FleetHandle& handle) {
   LinuxFleet& process = handle.process();
   nb::list list;
@@ -303,6 +320,7 @@ void bind_fleet(nb::module_& module) {
       .def("set_fields", set_fields, nb::arg("fields").noconvert(), nb::arg("lanes").noconvert().none(),
            nb::arg("values").noconvert())
       .def("fill_fields", fill_fields, nb::arg("fields").noconvert(), nb::arg("value"))
+      .def("threads", threads, nb::arg("lane"))
       .def("read", read, nb::arg("addresses").noconvert(), nb::arg("lanes").noconvert().none(),
            nb::arg("buffer").noconvert())
       .def("write", write, nb::arg("addresses").noconvert(), nb::arg("lanes").noconvert().none(),

@@ -211,9 +211,7 @@ inline kernel::Result serve_hosted(HostedMachine& machine, ProcessHost& host, bo
   if (result.served == kernel::Served::again) return result;
   machine.store_changes();
   if (result.served == kernel::Served::missing) host.unimplemented(call);
-  if (traced && result.served != kernel::Served::waits) {
-    host.after(call, result.served == kernel::Served::ended ? nullptr : &result.value);
-  }
+  if (traced) tell_host_of_result(machine, host, call, result);
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernel/guest_memory.h"
+#include "kernel/threads.h"
 #include "myriarm/process.h"
 
 namespace myriarm {
@@ -46,6 +47,19 @@ inline void tell_host_of_signal(ProcessHost& host, u32 lane, const u64* informat
   std::memcpy(signal.information, information, sizeof signal.information);
   signal.ends = ends;
   host.signalled(signal);
+}
+
+/// Tells the host what became of a traced call: nothing of one that is made again, at once or when its thread has waited. A thread
+/// that leaves, by itself or with its process, has no result, as the lane that ends has none.
+template <class M>
+void tell_host_of_result(const M& machine, ProcessHost& host, MachineCall<M>& call, const kernel::Result& result) {
+  using kernel::Served;
+  const bool waits = result.served == Served::waits, again = result.served == Served::again;
+  // A process of which the end has begun makes no call again: process_calls.h.
+  const bool leaves = (waits && kernel::wait_state(machine) == kernel::WaitState::leaves) ||
+                      (again && kernel::word(machine, kernel::kEnding) != 0);
+  if ((waits || again) && !leaves) return;
+  host.after(call, leaves || result.served == Served::ended ? nullptr : &result.value);
 }
 
 /// kernel::Machine::put_out() of a machine whose pages lie in the host's memory, page by page.

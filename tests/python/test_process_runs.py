@@ -8,7 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
-from a64 import COUNT, ELF_BASE, add_imm, b, cbz, elf, hlt, mov64, movn, movz, svc
+from a64 import COUNT, ELF_BASE, add_imm, b, cbnz, cbz, elf, hlt, mov64, movk, movn, movz, svc
 from myriarm import ArgumentError, LinuxFleet, Queue, Signal, StateError, StopReason, SyscallAction
 
 OPENAT, READ, WRITE, EXIT, GETPID = 56, 63, 64, 93, 172
@@ -330,6 +330,40 @@ def test_traced_calls(process):
         assert len(texts) == calls_of(INPUTS[lane])
         assert texts[:2] == [f'read(0, "{first}", 4) = {size}', f'write(1, "{first}", {size}) = {size}']
         assert texts[-2:] == ['read(0, "", 4) = 0', "exit(0) = ?"]
+
+
+def test_threads_and_processes_that_leave_are_traced(process, on_cuda):
+    clone, exit_group, wait4 = 220, 94, 260
+    # Makes a thread and waits for a process; the thread leaves with 4, the process with 3.
+    family = elf(
+        movz(0, 0x0F00),  # with CLONE_THREAD
+        movk(0, 1, 16),
+        movz(8, clone),
+        svc(),
+        cbnz(0, 16),
+        movz(0, 4),
+        movz(8, EXIT),
+        svc(),
+        movz(0, 17),
+        svc(),
+        cbnz(0, 16),
+        movz(0, 3),
+        movz(8, exit_group),
+        svc(),
+        movn(0, 0),
+        movz(8, wait4),
+        svc(),
+        movz(0, 0),
+        movz(8, exit_group),
+        svc(),
+    )
+    told = []
+    process(family, on_call=lambda lane, text: told.append(text)).run()
+    assert told[-1] == "exit_group(0) = ?"
+    if not on_cuda:  # on a GPU a lane is one process, and nothing waits for the thread
+        assert told.count("exit(4) = ?") == told.count("exit_group(3) = ?") == 1
+        assert told.index("exit(4) = ?") < told.index("exit_group(3) = ?") < len(told) - 2
+        assert told[-2].startswith("wait4(-1, ") and told[-2].endswith(" = 1002")
 
 
 def test_all_lanes_are_traced_by_default_and_none_of_an_empty_list(process):

@@ -52,17 +52,15 @@ bool CpuBackend::serve_call(Lane& lane, u64 index) {
   lane.pc += 4;
   lane.retired++;
   const kernel::Result result = kernel::serve(machine);
+  if (traced || result.served == kernel::Served::missing) {
+    MachineCall call(machine, static_cast<u32>(index), pc);
+    if (result.served == kernel::Served::missing) process_host_->unimplemented(call);
+    if (traced) tell_host_of_result(machine, *process_host_, call, result);
+  }
   if (result.served == kernel::Served::again) {
     lane.pc = pc;
     lane.retired--;
     return goes_on(lane, result);
-  }
-  if (traced || result.served == kernel::Served::missing) {
-    MachineCall call(machine, static_cast<u32>(index), pc);
-    if (result.served == kernel::Served::missing) process_host_->unimplemented(call);
-    if (traced && result.served != kernel::Served::waits) {
-      process_host_->after(call, result.served == kernel::Served::ended ? nullptr : &result.value);
-    }
   }
   if (kernel::sets_x0(result.served)) lane.r[0] = static_cast<u64>(result.value);
   return goes_on(lane, result);
