@@ -22,6 +22,7 @@ ROW = re.compile(rf"^ATTEMPT\((\w+), (\w+), {TEXT}, {TEXT}, {TEXT}, {TEXT}\)$", 
 COMPILER = "aarch64-linux-gnu-gcc"
 FLAGS = ["-D_GNU_SOURCE", "-std=gnu11", "-O1", "-static", "-pthread"]
 FLAGS += ["-Wall", "-Wextra", "-Wno-nonnull", "-Wno-stringop-overread"]  # both are what it is about
+LIMIT = 800  # seconds that end what hangs, and fail it
 ENGINES = ("interpreter", "translate")
 # What the host may take more with attackers than with honest lanes alone: the pool and the output that is
 # kept, as host.cpp has them, and what the translator, the allocator and files of the root take.
@@ -133,7 +134,7 @@ class Lane:
 
 def run(host_program, engine, host, words):
     command = [host_program, engine, host / "root", host / "own", host / "given", words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=800)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
     if done.returncode != 0:
         print(f"{engine}: status {done.returncode}\n{done.stderr[-5000:]}")
         return None

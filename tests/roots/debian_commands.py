@@ -202,11 +202,11 @@ COMMANDS = r"""
 /usr/bin/grep -i -w -B 1 -A 1 gnu {TEXT}
 /usr/bin/grep -F -x one
 /usr/bin/grep -v -e t -e 9
-/usr/bin/grep -P (?<=t)h\w+ {TEXT}
+/usr/bin/grep -P '(?<=t)h\w+' {TEXT}
 /usr/bin/grep -l one text large sub/inner
 /usr/bin/grep -q nothing
 /usr/bin/grep -r --include=i* inner sub
-/usr/bin/grep -E (.)\1 {TEXT}
+/usr/bin/grep -E '(.)\1' {TEXT}
 /usr/bin/grep x /nonexistent
 /usr/bin/grep [ text
 == sed
@@ -531,7 +531,7 @@ COMMANDS = r"""
 /bin/busybox dirname /a/b/c
 /bin/busybox dos2unix text
 /bin/busybox du -s text
-/bin/busybox echo -e a\tb
+/bin/busybox echo -e 'a\tb'
 /bin/busybox egrep -c o text
 /bin/busybox env -i A=b
 /bin/busybox expand
