@@ -265,7 +265,7 @@ COMMANDS = r"""== coreutils
 @ /usr/bin/bash scripts/pipes.sh
 @ /usr/bin/bash -c 'coproc tr a-z A-Z; echo hi >&${COPROC[1]}; eval "exec ${COPROC[1]}>&-"; read x <&${COPROC[0]}; echo $x'
 @ /usr/bin/bash -c 'diff <(echo a) <(echo b)'
-/usr/bin/bash -c 'while read -r l; do echo "[$l]"; done < <(echo a; echo b); exec 3> >(read -r x; echo "got $x" > out); echo through >&3; exec 3>&-; wait; cat out'
+@ /usr/bin/bash -c 'while read -r l; do echo "[$l]"; done < <(echo a; echo b); exec 3> >(read -r x; echo "got $x" > out); echo through >&3; exec 3>&-; wait; cat out'
 @ /usr/bin/bash -c 'for i in {1..20}; do (exit $i) & done; wait; echo all'
 @ /usr/bin/bash -c 'time_it() { echo $SECONDS; }; time_it; echo $BASH_VERSION '
 @ /usr/bin/bash -c 'echo $BASHPID $$ $PPID | wc -w; ulimit -n; umask; echo $UID $EUID'
