@@ -41,7 +41,7 @@ def read_all(end):
 
 
 def run(command, seconds):
-    """Standard input is a pipe with all of its bytes and no writer. All three belong to the program's user."""
+    """Standard input is a pipe with all of its bytes and no writer. All belong to the program's user."""
     reader, writer = os.pipe()
     os.write(writer, INPUT)
     os.close(writer)
