@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Programs that make the same calls natively, in a folder of the host's Linux, and under myriarm, on each engine
-# and as a queue whose lanes begin where the program first calls one of its functions: every result is the same. Natively the working folder lies on a tmpfs, /proc and /dev are the host's, and the user is 1000.
+# Programs that make the same calls natively, in a folder of the host's Linux, and under myriarm, on each
+# engine and as a queue whose lanes begin where the program first calls one of its functions: every result is
+# the same. Natively the working folder lies on a tmpfs, /proc and /dev are the host's, and the user is 1000.
 #   moves_test.py MYRIARM FOLDER
 # Skipped (status 77) where the host does not let the test make a root: it has to be root, and to mount.
 import concurrent.futures
@@ -20,7 +21,12 @@ top="$2" && shift 2 && exec chroot --userspec=1000:1000 "$top" /in-work "$@" """
 PROGRAMS = {"splices": 190, "sendfiles": 220, "descriptors": 250, "fifos": 150, "probes": 200}
 INPUT = b"the standard input\n"
 # Where pipes or FIFOs are open, or have bytes.
-FORKED_AT = {"splices": "show_pipe", "sendfiles": "free_room", "descriptors": "show_link", "fifos": "events_of"}
+FORKED_AT = {
+    "splices": "show_pipe",
+    "sendfiles": "free_room",
+    "descriptors": "show_link",
+    "fifos": "events_of",
+}
 INPUTS = 3
 
 
@@ -29,8 +35,13 @@ def compile_for(compiler, name, output):
     subprocess.run([compiler, *options, str(HERE / f"{name}.c"), "-o", str(output)], check=True)
 
 
+def read_all(fd):
+    with open(fd, encoding="utf-8", errors="backslashreplace") as file:
+        return file.read()
+
+
 def run(command, seconds):
-    """Standard input is a pipe that has all of its bytes and no writer. All three belong to the user of the program."""
+    """Standard input is a pipe with all of its bytes and no writer. Streams belong to the user."""
     reader, writer = os.pipe()
     os.write(writer, INPUT)
     os.close(writer)
@@ -40,11 +51,12 @@ def run(command, seconds):
         os.fchown(end, 1000, 1000)
     ends = {"stdin": reader, "stdout": outputs[0][1], "stderr": outputs[1][1]}
     # A nice value would be inherited, and programs look at it.
-    with subprocess.Popen(command, **ends, preexec_fn=lambda: os.setpriority(os.PRIO_PROCESS, 0, 0)) as process:
+    ends["preexec_fn"] = lambda: os.setpriority(os.PRIO_PROCESS, 0, 0)
+    with subprocess.Popen(command, **ends) as process:
         for fd in (reader, outputs[0][1], outputs[1][1]):
             os.close(fd)
         with concurrent.futures.ThreadPoolExecutor() as readers:
-            texts = readers.map(lambda ends: open(ends[0], encoding="utf-8", errors="backslashreplace").read(), outputs)
+            texts = readers.map(read_all, [reader for reader, _ in outputs])
             try:
                 status = process.wait(seconds)
             except subprocess.TimeoutExpired:
@@ -60,8 +72,9 @@ def queue(command, folder, name):
     inputs.mkdir(exist_ok=True)
     for i in range(INPUTS):
         (inputs / str(i)).write_bytes(INPUT)
-    more = ["--lanes", "2", "--inputs", str(inputs), "--fork-after", FORKED_AT[name], "--output-dir", str(outputs)]
-    subprocess.run([*command, *more, f"/{name}"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=600)
+    more = ["--lanes", "2", "--inputs", str(inputs), "--fork-after", FORKED_AT[name]]
+    command = [*command, *more, "--output-dir", str(outputs), f"/{name}"]
+    subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=600, check=False)
     found = [file for file in outputs.rglob("*") if file.is_file() and file.stat().st_size > 2000]
     return [file.read_text(errors="backslashreplace") for file in found]
 
@@ -71,9 +84,8 @@ def main(myriarm, folder, *names):
     shutil.rmtree(root, ignore_errors=True)
     (root / "tmp").mkdir(parents=True)
     work = root / "own"
-    subprocess.run(
-        ["gcc", "-w", "-static", "-x", "c", "-", "-o", str(root / "in-work")], check=True, input=IN_WORK.encode()
-    )
+    in_work = ["gcc", "-w", "-static", "-x", "c", "-", "-o", str(root / "in-work")]
+    subprocess.run(in_work, check=True, input=IN_WORK.encode())
     if os.geteuid() != 0:
         print("skipped: only root can make a root of the host's Linux for another user")
         return SKIPPED
@@ -108,7 +120,8 @@ def main(myriarm, folder, *names):
         if name in FORKED_AT:
             texts = queue(ours, root.parent, name)
             bad = sum(differences(expected, text, f"{name}, queue,") for text in texts)
-            print(f"{name}, from the first call of {FORKED_AT[name]}: {len(texts)} inputs, {bad} lines differ")
+            begin = f"{name}, from the first call of {FORKED_AT[name]}"
+            print(f"{begin}: {len(texts)} inputs, {bad} lines differ")
             wrong += bad + (len(texts) != INPUTS)
     return 1 if wrong else 0
 

@@ -2,7 +2,8 @@
 // What the programs have in common whose checks move bytes between pipes, files and sockets.
 #pragma once
 
-#include "checks.h"
+// clang-format off
+#include "checks.h"  // before the others: it says which calls are wanted
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+// clang-format on
 
 #define SHOW(value) CHECK(value)
 
@@ -38,14 +40,16 @@ static long interrupted;
 static void alarms(int microseconds) {
   setitimer(ITIMER_REAL, &(struct itimerval){{0, microseconds}, {0, microseconds}}, NULL);
 }
-#define INTERRUPTED(call) (runs = 0, alarms(3000), errno = 0, interrupted = (call), alarms(0), say(#call, interrupted), CHECK(runs != 0))
+#define INTERRUPTED(call) \
+  (runs = 0, alarms(3000), errno = 0, interrupted = (call), alarms(0), say(#call, interrupted), CHECK(runs != 0))
 
 /// The bytes of a pipe, by their number and their sum; it is empty then.
 static void show_pipe(const char* what, int fd) {
   int ready = -1;
   ioctl(fd, FIONREAD, &ready);
   const long size = ready > 0 ? read(fd, got, sizeof got) : 0;
-  printf("  %s: %d ready, %ld read, sum %x\n", what, ready, size, sum_of((unsigned char*)got, size > 0 ? (size_t)size : 0, 0));
+  printf("  %s: %d ready, %ld read, sum %x\n", what, ready, size,
+         sum_of((unsigned char*)got, size > 0 ? (size_t)size : 0, 0));
 }
 static void show_at(int fd) { printf("  at %ld\n", (long)lseek(fd, 0, SEEK_CUR)); }
 /// How many writes of one byte to a pipe fit, in slots of their own if the last cannot take more.
@@ -56,7 +60,8 @@ static int free_room(int fd) {
 }
 static int file(const char* name, int flags, long size) {
   const int fd = open(name, O_RDWR | O_CREAT | O_TRUNC, 0644);
-  for (long done = 0; done < size; done += 10000) write(fd, block + done % 1000, (size_t)(size - done < 10000 ? size - done : 10000));
+  for (long done = 0; done < size; done += 10000)
+    write(fd, block + done % 1000, (size_t)(size - done < 10000 ? size - done : 10000));
   close(fd);
   return open(name, flags);
 }
