@@ -19,10 +19,10 @@ MYR_FN u64 word_of(PageTree tree) { return tree.page | (u64)tree.height << 32; }
 MYR_FN u64 entry_at(u32 node, u64 key, u32 level) {
   return layer_at(node) + (key >> (level - 1) * kNodeBits & (kNodeEntries - 1)) * 4;
 }
-/// The height that a tree with this number in it has at least.
+/// The height that a tree with this number in it has at least; more than any has, if the number is too large.
 MYR_FN u32 height_for(u64 key) {
   u32 height = 0;
-  for (; key >> height * kNodeBits != 0; height++) {
+  for (; height <= kMostHeight && key >> height * kNodeBits != 0; height++) {
   }
   return height;
 }

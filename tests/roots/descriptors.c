@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbered checks of /proc/self/fd, /dev/fd and /dev/stdin, and of links to descriptors, each effect and each error, printed with
-// their results: moves_test.py runs the program natively on the host's Linux and here.
+// Numbered checks of /proc/self/fd, /dev/fd and /dev/stdin, and of links to descriptors, each effect and each error,
+// printed with their results: moves_test.py runs the program natively on the host's Linux and here.
 #include "checks.h"
 #include <poll.h>
 #include <pthread.h>
@@ -157,9 +157,18 @@ static void kinds(void) {
   sigemptyset(&set);
   pipe(p);
   socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
-  const int fds[] = {p[0], p[1], pair[0], eventfd(0, 0), timerfd_create(CLOCK_MONOTONIC, 0), signalfd(-1, &set, 0),
-                     epoll_create1(0), open("/dev/null", O_RDWR), open("/own", O_RDONLY), open("given/one", O_PATH),
-                     open("given/link", O_PATH | O_NOFOLLOW), open("new file", O_RDWR | O_CREAT | O_APPEND, 0600)};
+  const int fds[] = {p[0],
+                     p[1],
+                     pair[0],
+                     eventfd(0, 0),
+                     timerfd_create(CLOCK_MONOTONIC, 0),
+                     signalfd(-1, &set, 0),
+                     epoll_create1(0),
+                     open("/dev/null", O_RDWR),
+                     open("/own", O_RDONLY),
+                     open("given/one", O_PATH),
+                     open("given/link", O_PATH | O_NOFOLLOW),
+                     open("new file", O_RDWR | O_CREAT | O_APPEND, 0600)};
   for (unsigned i = 0; i < sizeof fds / sizeof *fds; i++) {
     struct stat status, same;
     show_link(fds[i]);
@@ -280,7 +289,8 @@ static void standard(void) {
     fstat(i, &same);
     SHOW(same.st_ino == status.st_ino);
   }
-  const int in = open("/dev/stdin", O_RDONLY), out = open("/dev/stdout", O_WRONLY), too = open("/dev/fd/1", O_WRONLY | O_APPEND);
+  const int in = open("/dev/stdin", O_RDONLY), out = open("/dev/stdout", O_WRONLY),
+            too = open("/dev/fd/1", O_WRONLY | O_APPEND);
   SHOW(in >= 0 && out >= 0 && too >= 0);
   CHECK(read(in, target, 3));
   CHECK(read(0, target + 3, 3));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbered checks of FIFOs, by fifo(7), mkfifo(3), mknod(2) and open(2), each effect and each error, printed with their results:
-// moves_test.py runs the program natively on the host's Linux and here.
+// Numbered checks of FIFOs, by fifo(7), mkfifo(3), mknod(2) and open(2), each effect and each error, printed with
+// their results: moves_test.py runs the program natively on the host's Linux and here.
 #include "checks.h"
 #include <poll.h>
 #include <pthread.h>
@@ -224,7 +224,8 @@ static long interrupted;
 static void alarms(int microseconds) {
   setitimer(ITIMER_REAL, &(struct itimerval){{0, microseconds}, {0, microseconds}}, NULL);
 }
-#define INTERRUPTED(call) (runs = 0, alarms(3000), errno = 0, interrupted = (call), alarms(0), say(#call, interrupted), CHECK(runs != 0))
+#define INTERRUPTED(call) \
+  (runs = 0, alarms(3000), errno = 0, interrupted = (call), alarms(0), say(#call, interrupted), CHECK(runs != 0))
 static void waits(void) {
   on_signal(SIGALRM, 0);
   INTERRUPTED(open("fifo", O_RDONLY));

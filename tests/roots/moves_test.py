@@ -35,13 +35,13 @@ def compile_for(compiler, name, output):
     subprocess.run([compiler, *options, str(HERE / f"{name}.c"), "-o", str(output)], check=True)
 
 
-def read_all(end):
-    with open(end, encoding="utf-8", errors="backslashreplace") as stream:
-        return stream.read()
+def read_all(fd):
+    with open(fd, encoding="utf-8", errors="backslashreplace") as file:
+        return file.read()
 
 
 def run(command, seconds):
-    """Standard input is a pipe with all of its bytes and no writer. All belong to the program's user."""
+    """Standard input is a pipe with all of its bytes and no writer. Streams belong to the user."""
     reader, writer = os.pipe()
     os.write(writer, INPUT)
     os.close(writer)
@@ -51,13 +51,12 @@ def run(command, seconds):
         os.fchown(end, 1000, 1000)
     ends = {"stdin": reader, "stdout": outputs[0][1], "stderr": outputs[1][1]}
     # A nice value would be inherited, and programs look at it.
-    with subprocess.Popen(
-        command, **ends, preexec_fn=lambda: os.setpriority(os.PRIO_PROCESS, 0, 0)
-    ) as process:
+    ends["preexec_fn"] = lambda: os.setpriority(os.PRIO_PROCESS, 0, 0)
+    with subprocess.Popen(command, **ends) as process:
         for fd in (reader, outputs[0][1], outputs[1][1]):
             os.close(fd)
         with concurrent.futures.ThreadPoolExecutor() as readers:
-            texts = readers.map(read_all, [read_end for read_end, _ in outputs])
+            texts = readers.map(read_all, [reader for reader, _ in outputs])
             try:
                 status = process.wait(seconds)
             except subprocess.TimeoutExpired:
@@ -73,10 +72,9 @@ def queue(command, folder, name):
     inputs.mkdir(exist_ok=True)
     for i in range(INPUTS):
         (inputs / str(i)).write_bytes(INPUT)
-    more = ["--lanes", "2", "--inputs", str(inputs)]
-    more += ["--fork-after", FORKED_AT[name], "--output-dir", str(outputs)]
-    none = subprocess.DEVNULL
-    subprocess.run([*command, *more, f"/{name}"], stdin=none, stdout=none, timeout=600)
+    more = ["--lanes", "2", "--inputs", str(inputs), "--fork-after", FORKED_AT[name]]
+    command = [*command, *more, "--output-dir", str(outputs), f"/{name}"]
+    subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=600, check=False)
     found = [file for file in outputs.rglob("*") if file.is_file() and file.stat().st_size > 2000]
     return [file.read_text(errors="backslashreplace") for file in found]
 

@@ -2,6 +2,8 @@
 // What the programs have in common whose checks move bytes between pipes, files and sockets.
 #pragma once
 
+// clang-format off
+#include "checks.h"  // before the others: it says which calls are wanted
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,7 +16,7 @@
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
-#include "checks.h"
+// clang-format on
 
 #define SHOW(value) CHECK(value)
 

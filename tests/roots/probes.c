@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbered checks of calls that programs try, each effect and each error, printed with their results: preadv2(2), msync(2), mlock(2),
-// readahead(2), sched_setattr(2), openat2(2), fchmodat2(2), /proc/self/task. moves_test.py runs the program natively on
-// the host's Linux and here.
+// Numbered checks of calls that programs try, each effect and each error, printed with their results: preadv2(2),
+// msync(2), mlock(2), readahead(2), sched_setattr(2), openat2(2), fchmodat2(2), /proc/self/task. moves_test.py runs
+// the program natively on the host's Linux and here.
 #include "checks.h"
 #include <pthread.h>
 #include <sched.h>
@@ -18,7 +18,8 @@ static void vectors(void) {
   int p[2];
   pipe(p);
   struct iovec parts[2] = {{"hello ", 6}, {"world", 5}}, into[2] = {{got, 3}, {got + 3, 100}};
-  const int fd = open("vector", O_RDWR | O_CREAT, 0600), only = open("vector", O_RDONLY), more = open("vector", O_WRONLY | O_APPEND);
+  const int fd = open("vector", O_RDWR | O_CREAT, 0600), only = open("vector", O_RDONLY),
+            more = open("vector", O_WRONLY | O_APPEND);
 #define PREADV2(fd, parts, count, at, flags) syscall(SYS_preadv2, fd, parts, count, at, 0, flags)
 #define PWRITEV2(fd, parts, count, at, flags) syscall(SYS_pwritev2, fd, parts, count, at, 0, flags)
   CHECK(PWRITEV2(fd, parts, 2, 0L, 0));
@@ -141,7 +142,8 @@ struct attributes {
   uint32_t more[4];
 };
 static void show_attributes(const struct attributes* a) {
-  printf("  %u %u %lx %d %u %lu %lu\n", a->size, a->policy, (long)a->flags, a->nice, a->priority, (long)a->deadline, (long)a->period);
+  printf("  %u %u %lx %d %u %lu %lu\n", a->size, a->policy, (long)a->flags, a->nice, a->priority, (long)a->deadline,
+         (long)a->period);
 }
 static void scheduling(void) {
   struct attributes a;

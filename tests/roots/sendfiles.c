@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbered checks of vmsplice(2), sendfile(2), copy_file_range(2), and of splice(2) with sockets, devices and standard streams, each
-// effect and each error, printed with their results: moves_test.py runs the program natively on the host's Linux and here.
+// Numbered checks of vmsplice(2), sendfile(2), copy_file_range(2), and of splice(2) with sockets, devices and
+// standard streams, each effect and each error, printed with their results: moves_test.py runs the program natively
+// on the host's Linux and here.
 #include "moving.h"
 
 static void vmsplices(void) {
@@ -257,8 +258,8 @@ static void others(void) {
   write(p[1], block, 1000);
   int q[2];
   pipe2(q, O_NONBLOCK);
-  const int fds[] = {eventfd(7, EFD_NONBLOCK), timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK), signalfd(-1, &set, SFD_NONBLOCK),
-                     epoll_create1(0)};
+  const int fds[] = {eventfd(7, EFD_NONBLOCK), timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK),
+                     signalfd(-1, &set, SFD_NONBLOCK), epoll_create1(0)};
   for (int i = 0; i < 4; i++) {
     long at = 0;
     CHECK(splice(p[0], NULL, fds[i], NULL, 8, 0));

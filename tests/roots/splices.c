@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbered checks of splice(2) and tee(2), each effect and each error, printed with their results: moves_test.py runs the program
-// natively on the host's Linux and here.
+// Numbered checks of splice(2) and tee(2), each effect and each error, printed with their results: moves_test.py runs
+// the program natively on the host's Linux and here.
 #include "moving.h"
 
 static void splice_errors(void) {
@@ -20,11 +20,11 @@ static void splice_errors(void) {
   CHECK(splice(99, NULL, p[1], NULL, 10, 0));
   CHECK(splice(path, NULL, p[1], NULL, 10, 0));
   CHECK(splice(p[0], NULL, path_only, NULL, 10, 0));
-  CHECK(splice(more, NULL, p[1], NULL, 10, 0));    // not for reading
-  CHECK(splice(p[0], NULL, in, NULL, 10, 0));      // not for writing
+  CHECK(splice(more, NULL, p[1], NULL, 10, 0));  // not for reading
+  CHECK(splice(p[0], NULL, in, NULL, 10, 0));    // not for writing
   CHECK(splice(p[1], NULL, out, NULL, 10, 0));
   CHECK(splice(in, NULL, p[0], NULL, 10, 0));
-  CHECK(splice(in, NULL, out, NULL, 10, 0));       // no pipe
+  CHECK(splice(in, NULL, out, NULL, 10, 0));  // no pipe
   CHECK(splice(pair[0], NULL, pair[1], NULL, 10, 0));
   CHECK(splice(pair[0], NULL, out, NULL, 10, 0));
   CHECK(splice(folder, NULL, p[1], NULL, 10, 0));
@@ -33,7 +33,7 @@ static void splice_errors(void) {
   CHECK(splice(p[0], &at, q[1], NULL, 10, 0));
   CHECK(splice(p[0], NULL, q[1], &at, 10, 0));
   CHECK(splice(p[0], nowhere, q[1], nowhere, 10, 0));
-  CHECK(splice(p[0], NULL, p[1], NULL, 10, 0));    // one pipe
+  CHECK(splice(p[0], NULL, p[1], NULL, 10, 0));  // one pipe
   CHECK(splice(in, nowhere, p[1], NULL, 10, 0));
   CHECK(splice(p[0], NULL, out, nowhere, 10, 0));
   at = -1;
@@ -44,8 +44,8 @@ static void splice_errors(void) {
   at = 0;
   CHECK(splice(in, NULL, p[1], NULL, -1, 0));
   CHECK(splice(p[0], NULL, out, NULL, -1, 0));
-  CHECK(splice(p[0], NULL, more, NULL, 10, 0));    // appends
-  CHECK(splice(p[0], NULL, out, NULL, 10, 0));     // empty, O_NONBLOCK
+  CHECK(splice(p[0], NULL, more, NULL, 10, 0));  // appends
+  CHECK(splice(p[0], NULL, out, NULL, 10, 0));   // empty, O_NONBLOCK
   CHECK(splice(p[0], NULL, out, &at, 10, SPLICE_F_NONBLOCK));
   CHECK(splice(p[0], NULL, q[1], NULL, 10, 0));
   CHECK(splice(p[0], NULL, pair[0], NULL, 10, 0));
