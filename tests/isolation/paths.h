@@ -181,7 +181,7 @@ static void running_program(void) {
 }
 
 // A name that is a folder at one time and a link out of it at another, and a name that is moved.
-enum { kRounds = 100 };
+enum { kRounds = 50 };
 static volatile bool stop_swapping;
 static void* swap_names(void* unused) {
   while (!stop_swapping) {

@@ -4,6 +4,7 @@
 #pragma once
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 
 #include "trying.h"
@@ -164,6 +165,8 @@ static uint32_t draw(void) {
   z = (z ^ z >> 27) * 0x94d049bb133111eb;
   return (uint32_t)(z ^ z >> 31);
 }
+/// SIGALRM after 50,000 instructions, which are 50 microseconds.
+static void end_soon(void) { setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 50}}, NULL); }
 /// Pages of random words, executed by children.
 static void random_code(void) {
   int ended = 0;
@@ -171,7 +174,7 @@ static void random_code(void) {
     uint32_t* code = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (int k = 0; k < 2048; k++) code[k] = draw();
     const pid_t child = fork();
-    if (child == 0) alarm(1), ((void (*)(void))code)(), _exit(0);
+    if (child == 0) end_soon(), ((void (*)(void))code)(), _exit(0);
     int status;
     ended += waitpid(child, &status, 0) == child;
     munmap(code, 8192);
@@ -190,7 +193,7 @@ static void random_programs(void) {
     write(fd, file, draw() % 4 == 0 ? draw() % sizeof file : sizeof file);
     close(fd);
     const pid_t child = fork();
-    if (child == 0) alarm(1), execl("/tmp/program", "x", "nothing", NULL), _exit(100);
+    if (child == 0) end_soon(), execl("/tmp/program", "x", "nothing", NULL), _exit(100);
     int status;
     ended += waitpid(child, &status, 0) == child;
   }

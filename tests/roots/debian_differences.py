@@ -26,7 +26,7 @@ DIFFERENT = {
     "/usr/bin/truncate -s 10G sparse": "the file is right, but too large to be collected",
     "/usr/bin/df --output=target .": "missing: `/proc/self/mountinfo`, `/proc/mounts`; the rest is the same",
     "/usr/bin/hostid": HOST_ID,
-    "/usr/bin/runcon": "missing: `/proc/self/attr/current`; both fail, with another error",
+    "/usr/bin/runcon": "missing: `/proc/thread-self/attr/current`; both fail, with another error",
     "/usr/sbin/chroot / /usr/bin/true": "missing: `chroot`, which is ENOSYS, and EPERM for such a user on Linux",
     "/usr/bin/find many -name f11[0-3] -o -name f5": "the order of a folder: ours is that of the names",
     "/usr/bin/dash -c 'ls /proc/self/fd | wc -l'": "missing: `/proc/self/fd`",
@@ -51,7 +51,7 @@ DIFFERENT = {
     "/bin/busybox ls -ln sub": BLOCKS + "; " + CALENDAR,
     "/bin/busybox mkfifo fifo": FIFO,
     "/bin/busybox mktemp -u": RANDOM,
-    "/bin/busybox setsid /bin/busybox echo hi": "the first process ends, and with it the lane, before its child has written",
+    "/bin/busybox setsid /bin/busybox echo hi": "the first process is the leader of its group, so it forks and ends, and with it the lane, before the child has written",
     "/bin/busybox ts": CALENDAR,
     "/bin/busybox uptime": CALENDAR + ", and there is no load",
 }
