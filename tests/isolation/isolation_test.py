@@ -62,7 +62,7 @@ TAIL = """
 
 ## What is not bounded
 - **The pool is common to all lanes.** A lane that takes its window, its files and 64 processes takes memory that others may need then. A queue gives each process the result that it has alone
-  (`as_if_alone`, as this test has it); other runs need a pool for all, or their lanes, honest ones too, stop with `out_of_memory`: with this test's 192 MiB they do.
+  (`as_if_alone`, as this test has it); other runs need a pool for all, or their lanes stop with `out_of_memory`.
 - **Instructions do not bound the time of the host.** A call counts as one, and some take longer the more a lane has: a name is looked for among all names of a
   folder that the lane has changed, so to fill one with names takes time that grows with the square of `--file-bytes`: names of 200 characters take 0.9 s of a core for 2 MiB, 16.5 s for 8 MiB (2.5 million instructions), and
   by that some 18 minutes for the 64 MiB of the default. A run that must end in time has a time-out, or a small `--file-bytes`.

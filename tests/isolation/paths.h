@@ -111,9 +111,9 @@ static void handles(void) {
   report();
 }
 static void devices(void) {
-  static const char* const names[] = {"/dev/mem",  "/dev/kmem",    "/dev/sda",    "/dev/vda",
-                                      "/dev/kvm",  "/dev/nvidia0", "/dev/pts/0",  "/dev/stdout",
-                                      "/dev/fd/0", "/dev/shm/x",   "/dev/mapper", "/dev/console"};
+  static const char* const names[] = {"/dev/mem",   "/dev/kmem",    "/dev/sda",    "/dev/vda",
+                                      "/dev/kvm",   "/dev/nvidia0", "/dev/pts/0",  "/dev/stdout",
+                                      "/dev/fd/77", "/dev/shm/x",   "/dev/mapper", "/dev/console"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) TRY(open(names[i], O_RDONLY));
   TRY(open("/dev/tty", O_RDWR));
   report();
@@ -125,10 +125,10 @@ static void new_devices(void) {
 }
 static void proc(void) {
   static const char* const names[] = {
-      "/proc/1/root",    "/proc/1/environ",     "/proc/self/root",      "/proc/self/cwd/..",
-      "/proc/self/fd/0", "/proc/self/mem",      "/proc/kcore",          "/proc/sys/kernel/core_pattern",
-      "/proc/2/maps",    "/proc/self/task",     "/proc/mounts",         "/proc/self/ns/mnt",
-      "/sys/kernel",     "/proc/sysrq-trigger", "/proc/self/../1/maps", "/proc/thread-self"};
+      "/proc/1/root",     "/proc/1/environ",     "/proc/self/root",      "/proc/self/cwd/..",
+      "/proc/self/fd/77", "/proc/self/mem",      "/proc/kcore",          "/proc/sys/kernel/core_pattern",
+      "/proc/2/maps",     "/proc/self/task/1",   "/proc/mounts",         "/proc/self/ns/mnt",
+      "/sys/kernel",      "/proc/sysrq-trigger", "/proc/self/../1/maps", "/proc/thread-self"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) TRY(open(names[i], O_RDONLY));
   report();
 }
