@@ -253,7 +253,8 @@ MYR_OUTLINE void tell_parent(M& m, u32 slot) {
   {
     const ProcessVisit<M> visit(m, parent);
     forgets = signal == kSignalChild && ignores_children(m);
-    if (signal != 0) (void)send_to(m, kNoThread, information);
+    // clone() takes any number: as on Linux, one that is no signal is not sent.
+    if (signal != 0 && signal <= kMostSignals) (void)send_to(m, kNoThread, information);
   }
   if (forgets) forget_process(m, slot);
   (void)wake(m, wait_key(WaitOn::event, event_of_children(parent)), kMostThreads);
