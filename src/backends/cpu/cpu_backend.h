@@ -207,6 +207,7 @@ class CpuBackend final : public Backend {
   u32 slice_shift_ = 0;  // a page table has at most 64 slices of 1 << slice_shift_ pages
   FramePool pool_;
   SharedFrames shared_frames_{pool_};
+  std::vector<std::unique_ptr<ProgramPages>> programs_;  // code of the store differs from theirs, and so goes before them
   CodeStore code_store_;
   FlatMemory flat_;
   LazyArray state_, vectors_;
@@ -218,7 +219,6 @@ class CpuBackend final : public Backend {
   std::unique_ptr<StopCode[]> codes_;  // those of stops_, for progress(): `none` while a lane runs or waits for a batch
   std::vector<RunEnd> run_ends_;
   std::vector<u64> touched_;
-  std::vector<std::unique_ptr<ProgramPages>> programs_;
   std::vector<u32> program_of_;
   std::vector<std::unique_ptr<LaneCode>> own_code_;
   std::map<u64, FleetSnapshot> snapshots_;
