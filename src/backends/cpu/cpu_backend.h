@@ -207,8 +207,8 @@ class CpuBackend final : public Backend {
   u32 slice_shift_ = 0;  // a page table has at most 64 slices of 1 << slice_shift_ pages
   FramePool pool_;
   SharedFrames shared_frames_{pool_};
-  std::vector<std::unique_ptr<ProgramPages>>
-      programs_;  // code of the store differs from theirs, and so goes before them
+  // Code of the store is what differs from theirs, and so goes before them.
+  std::vector<std::unique_ptr<ProgramPages>> programs_;
   CodeStore code_store_;
   FlatMemory flat_;
   LazyArray state_, vectors_;
