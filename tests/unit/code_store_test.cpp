@@ -75,6 +75,18 @@ TEST(CodeStore, GivesUpWhatItKeepsBeforeThePoolIsSpent) {
   EXPECT_EQ(store.codes.candidates(kNear, two.data()).size(), 1u);
 }
 
+TEST(CodeStore, SaysWhatNoLaneHas) {
+  Store store;
+  EXPECT_EQ(store.codes.saved_bytes(), 0u);
+  std::shared_ptr<CodeSpace> held = store.publish({kNear}, page_of(kHalt));
+  const u64 of_one = store.pool.used_bytes();
+  EXPECT_EQ(store.codes.saved_bytes(), 0u);
+  store.publish({kNear, kFar}, page_of(kHalt + 32));
+  EXPECT_EQ(store.codes.saved_bytes(), store.pool.used_bytes() - of_one);
+  held.reset();
+  EXPECT_EQ(store.codes.saved_bytes(), store.pool.used_bytes());
+}
+
 TEST(CodeStore, LanesThatFindFramesMissingGetThoseOfKeptCode) {
   Store store;
   store.publish({kNear}, page_of(kHalt));

@@ -2,6 +2,7 @@
 // The CPU backend. It is there on every machine and uses all cores; tests compare the other backends with it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>
@@ -54,7 +55,10 @@ class CpuBackend final : public Backend {
   void unmap(std::span<const u32> lanes, u64 page, u64 count) override;
   void protect(std::span<const u32> lanes, u64 page, u64 count, u32 permissions) override;
   void permissions(std::span<const u32> lanes, u64 page, u64 count, std::span<u8> values) override;
-  u64 pool_used() override { return pool_.used_bytes(); }
+  u64 pool_used() override {
+    const u64 saved = code_store_.saved_bytes(), used = pool_.used_bytes();
+    return used - std::min(used, saved);
+  }
   u64 pool_size() override { return pool_.size_bytes(); }
   void grow_pool(u64 bytes) override;
   u64 take_snapshot(std::span<const u32> lanes) override;

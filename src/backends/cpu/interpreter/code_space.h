@@ -89,6 +89,8 @@ class CodeSpace : public std::enable_shared_from_this<CodeSpace> {
   u32 install(const std::shared_ptr<const translate::Region>& region, Tier tier, std::vector<u64> covered) const;
   /// The entry of a region at pc; null if there is none.
   const RegionEntry* entry_at(u64 pc) const;
+  /// Frames that the pool counts for it.
+  u64 charged() const { return charged_; }
   /// Where entries are found, of all areas.
   const SpaceEntries& entries() const { return regions_.points(); }
   // As SpaceRegions says.

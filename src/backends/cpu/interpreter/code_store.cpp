@@ -87,4 +87,11 @@ bool CodeStore::give_up() noexcept {
   return true;
 }
 
+u64 CodeStore::saved_bytes() {
+  std::lock_guard lock(mutex_);
+  u64 frames = 0;
+  for (const auto& space : kept_) frames += space.use_count() == 1 ? space->charged() : 0;
+  return frames << kPageBits;
+}
+
 }  // namespace myriarm::cpu

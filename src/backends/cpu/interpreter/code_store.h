@@ -31,6 +31,8 @@ class CodeStore final : public PoolSavings {
   void keep(const std::shared_ptr<CodeSpace>& space);
   /// Keeps one space less.
   bool give_up() noexcept override;
+  /// What the pool counts for spaces that no lane has. While lanes run it may be too little.
+  u64 saved_bytes();
   /// A copy that may be changed; null if the pool is spent.
   std::shared_ptr<CodeSpace> copy_of(const CodeSpace& space) { return CodeSpace::copy_of(space, file_, spare_, pool_); }
   /// The space that covers no page, for lanes whose pages are no longer the program's.
