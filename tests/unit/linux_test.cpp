@@ -252,6 +252,7 @@ TEST(LinuxInput, ALaneForWhichThePoolIsTooSmallGoesOnWhenItHasGrown) {
   if (test_device() != "cpu") GTEST_SKIP() << "the pool is counted here in pages of one lane";
   FleetOptions fleet = fleet_of(2);
   fleet.pool = 3 * kPageBytes;  // a page of stack for each lane, and one more
+  fleet.threads = 1;            // which the first lane gets
   LinuxOptions options;
   options.standard_input = bytes_of("hello world");
   LinuxFleet machine(image_of({kSvc, kBrk}), fleet, options);
