@@ -2,29 +2,10 @@
 // Processes with handlers of signals: alarms on guest time, faults, signals to itself. Any split of a run gives the state and
 // the counts of one run, on every engine, and snapshots, forks and restores keep all that belongs to signals.
 #include "mode_fixture.h"
+#include "silent_host.h"
 
 namespace fleet_test {
 namespace {
-
-using myriarm::GivenInput;
-using myriarm::HostedCall;
-using myriarm::PutOut;
-
-class QuietHost final : public myriarm::ProcessHost {
- public:
-  GivenInput input(uint32_t lane) const override {
-    GivenInput given;
-    given.number = lane;
-    return given;
-  }
-  PutOut put_out(uint32_t, unsigned, uint64_t, std::span<const uint8_t>) override { return {}; }
-  void unimplemented(HostedCall& call) override { ADD_FAILURE() << "call " << call.number; }
-  void before(HostedCall&) override {}
-  void after(HostedCall&, const int64_t*) override {}
-  void saved(uint64_t, std::span<const uint32_t>) override {}
-  void restored(uint64_t, std::span<const uint32_t>, std::span<const uint32_t>) override {}
-  void dropped(uint64_t) override {}
-};
 
 // Numbers of Linux on AArch64.
 constexpr uint32_t kExitGroup = 94, kNanosleep = 101, kSetitimer = 103, kTkill = 130, kRtSigaction = 134,
@@ -96,7 +77,7 @@ Fleet signalled_fleet(uint64_t lanes) {
   Program program = program_of(signalled_program(handler, restorer));
   program.process = myriarm::ProcessStart{kUnmapped + 4 * kPageBytes, kEnd, 4 * kPageBytes, "/bin/test"};
   FleetOptions options = options_of(lanes);
-  options.processes.host = std::make_shared<QuietHost>();
+  options.processes.host = std::make_shared<myriarm::test::SilentHost>();
   options.processes.keep_memory = true;
   Fleet fleet(program, options);
   for (uint32_t lane = 0; lane < lanes; lane++) {

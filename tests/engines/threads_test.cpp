@@ -4,29 +4,10 @@
 #include <set>
 
 #include "mode_fixture.h"
+#include "silent_host.h"
 
 namespace fleet_test {
 namespace {
-
-using myriarm::GivenInput;
-using myriarm::HostedCall;
-using myriarm::PutOut;
-
-class SilentHost final : public myriarm::ProcessHost {
- public:
-  GivenInput input(uint32_t lane) const override {
-    GivenInput given;
-    given.number = lane;
-    return given;
-  }
-  PutOut put_out(uint32_t, unsigned, uint64_t, std::span<const uint8_t>) override { return {}; }
-  void unimplemented(HostedCall& call) override { ADD_FAILURE() << "call " << call.number; }
-  void before(HostedCall&) override {}
-  void after(HostedCall&, const int64_t*) override {}
-  void saved(uint64_t, std::span<const uint32_t>) override {}
-  void restored(uint64_t, std::span<const uint32_t>, std::span<const uint32_t>) override {}
-  void dropped(uint64_t) override {}
-};
 
 // Numbers of Linux on AArch64.
 constexpr uint32_t kExitCall = 93, kExitGroupCall = 94, kFutexCall = 98, kSleepCall = 101, kYieldCall = 124,
@@ -110,7 +91,7 @@ Fleet process_fleet(const Words& words, uint64_t lanes) {
   program.process = myriarm::ProcessStart{kUnmapped + 4 * kPageBytes, kEnd, 4 * kPageBytes, "/bin/test"};
   program.segments.push_back({kUnmapped + 8 * kPageBytes, 8 * kPageBytes, kRead | kWrite, {}});
   FleetOptions options = options_of(lanes);
-  options.processes.host = std::make_shared<SilentHost>();
+  options.processes.host = std::make_shared<myriarm::test::SilentHost>();
   options.processes.keep_memory = true;
   return Fleet(program, options);
 }

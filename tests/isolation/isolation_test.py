@@ -107,14 +107,14 @@ def snapshot_of(folder):
 
 def fill(folder):
     shutil.rmtree(folder, ignore_errors=True)
-    for name in ("host/root/bin", "host/own", "host/given", "host/etc"):
-        (folder / name).mkdir(parents=True)
     host = folder / "host"
+    for name in ("tree/bin", "own", "given", "etc"):
+        (host / name).mkdir(parents=True)
     (host / "own/text").write_text("given text of a file\n")
     (host / "own/way-out").symlink_to("/../../../../../../etc")
     (host / "given/file").write_text("given\n")
     (host / "etc/hostname").write_text("the host\n")
-    guest = [COMPILER, *FLAGS, "-o", host / "root/bin/isolation", HERE / "guest.c"]
+    guest = [COMPILER, *FLAGS, "-o", host / "tree/bin/isolation", HERE / "guest.c"]
     subprocess.run(guest, check=True)
     return host
 
@@ -134,7 +134,7 @@ class Lane:
 
 
 def run(host_program, engine, host, words):
-    command = [host_program, engine, host / "root", host / "own", host / "given", words]
+    command = [host_program, engine, host / "tree", host / "own", host / "given", words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
     if done.returncode != 0:
         print(f"{engine}: status {done.returncode}\n{done.stderr[-5000:]}")

@@ -29,6 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "counting.h"
+
 static int number;
 static void say(const char* what, long result) {
   if (result < 0) printf("%d %s: %s\n", ++number, what, strerrorname_np(errno));
@@ -41,22 +43,4 @@ static void say_value(const char* what, long value) { printf("%d %s: %ld\n", ++n
 static void* nowhere = (void*)8;
 
 static char block[1 << 20];
-static volatile int runs;
-static void count_signal(int signal) {
-  (void)signal;
-  runs++;
-}
-static void on_signal(int signal, int flags) {
-  struct sigaction action;
-  memset(&action, 0, sizeof action);
-  action.sa_handler = count_signal;
-  action.sa_flags = flags;
-  sigaction(signal, &action, NULL);
-  runs = 0;
-}
-static int events_of(int fd, int asked) {
-  struct pollfd polled = {fd, (short)asked, 0};
-  const int count = poll(&polled, 1, 0);
-  return count < 0 ? -1 : polled.revents;
-}
 static int non_blocking(int fd) { return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbered checks of FIFOs, by fifo(7), mkfifo(3), mknod(2) and open(2), each effect and each error, printed with
 // their results: moves_test.py runs the program natively on the host's Linux and here.
-#include "checks.h"
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -11,27 +10,12 @@
 #include <sys/sendfile.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include "checks.h"
+
+#include "../pipes/counting.h"
 
 #define SHOW(value) CHECK(value)
 static char got[1 << 17];
-static volatile int runs;
-static void count_signal(int signal) {
-  (void)signal;
-  runs++;
-}
-static void on_signal(int signal, int flags) {
-  struct sigaction action;
-  memset(&action, 0, sizeof action);
-  action.sa_handler = count_signal;
-  action.sa_flags = flags;
-  sigaction(signal, &action, NULL);
-  runs = 0;
-}
-static int events_of(int fd, int asked) {
-  struct pollfd polled = {fd, (short)asked, 0};
-  const int count = poll(&polled, 1, 0);
-  return count < 0 ? -1 : polled.revents;
-}
 
 static void making(void) {
   struct stat status;

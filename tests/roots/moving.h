@@ -16,25 +16,14 @@
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+
+#include "../pipes/counting.h"
 // clang-format on
 
 #define SHOW(value) CHECK(value)
 
 static void* nowhere = (void*)8;
 static char block[1 << 18], got[1 << 18];
-static volatile int runs;
-static void count_signal(int signal) {
-  (void)signal;
-  runs++;
-}
-static void on_signal(int signal, int flags) {
-  struct sigaction action;
-  memset(&action, 0, sizeof action);
-  action.sa_handler = count_signal;
-  action.sa_flags = flags;
-  sigaction(signal, &action, NULL);
-  runs = 0;
-}
 /// A call that a signal ends, however late it begins to wait.
 static long interrupted;
 static void alarms(int microseconds) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <set>
 
+#include "engines/silent_host.h"
 #include "fleet/image.h"
 #include "kernel/process_table.h"
 
@@ -15,18 +16,6 @@ namespace {
 
 constexpr u64 kCode = 0x10000, kData = 0x20000, kHeap = 0x30000, kEnd = 0x50000;
 constexpr u32 kLane = 0;
-
-class SilentHost final : public ProcessHost {
- public:
-  GivenInput input(uint32_t) const override { return {}; }
-  PutOut put_out(uint32_t, unsigned, uint64_t, std::span<const uint8_t>) override { return {}; }
-  void unimplemented(HostedCall& call) override { ADD_FAILURE() << "call " << call.number; }
-  void before(HostedCall&) override {}
-  void after(HostedCall&, const int64_t*) override {}
-  void saved(uint64_t, std::span<const uint32_t>) override {}
-  void restored(uint64_t, std::span<const uint32_t>, std::span<const uint32_t>) override {}
-  void dropped(uint64_t) override {}
-};
 
 TEST(LaneEntries, PagesThatAreTheLanesAreThoseOfTheFirstSpace) {
   const std::vector<u32> words = {
@@ -48,7 +37,7 @@ TEST(LaneEntries, PagesThatAreTheLanesAreThoseOfTheFirstSpace) {
   options.lanes = 1;
   options.memory = kEnd - kCode;
   options.threads = 1;
-  options.processes.host = std::make_shared<SilentHost>();
+  options.processes.host = std::make_shared<test::SilentHost>();
   const PlacedProgram placed{program, 1};
   const Image image = make_image(std::span(&placed, 1), options.memory, false, options.processes);
   const std::unique_ptr<Backend> backend = make_cpu_backend(image, options);
