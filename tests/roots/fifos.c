@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbered checks of FIFOs, by fifo(7), mkfifo(3), mknod(2) and open(2), each effect and each error, printed with
 // their results: moves_test.py runs the program natively on the host's Linux and here.
+#include "checks.h"
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -10,7 +11,6 @@
 #include <sys/sendfile.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include "checks.h"
 
 #include "../pipes/counting.h"
 
