@@ -20,9 +20,9 @@ hardly counts. What is compared, and must be the same: length and hash of the ou
 QEMU's, for the inputs that both have done; and all of a digest, with its count of instructions, pc and the
 output, between the engines.
 
-Rates are of whole processes by elapsed time: `whole` from the start of the command to its last digest, `warm`
-in the second half of the time from the first digest until fewer inputs are left than there are lanes. The
-command writes some 900 digests at a time, so `warm` needs some thousands. Prints a table in Markdown; --out
+Rates are by elapsed time. `whole` is of processes that have ended, from the start of the command to its last
+digest. `warm` is of all that lanes retire, also for processes that are cut, in the second half of the time from
+the first instructions until fewer inputs are left than there are lanes, as --json of the command has it. Prints a table in Markdown; --out
 FILE adds a line of JSON for each row. A failure or a wrong result is a row too, and the exit status is then
 1. docs/bench.md says more."""
 
@@ -41,7 +41,6 @@ import multiprocessing
 import os
 import pathlib
 import shutil
-import statistics
 import struct
 import subprocess
 import sys
@@ -243,8 +242,9 @@ class Benchmark:
 
     def queue(
         self, program: str, engine: str, inputs: pathlib.Path, cache: pathlib.Path
-    ) -> tuple[Arrivals, list[dict[str, int]], float, str]:
-        """When digests came, the digests, the seconds that the command took, and a remark."""
+    ) -> tuple[Arrivals, list[dict[str, int]], float, list[dict[str, float]], str]:
+        """When digests came, the digests, the seconds that the command took, how far the queue was at which
+        seconds, and a remark."""
         options = self.options
         path, said = self.folder / "digests.npy", self.folder / "queue.json"
         for old in (path, said, pathlib.Path(f"{path}.job")):
@@ -276,10 +276,12 @@ class Benchmark:
         late = run.elapsed - options.engines[engine]
         if late > 1:
             remark += f", {late:.0f} s after it"
+        history = []
         if said.exists() and said.stat().st_size:
             summary = json.loads(said.read_text())
+            history = summary["history"]
             remark += f"; lanes idle {summary['idle_share']:.0%}" if "idle_share" in summary else ""
-        return arrivals, digests, run.elapsed, remark
+        return arrivals, digests, run.elapsed, history, remark
 
     def program(self, name: str) -> None:
         options = self.options
@@ -318,12 +320,13 @@ class Benchmark:
         first_name, first_warm = "", Rate()
         for engine in options.engines:
             try:
-                arrivals, digests, elapsed, remark = self.queue(name, engine, inputs, cache)
+                arrivals, digests, elapsed, history, remark = self.queue(name, engine, inputs, cache)
                 remark += "; " + self.check(digests, first, first_name, alone)
             except (Failure, OSError, ValueError) as failure:
                 self.failed(name, engine, str(failure))
                 continue
-            whole, warm = rates(arrivals, digests, elapsed, self.inputs(name) - options.lanes)
+            whole = rate_of(digests, arrivals.seconds[-1] if arrivals.seconds else elapsed)
+            warm = warm_rate(history, self.inputs(name) - options.lanes)
             if not first:
                 first, first_name, first_warm = ended_by_number(digests), engine, warm
             elif first_warm.instructions and warm.instructions:
@@ -415,16 +418,15 @@ def rate_of(digests: list[dict[str, int]], seconds: float) -> Rate:
     return Rate(len(done), sum(done), seconds)
 
 
-def rates(arrivals: Arrivals, digests: list[dict[str, int]], elapsed: float, most: int) -> tuple[Rate, Rate]:
-    """Those of the whole, and of the warm half. As long as no more than `most` are done no lane is idle."""
-    whole = rate_of(digests, arrivals.seconds[-1] if arrivals.seconds else elapsed)
-    counts = [count for count in arrivals.counts if count <= most]
-    times = arrivals.seconds[: len(counts)]
-    if len(times) < 3:
-        return whole, Rate()
-    middle = bisect.bisect_left(times, statistics.fmean((times[0], times[-1])))
-    middle = min(middle, len(times) - 2)
-    return whole, rate_of(digests[counts[middle] : counts[-1]], times[-1] - times[middle])
+def warm_rate(history: list[dict[str, float]], most: int) -> Rate:
+    """That of the second half. As long as no more than `most` inputs are done no lane is idle."""
+    points = [point for point in history if point["instructions"] and point["inputs"] <= most]
+    if len(points) < 3:
+        return Rate()
+    times = [point["seconds"] for point in points]
+    middle = min(bisect.bisect_left(times, (times[0] + times[-1]) / 2), len(times) - 2)
+    done = {name: points[-1][name] - points[middle][name] for name in ("inputs", "instructions", "seconds")}
+    return Rate(int(done["inputs"]), int(done["instructions"]), done["seconds"])
 
 
 def progress(arrivals: Arrivals, digests: list[dict[str, int]]) -> list[tuple[float, int, int]]:

@@ -36,6 +36,17 @@ void QueueLine::show(const QueueProgress& progress, std::optional<uint64_t> left
 
 void QueueLine::clear() const { print_error("\r\x1b[K"); }
 
+void QueueHistory::add(const QueueProgress& progress) {
+  constexpr size_t kMost = 128;
+  if (!points_.empty() && progress.seconds - points_.back().seconds < apart_) return;
+  if (points_.size() == kMost) {
+    for (size_t i = 0; i < kMost / 2; i++) points_[i] = points_[2 * i];
+    points_.resize(kMost / 2);
+    apart_ *= 2;
+  }
+  points_.push_back(progress);
+}
+
 void print_queue_summary(const QueueEnd& end, Output& to) {
   const QueueProgress& progress = end.progress;
   const auto line = [&](const char* name, const std::string& value) { to.print("{:<14}{}\n", name, value); };
@@ -61,7 +72,10 @@ void print_queue_summary(const QueueEnd& end, Output& to) {
 void write_queue_json(const QueueEnd& end, Output& to) {
   using nlohmann::ordered_json;
   const QueueProgress& progress = end.progress;
-  ordered_json devices = ordered_json::array(), failures = ordered_json::array();
+  ordered_json devices = ordered_json::array(), failures = ordered_json::array(), history = ordered_json::array();
+  for (const QueueProgress& at : end.history.points()) {
+    history.push_back({{"seconds", at.seconds}, {"inputs", at.done}, {"instructions", at.instructions}});
+  }
   for (const FleetOptions& fleet : end.fleets) devices.push_back({{"device", fleet.device}, {"lanes", fleet.lanes}});
   for (const DeviceFailure& failure : end.failures) {
     failures.push_back({{"device", failure.name}, {"reason", failure.reason}});
@@ -83,6 +97,7 @@ void write_queue_json(const QueueEnd& end, Output& to) {
                                      : ordered_json({{"number", progress.longest_number},
                                                      {"instructions", progress.longest_instructions}})},
       {"median_instructions", progress.median_instructions},
+      {"history", history},
       {"device_failures", failures},
       {"unimplemented", unimplemented_json(end.unimplemented)},
   };

@@ -29,6 +29,17 @@ class QueueLine {
   double next_ = 0;  // seconds at which it is drawn again
 };
 
+/// How far a queue was at times that lie evenly apart, for --json: at most 128 of them, however long it runs.
+class QueueHistory {
+ public:
+  void add(const QueueProgress& progress);
+  std::span<const QueueProgress> points() const { return points_; }
+
+ private:
+  std::vector<QueueProgress> points_;
+  double apart_ = 0.01;  // seconds
+};
+
 /// A queue that has ended.
 struct QueueEnd {
   QueueProgress progress;
@@ -36,6 +47,7 @@ struct QueueEnd {
   uint64_t earlier = 0;  ///< inputs whose results an earlier run has left
   std::vector<DeviceFailure> failures;
   std::map<std::string, UnimplementedCall> unimplemented;
+  QueueHistory history;
 };
 void print_queue_summary(const QueueEnd& end, Output& to);
 void write_queue_json(const QueueEnd& end, Output& to);

@@ -33,7 +33,12 @@ class Session {
     options.ordered = !command_.unordered;
     options.instructions = command_.instructions;
     const bool bar = !command_.quiet && isatty(STDERR_FILENO);
-    if (bar) options.progress = [this](const QueueProgress& now) { line_.show(now, inputs_left(now)); };
+    if (bar || !command_.json.empty()) {
+      options.progress = [this, bar](const QueueProgress& now) {
+        history_.add(now);
+        if (bar) line_.show(now, inputs_left(now));
+      };
+    }
     const Output::Requests requests = [&] { return interrupt.count(); };
     QueueEnd end;
     try {
@@ -44,6 +49,7 @@ class Session {
       end.fleets = fleets;
       end.earlier = results_.earlier();
       end.failures = failures_;
+      end.history = history_;
       end.unimplemented = queue->unimplemented();
       write_json(end, requests);
     } catch (const WriteEnded&) {
@@ -89,6 +95,7 @@ class Session {
   const QueueCommand& command_;
   File json_;
   QueueLine line_;
+  QueueHistory history_;
   std::vector<DeviceFailure> failures_;
 };
 

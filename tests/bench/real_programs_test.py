@@ -74,7 +74,7 @@ for number, line in enumerate(lines):
     digests.append(struct.pack("<8QIBB2x", *values))
 head = b"\\x93NUMPY\\1\\0" + struct.pack("<H", len(head)) + head.encode()
 option("--results").write_bytes(head + b"".join(digests))
-option("--json").write_text('{{"idle_share": 0.25}}')
+option("--json").write_text('{{"idle_share": 0.25, "history": []}}')
 {at_end}
 """
 )
@@ -134,54 +134,46 @@ class Inputs(unittest.TestCase):
 class Rates(unittest.TestCase):
     """Digests of 10 instructions more each, which came in parts."""
 
-    def rates(self, seconds, counts, most=10**9, elapsed=100.0, cancelled=()):
+    def progress(self, seconds, counts, cancelled=()):
         digests = [
             {"instructions": 10 * number, "stop": CANCELLED if number in cancelled else EXITED}
             for number in range(counts[-1] if counts else 3)
         ]
-        arrivals = real_programs.Arrivals(0, list(seconds), list(counts))
-        return real_programs.rates(arrivals, digests, elapsed, most), real_programs.progress(
-            arrivals, digests
-        )
+        return real_programs.progress(real_programs.Arrivals(0, list(seconds), list(counts)), digests)
 
-    def test_the_whole_ends_with_the_last_digest(self):
-        (whole, _), _ = self.rates([1, 4], [2, 5])
-        self.assertEqual(whole, real_programs.Rate(5, 100, 4))
-
-    def test_without_arrivals_it_is_that_of_the_command(self):
-        (whole, warm), points = self.rates([], [])
-        self.assertEqual((whole, warm, points), (real_programs.Rate(3, 30, 100), real_programs.Rate(), []))
-        self.assertEqual(warm.text(), "too few")
+    def warm(self, *points, most=10**9):
+        names = ("seconds", "inputs", "instructions")
+        return real_programs.warm_rate([dict(zip(names, point)) for point in points], most)
 
     def test_the_warm_half_begins_in_the_middle_of_the_time(self):
-        (_, warm), _ = self.rates([2, 5, 6, 10], [1, 2, 10, 20])
-        # The middle of 2 and 10 is 6: the digests 10 to 19 in 4 s.
-        self.assertEqual(warm, real_programs.Rate(10, sum(range(100, 200, 10)), 4))
+        # The middle of 2 and 10 is 6.
+        warm = self.warm((0.1, 0, 0), (2, 1, 50), (5, 2, 90), (6, 10, 100), (10, 20, 500))
+        self.assertEqual(warm, real_programs.Rate(10, 400, 4))
 
-    def test_it_has_two_points_at_least(self):
-        (_, warm), _ = self.rates([2, 3, 20], [1, 2, 4])
-        self.assertEqual(warm, real_programs.Rate(2, 50, 17))
-        (_, warm), _ = self.rates([2, 20], [1, 4])
-        self.assertEqual(warm, real_programs.Rate())
+    def test_it_has_two_points_of_three_at_least(self):
+        self.assertEqual(self.warm((2, 1, 10), (3, 2, 30), (20, 4, 60)), real_programs.Rate(2, 30, 17))
+        self.assertEqual(self.warm((0, 0, 0), (2, 1, 10), (20, 4, 60)), real_programs.Rate())
+        self.assertEqual(self.warm().text(), "too few")
+
+    def test_processes_that_have_not_ended_count(self):
+        warm = self.warm((1, 0, 10), (2, 0, 20), (3, 0, 40))
+        self.assertEqual(warm, real_programs.Rate(0, 20, 1))
 
     def test_idle_lanes_at_the_end_are_not_in_it(self):
-        seconds, counts = [0, 1, 2, 3, 4, 20], [10, 20, 30, 40, 50, 60]
-        (_, warm), _ = self.rates(seconds, counts, most=50)
+        points = [(at, 10 + 10 * at, 100 + 100 * at) for at in range(5)] + [(20, 60, 600)]
+        warm = self.warm(*points, most=50)
         self.assertEqual((warm.inputs, warm.seconds), (20, 2))
-        (_, warm), _ = self.rates(seconds, counts, most=49)
+        warm = self.warm(*points, most=49)
         self.assertEqual((warm.inputs, warm.seconds), (10, 1))
-        (whole, warm), _ = self.rates(seconds, counts, most=-5)
-        self.assertEqual((whole.inputs, warm), (60, real_programs.Rate()))
+        self.assertEqual(self.warm(*points, most=-5), real_programs.Rate())
 
-    def test_what_was_cancelled_does_not_count(self):
-        (whole, warm), points = self.rates([1, 2, 3], [1, 3, 6], cancelled=(1, 4, 5))
-        self.assertEqual(whole, real_programs.Rate(3, 50, 3))
-        self.assertEqual(warm, real_programs.Rate(1, 30, 1))
+    def test_what_was_cancelled_is_not_in_the_progress(self):
+        points = self.progress([1, 2, 3], [1, 3, 6], cancelled=(1, 4, 5))
         self.assertEqual(points, [(1, 1, 0), (2, 2, 20), (3, 3, 50)])
 
     def test_the_progress_has_few_points_and_its_end(self):
         seconds = [number / 100 for number in range(1, 1002)]
-        _, points = self.rates(seconds, range(1, 1002))
+        points = self.progress(seconds, range(1, 1002))
         self.assertLessEqual(len(points), real_programs.POINTS + 2)
         self.assertEqual(points[-1], (10.01, 1001, sum(range(0, 10010, 10))))
         self.assertEqual(points, sorted(set(points)))
@@ -441,7 +433,7 @@ class Runs(BenchTest):
 
     def test_several_inputs_of_one_qemu_must_be_as_alone(self):
         rate = real_programs.Rate(30, 3000, 1)
-        with unittest.mock.patch.object(real_programs, "rates", return_value=(rate, rate)):
+        with unittest.mock.patch.object(real_programs, "warm_rate", return_value=rate):
             rows, _, _ = self.run_all("gzip", status=1, qemu={"change": " + b'x' * (len(lines) > 1)"})
         failure = rows["gzip", "qemu-aarch64, one for 4"]["failure"]
         self.assertRegex(failure, "^inputs . to . in one process give something else$")

@@ -211,7 +211,11 @@ class Queue(CliTest):
             list(described),
             ["devices", "engine", "lanes", "inputs", "failed", "earlier", "stopped_early", "instructions",
              "seconds", "ips", "inputs_per_second", "idle_share", "longest", "median_instructions",
-             "device_failures", "unimplemented"])
+             "history", "device_failures", "unimplemented"])
+        history = described["history"]
+        self.assertTrue(1 <= len(history) <= 128)
+        self.assertEqual(history, sorted(history, key=lambda at: (at["seconds"], at["inputs"], at["instructions"])))
+        self.assertLessEqual(history[-1]["instructions"], described["instructions"])
         self.assertEqual((described["lanes"], described["inputs"], described["stopped_early"]), (2, 2, False))
         self.assertEqual(described["instructions"], sum(counts))
         longest = counts[1]

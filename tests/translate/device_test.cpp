@@ -403,5 +403,33 @@ TEST(DevicePtx, OfMixedIsTextAlone) {
   if (!has_ptxas) GTEST_SKIP() << "ptxas 13 is not installed: nobody has compiled the PTX";
 }
 
+/// The inner loop of a bitwise CRC-32: additions and choices go to the pipe of multiplications, since the one of additions is what
+/// bounds it, and nothing of it has 64 bits.
+TEST(DevicePtx, ALoopWithoutMemoryMultiplies) {
+  const std::vector<u32> code = {
+      0x93400040,  // sbfx x0, x2, #0, #1
+      0x71000463,  // subs w3, w3, #1
+      0x0A040000,  // and w0, w0, w4
+      0x4A420402,  // eor w2, w0, w2, lsr #1
+      0x54FFFF81,  // b.ne, to the first
+      0xD65F03C0,  // ret
+  };
+  std::string why;
+  const auto translator = make_device_translator({90}, why);
+  ASSERT_NE(translator, nullptr) << why;
+  const std::vector<DeviceRegion> regions = regions_of(code, *translator);
+  ASSERT_FALSE(regions.empty());
+  const std::string& ptx = regions[0].ptx;
+  auto count_of = [&](const std::string& text) {
+    size_t count = 0;
+    for (size_t at = 0; (at = ptx.find(text, at)) != std::string::npos; at++) count++;
+    return count;
+  };
+  EXPECT_GE(count_of("mad.lo.s32"), 2U) << "w3, and what is left of the budget:\n" << ptx;
+  EXPECT_GE(count_of("mul.lo.s32"), 1U) << "the choice of w4 or 0:\n" << ptx;
+  EXPECT_EQ(count_of("add.s64"), 0U) << ptx;
+  EXPECT_EQ(count_of("sub.s64"), 0U) << ptx;
+}
+
 }  // namespace
 }  // namespace myriarm::translate

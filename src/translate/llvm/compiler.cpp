@@ -14,6 +14,7 @@
 
 #include "isa/row_info.h"
 #include "translate/llvm/errors.h"
+#include "translate/llvm/integer_pipe.h"
 #include "translate/llvm/module.h"
 #include "translate/llvm/narrow_words.h"
 
@@ -296,7 +297,9 @@ std::unique_ptr<llvm::Module> RegionCompiler::module_of(const Shape& shape, cons
 }
 
 llvm::SmallVector<char, 0> RegionCompiler::code_of(const Shape& shape, const std::string& name) {
-  return emit(*module_of(shape, name));
+  const std::unique_ptr<llvm::Module> module = module_of(shape, name);
+  if (kind_ == RegionKind::device) spare_integer_pipe(*module->getFunction(name));
+  return emit(*module);
 }
 
 llvm::SmallVector<char, 0> RegionCompiler::emit(llvm::Module& module) {

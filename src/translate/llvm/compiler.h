@@ -33,7 +33,7 @@ class RegionCompiler {
   RegionCompiler(const RegionCompiler&) = delete;
   /// Object code, or PTX, with a function of this name.
   llvm::SmallVector<char, 0> code_of(const Shape& shape, const std::string& name = kRegionName);
-  /// The optimised region of which code_of() makes code.
+  /// The optimised region of which code_of() makes code; without what only a compiler of PTX understands.
   std::unique_ptr<llvm::Module> module_of(const Shape& shape, const std::string& name);
   /// Whether regions of this kind have no code for an instruction. On a GPU that is what reads the count of retired
   /// instructions, calls a function, or uses a variable.
