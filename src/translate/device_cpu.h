@@ -17,6 +17,9 @@ namespace myriarm::translate {
 
 struct DeviceCpu;
 
+/// See DeviceTarget::lanes_differ. Set in the bitcode when a compiler of regions begins.
+extern const bool kLanesDiffer __attribute__((visibility("hidden")));
+
 /// A page of the lane's own that it may read and write. Nobody changes a page table while a lane visits a region, so
 /// that the next access there needs no look at the page's entry.
 struct KeptPage {
@@ -124,10 +127,15 @@ struct DeviceCpu : FlagSource<kEntryApart> {
     return is_found = (u32)found == page;
   }
   MYR_FN u32 entry_of(u64 page) const {
-    if (MYR_LIKELY(is_found)) return (u32)(found >> 32);
-    const u32 entry = paged().entry(page);
-    *found_place(page) = (u64)entry << 32 | (u32)page;
-    return entry;
+    u32 entry = (u32)(found >> 32);
+    if (!is_found) {
+      entry = paged().entry(page);
+      *found_place(page) = (u64)entry << 32 | (u32)page;
+    }
+    if (!kLanesDiffer || MYR_LIKELY((entry & kPageDiffer) == 0)) return entry;
+    const u64 frame = team->frames + ((u64)(entry >> kPageFlagBits) << kPageBits);
+    const u8 own = *(const MYR_GLOBAL u8*)permissions_place(frame, team->granule_step, place() / 8);
+    return (entry & ~(u32)(kPagePermissions | kPageDiffer)) | (own & kPagePermissions);
   }
   MYR_FN SlowLoad load_slow(u64, u32) { return {0, false}; }
   MYR_FN bool store_slow(u64, u64, u32) { return false; }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/cpu.h"
+#include "core/memory.h"
 
 namespace myriarm::translate {
 
@@ -34,6 +35,11 @@ struct alignas(8) DeviceTeamFacts {
   u32 columns;                          // address in shared memory of the first lane's column
   u64 found[kFoundEntries];
 };
+
+/// Where a frame has the permissions of its page by lane, if they differ: behind the last column, a byte for each lane.
+MYR_FN u64 permissions_place(u64 frame, u32 granule_step, u32 lane_in_team) {
+  return frame + ((u64)granule_step << kPageBits) + lane_in_team;
+}
 
 /// How many pages a region may keep the place of. Each is for the accesses with one base register.
 constexpr u32 kKeptPages = 4;

@@ -8,10 +8,13 @@
 
 namespace myriarm::translate {
 
-/// Tens and ones are the minor version.
+/// What regions are for. Of versions, tens and ones are the minor one.
 struct DeviceTarget {
   u32 compute_capability = 90;  // of the oldest device that is to run the code
   u32 ptx = 78;                 // the newest PTX that its driver reads
+  /// The lanes of a team may have different permissions for a page, as processes whose heaps have grown do. If not said, regions refuse
+  /// accesses to such pages.
+  bool lanes_differ = false;
 };
 
 struct DeviceRegion {

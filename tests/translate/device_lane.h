@@ -19,12 +19,12 @@ class DeviceLane {
   /// The lane at `place` of its team; its pages and their permissions are those of `like`. The first `shared_pages` are
   /// pages of an image.
   DeviceLane(const FlatMachine& like, u32 place, u64 shared_pages)
-      : place_(place), pages_(like.page_count), frames_((pages_ + 1) * kFrame, kOthers), table_(pages_) {
+      : place_(place), pages_(like.page_count), frames_((pages_ + 1) * kUnits * kPageSize, kOthers), table_(pages_) {
     void* low = mmap(nullptr, kLowBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
     if (low == MAP_FAILED) throw std::runtime_error("no memory at an address of 32 bits");
     low_ = static_cast<u8*>(low);
     for (u64 page = 0; page < pages_; page++) {
-      const u32 unit = static_cast<u32>((page + 1) * kDeviceTeam);
+      const u32 unit = static_cast<u32>((page + 1) * kUnits);
       const u32 shared = page < shared_pages ? u32{kPageShared} : 0;
       table_[page] = unit << kPageFlagBits | (like.table[page] & kPageFlagMask) | shared;
     }
@@ -48,6 +48,11 @@ class DeviceLane {
   u32 team() const { return address(low_ + kTeamAt); }
   /// The flags of a page beside its permissions.
   void add_flags(u64 page, u32 flags) { table_[page] |= flags; }
+  /// The lanes of the team have all permissions for a page but for this one, which has those that it had.
+  void let_differ(u64 page) {
+    permissions(page) = static_cast<u8>(table_[page] & kPagePermissions);
+    table_[page] |= kPagePermissions | kPageDiffer;
+  }
 
   void take(FlatMachine& from) {
     for (u32 i = 0; i <= kSlotSP; i++) slot(i) = from.r[i];
@@ -69,6 +74,7 @@ class DeviceLane {
     FlatMachine nothing(pages_);
     std::memset(nothing.at(0), kOthers, nothing.size());
     take(nothing);
+    for (u64 page = 0; page < pages_; page++) permissions(page) = kOthers;
     for (const u8 byte : frames_) {
       if (byte != kOthers) return false;
     }
@@ -85,11 +91,15 @@ class DeviceLane {
   }
 
  private:
-  static constexpr size_t kFrame = size_t{kPageSize} * kDeviceTeam, kFields = static_cast<size_t>(SystemField::count);
+  static constexpr size_t kUnits = kDeviceTeam + 1, kFields = static_cast<size_t>(SystemField::count);
   static constexpr size_t kTeamAt = 0, kColumnsAt = kPageSize, kLowBytes = size_t{8} * kPageSize;
   static constexpr int kFpcr = static_cast<int>(SystemField::fpcr), kFpsr = static_cast<int>(SystemField::fpsr);
   static u32 address(const u8* at) { return static_cast<u32>(reinterpret_cast<u64>(at)); }
   u64& slot(u32 number) { return *reinterpret_cast<u64*>(low_ + kColumnsAt + number * kColumnStep + place_ * 8); }
+  u8& permissions(u64 page) {
+    const u64 frame = u64{table_[page] >> kPageFlagBits} << kPageBits;
+    return frames_[permissions_place(frame, kDeviceTeam, place_)];
+  }
   u8* granule(u64 at) {
     const PagedMemory<kDeviceTeam> memory{frames_.data(), table_.data(), 0, pages_, place_};
     return memory.locate(memory.entry(at >> kPageBits), static_cast<u32>(at) & (kPageSize - 1));

@@ -23,9 +23,10 @@
 namespace myriarm::translate {
 namespace {
 
-RegionCompiler& compiler() {
-  static RegionCompiler made(nvptx_machine({}), RegionKind::device);
-  return made;
+RegionCompiler& compiler(Finding finding = Finding::plain) {
+  static RegionCompiler plain(nvptx_machine({}), RegionKind::device);
+  static RegionCompiler by_lane(nvptx_machine({}), RegionKind::device, Finding::by_lane);
+  return finding == Finding::plain ? plain : by_lane;
 }
 
 bool device_shape(FlatMachine& machine, u64 entry, u32 instructions, Shape& shape, std::string& why) {
@@ -41,7 +42,7 @@ bool device_shape(FlatMachine& machine, u64 entry, u32 instructions, Shape& shap
 /// stepped.
 class DeviceRunner {
  public:
-  explicit DeviceRunner(u32 instructions) : instructions_(instructions) {}
+  DeviceRunner(u32 instructions, Finding finding) : instructions_(instructions), compiler_(compiler(finding)) {}
   void run(FlatMachine& machine, DeviceLane& lane, u64 limit) {
     while (machine.retired < limit) {
       const Entry* entry = entry_at(machine);
@@ -85,7 +86,7 @@ class DeviceRunner {
         for (u32 i = 0; i < shape.entries.size(); i++) {
           entries_.try_emplace(shape.entries[i], Entry{regions_.size(), i, shape.longest_run()});
         }
-        regions_.push_back(hosted(*compiler().module_of(shape, kRegionName), kRegionName));
+        regions_.push_back(hosted(*compiler_.module_of(shape, kRegionName), kRegionName));
         found = entries_.find(machine.pc);
       }
     }
@@ -93,6 +94,7 @@ class DeviceRunner {
   }
 
   const u32 instructions_;
+  RegionCompiler& compiler_;
   std::vector<HostedRegion> regions_;
   std::map<u64, Entry> entries_;
   std::set<u64> refused_;  // where a region was to begin
@@ -105,10 +107,13 @@ struct Tally {
 /// Runs code from several limits on, in regions and step by step.
 void compare(u64 seed, const std::vector<u32>& code, FlatMachine& start, Random& random, Tally& tally) {
   DeviceLane lane(start, static_cast<u32>(random.below(kDeviceTeam)), kDataPage);
-  // Pages whose accesses regions must leave to others.
-  lane.add_flags(kDataPage + 2, random.one_in(4) ? u32{kPageDiffer} : 0);
+  // Pages in which the lanes of the team differ: accesses to them are left to others, or are the lane's own.
+  const Finding finding = random.one_in(2) ? Finding::plain : Finding::by_lane;
+  for (u64 page = kDataPage; page < kDataPage + 4; page++) {
+    if (random.one_in(finding == Finding::plain ? 8 : 2)) lane.let_differ(page);
+  }
   lane.add_flags(kDataPage + 3, random.one_in(4) ? u32{kPageCode} : 0);
-  DeviceRunner runner(random.one_in(2) ? 256 : static_cast<u32>(1 + random.below(30)));
+  DeviceRunner runner(random.one_in(2) ? 256 : static_cast<u32>(1 + random.below(30)), finding);
   for (int i = 0; i < 8; i++) {
     const u64 limit = i < 4 ? random.below(40) : random.below(2000);
     FlatMachine stepped = start, run = start;

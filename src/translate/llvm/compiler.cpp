@@ -87,6 +87,13 @@ void add_globals(const llvm::Constant* constant, llvm::SmallPtrSetImpl<const llv
   }
 }
 
+/// A constant that set_constant() has made: no variable of it is left.
+bool is_number(const llvm::GlobalValue& global) {
+  const auto* variable = llvm::dyn_cast<llvm::GlobalVariable>(&global);
+  return variable != nullptr && variable->isConstant() && variable->hasInitializer() &&
+         llvm::isa<llvm::ConstantInt>(variable->getInitializer());
+}
+
 bool uses_stack(const llvm::Function& function) {
   for (const llvm::Instruction& at : function.getEntryBlock()) {
     if (llvm::isa<llvm::AllocaInst>(at)) return true;
@@ -120,13 +127,14 @@ bool computes_with_words(const Shape& shape, RegionKind kind) {
 
 }  // namespace
 
-RegionCompiler::RegionCompiler(const MakeMachine& machine, RegionKind kind, bool windows)
+RegionCompiler::RegionCompiler(const MakeMachine& machine, RegionKind kind, Finding finding)
     : kind_(kind), machine_(machine()), rows_(value_of(llvm::getLazyBitcodeModule(bitcode_of(kind), context_))) {
   rows_->setDataLayout(machine_->createDataLayout());
   check(rows_->materializeMetadata());
   cpu_size_ = value_of_constant(*rows_, "myriarm_cpu_size");
   set_constant(*rows_, "_ZN7myriarm14kMachineHasFmaE", machine_->getTargetFeatureString().contains("+fma,") ? 1 : 0);
-  set_constant(*rows_, "_ZN7myriarm9translate12kUsesWindowsE", windows ? 1 : 0);
+  set_constant(*rows_, "_ZN7myriarm9translate12kUsesWindowsE", finding == Finding::windows ? 1 : 0);
+  set_constant(*rows_, "_ZN7myriarm9translate12kLanesDifferE", finding == Finding::by_lane ? 1 : 0);
 
   llvm::PassBuilder builder(machine_.get()), builder_for_none;
   of_machine_.add(builder);
@@ -185,7 +193,7 @@ bool RegionCompiler::is_self_contained(u16 row) {
       add_globals(constant, seen, found);
       for (const llvm::GlobalValue* global : found) {
         const auto* called = llvm::dyn_cast<llvm::Function>(global);
-        if (called == nullptr || !called->isIntrinsic()) known->second = false;
+        if (!is_number(*global) && (called == nullptr || !called->isIntrinsic())) known->second = false;
       }
     }
   }

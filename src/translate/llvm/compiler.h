@@ -22,14 +22,20 @@ namespace myriarm::translate {
 constexpr const char* kRegionName = "region";
 
 /// Makes the machine that code is for. Any thread may call it; calls may run at the same time.
+/// How a region finds the bytes of an address.
+enum class Finding : u8 {
+  plain,
+  windows,  // for the host: through the windows of its lane
+  by_lane,  // for a GPU: the lanes of a team may differ in the permissions of a page
+};
+
 using MakeMachine = std::function<std::unique_ptr<llvm::TargetMachine>()>;
 
 /// One thread at a time uses it. If LLVM fails in it, it must neither be used again nor destroyed; if object_of() throws
 /// something else, it must not be used again.
 class RegionCompiler {
  public:
-  /// `windows`: regions for the host find memory through the windows of their lanes.
-  RegionCompiler(const MakeMachine& machine, RegionKind kind, bool windows = false);
+  RegionCompiler(const MakeMachine& machine, RegionKind kind, Finding finding = Finding::plain);
   RegionCompiler(const RegionCompiler&) = delete;
   /// Object code, or PTX, with a function of this name.
   llvm::SmallVector<char, 0> code_of(const Shape& shape, const std::string& name = kRegionName);

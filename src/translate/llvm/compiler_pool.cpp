@@ -15,7 +15,7 @@ void CompilerPool::use(llvm::function_ref<void(RegionCompiler&)> work) {
   std::unique_ptr<RegionCompiler> compiler = take();
   try {
     run_guarded([&] {
-      if (compiler == nullptr) compiler = std::make_unique<RegionCompiler>(machine_, kind_, windows_);
+      if (compiler == nullptr) compiler = std::make_unique<RegionCompiler>(machine_, kind_, finding_);
       work(*compiler);
     });
   } catch (const LlvmFailed&) {

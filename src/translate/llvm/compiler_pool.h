@@ -11,8 +11,8 @@ namespace myriarm::translate {
 
 class CompilerPool {
  public:
-  CompilerPool(MakeMachine machine, RegionKind kind, bool windows = false)
-      : machine_(std::move(machine)), kind_(kind), windows_(windows) {}
+  CompilerPool(MakeMachine machine, RegionKind kind, Finding finding = Finding::plain)
+      : machine_(std::move(machine)), kind_(kind), finding_(finding) {}
   /// Runs `work` with a compiler, under run_guarded(). Any thread may call it; calls may run at the same time.
   void use(llvm::function_ref<void(RegionCompiler&)> work);
 
@@ -22,7 +22,7 @@ class CompilerPool {
 
   const MakeMachine machine_;
   const RegionKind kind_;
-  const bool windows_;
+  const Finding finding_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<RegionCompiler>> compilers_;  // that no thread uses now
 };

@@ -15,7 +15,7 @@ namespace {
 
 class NvptxTranslator final : public DeviceTranslator {
  public:
-  explicit NvptxTranslator(const DeviceTarget& target) : compilers_(nvptx_machine(target), RegionKind::device) {}
+  explicit NvptxTranslator(const DeviceTarget& target) : compilers_(nvptx_machine(target), RegionKind::device, target.lanes_differ ? Finding::by_lane : Finding::plain) {}
 
   std::unique_ptr<DeviceRegion> translate(u64 entry, const FetchWord& fetch, const RegionLimits& limits,
                                           const std::string& name, std::string& why) override {

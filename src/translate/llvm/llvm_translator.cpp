@@ -57,7 +57,7 @@ class LlvmTranslator final : public Translator {
           llvm::orc::JITTargetMachineBuilder own = target;
           return value_of(own.createTargetMachine());
         },
-        RegionKind::host, slow.windows);
+        RegionKind::host, slow.windows ? Finding::windows : Finding::plain);
     jit_ = value_of(llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(target).create());
     // What fails is thrown where it was asked for; LLVM would print it as well.
     jit_->getExecutionSession().setErrorReporter([](llvm::Error error) { llvm::consumeError(std::move(error)); });

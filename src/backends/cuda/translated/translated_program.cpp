@@ -19,7 +19,7 @@ namespace {
 using std::chrono::steady_clock;
 
 /// The most instructions of a program that are translated. A region that is asked for counts as this many until it is there.
-constexpr u64 kMostInstructions = 20'000, kExpectedInstructions = 100;
+constexpr u64 kMostInstructions = 60'000, kExpectedInstructions = 100;
 constexpr u64 kMostRefusals = 100;  // of TranslationReport
 /// The most instructions of a visit of a region.
 constexpr u32 kLongestVisit = 1u << 16;
@@ -82,6 +82,7 @@ std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, con
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "asking for the device's version");
   translate::DeviceTarget target;
   target.compute_capability = static_cast<u32>(10 * major + minor);
+  target.lanes_differ = view.processes.facts != nullptr;
   auto translator = translate::make_device_translator(target, why);
   if (translator == nullptr) return nullptr;
   std::unique_ptr<TranslatedProgram> program(new TranslatedProgram(view, span, std::move(fetch)));
