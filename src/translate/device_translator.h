@@ -23,7 +23,8 @@ struct DeviceRegion {
   u64 longest_run = 0;       // most instructions that retire between two checks of the limit
   u32 instructions = 0;      // guest instructions translated
   double seconds = 0;        // of processor time spent to make it
-  std::string name;          // of its function
+  bool is_from_store = false;
+  std::string name;  // of its function
   std::string ptx;
 };
 
@@ -33,9 +34,14 @@ class DeviceTranslator {
   /// As Translator::translate(). `name`: of the function, a C identifier.
   virtual std::unique_ptr<DeviceRegion> translate(u64 entry, const FetchWord& fetch, const RegionLimits& limits,
                                                   const std::string& name, std::string& why) = 0;
+  /// The entries that keep_entries() was given last for a program with these bytes from a guest address on, perhaps by another
+  /// process. Empty: none are known, or there is no store. They decide nothing but where a program is translated first.
+  virtual std::vector<u64> kept_entries(u64 begin, std::span<const u8> code) = 0;
+  virtual void keep_entries(u64 begin, std::span<const u8> code, std::span<const u64> entries) = 0;
 };
 
-/// Null: `why` says why there is none, as part of a sentence.
-std::unique_ptr<DeviceTranslator> make_device_translator(const DeviceTarget& target, std::string& why);
+/// `store`: where PTX is looked for and kept; null: nowhere. Null: `why` says why there is none, as part of a sentence.
+std::unique_ptr<DeviceTranslator> make_device_translator(const DeviceTarget& target, std::shared_ptr<RegionStore> store,
+                                                         std::string& why);
 
 }  // namespace myriarm::translate

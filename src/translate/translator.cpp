@@ -79,7 +79,8 @@ std::unique_ptr<Translator> make_translator(const SlowPaths& slow, std::shared_p
   return std::unique_ptr<Translator>(make({MYRIARM_VERSION, sizeof(LaneState)}, slow, std::move(store), why));
 }
 
-std::unique_ptr<DeviceTranslator> make_device_translator(const DeviceTarget& target, std::string& why) {
+std::unique_ptr<DeviceTranslator> make_device_translator(const DeviceTarget& target, std::shared_ptr<RegionStore> store,
+                                                         std::string& why) {
   static std::string why_not;
   static auto* const make =
       reinterpret_cast<MakeDeviceTranslator*>(load_from_module(kMakeDeviceTranslatorName, why_not));
@@ -87,7 +88,7 @@ std::unique_ptr<DeviceTranslator> make_device_translator(const DeviceTarget& tar
     why = why_not;
     return nullptr;
   }
-  return std::unique_ptr<DeviceTranslator>(make({MYRIARM_VERSION, sizeof(LaneState)}, target, why));
+  return std::unique_ptr<DeviceTranslator>(make({MYRIARM_VERSION, sizeof(LaneState)}, target, std::move(store), why));
 }
 
 bool translator_is_installed() { return !module_files().empty(); }
@@ -99,7 +100,8 @@ std::unique_ptr<Translator> make_translator(const SlowPaths&, std::shared_ptr<Re
   return nullptr;
 }
 
-std::unique_ptr<DeviceTranslator> make_device_translator(const DeviceTarget&, std::string& why) {
+std::unique_ptr<DeviceTranslator> make_device_translator(const DeviceTarget&, std::shared_ptr<RegionStore>,
+                                                         std::string& why) {
   why = "this build has no LLVM";
   return nullptr;
 }

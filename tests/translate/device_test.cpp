@@ -301,11 +301,11 @@ TEST(DeviceRegion, IsLeftWhereTheOutermostLoopBeginsAnew) {
 
 TEST(DeviceTranslator, RefusesWithAReason) {
   std::string why;
-  EXPECT_EQ(make_device_translator({35, 78}, why), nullptr);
+  EXPECT_EQ(make_device_translator({35, 78}, nullptr, why), nullptr);
   EXPECT_EQ(why, "the device is too old");
-  EXPECT_EQ(make_device_translator({90, 70}, why), nullptr);
+  EXPECT_EQ(make_device_translator({90, 70}, nullptr, why), nullptr);
   EXPECT_EQ(why, "the driver is too old");
-  const auto translator = make_device_translator({}, why);
+  const auto translator = make_device_translator({}, nullptr, why);
   ASSERT_NE(translator, nullptr) << why;
   // SVC; MRS X0, CNTVCT_EL0, which reads the count; AESE V0.16B, V0.16B, which has a table
   for (const u32 word : {0xD4000001u, 0xD53BE040u, 0x4E284800u}) {
@@ -379,7 +379,7 @@ TEST(DevicePtx, OfMixedIsTextAlone) {
   const std::vector<u32> code = mixed_code();
   ASSERT_FALSE(code.empty());
   std::string why;
-  const auto translator = make_device_translator({90}, why);
+  const auto translator = make_device_translator({90}, nullptr, why);
   ASSERT_NE(translator, nullptr) << why;
   const std::vector<DeviceRegion> regions = regions_of(code, *translator);
   ASSERT_FALSE(regions.empty());
@@ -408,6 +408,53 @@ TEST(DevicePtx, OfMixedIsTextAlone) {
   if (!has_ptxas) GTEST_SKIP() << "ptxas 13 is not installed: nobody has compiled the PTX";
 }
 
+/// Keeps what it is given, and knows nothing of it.
+class KeptHere final : public RegionStore {
+ public:
+  std::vector<u8> find(const RegionKey& key) noexcept override { return kept[key]; }
+  void keep(const RegionKey& key, const RegionNote&, std::span<const u8> object) noexcept override {
+    kept[key] = {object.begin(), object.end()};
+  }
+  void reject(const RegionKey&, const char*) noexcept override {}
+  std::map<RegionKey, std::vector<u8>> kept;
+};
+
+TEST(DevicePtx, IsKeptForTheNextTranslator) {
+  const std::vector<u32> words = {0x91000400, 0xD65F03C0};  // ADD X0, X0, #1; RET
+  auto fetch = [&](u64 pc, u32& word) { return pc / 4 < words.size() && (word = words[pc / 4], true); };
+  const auto store = std::make_shared<KeptHere>();
+  auto made_by = [&](const DeviceTarget& target, const std::string& name) {
+    std::string why;
+    const auto translator = make_device_translator(target, store, why);
+    auto region = translator->translate(0, fetch, {}, name, why);
+    EXPECT_NE(region, nullptr) << why;
+    return region;
+  };
+  const auto first = made_by({90}, "region_0"), second = made_by({90}, "region_0");
+  EXPECT_FALSE(first->is_from_store);
+  EXPECT_TRUE(second->is_from_store);
+  EXPECT_EQ(first->ptx, second->ptx);
+  EXPECT_EQ(first->entries, second->entries);
+  EXPECT_EQ(first->longest_run, second->longest_run);
+  EXPECT_FALSE(made_by({90}, "other")->is_from_store) << "its function has another name";
+  EXPECT_FALSE(made_by({80}, "region_0")->is_from_store) << "it is for another device";
+  EXPECT_FALSE(made_by({90, 78, true}, "region_0")->is_from_store) << "its lanes differ";
+}
+
+TEST(DevicePtx, EntriesAreKeptByTheBytesOfAProgram) {
+  const auto store = std::make_shared<KeptHere>();
+  std::string why;
+  const auto translator = make_device_translator({90}, store, why), later = make_device_translator({90}, store, why);
+  const std::vector<u8> code = {1, 2, 3, 4}, other = {1, 2, 3, 5};
+  EXPECT_EQ(translator->kept_entries(0x1000, code), std::vector<u64>{});
+  translator->keep_entries(0x1000, code, std::vector<u64>{0x1000});
+  translator->keep_entries(0x1000, code, std::vector<u64>{0x1004, 0x1000});
+  EXPECT_EQ(later->kept_entries(0x1000, code), (std::vector<u64>{0x1004, 0x1000}));
+  EXPECT_EQ(later->kept_entries(0x1000, other), std::vector<u64>{});
+  EXPECT_EQ(later->kept_entries(0x2000, code), std::vector<u64>{});
+  EXPECT_EQ(make_device_translator({90}, nullptr, why)->kept_entries(0x1000, code), std::vector<u64>{});
+}
+
 /// The inner loop of a bitwise CRC-32: additions and choices go to the pipe of multiplications, since the one of additions is what
 /// bounds it, and nothing of it has 64 bits.
 TEST(DevicePtx, ALoopWithoutMemoryMultiplies) {
@@ -420,7 +467,7 @@ TEST(DevicePtx, ALoopWithoutMemoryMultiplies) {
       0xD65F03C0,  // ret
   };
   std::string why;
-  const auto translator = make_device_translator({90}, why);
+  const auto translator = make_device_translator({90}, nullptr, why);
   ASSERT_NE(translator, nullptr) << why;
   const std::vector<DeviceRegion> regions = regions_of(code, *translator);
   ASSERT_FALSE(regions.empty());

@@ -13,7 +13,7 @@ struct Launches {
   HotPlaces hot{{100, 2000, 2100}, 32};
   std::vector<u32> heat = std::vector<u32>(4000), places = std::vector<u32>(4000, kCold);
 
-  Chosen choose(u64 retired = 1'000'000) { return hot.choose(heat, places, retired); }
+  Chosen choose(u64 retired = 1'000'000, u64 most = 100) { return hot.choose(heat, places, retired, most); }
 };
 
 TEST(HotPlaces, TheHottestComesFirstAndNoneIsNamedTwice) {
@@ -23,6 +23,15 @@ TEST(HotPlaces, TheHottestComesFirstAndNoneIsNamedTwice) {
   launches.heat[3000] = 9000;
   EXPECT_EQ(launches.choose(), (Chosen{3000, 1000}));
   EXPECT_EQ(launches.choose(), Chosen{});
+}
+
+TEST(HotPlaces, WhatIsNotAmongTheMostIsChosenLater) {
+  Launches launches;
+  launches.heat[1000] = 5000;
+  launches.heat[3000] = 9000;
+  EXPECT_EQ(launches.choose(1'000'000, 0), Chosen{});
+  EXPECT_EQ(launches.choose(1'000'000, 1), Chosen{3000});
+  EXPECT_EQ(launches.choose(1'000'000, 1), Chosen{1000});
 }
 
 TEST(HotPlaces, WhatTakesLittleOfTheLaunchIsNotHot) {

@@ -55,6 +55,7 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
       policy_(options.memory_policy),
       pool_is_automatic_(options.pool == 0),
       compile_threads_(options.compile_threads),
+      caches_translation_(options.translation_cache),
       engine_(options.engine),
       stops_(lanes_) {
   use();

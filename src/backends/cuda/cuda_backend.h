@@ -192,6 +192,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<TranslatedProgram> translated_;
   bool has_tried_to_translate_ = false;
   const u32 compile_threads_;               // 0: as many as the host has
+  const bool caches_translation_;
   const Engine engine_;                     // of the fleet
   TranslationReport translation_report_;    // while there is no translated_
   bool runs_translated_ = false;            // the launch that began last

@@ -57,14 +57,15 @@ std::unique_ptr<TranslatedProgram> CudaBackend::translate_program(std::string& w
   gather(Field::pc, {&lane, 1}, {&entry, 1});
   synchronize("fetching the program");
   const u64 begin = view_.window_begin + span.begin;
-  auto fetch = [begin, code = std::move(code), present = std::move(present)](u64 pc, u32& word) {
+  auto fetch = [begin, code, present = std::move(present)](u64 pc, u32& word) {
     const u64 offset = pc - begin;
     if ((pc & 3) != 0 || offset >= code.size() || !present[offset >> kPageBits]) return false;
     std::memcpy(&word, code.data() + offset, 4);
     return true;
   };
   const u32 threads = compile_threads_ != 0 ? compile_threads_ : std::max(1u, std::thread::hardware_concurrency());
-  auto program = TranslatedProgram::make(view_, span, std::move(fetch), threads, stream_, why);
+  auto program = TranslatedProgram::make(view_, span, std::move(code), std::move(fetch), threads, caches_translation_,
+                                         stream_, why);
   if (program != nullptr && translates_all()) {
     program->translate_all(
         entry, [&] { return is_cancelled(); }, stream_);

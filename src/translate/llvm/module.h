@@ -25,7 +25,7 @@ using MakeTranslator = Translator*(const ModuleCaller& caller, const SlowPaths& 
                                    std::shared_ptr<RegionStore> store, std::string& why);
 /// As make_device_translator(); the caller owns the result.
 using MakeDeviceTranslator = DeviceTranslator*(const ModuleCaller& caller, const DeviceTarget& target,
-                                               std::string& why);
+                                               std::shared_ptr<RegionStore> store, std::string& why);
 
 }  // namespace myriarm::translate
 

@@ -94,7 +94,7 @@ RegionKeys::RegionKeys(llvm::orc::JITTargetMachineBuilder& target, const std::st
   maker_ = hash.result();
 }
 
-RegionKey RegionKeys::key_of(const Shape& shape) const {
+RegionKey RegionKeys::key_of(const Shape& shape, const std::string& name) const {
   Hash hash;
   hash.add(maker_);
   // Names every member, so that one that is added later does not compile until it is hashed. What an instruction does
@@ -113,6 +113,16 @@ RegionKey RegionKeys::key_of(const Shape& shape) const {
     hash.add(addresses->size());
     for (const u64 address : *addresses) hash.add(address);
   }
+  hash.add(name);
+  return hash.result();
+}
+
+RegionKey RegionKeys::key_of(const std::string& what, u64 begin, std::span<const u8> code) const {
+  Hash hash;
+  hash.add(maker_);
+  hash.add(what);
+  hash.add(begin);
+  hash.add(llvm::ArrayRef(code.data(), code.size()));
   return hash.result();
 }
 

@@ -5,6 +5,7 @@
 
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
 
+#include <span>
 #include <string>
 
 #include "translate/region_store.h"
@@ -16,7 +17,10 @@ class RegionKeys {
  public:
   /// `options`: how code is made for this target, beyond what this module's own code says.
   RegionKeys(llvm::orc::JITTargetMachineBuilder& target, const std::string& options);
-  RegionKey key_of(const Shape& shape) const;
+  /// `name`: of the region's function, if its code has that.
+  RegionKey key_of(const Shape& shape, const std::string& name = "") const;
+  /// Of something else that is known of a program: its bytes from a guest address on.
+  RegionKey key_of(const std::string& what, u64 begin, std::span<const u8> code) const;
 
  private:
   RegionKey maker_ = {};  // all that regions have in common

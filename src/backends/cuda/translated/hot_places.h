@@ -21,9 +21,9 @@ class HotPlaces {
   HotPlaces(std::vector<u32> call_targets, u64 lanes_together)
       : call_targets_(std::move(call_targets)), lanes_together_(lanes_together) {}
 
-  /// Where to begin regions now, the hottest first; none is named twice. `heat` is as in RegionTable, `places` has kCold, kInRegion or kEntry for each word;
-  /// `retired`: by all lanes in the launch.
-  std::vector<u32> choose(std::span<const u32> heat, std::span<const u32> places, u64 retired) {
+  /// Where to begin regions now, the hottest first, `most` at most; none is named twice. `heat` is as in RegionTable, `places` has
+  /// kCold, kInRegion or kEntry for each word; `retired`: by all lanes in the launch.
+  std::vector<u32> choose(std::span<const u32> heat, std::span<const u32> places, u64 retired, u64 most) {
     std::vector<std::pair<u32, u32>> hot;  // how much, and where
     for (u32 at = 0; at < heat.size(); at++) {
       if (heat[at] < kLeast || named_.contains(at) || (places[at] != kCold && places[at] != kInRegion)) continue;
@@ -34,6 +34,7 @@ class HotPlaces {
     std::vector<u32> chosen;
     std::set<u32> now;
     for (const auto& [count, at] : hot) {
+      if (chosen.size() == most) break;
       // A long loop is hot wherever lanes happened to be in it. What is asked for first probably has the rest inside.
       const auto near = now.upper_bound(at - std::min(at, kNear));
       if (near != now.end() && *near <= at) continue;

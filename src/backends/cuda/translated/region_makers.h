@@ -33,6 +33,7 @@ class RegionMakers {
   std::vector<Made> take();
   /// How many were asked for and have not been taken.
   u64 open() const;
+  u64 threads() const { return most_threads_; }
 
  private:
   void work();

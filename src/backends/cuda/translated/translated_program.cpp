@@ -54,9 +54,12 @@ std::vector<u64> call_targets(const translate::FetchWord& fetch, u64 begin, u64 
 
 }  // namespace
 
-TranslatedProgram::TranslatedProgram(const View& view, const CodeSpan& span, translate::FetchWord fetch)
+TranslatedProgram::TranslatedProgram(const View& view, const CodeSpan& span, std::vector<u8> code,
+                                     translate::FetchWord fetch, bool caches)
     : begin_(view.window_begin + span.begin),
+      code_(std::move(code)),
       fetch_(std::move(fetch)),
+      cache_(caches ? std::make_shared<translate::RegionCache>() : nullptr),
       call_targets_(call_targets(fetch_, begin_, span.bytes)),
       places_of_span_(span.bytes / 4, kCold),
       heat_of_span_(span.bytes / 4),
@@ -73,9 +76,11 @@ TranslatedProgram::TranslatedProgram(const View& view, const CodeSpan& span, tra
   change_visits();
 }
 
-std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, const CodeSpan& span,
-                                                           translate::FetchWord fetch, u32 threads, cudaStream_t stream,
-                                                           std::string& why) {
+TranslatedProgram::~TranslatedProgram() { keep_entries(); }
+
+std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, const CodeSpan& span, std::vector<u8> code,
+                                                           translate::FetchWord fetch, u32 threads, bool caches,
+                                                           cudaStream_t stream, std::string& why) {
   int device = 0, major = 0, minor = 0;
   check(cudaGetDevice(&device), "selecting the CUDA device");
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "asking for the device's version");
@@ -83,9 +88,11 @@ std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, con
   translate::DeviceTarget target;
   target.compute_capability = static_cast<u32>(10 * major + minor);
   target.lanes_differ = view.processes.facts != nullptr;
-  auto translator = translate::make_device_translator(target, why);
+  std::unique_ptr<TranslatedProgram> program(
+      new TranslatedProgram(view, span, std::move(code), std::move(fetch), caches));
+  auto translator = translate::make_device_translator(target, program->cache_, why);
   if (translator == nullptr) return nullptr;
-  std::unique_ptr<TranslatedProgram> program(new TranslatedProgram(view, span, std::move(fetch)));
+  program->translator_ = translator.get();
   try {
     program->makers_ = std::make_unique<RegionMakers>(std::move(translator), program->fetch_, threads);
     constexpr const char* kAllocating = "allocating the table of regions";
@@ -96,6 +103,7 @@ std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, con
     program->table_.counts = program->counts_.data();
     check(cudaMemsetAsync(program->heat_.data(), 0, program->heat_.bytes(), stream), kAllocating);
     program->link(stream);
+    program->take_up_kept(stream);
   } catch (const DeviceError& error) {
     why = error.what();
     return nullptr;
@@ -103,9 +111,29 @@ std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, con
   return program;
 }
 
+void TranslatedProgram::take_up_kept(cudaStream_t stream) {
+  for (const u64 pc : translator_->kept_entries(begin_, code_)) {
+    if (pc - begin_ < table_.bytes) ask(pc);
+  }
+  if (makers_->open() == 0) return;
+  kept_entries_ = entries_to_keep_.size();
+  wait_for([] { return false; }, [] { return false; }, stream);
+}
+
+void TranslatedProgram::keep_entries() {
+  if (cache_ == nullptr || kept_entries_ == entries_to_keep_.size()) return;
+  try {
+    translator_->keep_entries(begin_, code_, entries_to_keep_);
+  } catch (const std::exception&) {  // no memory: the next run does not know them
+  }
+  kept_entries_ = entries_to_keep_.size();
+}
+
 TranslationReport TranslatedProgram::report() const {
   std::lock_guard lock(report_mutex_);
-  return report_;
+  TranslationReport report = report_;
+  if (cache_ != nullptr) report.cache_warning = cache_->warning();
+  return report;
 }
 
 void TranslatedProgram::note_refusal(u64 pc, std::string why) {
@@ -118,7 +146,9 @@ bool TranslatedProgram::has_room() const {
 }
 
 void TranslatedProgram::ask(u64 pc) {
-  if (has_room() && asked_.insert(pc).second) makers_->ask(pc);
+  if (!has_room() || !asked_.insert(pc).second) return;
+  entries_to_keep_.push_back(pc);
+  makers_->ask(pc);
 }
 
 void TranslatedProgram::take_made() {
@@ -129,6 +159,7 @@ void TranslatedProgram::take_made() {
     }
     std::lock_guard lock(report_mutex_);
     report_.regions++;
+    report_.cached += made.region->is_from_store;
     report_.instructions += made.region->instructions;
     report_.seconds += made.region->seconds;
     regions_.push_back(std::move(made.region));
@@ -139,14 +170,24 @@ void TranslatedProgram::translate_all(u64 entry, const std::function<bool()>& ca
   const u64 bytes = table_.bytes;
   std::vector<u64> waiting = call_targets_;
   waiting.insert(waiting.begin(), entry);
-  for (size_t next = 0; next < waiting.size() || makers_->open() != 0; take_made()) {
+  size_t next = 0;
+  wait_for(
+      [&] {
+        while (next < waiting.size() && has_room()) {
+          const u64 pc = waiting[next++];
+          if (pc - begin_ < bytes) ask(pc);
+        }
+        return next < waiting.size() && has_room();
+      },
+      cancelled, stream);
+}
+
+void TranslatedProgram::wait_for(const std::function<bool()>& asks_for_more, const std::function<bool()>& cancelled,
+                                 cudaStream_t stream) {
+  while (asks_for_more() || makers_->open() != 0) {
     if (cancelled()) return;
-    while (next < waiting.size() && has_room()) {
-      const u64 pc = waiting[next++];
-      if (pc - begin_ < bytes) ask(pc);
-    }
-    if (!has_room() && makers_->open() == 0) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    take_made();
   }
   if (linked_regions_ != regions_.size()) link(stream);
 }
@@ -191,7 +232,9 @@ void TranslatedProgram::ask_for_hot(u64 retired, cudaStream_t stream) {
         kLooking);
   check(cudaMemsetAsync(heat_.data(), 0, heat_of_span_.size() * sizeof(u32), stream), kLooking);
   check(cudaStreamSynchronize(stream), kLooking);
-  for (const u32 word : hot_->choose(heat_of_span_, places_of_span_, retired)) ask(begin_ + u64{word} * 4);
+  // What waits for a thread would be made after what has become hotter meanwhile.
+  const u64 most = makers_->threads() - std::min(makers_->threads(), makers_->open());
+  for (const u32 word : hot_->choose(heat_of_span_, places_of_span_, retired, most)) ask(begin_ + u64{word} * 4);
   if (!has_room() && makers_->open() == 0) table_.heat = nullptr;
 }
 
@@ -217,6 +260,7 @@ void TranslatedProgram::between_launches(u64 retired, cudaStream_t stream) {
     report_.lanes_in_visits = counts.lanes_in_visits;
   }
   if (table_.heat != nullptr) ask_for_hot(retired, stream);
+  if (makers_->open() == 0) keep_entries();
   if (linked_regions_ == regions_.size()) return;
   const auto pause = std::max<steady_clock::duration>(kLinkPauses * link_took_, kLeastLinkPause);
   if (makers_->open() != 0 && steady_clock::now() - linked_at_ < pause) return;

@@ -17,15 +17,19 @@
 #include "backends/cuda/translated/region_table.h"
 #include "backends/cuda/view.h"
 #include "myriarm/fleet.h"
+#include "translate/cache/region_cache.h"
 
 namespace myriarm::cuda {
 
 class TranslatedProgram {
  public:
-  /// `fetch` reads the words of the span, at guest addresses, from any thread; `threads` compile. Null: `why` says why there is
-  /// none, as part of a sentence.
-  static std::unique_ptr<TranslatedProgram> make(const View& view, const CodeSpan& span, translate::FetchWord fetch,
-                                                 u32 threads, cudaStream_t stream, std::string& why);
+  /// `code`: the bytes of the span, with zeros for pages without code, for which `fetch` gives nothing. It is called from any
+  /// thread; `threads` compile. With `caches`, what an earlier run has translated of this code is there before the first launch.
+  /// Null: `why` says why there is none, as part of a sentence.
+  static std::unique_ptr<TranslatedProgram> make(const View& view, const CodeSpan& span, std::vector<u8> code,
+                                                 translate::FetchWord fetch, u32 threads, bool caches,
+                                                 cudaStream_t stream, std::string& why);
+  ~TranslatedProgram();
   /// Translates what `entry` and the span's direct calls reach, and waits for it. Else it is not called.
   void translate_all(u64 entry, const std::function<bool()>& cancelled, cudaStream_t stream);
 
@@ -40,7 +44,14 @@ class TranslatedProgram {
   TranslationReport report() const;
 
  private:
-  TranslatedProgram(const View& view, const CodeSpan& span, translate::FetchWord fetch);
+  TranslatedProgram(const View& view, const CodeSpan& span, std::vector<u8> code, translate::FetchWord fetch,
+                    bool caches);
+  /// Waits for regions, as long as more may come or any are open.
+  void wait_for(const std::function<bool()>& asks_for_more, const std::function<bool()>& cancelled,
+                cudaStream_t stream);
+  void take_up_kept(cudaStream_t stream);
+  /// Tells the cache where regions begin, for the next run.
+  void keep_entries();
   void ask(u64 pc);
   bool has_room() const;
   void change_visits();
@@ -50,11 +61,16 @@ class TranslatedProgram {
   void link(cudaStream_t stream);
 
   const u64 begin_;  // guest address of the span
+  const std::vector<u8> code_;
   const translate::FetchWord fetch_;
   std::vector<std::unique_ptr<translate::DeviceRegion>> regions_;
   size_t linked_regions_ = 0;  // the first of them, which the kernel is linked with
   std::set<u64> asked_;
-  const std::vector<u64> call_targets_;  // of the span's direct calls, in order
+  std::vector<u64> entries_to_keep_;                     // where regions were asked for, in that order
+  size_t kept_entries_ = 0;                              // how many of these the cache knows
+  const std::shared_ptr<translate::RegionCache> cache_;  // null: none
+  translate::DeviceTranslator* translator_ = nullptr;    // of makers_
+  const std::vector<u64> call_targets_;                  // of the span's direct calls, in order
   std::optional<HotPlaces> hot_;
   std::vector<u32> places_of_span_, heat_of_span_;  // for each word kCold, kInRegion or kEntry, and RegionTable::heat
   std::unique_ptr<LinkedRegions> linked_;
