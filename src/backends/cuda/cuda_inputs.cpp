@@ -345,7 +345,8 @@ class CudaBackend::InputLoop final : public ProcessHost {
   }
 
   void deliver() {
-    if (!ready_.empty() && goes_on_) goes_on_ = run_.done(ready_, ready_tickets_, progress_);
+    // Without digests too: it tells of the instructions.
+    if (goes_on_) goes_on_ = run_.done(ready_, ready_tickets_, progress_);
     ready_.clear();
     ready_tickets_.clear();
   }

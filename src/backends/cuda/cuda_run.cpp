@@ -43,13 +43,18 @@ void launch_run(const View& view, u32 multiprocessors, Engine engine, cudaStream
 
 void CudaBackend::begin_dispatch(const Control& control, Engine engine) {
   const bool translates = engine == Engine::translate && control.batches <= 1;
-  const TranslatedProgram* const translated = translates ? translated_program() : nullptr;
-  runs_translated_ = translated != nullptr;
+  TranslatedProgram* const translated = translates ? translated_program() : nullptr;
+  // The kernel for other programs knows no end of a launch by time, so that a trial could take for ever.
+  is_compared_ = translated != nullptr && processes_ && translated->chooses();
+  const bool interprets = is_compared_ && translated->choice().next() == KernelChoice::kInterpreted;
+  runs_translated_ = translated != nullptr && !interprets;
   if (processes_) processes_->output().begin(stream_);
   *host_control_.data() = control;
-  if (runs_translated_) {
+  if (translated != nullptr) {
+    const u64 trial = is_compared_ ? translated->choice().most_ticks() : 0;
+    const u64 most = trial != 0 ? std::min(trial, translated->launch_ticks()) : translated->launch_ticks();
     u64& ticks = host_control_.data()->launch_ticks;
-    ticks = ticks != 0 ? std::min(ticks, translated->launch_ticks()) : translated->launch_ticks();
+    ticks = ticks != 0 ? std::min(ticks, most) : most;
   }
   check(cudaMemcpyAsync(control_.data(), host_control_.data(), sizeof(Control), cudaMemcpyHostToDevice, stream_),
         "starting the engine");
@@ -59,6 +64,7 @@ void CudaBackend::begin_dispatch(const Control& control, Engine engine) {
   host_report_.data()->wants_code = code_wanted_;
   check(cudaMemcpyAsync(report_.data(), host_report_.data(), sizeof(Report), cudaMemcpyHostToDevice, stream_),
         "starting the engine");
+  began_at_ = std::chrono::steady_clock::now();
   if (control.batches > 1) {
     chain(engine).launch(stream_);
   } else if (runs_translated_) {
@@ -76,6 +82,11 @@ Report CudaBackend::end_dispatch() {
   synchronize("running the guest");
   Report report = *host_report_.data();
   code_wanted_ |= report.wants_code != 0;
+  if (is_compared_) {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began_at_;
+    translated_->choice().ended(report.retired, took.count());
+    if (!runs_translated_) retired_interpreted_ += report.retired;
+  }
   if (runs_translated_) {
     retired_translated_ += report.retired;
     translated_->between_launches(report.retired, stream_);

@@ -80,6 +80,7 @@ TranslationReport CudaBackend::translation() const {
   report = translated_->report();
   const u64 retired = retired_translated_;
   report.translated = retired - std::min(retired, report.interpreted);
+  report.interpreted += retired_interpreted_;
   return report;
 }
 

@@ -73,6 +73,7 @@ TranslatedProgram::TranslatedProgram(const View& view, const CodeSpan& span, std
   table_.words = span.words;
   table_.begin = span.begin;
   table_.bytes = span.bytes;
+  chooses_ = changing_visits_ == 0;
   change_visits();
 }
 
@@ -168,6 +169,7 @@ void TranslatedProgram::take_made() {
 
 void TranslatedProgram::translate_all(u64 entry, const std::function<bool()>& cancelled, cudaStream_t stream) {
   const u64 bytes = table_.bytes;
+  chooses_ = false;
   std::vector<u64> waiting = call_targets_;
   waiting.insert(waiting.begin(), entry);
   size_t next = 0;

@@ -12,6 +12,7 @@
 
 #include "backends/cuda/device_memory.h"
 #include "backends/cuda/translated/hot_places.h"
+#include "backends/cuda/translated/kernel_choice.h"
 #include "backends/cuda/translated/linked_regions.h"
 #include "backends/cuda/translated/region_makers.h"
 #include "backends/cuda/translated/region_table.h"
@@ -36,6 +37,9 @@ class TranslatedProgram {
   void launch(const View& view, cudaStream_t stream) const;
   /// How long the next launch may last, in ticks of Control, so that what has become hot, or was made, is seen.
   u64 launch_ticks() const;
+  /// Which kernel runs it. For tests everything is translated, and then always the one of translated code.
+  KernelChoice& choice() { return choice_; }
+  bool chooses() const { return chooses_; }
   /// After a launch has ended in which lanes have retired so many instructions: asks for regions where they were interpreted, and
   /// takes up those that are ready.
   void between_launches(u64 retired, cudaStream_t stream);
@@ -78,6 +82,8 @@ class TranslatedProgram {
   DeviceArray<RegionEntry> entries_;
   DeviceArray<RegionCounts> counts_;  // in the device's memory: not every device has atomics for the host's
   RegionTable table_ = {};
+  KernelChoice choice_;
+  bool chooses_ = true;
   mutable std::mutex report_mutex_;  // while this thread changes the next, or another reads it
   TranslationReport report_;
   const u32 changing_visits_;  // 0: they are as long as they may be
