@@ -365,6 +365,7 @@ MYR_OUTLINE i64 load_program(M& m, const ExecPlan& plan, u32 old, u64& sp) {
       !own_words(m, kActions, kMostSignals * kActionBytes))
     return 1;
   set_word(m, kRangeCount, 0);
+  set_word(m, kMappingCount, 0);
   i64 loaded = load_elf(m, plan.program, return_at);
   if (loaded == 0 && plan.has_loader) loaded = load_elf(m, plan.loader, return_at);
   if (loaded != 0) return loaded;
