@@ -172,8 +172,8 @@ enum RangeFlag : u32 {
   // Pages of a mapping behind the one in which the file ends, with no permissions: an access is a SIGBUS. mprotect() makes
   // them pages like others.
   kBehindFile = 16,
-  kSharedMemory = 32,  // a process that is forked has these pages in common with its parent
-  kSharedFile = 64,    // and they are pages of a file: file_mappings.h
+  kSharedMemory = 32,   // a process that is forked has these pages in common with its parent
+  kSharedFile = 64,     // and they are pages of a file: file_mappings.h
   kReadOnlyFile = 128,  // that was not opened for writing: the pages never become writable
 };
 
@@ -208,7 +208,7 @@ struct ProcessFacts {
   bool operator==(const ProcessFacts&) const = default;
 };
 
-/// A file of the tree that tells of the process: its number is where a device has its own.
+/// A file of the tree that tells of the process, or of the system: its number is where a device has its own.
 enum class MadeFile : u8 {
   none,
   // Regular files, which have no bytes of their own:
@@ -217,7 +217,30 @@ enum class MadeFile : u8 {
   name,
   arguments,
   environment,
-  auxiliary,
+  process_statistics,
+  process_sizes,
+  login_user,
+  control_group,
+  memory_score,
+  memory,
+  processors,
+  statistics,
+  uptime,
+  load,
+  mounts,
+  numbered_mounts,
+  file_systems,
+  version,
+  system_name,
+  host_name,
+  domain_name,
+  release,
+  release_version,
+  most_ids,
+  most_threads,
+  most_areas,
+  overcommit,
+  auxiliary,  // the last one
   // Folders that have further names: a link for each descriptor, the threads, the process by its number; and the link
   // to that.
   descriptors,
