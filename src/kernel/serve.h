@@ -14,6 +14,7 @@
 #include "kernel/io_calls.h"
 #include "kernel/lock_calls.h"
 #include "kernel/memory_calls.h"
+#include "kernel/message_calls.h"
 #include "kernel/path_calls.h"
 #include "kernel/poll_calls.h"
 #include "kernel/scheduling_calls.h"
