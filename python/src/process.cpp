@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "myriarm/error.h"
+
 namespace myriarm::python {
 namespace {
 

@@ -426,8 +426,9 @@ static void many(void) {
   CHECK(close(fd) | unlink("many"));
 }
 
-int main(void) {
+int main(int count, char** given) {
   struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+  if (count > 1) SHOW(chdir(given[1]));
   setvbuf(stdout, NULL, _IOLBF, 1 << 16);
   sigaction(SIGSEGV, &action, NULL);
   sigaction(SIGBUS, &action, NULL);
