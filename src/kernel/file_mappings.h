@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernel/layer_data.h"
+#include "kernel/process_table.h"
 #include "kernel/ranges.h"
 
 namespace myriarm::kernel {
@@ -162,6 +163,46 @@ MYR_OUTLINE Result map_part(M& m, const FilePart& part, u32 flags) {
   }
 }
 
+/// visit(mapping, part) for all that is mapped of files. False as soon as that returns false.
+template <Machine M, class Visit>
+MYR_OUTLINE bool for_parts(M& m, Visit visit) {
+  const u32 mappings = mapping_count(m), ranges = range_count(m);
+  for (u32 i = 0; i < mappings; i++) {
+    const Mapping mapping = mapping_at(m, i);
+    for (u32 n = first_after(m, mapping.begin); n < ranges; n++) {
+      const Range range = range_at(m, n);
+      if (range.begin >= mapping.end) break;
+      if (!(range.flags & kSharedFile)) continue;
+      const u64 begin = greater(range.begin, mapping.begin), end = lesser(range.end, mapping.end);
+      if (!visit(mapping, FilePart{begin, end, mapping.file, mapping.page_at(begin), range.permissions()}))
+        return false;
+    }
+  }
+  return true;
+}
+template <class M>
+MYR_OUTLINE void hide_behind_end(M& m, u32 file, u64 size) {
+  if constexpr (SharesFiles<M> && HasSpaces<M>) {
+    const u64 serial = word(m, inode_of(m, file) + kInodeMapped);
+    const u32 here = m.space(), slots = has_processes(m) ? process_slots(m) : 1;
+    for (u32 slot = 0; slot < slots; slot++) {
+      if (has_processes(m)) {
+        if (!process_lives(m, slot)) continue;
+        m.enter_space((u32)process_part(m, slot, kProcessSpace));
+      }
+      // The pages are mapped: nothing is in the way of another entry for them.
+      (void)for_parts(m, [&](const Mapping& mapping, const FilePart& part) {
+        const u64 filled = part.filled(size);
+        if (mapping.file != file || mapping.serial != serial || filled == part.end) return true;
+        return m.change_pages({PageAction::map, 0, filled, part.end});
+      });
+    }
+    m.enter_space(here);
+  } else {
+    (void)m, (void)file, (void)size;
+  }
+}
+
 /// Whether files that this process has mapped may have grown since it looked at them.
 template <Machine M>
 MYR_FN bool files_have_grown(const M& m) {
@@ -171,22 +212,14 @@ MYR_FN bool files_have_grown(const M& m) {
 template <Machine M>
 MYR_OUTLINE bool follow_files(M& m) {
   if (!own_word(m, kGrowthsSeen)) return false;
-  const u32 mappings = mapping_count(m), ranges = range_count(m);
-  for (u32 i = 0; i < mappings; i++) {
-    const Mapping mapping = mapping_at(m, i);
-    if (!is_current(m, mapping)) continue;
-    for (u32 n = first_after(m, mapping.begin); n < ranges; n++) {
-      const Range range = range_at(m, n);
-      if (range.begin >= mapping.end) break;
-      if (!(range.flags & kSharedFile)) continue;
-      const u64 begin = greater(range.begin, mapping.begin), end = lesser(range.end, mapping.end);
-      const FilePart part = {begin, end, mapping.file, mapping.page_at(begin), range.permissions()};
-      // Where there is no room, the pages stay without access, as on Linux.
-      const Storing secured = secure_part(m, part);
-      if (secured == Storing::again) return false;
-      if (secured == Storing::allowed) (void)join_part(m, part);
-    }
-  }
+  const bool followed = for_parts(m, [&](const Mapping& mapping, const FilePart& part) {
+    if (!is_current(m, mapping)) return true;
+    // Where there is no room, the pages stay without access, as on Linux.
+    const Storing secured = secure_part(m, part);
+    if (secured == Storing::allowed) (void)join_part(m, part);
+    return secured != Storing::again;
+  });
+  if (!followed) return false;
   set_word(m, kGrowthsSeen, layer_word(m, kGrowths));
   return true;
 }

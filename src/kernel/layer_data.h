@@ -274,7 +274,10 @@ MYR_OUTLINE void change_size(M& m, u32 file, u64 size) {
     fill_layer(m, layer_at(last) + offset_in_page(size), nullptr, kPageSize - offset_in_page(size));
   }
   u64 dropped = 0;
-  if (word(m, inode + kInodeMapped) != 0) leave_mapped_pages(m, tree_of(word(m, tree_at)), behind, false);
+  if (word(m, inode + kInodeMapped) != 0 && size < word(m, inode + kInodeSize)) {
+    part_pages(m, tree_of(word(m, tree_at)), behind);
+    hide_behind_end(m, file, size);
+  }
   if (size == 0) {
     drop_tree(m, tree_of(word(m, tree_at)));
     set_word(m, tree_at, 0);

@@ -318,7 +318,7 @@ MYR_OUTLINE void drop_file(M& m, u32 file) {
     set_half_word(m, at, 0);
   }
   if (is_fifo(m, inode)) end_fifo(m, inode);
-  if (word(m, inode + kInodeMapped) != 0) leave_mapped_pages(m, tree_of(word(m, inode + kInodePages)), 0, true);
+  if (word(m, inode + kInodeMapped) != 0) part_pages(m, tree_of(word(m, inode + kInodePages)), 0);
   drop_tree(m, tree_of(word(m, inode + kInodePages)));
   set_word(m, inode + kInodeMode, 0);
   set_layer_word(m, kFirstFreeInode, lesser(layer_word(m, kFirstFreeInode), number));

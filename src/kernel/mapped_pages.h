@@ -16,8 +16,6 @@ concept SharesFiles = MemoryMachine<M> && requires(M& machine, const M& seen, u6
   { machine.begin_joining() } -> detail::Is<bool>;
   /// A mapped page of the space that runs becomes this page of the layer, which is own.
   machine.join_page(page, page, permissions);
-  /// Pages of the guest that are this page of the layer become pages that allow no access, in all spaces.
-  machine.conceal_page(page);
   /// The page of the layer becomes another one. Those of the guest stay.
   machine.part_page(page);
 };
@@ -32,21 +30,21 @@ MYR_FN u64 lane_page(const M& m, u32 page) {
   return m.guest_pages() + kKernelPages + page;
 }
 
-/// To be called before the pages of a mapped file from a number on are given back, because the file becomes shorter, or with
-/// `file_ends` because nothing can open it any more: what has mapped them keeps them then.
+/// To be called before the pages of a mapped file from a number on are given back: what has mapped them has them alone then.
 template <MemoryMachine M>
-MYR_OUTLINE void leave_mapped_pages(M& m, PageTree tree, u64 first, bool file_ends) {
+MYR_OUTLINE void part_pages(M& m, PageTree tree, u64 first) {
   if constexpr (SharesFiles<M>) {
     if (!m.shares_files()) return;
     for (u64 key = next_key(m, tree, first); key != kNoPage; key = next_key(m, tree, key + 1)) {
-      const u64 page = lane_page(m, find_page(m, tree, key));
-      if (file_ends) m.part_page(page);
-      else m.conceal_page(page);
+      m.part_page(lane_page(m, find_page(m, tree, key)));
     }
   } else {
-    (void)m, (void)tree, (void)first, (void)file_ends;
+    (void)m, (void)tree, (void)first;
   }
 }
+/// Pages of mappings behind the end of a mapped file, which has become shorter, allow no access any more: file_mappings.h.
+template <class M>
+MYR_OUTLINE void hide_behind_end(M& m, u32 file, u64 size);
 /// A mapped file gets another size, after secure(): mappings see more of it the next time that they are looked at.
 template <MemoryMachine M>
 MYR_FN void note_growth(M& m, u64 size, u64 new_size) {

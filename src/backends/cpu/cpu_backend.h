@@ -177,12 +177,11 @@ class CpuBackend final : public Backend {
   void watch_common_pages(Lane& lane, u64 index);
   /// From then on a frame may be several pages of the lane. False: lane.stop is out_of_memory.
   bool begin_common_pages(Lane& lane, u64 index);
-  /// visit(entry, page, touched) for all pages of the lane, in all of its spaces, that are this frame of the pool.
+  /// visit(entry) for all pages of the lane, in all of its spaces, that are this frame of the pool, until it returns false.
   template <class Visit>
   void for_pages_of(u64 index, u32 frame, Visit visit);
   // A page of the layer, and those of the guest that are it: kernel::SharesFiles.
   void join_page(Lane& lane, u64 index, u64 page, u64 file_page, u32 permissions);
-  void conceal_page(Lane& lane, u64 index, u64 file_page);
   void part_page(u64 index, u64 file_page);
   /// Lane::own_common_page().
   bool own_common_page(Lane& lane, u64 index, u64 page);

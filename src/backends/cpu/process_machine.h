@@ -118,7 +118,6 @@ class ProcessMachine {
   bool shares_files() const { return lane_.pool != nullptr; }
   bool begin_joining();
   void join_page(u64 page, u64 file_page, u32 permissions);
-  void conceal_page(u64 file_page);
   void part_page(u64 file_page);
 
   kernel::Put put_out(u32 stream, u64 position, u64 address, u64 size) {

@@ -273,7 +273,7 @@ void CpuBackend::for_pages_of(u64 index, u32 frame, Visit visit) {
       const u64 end = std::min(pages, first + (u64{1} << slice_shift_));
       for (u64 page = first; page < end; page++) {
         u32& entry = place.table[page];
-        if (entry >> kPageFlagBits == frame && !(entry & kPageShared)) visit(entry, page, *place.touched);
+        if (entry >> kPageFlagBits == frame && !(entry & kPageShared) && !visit(entry)) return;
       }
     }
   }
@@ -291,18 +291,17 @@ bool CpuBackend::own_common_page(Lane& lane, u64 index, u64 page) {
   const u32 frame = lane.table[page] >> kPageFlagBits;
   const auto for_spaces = [&](auto visit) {
     // Pages of a file may have any addresses; others are at one, in all spaces.
-    if (page >= guest_pages_ || (range.flags & kernel::kSharedFile)) {
-      return for_pages_of(index, frame, [&](u32& entry, u64, u64&) { visit(entry); });
-    }
+    if (page >= guest_pages_ || (range.flags & kernel::kSharedFile)) return for_pages_of(index, frame, visit);
     for (u32 number = 0; number <= spaces_[index]->more.size(); number++) {
       if (number != 0 && (spaces_[index]->find(number) == nullptr || spaces_[index]->borrows(number))) continue;
       u32& entry = space_place(index, number).table[page];
-      if (entry >> kPageFlagBits == frame && !(entry & kPageShared)) visit(entry);
+      if (entry >> kPageFlagBits == frame && !(entry & kPageShared) && !visit(entry)) return;
     }
   };
+  const u32 holders = pool_.holders_of(frame);
   u32 own = 0;
-  for_spaces([&](u32&) { own++; });
-  if (pool_.holders_of(frame) <= own) return true;
+  for_spaces([&](u32&) { return ++own != holders; });
+  if (own == holders) return true;
   // A snapshot holds it too: all of the lane's spaces get the copy.
   bool zeroed = false;
   const u32 copy = pool_.allocate(zeroed);
@@ -317,6 +316,7 @@ bool CpuBackend::own_common_page(Lane& lane, u64 index, u64 page) {
     first = false;
     pool_.release(frame);
     entry = copy << kPageFlagBits | (entry & kPageFlagMask);
+    return true;
   });
   lane.found_is_stale = true;
   return true;
@@ -333,18 +333,6 @@ void CpuBackend::join_page(Lane& lane, u64 index, u64 page, u64 file_page, u32 p
   }
   entry = (entry & ~kPermissions) | (permissions & kPermissions);
   touch(lane, page, 1);
-  lane.found_is_stale = true;
-}
-
-void CpuBackend::conceal_page(Lane& lane, u64 index, u64 file_page) {
-  const u32 entry = own_table(index)[file_page];
-  if (spaces_[index] == nullptr || (entry & kPageShared) || !pool_.is_shared(entry >> kPageFlagBits)) return;
-  for_pages_of(index, entry >> kPageFlagBits, [&](u32& of, u64 page, u64& touched) {
-    if (page >= guest_pages_) return;
-    release_page(of);
-    of = FramePool::kZeroFrame << kPageFlagBits | kPageShared;
-    touched |= u64{1} << (page >> slice_shift_);
-  });
   lane.found_is_stale = true;
 }
 
@@ -374,7 +362,6 @@ bool ProcessMachine::begin_joining() { return backend_of().begin_common_pages(la
 void ProcessMachine::join_page(u64 page, u64 file_page, u32 permissions) {
   backend_of().join_page(lane_, index_, page, file_page, permissions);
 }
-void ProcessMachine::conceal_page(u64 file_page) { backend_of().conceal_page(lane_, index_, file_page); }
 void ProcessMachine::part_page(u64 file_page) { backend_of().part_page(index_, file_page); }
 CpuBackend& ProcessMachine::backend_of() const { return *static_cast<CpuBackend*>(backend_); }
 
