@@ -37,6 +37,9 @@ FORKED_AT = {
     "mappings": "begin_mapping",
 }
 INPUTS = 3
+# Where a file is mapped whose pages a copy would not have.
+MAPPED_AT = {"mappings": "in_child"}
+REFUSAL = "freeze it before that, or when it has unmapped the file\n"
 
 
 def compile_for(compiler, name, output):
@@ -132,6 +135,11 @@ def main(myriarm, folder, *names):
             begin = f"{name}, from the first call of {FORKED_AT[name]}"
             print(f"{begin}: {len(texts)} inputs, {bad} lines differ")
             wrong += bad + (len(texts) != INPUTS)
+        if name in MAPPED_AT:
+            problem = run([*ours, "--fork-after", MAPPED_AT[name], f"/{name}"], 120)[1]
+            refused = problem.endswith(REFUSAL) and problem.count("\n") == 1
+            print(f"{name}, from the first call of {MAPPED_AT[name]}: {problem}", end="")
+            wrong += not refused
     return 1 if wrong else 0
 
 
