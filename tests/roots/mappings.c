@@ -3,6 +3,7 @@
 // way to a file changes all others see, in each process, whatever becomes of the file. moves_test.py runs the program natively on the
 // host's Linux and here.
 #include "checks.h"
+
 #include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>

@@ -26,6 +26,7 @@ PROGRAMS = {
     "fifos": 150,
     "mappings": 210,
     "probes": 200,
+    "tells": 60,
 }
 INPUT = b"the standard input\n"
 # Where pipes or FIFOs are open, or have bytes.
