@@ -89,9 +89,10 @@ Program Fleet::freeze(uint32_t lane) const {
     const Transfer count = {lane, sizeof mappings, window_end + kernel::kMappingCount, 0};
     backend.read({&count, 1}, {reinterpret_cast<u8*>(&mappings), sizeof mappings}, {});
     if (mappings != 0) {
-      throw StateError("lane " + std::to_string(lane) +
-                       " has mapped a file so that stores change it, which a program cannot begin with; freeze it before that, or "
-                       "when it has unmapped the file");
+      throw StateError(
+          "lane " + std::to_string(lane) +
+          " has mapped a file so that stores change it, which a program cannot begin with; freeze it before that, or "
+          "when it has unmapped the file");
     }
     u64 layer_pages = 0;
     const Transfer word = {lane, sizeof layer_pages, window_end + kernel::kLayerPages, 0};

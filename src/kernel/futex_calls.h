@@ -44,7 +44,8 @@ MYR_OUTLINE u64 futex_key(const M& m, WaitOn kind, u64 address, bool is_private)
     if (!is_private && find_range(m, address, range) && (range.flags & kSharedMemory)) {
       process = kAnyProcess;
       if ((range.flags & kSharedFile) && find_mapping(m, address, mapping)) {
-        const u64 offset = (mapping.page_at(address) << kPageBits | offset_in_page(address)) & (((u64)1 << kOffsetBits) - 1);
+        const u64 offset =
+            (mapping.page_at(address) << kPageBits | offset_in_page(address)) & (((u64)1 << kOffsetBits) - 1);
         process = kInFile;
         address = mapping.serial << kOffsetBits | offset;
       }

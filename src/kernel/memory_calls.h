@@ -155,7 +155,8 @@ MYR_FN i64 tree_mapping_refused(const M& m, const Opened& opened, u64 type, u64 
 /// a copy.
 template <Machine M>
 MYR_FN bool maps_pages_of_file(const M& m, const Opened& opened, u64 type) {
-  return shares_files(m) && opened.in_tree && type == kMapShared && (opened.writable() || inode_of(m, opened.file) != 0);
+  return shares_files(m) && opened.in_tree && type == kMapShared &&
+         (opened.writable() || inode_of(m, opened.file) != 0);
 }
 
 /// As Linux, in whose order the arguments are tested.
@@ -296,7 +297,8 @@ MYR_OUTLINE Result mremap(M& m) {
   }
   if (old_size > range.end - address) return error(kEFAULT);
   if (range.flags & kSharedFile) {
-    return remap_file(m, range, address, old_size, size, (flags & kRemapFixed) ? place : 0, (flags & kRemapMayMove) != 0);
+    return remap_file(m, range, address, old_size, size, (flags & kRemapFixed) ? place : 0,
+                      (flags & kRemapMayMove) != 0);
   }
   if (!(flags & kRemapFixed) && range.end == old_end && size <= facts.window_end - address &&
       (address >= heap_limit || address + size <= heap_limit) && is_free(m, range.end, address + size)) {

@@ -77,7 +77,8 @@ void CpuBackend::restore_spaces(u64 index, const LaneSnapshot& kept, const std::
   if (!kept.has_common_pages) return;
   spaces_[index] = std::make_unique<LaneSpaces>();
   LaneSpaces& spaces = *spaces_[index];
-  while (!kept.spaces.empty() && spaces.more.size() < kept.spaces.back().number) spaces.more.push_back(std::make_unique<LaneSpace>());
+  while (!kept.spaces.empty() && spaces.more.size() < kept.spaces.back().number)
+    spaces.more.push_back(std::make_unique<LaneSpace>());
   for (const SpaceSnapshot& saved : kept.spaces) {
     LaneSpace& space = *spaces.more[saved.number - 1];
     space.table = space_tables_.take();  // restore() has reserved it
