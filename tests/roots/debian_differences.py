@@ -30,10 +30,12 @@ DIFFERENT = {
     '/usr/bin/python3.11 -c \'import socket; a, b = socket.socketpair(); a.send(b"x"); print(b.recv(1)); '
     'socket.socket().connect(("127.0.0.1", 1))\'': INTERNET,
     "/bin/busybox du -s text": BLOCKS,
+    "/bin/busybox free": "a lane has as much memory as its window, and all of it is free",
     "/bin/busybox hostid": HOST_ID,
     "/bin/busybox ls -ln sub": BLOCKS + "; " + CALENDAR,
     "/bin/busybox mkfifo fifo": FIFO,
     "/bin/busybox mktemp -u": RANDOM,
+    "/bin/busybox ps": "a lane has a `/proc`, with the process that reads alone; the root of QEMU has an empty one",
     "/bin/busybox setsid /bin/busybox echo hi": "the first process is the leader of its group, so it forks and ends, and with it the lane, before the child has written",
     "/bin/busybox ts": CALENDAR,
     "/bin/busybox uptime": CALENDAR + ", and there is no load",
