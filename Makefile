@@ -26,10 +26,11 @@ build: ## build the library and the command line, build/bin/myriarm
 	@tools/configure.sh $(PRESET) $(BUILD) $(CMAKE_FLAGS)
 	@$(COMPILE) --target myriarm_cli
 
-run: ## build, then run the example programs over some thousand lanes on the best device
+run: ## build, then run the example programs, and some of Debian's, over some thousand lanes
 	@tools/setup.sh run
 	@$(MAKE) --no-print-directory build
 	@python3 tools/run_examples.py $(RUN) $(RUN_FLAGS)
+	@python3 tools/run_debian.py $(RUN)
 
 test: ## build and pass all tests
 	@tools/setup.sh test

@@ -343,6 +343,10 @@ ElfImage RunCommand::load_image() {
     RootProgram found = load_program(*process.root, program);
     image = std::move(found.image);
     program_file_ = std::move(found.file);
+    if (!found.script_arguments.empty()) {
+      process.arguments.erase(process.arguments.begin());
+      process.arguments.insert(process.arguments.begin(), found.script_arguments.begin(), found.script_arguments.end());
+    }
   }
   if (!entry.empty()) image.program.entry = parse_number(entry, "--entry");
   return image;

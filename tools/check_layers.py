@@ -28,6 +28,7 @@ KERNEL_FACTS = [
         "path_walk.h",
         "process.h",
         "random_stream.h",
+        "script_line.h",
         "signal_numbers.h",
         "start_bytes.h",
         "syscalls.inc",

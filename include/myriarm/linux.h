@@ -48,6 +48,9 @@ ElfImage parse_elf(std::span<const uint8_t> file, const std::string& name, const
 struct RootProgram {
   std::vector<uint8_t> file;
   ElfImage image;
+  /// Of a script of the root: what takes the place of the first argument: its interpreter, that one's argument if it has one, and its
+  /// path. The program is the interpreter then. Empty: it is no script.
+  std::vector<std::string> script_arguments;
 };
 /// The program of this name, as a command line gives it: the file with this path in the root, or without a slash the first
 /// of this name in the folders /usr/local/bin, /usr/bin, /bin, /usr/sbin and /sbin of the root; if the root has none, the

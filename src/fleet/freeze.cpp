@@ -85,6 +85,15 @@ Program Fleet::freeze(uint32_t lane) const {
           "lane " + std::to_string(lane) +
           " has several processes, and a program is one; freeze it before it makes others, or when they have ended");
     }
+    u64 mappings = 0;
+    const Transfer count = {lane, sizeof mappings, window_end + kernel::kMappingCount, 0};
+    backend.read({&count, 1}, {reinterpret_cast<u8*>(&mappings), sizeof mappings}, {});
+    if (mappings != 0) {
+      throw StateError(
+          "lane " + std::to_string(lane) +
+          " has mapped a file so that stores change it, which a program cannot begin with; freeze it before that, or "
+          "when it has unmapped the file");
+    }
     u64 layer_pages = 0;
     const Transfer word = {lane, sizeof layer_pages, window_end + kernel::kLayerPages, 0};
     backend.read({&word, 1}, {reinterpret_cast<u8*>(&layer_pages), sizeof layer_pages}, {});

@@ -477,7 +477,7 @@ MYR_OUTLINE Result fallocate(M& m) {
   const u64 inode = raise_file(m, opened.file);
   make_pages(m, inode, offset, size);
   if (!(mode & kKeepSize) && offset + size > word(m, inode + kInodeSize)) {
-    set_word(m, inode + kInodeSize, offset + size);
+    set_size(m, inode, offset + size);
   }
   note_modification(m, inode);
   return answer(0);

@@ -122,7 +122,8 @@ MYR_OUTLINE Result wait_for_epoll(M& m, const Timeout& timeout, u64 mask_at, u64
   // What cannot be stored is reported the next time.
   const u64 places = accessible(m, address, (u64)ready * kEpollRecord, kPageWritable) / kEpollRecord;
   if (places == 0) return error(kEFAULT);
-  if (prepare(m, address, places * kEpollRecord) == Storing::again || !own_word(m, epoll)) return again();
+  if (prepare(m, address, places * kEpollRecord) == Storing::again || !own_word(m, epoll) || !own_slice(m))
+    return again();
   for (u32 i = 0; i < count; i += kEntriesInPage) {
     if (!own_word(m, entry_at(m, epoll, i))) return again();
   }
@@ -142,6 +143,7 @@ MYR_OUTLINE Result wait_for_epoll(M& m, const Timeout& timeout, u64 mask_at, u64
     }
     set_word(m, epoll + kEpollNext, index + 1);
   }
+  end_slice(m);
   return answer((i64)done);
 }
 template <Machine M>

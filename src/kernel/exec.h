@@ -10,12 +10,11 @@
 #include "kernel/memory_calls.h"
 #include "kernel/process_calls.h"
 #include "kernel/random_stream.h"
+#include "kernel/script_line.h"
 #include "kernel/tree_paths.h"
 
 namespace myriarm::kernel {
 
-constexpr u32 kDeepestScript = 5;
-constexpr u64 kScriptBytes = 256;  // of a script, which its first line must not exceed
 constexpr u64 kMostArgumentBytes = 131072;
 
 /// FileBytes.
@@ -67,28 +66,6 @@ MYR_OUTLINE i64 find_named(const M& m, const ExecText& text, Walked& walked) {
   const NamesFromFile<M> names{{m, 0}, text};
   walk(names, (u32)word(m, kWorkingFolder), (u32)text.size, kFollowsLast, walked);
   return walked.file;
-}
-
-/// The first line of a script: its interpreter, and what follows, as one argument; false: it has none.
-template <MemoryMachine M>
-MYR_OUTLINE bool script_line(const M& m, const Content& file, ExecText& program, ExecText& argument) {
-  const u64 most = lesser(file.size, kScriptBytes - 1);
-  const auto byte = [&](u64 at) { return content_byte(m, file, at); };
-  const auto is_blank = [](u8 value) { return value == ' ' || value == '\t'; };
-  u64 end = 2;
-  while (end < most && byte(end) != '\n' && byte(end) != 0) end++;
-  const bool whole = end < most || file.size < kScriptBytes;
-  u64 at = 2;
-  while (at < end && is_blank(byte(at))) at++;
-  const u64 begin = at;
-  while (at < end && !is_blank(byte(at))) at++;
-  // A name that the line may not have whole is none.
-  if (at == begin || (at == end && !whole)) return false;
-  program = {true, file, begin, at - begin};
-  while (at < end && is_blank(byte(at))) at++;
-  while (end > at && is_blank(byte(end - 1))) end--;
-  argument = {true, file, at, end - at};
-  return true;
 }
 
 /// All that is known before the new space is made.
@@ -146,9 +123,11 @@ MYR_OUTLINE i64 find_program(const M& m, ExecPlan& plan) {
     if (depth > kDeepestScript) return -kELOOP;
     if (const i64 refused = executable_content(m, plan.file, plan.program.content); refused < 0) return refused;
     const Content file = plan.program.content;
-    if (file.size < 2 || content_byte(m, file, 0) != '#' || content_byte(m, file, 1) != '!') break;
-    ExecText interpreter, argument;
-    if (!script_line(m, file, interpreter, argument)) return -kENOEXEC;
+    if (!is_script(ContentBytes<M>{m, file})) break;
+    ScriptLine line;
+    if (!script_line(ContentBytes<M>{m, file}, line)) return -kENOEXEC;
+    const ExecText interpreter = {true, file, line.program, line.program_size};
+    const ExecText argument = {true, file, line.argument, line.argument_size};
     if (depth == 0) plan.prefix[plan.prefixes++] = plan.name;
     if (argument.size != 0) plan.prefix[plan.prefixes++] = argument;
     plan.prefix[plan.prefixes++] = interpreter;
@@ -365,6 +344,7 @@ MYR_OUTLINE i64 load_program(M& m, const ExecPlan& plan, u32 old, u64& sp) {
       !own_words(m, kActions, kMostSignals * kActionBytes))
     return 1;
   set_word(m, kRangeCount, 0);
+  set_word(m, kMappingCount, 0);
   i64 loaded = load_elf(m, plan.program, return_at);
   if (loaded == 0 && plan.has_loader) loaded = load_elf(m, plan.loader, return_at);
   if (loaded != 0) return loaded;

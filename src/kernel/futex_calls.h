@@ -3,6 +3,7 @@
 // lock, not priorities.
 #pragma once
 
+#include "kernel/file_mappings.h"
 #include "kernel/waiting.h"
 
 namespace myriarm::kernel {
@@ -28,15 +29,27 @@ struct Futex {
   }
 };
 /// What a thread waits for. A futex of the process alone and one that processes may share are not the same, at one address. Processes
-/// that were forked have shared memory at the same address.
+/// that were forked have shared memory at the same address; one in a file is where it lies in the file. (If thousands of files were
+/// mapped, two may have one key: then more threads are woken than must be.)
 constexpr u32 kFutexAddressBits = 48;
 template <class M>
 MYR_OUTLINE u64 futex_key(const M& m, WaitOn kind, u64 address, bool is_private) {
   constexpr u64 kShared = (u64)1 << 63, kAnyProcess = 0x7FFF;
   u64 process = current_process(m);
   if constexpr (HasSpaces<M>) {
+    constexpr u64 kInFile = 0x7FFE;
+    constexpr u32 kOffsetBits = 36;
     Range range;
-    if (!is_private && find_range(m, address, range) && (range.flags & kSharedMemory)) process = kAnyProcess;
+    Mapping mapping;
+    if (!is_private && find_range(m, address, range) && (range.flags & kSharedMemory)) {
+      process = kAnyProcess;
+      if ((range.flags & kSharedFile) && find_mapping(m, address, mapping)) {
+        const u64 offset =
+            (mapping.page_at(address) << kPageBits | offset_in_page(address)) & (((u64)1 << kOffsetBits) - 1);
+        process = kInFile;
+        address = mapping.serial << kOffsetBits | offset;
+      }
+    }
   }
   const u64 place = (address & (((u64)1 << kFutexAddressBits) - 1)) | process << kFutexAddressBits;
   return wait_key(kind, is_private ? place : place | kShared);

@@ -17,6 +17,8 @@ enum LayerWord : u64 {
   kFirstFreeInode = 24,  // no inode before it is free; 0 is as 1
   kRaisedTree = 32,      // inodes of files of the tree, by their number: pages of kRaisedInPage
   kBuffersTaken = 40,    // of kTakenPages those that are buffers
+  kGrowths = 48,         // how often a file that is mapped has got more pages
+  kFilesMapped = 56,     // that ever were: they number them
 };
 constexpr u64 kPagesInBitmapPage = kPageSize * 8;
 constexpr u64 kPagesMappedAtOnce = 16;

@@ -220,7 +220,7 @@ MYR_OUTLINE Result write_from(M& m, u32 file, u64 position, u64 size, Source& so
     take_from(m, source, layer_at(page) + offset_in_page(at), part);
     done += part;
   }
-  if (position + size > word(m, inode + kInodeSize)) set_word(m, inode + kInodeSize, position + size);
+  if (position + size > word(m, inode + kInodeSize)) set_size(m, inode, position + size);
   constexpr u64 kSetUser = 04000, kSetGroup = 02000, kGroupExecute = 010;
   const u64 mode = word(m, inode + kInodeMode);
   set_word(m, inode + kInodeMode, mode & ~(kSetUser | ((mode & kGroupExecute) ? kSetGroup : 0)));
@@ -274,6 +274,10 @@ MYR_OUTLINE void change_size(M& m, u32 file, u64 size) {
     fill_layer(m, layer_at(last) + offset_in_page(size), nullptr, kPageSize - offset_in_page(size));
   }
   u64 dropped = 0;
+  if (word(m, inode + kInodeMapped) != 0 && size < word(m, inode + kInodeSize)) {
+    part_pages(m, tree_of(word(m, tree_at)), behind);
+    hide_behind_end(m, file, size);
+  }
   if (size == 0) {
     drop_tree(m, tree_of(word(m, tree_at)));
     set_word(m, tree_at, 0);
@@ -286,7 +290,7 @@ MYR_OUTLINE void change_size(M& m, u32 file, u64 size) {
   }
   set_word(m, inode + kInodePageCount, word(m, inode + kInodePageCount) - dropped);
   set_word(m, inode + kInodeBelowSize, lesser(word(m, inode + kInodeBelowSize), size));
-  set_word(m, inode + kInodeSize, size);
+  set_size(m, inode, size);
   note_modification(m, inode);
 }
 /// ftruncate(), truncate().

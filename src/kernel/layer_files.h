@@ -5,6 +5,7 @@
 
 #include "kernel/guest_time.h"
 #include "kernel/layer_pages.h"
+#include "kernel/mapped_pages.h"
 #include "kernel/openings.h"
 #include "kernel/process_table.h"
 #include "kernel/threads.h"
@@ -28,6 +29,7 @@ enum InodeWord : u64 {
   kInodePipe = 96,       // of a FIFO that was opened: the object that is its pipe, and 1
   kInodePageCount = 104,
   kInodeEntries = 112,  // names in a folder
+  kInodeMapped = 120,   // of a file that was mapped so that stores change it: its number among all such files
   kInodeBytes = 128,
 };
 constexpr u32 kInodesInPage = kPageSize / kInodeBytes, kRaisedInPage = kPageSize / 4;
@@ -191,6 +193,12 @@ MYR_FN u32 make_inode(M& m, u32 mode, u32 links) {
   note_modification(m, inode);
   return number;
 }
+/// Sets the size of a regular file, after secure().
+template <MemoryMachine M>
+MYR_FN void set_size(M& m, u64 inode, u64 size) {
+  if (word(m, inode + kInodeMapped) != 0) note_growth(m, word(m, inode + kInodeSize), size);
+  set_word(m, inode + kInodeSize, size);
+}
 template <MemoryMachine M>
 MYR_FN void add_links(M& m, u64 inode, i32 more) {
   set_word(m, inode + kInodeMode, word(m, inode + kInodeMode) + ((u64)(i64)more << 32));
@@ -310,6 +318,7 @@ MYR_OUTLINE void drop_file(M& m, u32 file) {
     set_half_word(m, at, 0);
   }
   if (is_fifo(m, inode)) end_fifo(m, inode);
+  if (word(m, inode + kInodeMapped) != 0) part_pages(m, tree_of(word(m, inode + kInodePages)), 0);
   drop_tree(m, tree_of(word(m, inode + kInodePages)));
   set_word(m, inode + kInodeMode, 0);
   set_layer_word(m, kFirstFreeInode, lesser(layer_word(m, kFirstFreeInode), number));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // brk, mmap, munmap, mprotect, mremap and madvise, by the rules of their pages in section 2 of the Linux manual. A
-// mapping of the input file is a copy of it; pages of a file of the tree are common to all lanes until one writes to them.
+// mapping of the input file is a copy of it; pages of a file of the tree are common to all lanes until one writes to them, and those of
+// a file that the process may change are the file's (file_mappings.h).
 // A mapping goes to the hint if that is free, else to the highest free place between the break and the gap below the
 // stack, so freed places are used again. The break grows upwards until it meets a mapping. All of this lies in the
 // lane's window.
 #pragma once
 
-#include "kernel/layer_data.h"
-#include "kernel/ranges.h"
+#include "kernel/file_mappings.h"
 
 namespace myriarm::kernel {
 
@@ -106,7 +106,7 @@ MYR_FN bool share_pages(M& m, u64 address, u32 permissions, const Bytes& content
 
 /// mmap() of a file: pages behind its end are in use and cannot be accessed.
 template <Machine M>
-MYR_OUTLINE Result map_file(M& m, const Content& file, bool in_tree, u64 place, u64 size, bool replaces) {
+MYR_OUTLINE Result map_file(M& m, const Content& file, bool in_tree, u32 flags, u64 place, u64 size, bool replaces) {
   const u64 end = place + size, offset = m.argument(5), in_file = file.size - lesser(file.size, offset);
   const u64 filled = place + lesser(size, page_up(in_file)), bytes = lesser(size, in_file);
   const u32 permissions = permissions_of(m.argument(2));
@@ -123,8 +123,8 @@ MYR_OUTLINE Result map_file(M& m, const Content& file, bool in_tree, u64 place, 
     copy_source(m, file, offset, place, bytes);
   }
   unmap_range(m, place, end);
-  map_range(m, place, filled, permissions);
-  map_range(m, filled, end, kBehindFile);
+  map_range(m, place, filled, permissions | flags);
+  map_range(m, filled, end, kBehindFile | flags);
   return answer((i64)place);
 }
 
@@ -138,16 +138,25 @@ MYR_FN i64 mapping_refused(i32 stream, const Opened& opened, u64 type, u64 prote
   return (protection & kProtExecute) ? -kEPERM : -kENODEV;
 }
 
-/// The same for what is opened in the tree. A file cannot be mapped so that stores change it, as on file systems without a
-/// page cache. `content` gets that of a file that can be mapped.
+/// The same for what is opened in the tree. On a machine that cannot share its pages, a file cannot be mapped so that stores change
+/// it, as on file systems without a page cache. `content` gets that of a file that can be mapped.
 template <Machine M>
 MYR_FN i64 tree_mapping_refused(const M& m, const Opened& opened, u64 type, u64 protection, Content& content) {
   if (!opened.readable()) return -kEACCES;
   const bool writes_file = type == kMapShared && (protection & kProtWrite);
   if (writes_file && !opened.writable()) return -kEACCES;
   const FileStatus file = file_status(m, opened.file);
-  if (writes_file || type_of(file) != kRegular || made_file(file) != MadeFile::none) return -kENODEV;
+  if (type_of(file) != kRegular || made_file(file) != MadeFile::none) return -kENODEV;
+  if (writes_file && !shares_files(m)) return -kENODEV;
   return content_of(m, opened.file, content) ? 0 : -kEIO;
+}
+
+/// Whether a mapping with MAP_SHARED has the pages of the file. One that nobody has changed and that is open for reading alone is as
+/// a copy.
+template <Machine M>
+MYR_FN bool maps_pages_of_file(const M& m, const Opened& opened, u64 type) {
+  return shares_files(m) && opened.in_tree && type == kMapShared &&
+         (opened.writable() || inode_of(m, opened.file) != 0);
 }
 
 /// As Linux, in whose order the arguments are tested.
@@ -171,7 +180,13 @@ MYR_OUTLINE Result mmap(M& m) {
                                        : mapping_refused(stream, opened, type, m.argument(2));
   if (refused < 0) return answer(refused);
   const u64 place = (u64)found;
-  if (!anonymous) return map_file(m, file, opened.in_tree, place, size, replaces);
+  const u32 flags = !anonymous && type == kMapShared && !opened.writable() ? (u32)kReadOnlyFile : 0u;
+  if (maps_pages_of_file(m, opened, type)) {
+    if (m.argument(2) & kProtExecute) return error(kEPERM);
+    const u32 permissions = permissions_of(m.argument(2));
+    return map_part(m, {place, place + size, opened.file, m.argument(5) >> kPageBits, permissions}, flags);
+  }
+  if (!anonymous) return map_file(m, file, opened.in_tree, flags, place, size, replaces);
   const u32 permissions = permissions_of(m.argument(2));
   if (!own_ranges(m, place)) return again();
   if (!map_pages(m, place, place + size, permissions)) return again();
@@ -187,8 +202,10 @@ MYR_OUTLINE Result munmap(M& m) {
   }
   const u64 end = page_up(address + length);
   if (is_full(m) && splits(m, address, end)) return error(kENOMEM);
+  if (mapping_count(m) != 0 && !own_mappings(m)) return again();
   if (!own_ranges(m, address) || !unmap_pages(m, address, end)) return again();
   unmap_range(m, address, end);
+  if (mapping_count(m) != 0) cut_mappings(m, address, address);
   return answer(0);
 }
 
@@ -205,8 +222,9 @@ MYR_OUTLINE Result mprotect(M& m) {
   if (until > address) {
     if (is_full(m) && splits(m, address, until)) return error(kENOMEM);
     const u32 permissions = permissions_of(protection);
+    if (const i64 refused = protection_refused(m, address, until, permissions); refused < 0) return answer(refused);
     if (!own_ranges(m, address)) return again();
-    if (!m.change_pages({PageAction::protect, (u8)permissions, address, until})) return again();
+    if (!protect_pages(m, address, until, permissions)) return again();
     protect_range(m, address, until, permissions);
   }
   return until == end ? answer(0) : error(kENOMEM);
@@ -228,6 +246,29 @@ MYR_FN bool copy_pages(M& m, u64 from, u64 to, u64 size) {
     m.page_written(page);
   }
   return true;
+}
+
+/// mremap() of pages of a file to another size or to `place`; 0: where there is room, if `moves`.
+template <Machine M>
+MYR_OUTLINE Result remap_file(M& m, const Range& range, u64 address, u64 old_size, u64 size, u64 place, bool moves) {
+  const u64 old_end = address + old_size, heap_limit = word(m, kHeapLimit);
+  Mapping mapping;
+  // What nothing can open any more has no further pages.
+  if (!find_mapping(m, address, mapping) || !is_current(m, mapping)) return error(kENOMEM);
+  if (place == 0 && range.end == old_end && size <= m.facts().window_end - address &&
+      (address >= heap_limit || address + size <= heap_limit) && is_free(m, old_end, address + size)) {
+    place = address;
+  }
+  if (place == 0 && moves) place = find_place(m, size, page_up(word(m, kBreakEnd)), heap_limit);
+  if (place == 0) return error(kENOMEM);
+  if (!own_ranges(m, lesser(address, place))) return again();
+  const FilePart part = {place, place + size, mapping.file, mapping.page_at(address), range.permissions()};
+  const Result result = map_part(m, part, range.flags & kReadOnlyFile);
+  if (result.served != Served::answered || result.value < 0 || place == address) return result;
+  if (!unmap_pages(m, address, old_end)) return again();
+  unmap_range(m, address, old_end);
+  cut_mappings(m, address, address);
+  return result;
 }
 
 template <Machine M>
@@ -255,6 +296,10 @@ MYR_OUTLINE Result mremap(M& m) {
     return answer((i64)address);
   }
   if (old_size > range.end - address) return error(kEFAULT);
+  if (range.flags & kSharedFile) {
+    return remap_file(m, range, address, old_size, size, (flags & kRemapFixed) ? place : 0,
+                      (flags & kRemapMayMove) != 0);
+  }
   if (!(flags & kRemapFixed) && range.end == old_end && size <= facts.window_end - address &&
       (address >= heap_limit || address + size <= heap_limit) && is_free(m, range.end, address + size)) {
     if (!own_ranges(m, range.end) || !map_pages(m, range.end, address + size, range.permissions())) return again();
@@ -305,8 +350,8 @@ MYR_OUTLINE Result madvise(M& m) {
     const Range range = range_at(m, i);
     if (range.begin >= end) break;
     // The original contents cannot be read from the program's file again. What lies before them is dropped nevertheless.
-    if (!(range.flags & kAnonymous)) return error(kEINVAL);
     if (range.flags & kSharedMemory) continue;  // others have it too
+    if (!(range.flags & kAnonymous)) return error(kEINVAL);
     if (!map_pages(m, greater(range.begin, address), lesser(range.end, end), range.permissions())) return again();
   }
   return result;

@@ -118,6 +118,7 @@ MYR_OUTLINE Result ppoll(M& m) {
   if (ready == 0 && wait.end == WaitEnd::begins) return begin_poll(m, timeout, wait, blocked);
   const Storing storing = prepare(m, records, size);
   if (storing == Storing::again || ((ready == 0 || is_made_again(m)) && !own_wait(m, timeout))) return again();
+  if (!own_slice(m)) return again();
   if (ready == 0 && wait.end == WaitEnd::ready) return wait_again(m, timeout, wait);
   if (storing == Storing::allowed) {
     for (u32 i = 0; i < count; i++) {
@@ -126,6 +127,7 @@ MYR_OUTLINE Result ppoll(M& m) {
     }
   }
   if (ready != 0 && is_made_again(m)) store_time_left(m, timeout, 0);
+  if (ready != 0) end_slice(m);
   const Result result = ready == 0 ? wait_in_vain(m, timeout, wait, blocked) : answer(ready);
   return storing == Storing::refused ? error(kEFAULT) : result;
 }
@@ -206,7 +208,7 @@ MYR_OUTLINE Result pselect6(M& m) {
   for (u32 s = 0; s < kSelectSets; s++) {
     if (m.argument(1 + s) != 0 && prepare(m, m.argument(1 + s), words * 8) == Storing::again) return again();
   }
-  if ((ready == 0 || is_made_again(m)) && !own_wait(m, timeout)) return again();
+  if (((ready == 0 || is_made_again(m)) && !own_wait(m, timeout)) || !own_slice(m)) return again();
   if (ready == 0 && wait.end == WaitEnd::ready) return wait_again(m, timeout, wait);
   if (ready == 0 && wait.end == WaitEnd::signal) return wait_in_vain(m, timeout, wait, blocked);
   // Word by word through all sets, so that arguments that are equal give what the last of them does, as on Linux.
@@ -221,6 +223,7 @@ MYR_OUTLINE Result pselect6(M& m) {
     }
   }
   if (ready != 0 && is_made_again(m)) store_time_left(m, timeout, 0);
+  if (ready != 0) end_slice(m);
   return ready == 0 ? wait_in_vain(m, timeout, wait, blocked) : answer(ready);
 }
 

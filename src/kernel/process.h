@@ -16,6 +16,8 @@ constexpr u32 kMostTimers = 64;      // of timer_create()
 constexpr u32 kLimits = 16;          // RLIMIT_*
 constexpr u32 kMostRanges = 4096;  // like vm.max_map_count of Linux; changes that a full process may make need few more
 constexpr u32 kSpareRanges = 16;
+constexpr u32 kMostMappings = 128;  // of files, that are no copies
+constexpr u32 kMappingBytes = 32;
 constexpr u32 kMostSignals = 64;
 /// Signals that wait with their siginfo: so many (RLIMIT_SIGPENDING), and those up to 31, each of which waits at most twice,
 /// for the thread and for the process, and those of timers.
@@ -88,9 +90,12 @@ enum Word : u32 {
   kHeapLimit = 376,
   kSignalReturn = 384,     // code that makes the call rt_sigreturn, for handlers without a restorer; 0: there is none
   kProgramPathSize = 392,  // of kProgramPath
+  // Of mappings of files that are no copies: file_mappings.h.
+  kMappingCount = 400,
+  kGrowthsSeen = 408,  // kGrowths of the layer, when they were last looked at
 
   /// The words of the thread that runs. Those of the others are in kThreadRecords.
-  kThreadWords = 400,
+  kThreadWords = 416,
   kThread = kThreadWords,   // its id; 0: that of the process, whose first thread it is
   kBlocked = kThread + 8,   // signals: bit n - 1 is signal n
   kPending = kBlocked + 8,  // those sent to it
@@ -129,9 +134,11 @@ enum Word : u32 {
   /// Timers of timer_create(): posix_timers.h.
   kPosixTimers = (kSignalQueue + kQueueRecords * kQueueRecordBytes + 63) / 64 * 64,
   kPosixTimersEnd = kPosixTimers + kMostTimers * 64,
+  kMappings = kPosixTimersEnd,
+  kMappingsEnd = kMappings + kMostMappings * kMappingBytes,
 
   /// The lane's part, in pages that all its processes have in common.
-  kLanePart = (kPosixTimersEnd + kPageSize - 1) / kPageSize * kPageSize,
+  kLanePart = (kMappingsEnd + kPageSize - 1) / kPageSize * kPageSize,
   /// Open file descriptions, kOpeningCount of them: openings.h. Descriptors of all processes refer to them.
   kOpenings = kLanePart,
   /// By slot, its processes: process_table.h.
@@ -147,7 +154,7 @@ enum Word : u32 {
 // What lies before kFiles is in one page: a call that has made one of these words own may set all of them.
 // A position that a call follows is never at 0, which means none.
 static_assert(kInputPosition != 0);
-static_assert(kTimers + kIntervalTimers * 16 <= kBarriers && kProgramPathSize < kThreadWords &&
+static_assert(kTimers + kIntervalTimers * 16 <= kBarriers && kGrowthsSeen < kThreadWords &&
               kThreadWordsEnd <= kProgramPath && kProgramPath % 8 == 0 && kFiles < kPageSize);
 /// Pages that each process has of its own; those behind them are the lane's.
 constexpr u64 kOwnPages = kLanePart / kPageSize;
@@ -165,7 +172,9 @@ enum RangeFlag : u32 {
   // Pages of a mapping behind the one in which the file ends, with no permissions: an access is a SIGBUS. mprotect() makes
   // them pages like others.
   kBehindFile = 16,
-  kSharedMemory = 32,  // a process that is forked has these pages in common with its parent
+  kSharedMemory = 32,   // a process that is forked has these pages in common with its parent
+  kSharedFile = 64,     // and they are pages of a file: file_mappings.h
+  kReadOnlyFile = 128,  // that was not opened for writing: the pages never become writable
 };
 
 /// A stream that a descriptor refers to: the standard streams, then one for each opening.
@@ -199,7 +208,7 @@ struct ProcessFacts {
   bool operator==(const ProcessFacts&) const = default;
 };
 
-/// A file of the tree that tells of the process: its number is where a device has its own.
+/// A file of the tree that tells of the process, or of the system: its number is where a device has its own.
 enum class MadeFile : u8 {
   none,
   // Regular files, which have no bytes of their own:
@@ -208,7 +217,30 @@ enum class MadeFile : u8 {
   name,
   arguments,
   environment,
-  auxiliary,
+  process_statistics,
+  process_sizes,
+  login_user,
+  control_group,
+  memory_score,
+  memory,
+  processors,
+  statistics,
+  uptime,
+  load,
+  mounts,
+  numbered_mounts,
+  file_systems,
+  version,
+  system_name,
+  host_name,
+  domain_name,
+  release,
+  release_version,
+  most_ids,
+  most_threads,
+  most_areas,
+  overcommit,
+  auxiliary,  // the last one
   // Folders that have further names: a link for each descriptor, the threads, the process by its number; and the link
   // to that.
   descriptors,

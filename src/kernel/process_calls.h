@@ -73,7 +73,8 @@ MYR_OUTLINE bool own_shared_memory(M& m) {
   const u32 count = range_count(m);
   for (u32 i = 0; i < count; i++) {
     const Range range = range_at(m, i);
-    for (u64 at = range.begin; (range.flags & kSharedMemory) && at < range.end; at += kPageSize) {
+    if ((range.flags & (kSharedMemory | kSharedFile)) != kSharedMemory) continue;  // pages of files have theirs
+    for (u64 at = range.begin; at < range.end; at += kPageSize) {
       if (!m.own_page(m.page_of(at))) return false;
     }
   }

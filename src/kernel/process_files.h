@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of /proc/self that tell of the process, see proc(5): each read
-// makes the text anew. The tree has them as regular files without bytes, and
-// says by MadeFile which they are.
+// The files of /proc/self that tell of the process, see proc(5): each read makes the text anew, as it makes those that tell of the
+// system (system_files.h). The tree has them as regular files without bytes, and says by MadeFile which they are.
 #pragma once
 
 #include "kernel/buffers.h"
 #include "kernel/initial_stack.h"
+#include "kernel/made_text.h"
 #include "kernel/process_table.h"
 #include "kernel/ranges.h"
 #include "kernel/signals.h"
+#include "kernel/system_files.h"
 #include "kernel/tree.h"
 
 namespace myriarm::kernel {
@@ -20,48 +21,8 @@ struct MadeText {
 };
 MYR_FN u64 bytes_behind(const MadeText& text, u64 position) { return text.size - lesser(position, text.size); }
 
-// `Sink` has byte(u8).
 namespace detail_of_texts {
 
-struct Count {
-  u64 size = 0;
-  MYR_FN void byte(u8) { size++; }
-};
-/// Stores what lies at [from, from + size) of a text in guest memory.
-template <MemoryMachine M>
-struct Window {
-  M& m;
-  u64 from, size, address, at = 0;
-  MYR_FN void byte(u8 value) {
-    if (at >= from && at - from < size) store<u8>(m, address + (at - from), value);
-    at++;
-  }
-};
-
-template <class Sink>
-MYR_OUTLINE void put_number(Sink& sink, u64 value, u32 base, u32 digits = 1) {
-  u32 most = 1;
-  for (u64 rest = value / base; rest != 0; rest /= base) most++;
-  for (u32 n = greater(most, digits); n != 0; n--) {
-    u64 rest = value;
-    for (u32 i = 1; i < n; i++) rest /= base;
-    const u32 digit = (u32)(rest % base);
-    sink.byte((u8)(digit < 10 ? '0' + digit : 'a' + digit - 10));
-  }
-}
-template <class Sink>
-MYR_OUTLINE u32 put_text(Sink& sink, const char* text) {
-  u32 size = 0;
-  for (; text[size] != 0; size++) sink.byte((u8)text[size]);
-  return size;
-}
-template <class Sink>
-MYR_FN void put_line(Sink& sink, const char* name, u64 value, u32 base = 10, u32 digits = 1) {
-  put_text(sink, name);
-  sink.byte('\t');
-  put_number(sink, value, base, digits);
-  sink.byte('\n');
-}
 /// A word of the first thread of the process, of which /proc/self tells,
 /// whichever thread asks.
 template <MemoryMachine M>
@@ -143,6 +104,70 @@ MYR_OUTLINE void put_status(const M& m, Sink& sink) {
   put_line(sink, "NoNewPrivs:", 0);
 }
 
+/// What is mapped, in pages.
+template <MemoryMachine M>
+MYR_OUTLINE u64 mapped_pages(const M& m) {
+  const u32 count = range_count(m);
+  u64 pages = 0;
+  for (u32 i = 0; i < count; i++) pages += (range_at(m, i).end - range_at(m, i).begin) >> kPageBits;
+  return pages;
+}
+/// What is in memory is not told apart from what is mapped.
+template <MemoryMachine M, class Sink>
+MYR_FN void put_sizes(const M& m, Sink& sink) {
+  const u64 pages = mapped_pages(m);
+  put_number(sink, pages, 10);
+  sink.byte(' ');
+  put_number(sink, pages, 10);
+  put_text(sink, " 0 0 0 ");
+  put_number(sink, pages, 10);
+  put_text(sink, " 0\n");
+}
+/// The 52 fields of /proc/self/stat.
+template <MemoryMachine M, class Sink>
+MYR_OUTLINE void put_process_statistics(const M& m, Sink& sink) {
+  enum Field : u32 {
+    kParent = 4,
+    kGroup = 5,
+    kSession = 6,
+    kForeground = 8,
+    kUserTime = 14,
+    kChildrenTime = 16,
+    kPriority = 18,
+    kThreadCount = 20,
+    kSize = 23,
+    kInMemory = 24,
+    kMostInMemory = 25,
+    kDeathSignal = 38,
+    kFields = 52
+  };
+  constexpr u64 kUsualPriority = 20;
+  put_number(sink, process_id(m), 10);
+  put_text(sink, " (");
+  put_name(m, sink);
+  put_text(sink, ") R");
+  for (u32 field = kParent; field <= kFields; field++) {
+    u64 value = 0;
+    switch (field) {
+      case kParent: value = own_part(m, kProcessParent, kParentId); break;
+      case kGroup: value = own_part(m, kProcessGroup, kProcessId); break;
+      case kSession: value = own_part(m, kProcessSession, kProcessId); break;
+      case kUserTime: value = process_time(m) / kTick; break;
+      case kChildrenTime: value = word(m, kChildrenRan) / kTick; break;
+      case kPriority: value = kUsualPriority; break;
+      case kThreadCount: value = greater(word(m, kProcessThreads), 1); break;
+      case kSize: value = mapped_pages(m) << kPageBits; break;
+      case kInMemory: value = mapped_pages(m); break;
+      case kMostInMemory: value = ~(u64)0; break;
+      case kDeathSignal: value = kSignalChild; break;
+      default: break;
+    }
+    put_text(sink, field == kForeground ? " -" : " ");
+    put_number(sink, field == kForeground ? 1 : value, 10);
+  }
+  sink.byte('\n');
+}
+
 /// Guest memory from `begin` to `end`, up to what cannot be read.
 template <MemoryMachine M, class Sink>
 MYR_OUTLINE void put_memory(const M& m, Sink& sink, u64 begin, u64 end) {
@@ -180,6 +205,8 @@ MYR_OUTLINE FirstStack first_stack(const M& m) {
 
 template <MemoryMachine M, class Sink>
 MYR_OUTLINE void put_made(const M& m, MadeFile file, Sink& sink) {
+  constexpr u64 kNoUser = 0xFFFFFFFF;
+  if (put_system_file(m, file, sink)) return;
   const FirstStack stack = first_stack(m);
   switch (file) {
     case MadeFile::maps: return put_maps(m, sink);
@@ -188,6 +215,11 @@ MYR_OUTLINE void put_made(const M& m, MadeFile file, Sink& sink) {
     case MadeFile::arguments: return put_memory(m, sink, stack.arguments, stack.variables);
     case MadeFile::environment: return put_memory(m, sink, stack.variables, stack.variables_end);
     case MadeFile::auxiliary: return put_memory(m, sink, stack.auxiliary, stack.auxiliary + kAuxiliaryPairs * 16);
+    case MadeFile::process_statistics: return put_process_statistics(m, sink);
+    case MadeFile::process_sizes: return put_sizes(m, sink);
+    case MadeFile::login_user: return put_number(sink, kNoUser, 10);
+    case MadeFile::control_group: put_text(sink, "0::/\n"); return;
+    case MadeFile::memory_score: return put_number_line(sink, 0);
     default: return;
   }
 }

@@ -8,8 +8,8 @@
 
 namespace myriarm::kernel {
 
-constexpr u32 kRangeFlags = kPagePermissions | kAnonymous | kBehindFile | kSharedMemory;
-constexpr u32 kKeptFlags = kAnonymous | kSharedMemory;  // by a change of permissions
+constexpr u32 kRangeFlags = kPagePermissions | kAnonymous | kBehindFile | kSharedMemory | kSharedFile | kReadOnlyFile;
+constexpr u32 kKeptFlags = kAnonymous | kSharedMemory | kSharedFile | kReadOnlyFile;  // by a change of permissions
 constexpr u32 kRangeBytes = 16;
 
 struct Range {

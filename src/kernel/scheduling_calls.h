@@ -27,9 +27,8 @@ MYR_FN u32 named_thread(const M& m, u32 id) {
 
 template <Machine M>
 MYR_OUTLINE Result sched_yield(M& m) {
-  if (!has_threads(m) || word(m, kReadyThreads) == 0) return answer(0);
-  if (!own_word(m, kSliceEnd)) return again();
-  set_word(m, kSliceEnd, m.retired());
+  if (!own_slice(m)) return again();
+  end_slice(m);
   return answer(0);
 }
 

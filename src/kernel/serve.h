@@ -7,12 +7,14 @@
 #include "kernel/descriptor_calls.h"
 #include "kernel/epoll_calls.h"
 #include "kernel/exec.h"
+#include "kernel/file_mappings.h"
 #include "kernel/futex_calls.h"
 #include "kernel/identity_calls.h"
 #include "kernel/interval_timers.h"
 #include "kernel/io_calls.h"
 #include "kernel/lock_calls.h"
 #include "kernel/memory_calls.h"
+#include "kernel/message_calls.h"
 #include "kernel/path_calls.h"
 #include "kernel/poll_calls.h"
 #include "kernel/scheduling_calls.h"
@@ -60,6 +62,7 @@ template <Machine M>
 MYR_OUTLINE Result serve(M& m) {
   const bool has_waited = wait_state(m) != WaitState::none, made_again = is_made_again(m);
   if ((has_waited || made_again) && !own_word(m, kWaitState)) return again();
+  if (files_have_grown(m) && !follow_files(m)) return again();
   const Result result = finish(m, detail_of_serving::answer_call(m));
   if (has_waited && result.served != Served::again && result.served != Served::waits) {
     set_word(m, kWaitState, (u64)WaitState::none);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/system/registers.h"
+#include "kernel/file_mappings.h"
 #include "kernel/process_calls.h"
 #include "kernel/signal_frame.h"
 
@@ -70,7 +71,8 @@ MYR_OUTLINE FaultSignal signal_of_stop(const M& m, const StopRecord& stop) {
     }
     default: {
       const u32 kind = stop.fault == FaultCode::execute ? (u32)kFetchAbort : kDataAbort | store;
-      if (find_range(m, stop.address, range) && (range.flags & kBehindFile)) {
+      if (find_range(m, stop.address, range) &&
+          is_behind_file(m, range, stop.address, stop.fault == FaultCode::write)) {
         return fault(kSignalBus, kNoObject, kind | kNoTranslation);
       }
       return fault(kSignalSegment, kRefusedAccess, kind | kNoPermission);
@@ -193,6 +195,14 @@ MYR_FN Result deliver(M& m) {
 /// stop is; `missing` if the signal has no handler that could run, or is none, so that the stop stays; `ended` or `again`.
 template <Machine M>
 MYR_OUTLINE Result deliver_fault(M& m, const StopRecord& stop) {
+  if (stop.code == StopCode::fault && files_have_grown(m)) {
+    if (!follow_files(m)) return again();
+    const u64 page = m.page_of(stop.address);
+    Range range;
+    // The access is made again: this happens once for each time that a file has grown.
+    const bool joined = page < m.guest_pages() && find_range(m, stop.address, range) && (range.flags & kSharedFile);
+    if (joined && (m.entry(page) & kPagePermissions)) return answer(0);
+  }
   const FaultSignal fault = signal_of_stop(m, stop);
   const u32 number = fault.information.number();
   if (number == 0) return missing();

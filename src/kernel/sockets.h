@@ -152,58 +152,6 @@ MYR_OUTLINE Result recvfrom(M& m) {
   store<u32>(m, length, 0);  // the peer has no name
   return result;
 }
-/// Words of struct msghdr.
-enum HeaderWord : u32 {
-  kHeaderName = 0,
-  kHeaderNameSize = 8,
-  kHeaderBuffers = 16,
-  kHeaderCount = 24,
-  kHeaderControl = 32,
-  kHeaderControlSize = 40,
-  kHeaderFlags = 48,
-  kHeaderBytes = 56
-};
-template <Machine M>
-MYR_FN i64 find_message(const M& m, Buffers& buffers) {
-  constexpr i32 kMessageSize = kEMSGSIZE;
-  const u64 header = m.argument(1);
-  if (!readable(m, header, kHeaderBytes)) return -(i64)kEFAULT;
-  if (load<u64>(m, header + kHeaderCount) > kMostBuffers) return -(i64)kMessageSize;
-  return find_buffers(m, load<u64>(m, header + kHeaderBuffers), load<u64>(m, header + kHeaderCount), buffers);
-}
-template <Machine M>
-MYR_OUTLINE Result sendmsg(M& m) {
-  Opened opened;
-  Buffers buffers;
-  const i64 socket = find_socket(m, opened);
-  if (socket < 0) return answer(socket);
-  if (const i64 found = find_message(m, buffers); found < 0) return answer(found);
-  // Descriptors and credentials cannot be sent.
-  if (load<u64>(m, m.argument(1) + kHeaderControlSize) != 0) return missing();
-  return write_socket(m, opened, buffers, (u32)m.argument(2));
-}
-template <Machine M>
-MYR_OUTLINE Result recvmsg(M& m) {
-  Opened opened;
-  Buffers buffers;
-  const i64 socket = find_socket(m, opened);
-  if (socket < 0) return answer(socket);
-  if (const i64 found = find_message(m, buffers); found < 0) return answer(found);
-  const u64 header = m.argument(1);
-  const Storing storing = prepare(m, header, kHeaderBytes);
-  if (storing == Storing::again) return again();
-  const u64 pipe = receives(m, opened, 0).pipe;
-  const bool message = word(m, (u64)socket + kSocketType) != kStream && used_slots(m, pipe) != 0;
-  const u64 size = message ? pipe_content(m, pipe).size : 0;
-  const Result result = read_socket(m, opened, buffers, (u32)m.argument(2));
-  if (result.served != Served::answered || result.value < 0) return result;
-  if (storing == Storing::refused) return error(kEFAULT);
-  store<u32>(m, header + kHeaderNameSize, 0);
-  store<u64>(m, header + kHeaderControlSize, 0);
-  store<u32>(m, header + kHeaderFlags, message && (u64)result.value < size ? (u32)kTruncated : 0u);
-  return result;
-}
-
 template <Machine M>
 MYR_OUTLINE Result shutdown(M& m) {
   enum How : u32 { kRead, kWrite, kBoth };

@@ -6,6 +6,7 @@
 #include "kernel/identity_calls.h"
 #include "kernel/limit_calls.h"
 #include "kernel/random_stream.h"
+#include "kernel/system_names.h"
 
 namespace myriarm::kernel {
 
@@ -36,10 +37,7 @@ MYR_OUTLINE Result getrandom(M& m) {
   return answer((i64)size);
 }
 
-// struct new_utsname: system, node, release, version, machine, domain.
-constexpr u32 kSystemNames = 6, kSystemNameBytes = 65, kMostNameBytes = 16;
-MYR_TABLE char kSystemName[kSystemNames][kMostNameBytes] = {"Linux",          "myriarm", "6.1.0",
-                                                            "#1 SMP myriarm", "aarch64", "(none)"};
+constexpr u32 kSystemNameBytes = 65;  // of struct new_utsname, each
 template <Machine M>
 MYR_OUTLINE Result uname(M& m) {
   const u64 address = m.argument(0);

@@ -188,6 +188,17 @@ MYR_FN u64 next_ticket(M& m) {
   set_word(m, kNewestTicket, ticket);
   return ticket;
 }
+/// To be called, and to have returned true, before end_slice().
+template <Machine M>
+MYR_FN bool own_slice(M& m) {
+  return !has_threads(m) || word(m, kReadyThreads) == 0 || own_word(m, kSliceEnd);
+}
+/// Others that could run come next. As on a system with several processors, who asks again and again whether something has happened
+/// must not keep them from it: sched_yield(), and calls that find what they would have waited for.
+template <Machine M>
+MYR_FN void end_slice(M& m) {
+  if (has_threads(m) && word(m, kReadyThreads) != 0) set_word(m, kSliceEnd, m.retired());
+}
 /// A thread that does not run could from now on.
 template <Machine M>
 MYR_FN void make_ready(M& m, u32 slot) {

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "kernel/elf_file.h"
+#include "kernel/script_line.h"
 #include "myriarm/linux.h"
 #include "support/text.h"
 
@@ -207,6 +208,37 @@ bool find_program(const FileTree& root, const std::string& path, std::span<const
          root.content(static_cast<uint32_t>(file), bytes);
 }
 
+/// The path of the program that runs a file: that of the file, or if it is a script, of its interpreter. Then `arguments` gets what
+/// execve() puts in the place of the first one. `bytes`: of the file, and then of the program.
+std::string follow_scripts(const FileTree& root, const std::string& name, std::span<const uint8_t>& bytes,
+                           std::vector<std::string>& arguments) {
+  std::string path = name;
+  for (uint32_t depth = 0; kernel::is_script(SpanBytes{bytes}); depth++) {
+    kernel::ScriptLine line;
+    if (depth == kernel::kDeepestScript)
+      throw ArgumentError(name + ": its interpreters are scripts too, too many of them");
+    if (!kernel::script_line(SpanBytes{bytes}, line)) {
+      throw ArgumentError(path + ": its first line names no interpreter; write one behind #!, as #!/bin/sh");
+    }
+    const auto text = [&](uint64_t at, uint64_t size) {
+      return std::string(reinterpret_cast<const char*>(bytes.data()) + at, size);
+    };
+    std::vector<std::string> words = {text(line.program, line.program_size)};
+    if (line.argument_size != 0) words.push_back(text(line.argument, line.argument_size));
+    if (arguments.empty()) arguments.push_back(path);
+    else arguments[0] = path;
+    arguments.insert(arguments.begin(), words.begin(), words.end());
+    std::span<const uint8_t> program;
+    if (!find_program(root, words[0], program)) {
+      throw ArgumentError(path + ": the root has no " + words[0] +
+                          ", which its first line names; give a root with this interpreter");
+    }
+    path = words[0];
+    bytes = program;
+  }
+  return path;
+}
+
 }  // namespace
 
 ElfImage parse_elf(std::span<const uint8_t> file, const std::string& name) { return parse_elf(file, name, nullptr); }
@@ -230,15 +262,17 @@ RootProgram load_program(const FileTree& root, const std::string& name) {
   for (const std::string& path : paths) {
     std::span<const uint8_t> bytes;
     if (!find_program(root, path, bytes)) continue;
-    RootProgram program = {{bytes.begin(), bytes.end()}, parse_elf(bytes, path, &root)};
-    program.image.path = path;
+    std::vector<std::string> arguments;
+    const std::string interpreter = follow_scripts(root, path, bytes, arguments);
+    RootProgram program = {{bytes.begin(), bytes.end()}, parse_elf(bytes, interpreter, &root), std::move(arguments)};
+    program.image.path = interpreter;
     return program;
   }
   std::error_code error;
   if (!std::filesystem::exists(name, error)) {
     throw ArgumentError(name + ": there is no such program in the root, and no such file here; give the path of one");
   }
-  RootProgram program = {read_file(name), {}};
+  RootProgram program = {read_file(name), {}, {}};
   program.image = parse_elf(program.file, name, &root);
   return program;
 }

@@ -234,6 +234,9 @@ class Reader {
     return file;
   }
 
+  /// Everybody may make files in these, and remove their own.
+  static constexpr uint32_t kTemporaryMode = S_IFDIR | 01777;
+
   void add_devices() {
     constexpr unsigned kMemory = 1, kTerminals = 5;  // major numbers
     const uint32_t folder = make(0, "dev", kFolderMode);
@@ -247,14 +250,13 @@ class Reader {
     add_device("urandom", kMemory, 9);
     add_device("zero", kMemory, 5);
     make_link(folder, "fd", "/proc/self/fd");
+    make(folder, "shm", kTemporaryMode);
     const char* const streams[] = {"stdin", "stdout", "stderr"};
     for (unsigned i = 0; i < std::size(streams); i++)
       make_link(folder, streams[i], "/proc/self/fd/" + std::to_string(i));
   }
 
-  /// Everybody may make files in /tmp, and remove their own.
   void add_temporary() {
-    constexpr uint32_t kTemporaryMode = S_IFDIR | 01777;
     const RootEntry* known = entry_of(0, "tmp");
     if (known == nullptr) make(0, "tmp", kTemporaryMode);
     else if (index_.files[known->file].is_folder()) index_.files[known->file].mode = kTemporaryMode;
@@ -266,19 +268,50 @@ class Reader {
     const uint32_t process = make(folder, number.c_str(), kReadOnlyFolderMode);
     index_.program_link = make(process, "exe", S_IFLNK | 0777);
     using kernel::MadeFile;
-    const auto add_made = [&](const char* name, MadeFile file) {
-      index_.files[make(process, name, S_IFREG | 0444)].device = static_cast<uint64_t>(file);
+    struct Made {
+      const char* name;
+      MadeFile file;
     };
-    add_made("auxv", MadeFile::auxiliary);
-    add_made("cmdline", MadeFile::arguments);
-    add_made("comm", MadeFile::name);
-    add_made("environ", MadeFile::environment);
-    add_made("maps", MadeFile::maps);
-    add_made("status", MadeFile::status);
+    const auto add_made = [&](uint32_t into, std::initializer_list<Made> files) {
+      for (const Made& made : files) {
+        index_.files[make(into, made.name, S_IFREG | 0444)].device = static_cast<uint64_t>(made.file);
+      }
+    };
+    add_made(process, {{"auxv", MadeFile::auxiliary},
+                       {"cgroup", MadeFile::control_group},
+                       {"cmdline", MadeFile::arguments},
+                       {"comm", MadeFile::name},
+                       {"environ", MadeFile::environment},
+                       {"loginuid", MadeFile::login_user},
+                       {"maps", MadeFile::maps},
+                       {"mountinfo", MadeFile::numbered_mounts},
+                       {"mounts", MadeFile::mounts},
+                       {"oom_score_adj", MadeFile::memory_score},
+                       {"stat", MadeFile::process_statistics},
+                       {"statm", MadeFile::process_sizes},
+                       {"status", MadeFile::status}});
     index_.files[make(process, "fd", kReadOnlyFolderMode)].device = static_cast<uint64_t>(MadeFile::descriptors);
     index_.files[make(process, "task", kReadOnlyFolderMode)].device = static_cast<uint64_t>(MadeFile::threads);
     index_.files[folder].device = static_cast<uint64_t>(MadeFile::processes);
     index_.files[make_link(folder, "self", number)].device = static_cast<uint64_t>(MadeFile::self);
+    make_link(folder, "mounts", "self/mounts");
+    add_made(folder, {{"cpuinfo", MadeFile::processors},
+                      {"filesystems", MadeFile::file_systems},
+                      {"loadavg", MadeFile::load},
+                      {"meminfo", MadeFile::memory},
+                      {"stat", MadeFile::statistics},
+                      {"uptime", MadeFile::uptime},
+                      {"version", MadeFile::version}});
+    const uint32_t settings = make(folder, "sys", kReadOnlyFolderMode);
+    add_made(make(settings, "kernel", kReadOnlyFolderMode), {{"domainname", MadeFile::domain_name},
+                                                             {"hostname", MadeFile::host_name},
+                                                             {"osrelease", MadeFile::release},
+                                                             {"ostype", MadeFile::system_name},
+                                                             {"pid_max", MadeFile::most_ids},
+                                                             {"threads-max", MadeFile::most_threads},
+                                                             {"version", MadeFile::release_version}});
+    add_made(make(settings, "vm", kReadOnlyFolderMode),
+             {{"max_map_count", MadeFile::most_areas}, {"overcommit_memory", MadeFile::overcommit}});
   }
 
   /// Its names in order, its records, and the number of its links.

@@ -34,6 +34,8 @@ QEMU_DIFFERS = {
     "syscall(SYS_signalfd4, -1, &set, 4, 0)": "takes sets of any size",
     "sigismember(&pending, SIGUSR1)": "takes no signal for which there is no place",
     "syscall(441, set, some, 4, &limit, NULL, 0)": "has no epoll_pwait2",
+    "recvmmsg(fds[1], several, 1, MSG_DONTWAIT, &wrong)": "does not look at the time before it receives",
+    "recvmmsg(fds[1], several, 1, MSG_DONTWAIT, nowhere)": "of the same",
     "last.si_value.sival_int == timer": "has ids of its own",
     "last.si_timerid == timer": "of the same",
     "last.si_overrun >= 10": "takes a signal from the host when its thread runs, and the timer starts anew",

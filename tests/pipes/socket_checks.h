@@ -49,6 +49,36 @@ static void pairs_of(int type) {
   CHECK(recvmsg(fds[1], &message, 0));
   SHOW(message.msg_flags);
   CHECK(recv(fds[1], block, 10, MSG_DONTWAIT));
+  struct mmsghdr several[3];
+  struct iovec texts[3] = {{"first", 5}, {"second", 6}, {"third", 5}},
+               places[3] = {{block, 4}, {block + 9, 20}, {block + 40, 20}};
+  memset(several, 0, sizeof several);
+  for (int i = 0; i < 3; i++) {
+    several[i].msg_hdr.msg_iov = &texts[i];
+    several[i].msg_hdr.msg_iovlen = 1;
+  }
+  CHECK(sendmmsg(fds[0], several, 3, 0));
+  SHOW(several[0].msg_len * 100 + several[1].msg_len * 10 + several[2].msg_len);
+  CHECK(sendmmsg(fds[0], several, 0, 0));
+  CHECK(sendmmsg(fds[0], nowhere, 1, 0));
+  CHECK(sendmmsg(1, several, 1, 0) < 0);
+  for (int i = 0; i < 3; i++) several[i].msg_hdr.msg_iov = &places[i];
+  memset(block, 0, 100);
+  CHECK(recvmmsg(fds[1], several, 3, MSG_WAITFORONE, NULL));
+  SHOW(several[0].msg_len * 10 + several[1].msg_len);
+  SHOW(several[0].msg_hdr.msg_flags);
+  SHOW(memcmp(block, "firs", 4));
+  SHOW(block[9]);
+  SHOW(block[40]);
+  CHECK(recvmmsg(fds[1], several, 3, MSG_DONTWAIT, NULL));
+  CHECK(recvmmsg(fds[1], several, 0, 0, NULL));
+  struct timespec wrong = {0, 2000000000};
+  CHECK(recvmmsg(fds[1], several, 1, MSG_DONTWAIT, &wrong));
+  CHECK(recvmmsg(fds[1], several, 1, MSG_DONTWAIT, nowhere));
+  for (int i = 0; i < 3; i++) several[i].msg_hdr.msg_iov = i == 1 ? nowhere : &texts[i];
+  CHECK(sendmmsg(fds[0], several, 3, 0));
+  CHECK(recv(fds[1], block, 100, MSG_DONTWAIT));
+  CHECK(recv(fds[1], block, 100, MSG_DONTWAIT));
   int ready_bytes;
   CHECK(write(fds[0], "abcdef", 6));
   CHECK(write(fds[0], "abc", 3));

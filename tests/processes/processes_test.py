@@ -22,6 +22,7 @@ QEMU_DIFFERS = {
 }
 REPEATS, LANES = int(os.environ.get("MYRIARM_TEST_REPEATS", "20")), 1000
 WAYS = min(4, REPEATS)  # to divide a run
+MAPPING_CHECKS = 210
 FUZZED, FILES = 10, 200
 FOLDER = "/tmp/processes.folder"
 
@@ -98,6 +99,12 @@ def main(myriarm, divided, folder):
     wrong += differences("divided", expected, got) + (status != 0)
     if status != 0:
         print(f"divided: status {status}\n{problem}")
+    # Files whose pages are the guest's too: natively they are a test of tests/roots.
+    compile_for("aarch64-linux-gnu-gcc", "../roots/mappings.c", root / "bin" / "mappings")
+    got, status, problem = run([os.path.abspath(divided), str(WAYS), str(root), "/bin/mappings", "/tmp"])
+    if status != 0 or len(got) < MAPPING_CHECKS:
+        wrong += 1
+        print(f"mappings, divided: {len(got)} lines, status {status}\n{problem}")
     theirs, _, _ = natively([*QEMU, str(guest), str(native)])
     pairs = list(zip(expected, theirs))[:QEMU_CHECKS]
     differ = [(right, line) for right, line in pairs if right != line]

@@ -111,7 +111,9 @@ static void wild_pointers(void) {
   NOT(lseek(fd, 0x7fffffffffffffff, SEEK_SET) >= 0 && write(fd, "xx", 2) > 0);
   NOT(ftruncate(fd, -1) == 0);
   NOT(fallocate(fd, 0, 0, 1L << 50) == 0);
-  NOT(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != MAP_FAILED);
+  NOT(mmap(NULL, 1L << 40, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != MAP_FAILED);
+  NOT(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 1L << 62) != MAP_FAILED);
+  NOT(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0) != MAP_FAILED);
   close(fd);
   unlink("/tmp/wild");
 }

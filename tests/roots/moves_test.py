@@ -16,9 +16,18 @@ from writes_test import HERE, IN_WORK, SKIPPED, differences, fill
 
 NATIVE = """mount -t tmpfs -o mode=755 none "$2" && cp -a "$1/." "$2" && chown -R 1000:1000 "$2/own" &&
 mkdir -p "$2/proc" "$2/dev" && mount -t proc none "$2/proc" && mount --bind /dev "$2/dev" &&
+mkdir -p "$2/dev/shm" && mount -t tmpfs -o mode=1777 none "$2/dev/shm" &&
 top="$2" && shift 2 && exec chroot --userspec=1000:1000 "$top" /in-work "$@" """
 # Each with the number of checks that it makes at least.
-PROGRAMS = {"splices": 190, "sendfiles": 220, "descriptors": 250, "fifos": 150, "probes": 200}
+PROGRAMS = {
+    "splices": 190,
+    "sendfiles": 220,
+    "descriptors": 250,
+    "fifos": 150,
+    "mappings": 210,
+    "probes": 200,
+    "tells": 60,
+}
 INPUT = b"the standard input\n"
 # Where pipes or FIFOs are open, or have bytes.
 FORKED_AT = {
@@ -26,8 +35,12 @@ FORKED_AT = {
     "sendfiles": "free_room",
     "descriptors": "show_link",
     "fifos": "events_of",
+    "mappings": "begin_mapping",
 }
 INPUTS = 3
+# Where a file is mapped whose pages a copy would not have.
+MAPPED_AT = {"mappings": "in_child"}
+REFUSAL = "freeze it before that, or when it has unmapped the file\n"
 
 
 def compile_for(compiler, name, output):
@@ -123,6 +136,11 @@ def main(myriarm, folder, *names):
             begin = f"{name}, from the first call of {FORKED_AT[name]}"
             print(f"{begin}: {len(texts)} inputs, {bad} lines differ")
             wrong += bad + (len(texts) != INPUTS)
+        if name in MAPPED_AT:
+            problem = run([*ours, "--fork-after", MAPPED_AT[name], f"/{name}"], 120)[1]
+            refused = problem.endswith(REFUSAL) and problem.count("\n") == 1
+            print(f"{name}, from the first call of {MAPPED_AT[name]}: {problem}", end="")
+            wrong += not refused
     return 1 if wrong else 0
 
 

@@ -18,6 +18,15 @@ COMPILER = "aarch64-linux-gnu-gcc"
 # Of tests/programs, where they are linked statically.
 STATIC_ELSEWHERE = ("decimal", "libm", "strings", "ending", "fenv", "matrix", "png", "fft")
 INPUT = b"one\ntwo words\nthree\n"
+# Their first lines.
+SCRIPTS = {
+    "data/script": "/bin/hello  one two \t",
+    "bin/nested": " /bin/inner in a",
+    "bin/inner": "/bin/hello",
+    "data/none": " ",
+    "data/gone": "/bin/gone",
+    "data/endless": "/data/endless",
+}
 
 
 def build(root):
@@ -91,6 +100,19 @@ class Roots(unittest.TestCase):
         done = subprocess.run(command, input=INPUT, capture_output=True, timeout=300)
         self.assertEqual((done.stdout, done.stderr, done.returncode), expected)
 
+    def test_scripts(self):
+        for name, line in SCRIPTS.items():
+            (ROOT / name).write_text(f"#!{line}\nthe rest\n")
+        for words, arguments in (
+            (["/data/script", "more"], ["one two", "/data/script", "more"]),
+            (["nested", "x", ""], ["/bin/inner", "in a", "/bin/nested", "x", ""]),
+        ):
+            with self.subTest(words):
+                self.assertEqual(self.myriarm(*words), self.qemu("/bin/hello", *arguments))
+        lanes = json.loads(self.myriarm("nested", options=["--lanes", "3", "--json", "-"])[0])["lane_results"]
+        expected = self.qemu("/bin/hello", "/bin/inner", "in a", "/bin/nested")[0].decode()
+        self.assertEqual([lane["stdout"] for lane in lanes], [expected] * 3)
+
     def test_many_lanes(self):
         expected = self.qemu("/bin/hello", "x")
         for options in ([], ["--fork-after", "main"], ["--fork-after", "read"]):
@@ -127,9 +149,14 @@ class Roots(unittest.TestCase):
                 self.assertEqual(found, [f"{i if call == 'statx' else 0}\n" for i in range(5)])
 
     def test_mistakes(self):
+        for name, line in SCRIPTS.items():
+            (ROOT / name).write_text(f"#!{line}\n")
         for words, options, message in (
             (["/bin/nothing"], [], b"there is no such program in the root"),
             (["/data/text"], [], b"it is not an ELF file"),
+            (["/data/none"], [], b"its first line names no interpreter"),
+            (["/data/gone"], [], b"the root has no /bin/gone, which its first line names"),
+            (["/data/endless"], [], b"its interpreters are scripts too"),
         ):
             with self.subTest(message):
                 stdout, stderr, status = self.myriarm(*words, options=options)

@@ -116,12 +116,14 @@ TEST(Root, HasDevicesAndTheProgramOfItsOwn) {
   folder.file("dev/secret", "of the host");
   folder.file("program", "the program");
   const auto tree = read_root(folder.path());
-  EXPECT_EQ(names_of(*tree, "/dev"), (std::vector<std::string>{".", "..", "fd", "full", "null", "random", "stderr",
-                                                               "stdin", "stdout", "tty", "urandom", "zero"}));
+  EXPECT_EQ(names_of(*tree, "/dev"), (std::vector<std::string>{".", "..", "fd", "full", "null", "random", "shm",
+                                                               "stderr", "stdin", "stdout", "tty", "urandom", "zero"}));
   EXPECT_EQ(tree->find(0, "/dev/secret", 0, ""), -ENOENT);
   const auto null = static_cast<uint32_t>(tree->find(0, "/dev/null", 0, ""));
   EXPECT_EQ(tree->facts(null).device, 0x103u);
-  EXPECT_EQ(names_of(*tree, "/proc"), (std::vector<std::string>{".", "..", "1000", "self"}));
+  EXPECT_EQ(names_of(*tree, "/proc"),
+            (std::vector<std::string>{".", "..", "1000", "cpuinfo", "filesystems", "loadavg", "meminfo", "mounts",
+                                      "self", "stat", "sys", "uptime", "version"}));
   EXPECT_EQ(content_of(*tree, "/proc/self/exe"), "the program");
   const auto exe = static_cast<uint32_t>(tree->find(0, "/proc/self/exe", 0, "/program"));
   EXPECT_TRUE(tree->is_program_link(exe));

@@ -175,6 +175,14 @@ class CpuBackend final : public Backend {
   void replace_space(Lane& lane, u64 index, u32 with);
   void drop_spaces(u64 index);  // all but the first
   void watch_common_pages(Lane& lane, u64 index);
+  /// From then on a frame may be several pages of the lane. False: lane.stop is out_of_memory.
+  bool begin_common_pages(Lane& lane, u64 index);
+  /// visit(entry) for all pages of the lane, in all of its spaces, that are this frame of the pool, until it returns false.
+  template <class Visit>
+  void for_pages_of(u64 index, u32 frame, Visit visit);
+  // A page of the layer, and those of the guest that are it: kernel::SharesFiles.
+  void join_page(Lane& lane, u64 index, u64 page, u64 file_page, u32 permissions);
+  void part_page(u64 index, u64 file_page);
   /// Lane::own_common_page().
   bool own_common_page(Lane& lane, u64 index, u64 page);
 
@@ -218,7 +226,7 @@ class CpuBackend final : public Backend {
   LazyArray state_, vectors_;
   SpaceTables space_tables_;  // whole ones, of window_pages_ entries
   LaneTables tables_;
-  std::vector<std::unique_ptr<LaneSpaces>> spaces_;  // null: the lane has one
+  std::vector<std::unique_ptr<LaneSpaces>> spaces_;  // null: the lane has one, and no frame is several of its pages
   WaitingWrites waiting_;
   std::vector<StopRecord> stops_;
   std::unique_ptr<StopCode[]> codes_;  // those of stops_, for progress(): `none` while a lane runs or waits for a batch

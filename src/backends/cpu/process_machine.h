@@ -8,6 +8,7 @@
 #include "backends/cpu/interpreter/lane_code.h"
 #include "backends/cpu/process_words.h"
 #include "backends/machine_call.h"
+#include "kernel/mapped_pages.h"
 #include "kernel/process_table.h"
 #include "kernel/tree_paths.h"
 
@@ -113,6 +114,12 @@ class ProcessMachine {
   void end_space(u32 number);
   void replace_space(u32 with);
 
+  // kernel::SharesFiles: spaces.cpp.
+  bool shares_files() const { return lane_.pool != nullptr; }
+  bool begin_joining();
+  void join_page(u64 page, u64 file_page, u32 permissions);
+  void part_page(u64 file_page);
+
   kernel::Put put_out(u32 stream, u64 position, u64 address, u64 size) {
     return put_to_host(*this, host_, static_cast<u32>(index_), stream, position, address, size);
   }
@@ -152,6 +159,6 @@ class ProcessMachine {
   SharePages share_pages_;
 };
 static_assert(kernel::HasTree<ProcessMachine> && kernel::SharesPages<ProcessMachine> &&
-              kernel::HasSpaces<ProcessMachine>);
+              kernel::HasSpaces<ProcessMachine> && kernel::SharesFiles<ProcessMachine>);
 
 }  // namespace myriarm::cpu

@@ -48,6 +48,7 @@ void CpuBackend::save_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapsh
 void CpuBackend::save_spaces(u64 index, LaneSnapshot& kept, std::vector<PageSnapshot>& pages) {
   if (spaces_[index] == nullptr) return;
   const LaneSpaces& spaces = *spaces_[index];
+  kept.has_common_pages = true;
   kept.running_space = spaces.running;
   for (u32 number = 1; number <= spaces.more.size(); number++) {
     const LaneSpace* space = spaces.find(number);
@@ -73,10 +74,11 @@ void CpuBackend::save_spaces(u64 index, LaneSnapshot& kept, std::vector<PageSnap
 }
 
 void CpuBackend::restore_spaces(u64 index, const LaneSnapshot& kept, const std::vector<PageSnapshot>& pages) {
-  if (kept.spaces.empty()) return;
+  if (!kept.has_common_pages) return;
   spaces_[index] = std::make_unique<LaneSpaces>();
   LaneSpaces& spaces = *spaces_[index];
-  while (spaces.more.size() < kept.spaces.back().number) spaces.more.push_back(std::make_unique<LaneSpace>());
+  while (!kept.spaces.empty() && spaces.more.size() < kept.spaces.back().number)
+    spaces.more.push_back(std::make_unique<LaneSpace>());
   for (const SpaceSnapshot& saved : kept.spaces) {
     LaneSpace& space = *spaces.more[saved.number - 1];
     space.table = space_tables_.take();  // restore() has reserved it

@@ -31,6 +31,7 @@ struct LaneSnapshot {
   u64 touched = 0;
   u64 first_page = 0, page_count = 0;  // of FleetSnapshot::pages
   u32 running_space = 0;
+  bool has_common_pages = false;  // one frame may be several of its pages
   std::vector<SpaceSnapshot> spaces;
   StopRecord stop = {};
 };

@@ -252,24 +252,56 @@ void CpuBackend::watch_common_pages(Lane& lane, u64 index) {
   };
 }
 
+bool CpuBackend::begin_common_pages(Lane& lane, u64 index) try {
+  if (spaces_[index] == nullptr) spaces_[index] = std::make_unique<LaneSpaces>();
+  watch_common_pages(lane, index);
+  return true;
+} catch (const std::bad_alloc&) {
+  lane.stop = stop_record(StopCode::out_of_memory);
+  return false;
+}
+
+template <class Visit>
+void CpuBackend::for_pages_of(u64 index, u32 frame, Visit visit) {
+  for (u32 number = 0; number <= spaces_[index]->more.size(); number++) {
+    // A space that borrows has no pages of the guest.
+    if (number != 0 && (spaces_[index]->find(number) == nullptr || spaces_[index]->borrows(number))) continue;
+    const SpacePlace place = space_place(index, number);
+    const u64 pages = number == 0 ? tables_.pages(index) : lane_pages_;
+    for (u64 slices = *place.touched; slices != 0; slices &= slices - 1) {
+      const u64 first = static_cast<u64>(std::countr_zero(slices)) << slice_shift_;
+      const u64 end = std::min(pages, first + (u64{1} << slice_shift_));
+      for (u64 page = first; page < end; page++) {
+        u32& entry = place.table[page];
+        if (entry >> kPageFlagBits == frame && !(entry & kPageShared) && !visit(entry)) return;
+      }
+    }
+  }
+}
+
 bool CpuBackend::own_common_page(Lane& lane, u64 index, u64 page) {
-  kernel::Range range;
+  kernel::Range range{};
   const ProcessWords words{lane};
-  if (page >= guest_pages_ || !kernel::find_range(words, (first_page_ + page) << kPageBits, range) ||
-      !(range.flags & kernel::kSharedMemory)) {
+  if (page < guest_pages_) {
+    if (!kernel::find_range(words, (first_page_ + page) << kPageBits, range)) return false;
+    if (!(range.flags & kernel::kSharedMemory)) return false;
+  } else if (page < guest_pages_ + kernel::kKernelPages) {
     return false;
   }
   const u32 frame = lane.table[page] >> kPageFlagBits;
   const auto for_spaces = [&](auto visit) {
+    // Pages of a file may have any addresses; others are at one, in all spaces.
+    if (page >= guest_pages_ || (range.flags & kernel::kSharedFile)) return for_pages_of(index, frame, visit);
     for (u32 number = 0; number <= spaces_[index]->more.size(); number++) {
       if (number != 0 && (spaces_[index]->find(number) == nullptr || spaces_[index]->borrows(number))) continue;
       u32& entry = space_place(index, number).table[page];
-      if (entry >> kPageFlagBits == frame && !(entry & kPageShared)) visit(entry);
+      if (entry >> kPageFlagBits == frame && !(entry & kPageShared) && !visit(entry)) return;
     }
   };
+  const u32 holders = pool_.holders_of(frame);
   u32 own = 0;
-  for_spaces([&](u32&) { own++; });
-  if (pool_.holders_of(frame) <= own) return true;
+  for_spaces([&](u32&) { return ++own != holders; });
+  if (own == holders) return true;
   // A snapshot holds it too: all of the lane's spaces get the copy.
   bool zeroed = false;
   const u32 copy = pool_.allocate(zeroed);
@@ -284,9 +316,32 @@ bool CpuBackend::own_common_page(Lane& lane, u64 index, u64 page) {
     first = false;
     pool_.release(frame);
     entry = copy << kPageFlagBits | (entry & kPageFlagMask);
+    return true;
   });
   lane.found_is_stale = true;
   return true;
+}
+
+void CpuBackend::join_page(Lane& lane, u64 index, u64 page, u64 file_page, u32 permissions) {
+  constexpr u32 kPermissions = kPageReadable | kPageWritable | kPageExecutable;
+  const u32 frame = own_table(index)[file_page] >> kPageFlagBits;
+  u32& entry = lane.table[page];
+  if ((entry & kPageShared) || entry >> kPageFlagBits != frame) {
+    release_page(entry);
+    pool_.retain(frame);
+    entry = frame << kPageFlagBits;
+  }
+  entry = (entry & ~kPermissions) | (permissions & kPermissions);
+  touch(lane, page, 1);
+  lane.found_is_stale = true;
+}
+
+void CpuBackend::part_page(u64 index, u64 file_page) {
+  u32& entry = own_table(index)[file_page];
+  if (spaces_[index] == nullptr || (entry & kPageShared) || !pool_.is_shared(entry >> kPageFlagBits)) return;
+  release_page(entry);
+  entry = FramePool::kZeroFrame << kPageFlagBits | kPageShared;
+  touched_[index] |= u64{1} << (file_page >> slice_shift_);
 }
 
 // kernel::HasSpaces.
@@ -302,6 +357,12 @@ void ProcessMachine::replace_space(u32 with) { backend_of().replace_space(lane_,
 bool ProcessMachine::widen_table(u64 end) {
   return end <= lane_.page_count || backend_of().widen_table(lane_, index_, end);
 }
+// kernel::SharesFiles.
+bool ProcessMachine::begin_joining() { return backend_of().begin_common_pages(lane_, index_); }
+void ProcessMachine::join_page(u64 page, u64 file_page, u32 permissions) {
+  backend_of().join_page(lane_, index_, page, file_page, permissions);
+}
+void ProcessMachine::part_page(u64 file_page) { backend_of().part_page(index_, file_page); }
 CpuBackend& ProcessMachine::backend_of() const { return *static_cast<CpuBackend*>(backend_); }
 
 }  // namespace myriarm::cpu
