@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 SKIPPED = 77
+DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
 SOURCE = pathlib.Path(__file__).resolve().parent / "calls.c"
 # A file system that is read-only itself, not just mounted so; then as a user who owns nothing.
 NATIVE = """mount -t tmpfs -o mode=755 none "$2" && cp -a "$1/." "$2" && mount -o remount,ro "$2" &&
@@ -59,7 +60,7 @@ def main(myriarm, folder):
         os.path.abspath(myriarm),
         "run",
         "--device",
-        "cpu",
+        DEVICE,
         "--quiet",
         "--root",
         str(root),

@@ -15,6 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 LIBRARIES = pathlib.Path("/usr/aarch64-linux-gnu/lib")
 GLIBC = HERE.parent / "programs/src/glibc"
 COMPILER = "aarch64-linux-gnu-gcc"
+DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
 # Of tests/programs, where they are linked statically.
 STATIC_ELSEWHERE = ("decimal", "libm", "strings", "ending", "fenv", "matrix", "png", "fft")
 INPUT = b"one\ntwo words\nthree\n"
@@ -162,7 +163,7 @@ class Roots(unittest.TestCase):
 
 if __name__ == "__main__":
     MYRIARM, folder = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-    RUN = [MYRIARM, "run", "--device", "cpu", "--quiet", "--env", "GREETING=hello"]
+    RUN = [MYRIARM, "run", "--device", DEVICE, "--quiet", "--env", "GREETING=hello"]
     ROOT = folder / "root"
     build(ROOT)
     unittest.main(argv=sys.argv[:1] + sys.argv[3:])

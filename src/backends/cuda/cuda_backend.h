@@ -63,7 +63,8 @@ class CudaBackend final : public Backend {
   void allocate_frames(u64 pool_bytes);
   void allocate_flat_memory();
   void load_image(const Image& image);
-  void predecode_programs(const Image& image, u64 first_page, u64 pages);
+  /// `most_pages`: of a span that has further code.
+  void predecode_programs(const Image& image, u64 first_page, u64 pages, u64 most_pages);
   /// Predecodes what guests or the host have written, if the time for that has come.
   void predecode_if_due();
   void predecode_teams();
