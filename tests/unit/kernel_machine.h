@@ -103,9 +103,7 @@ class KernelMachine {
   i64 tree_look_up(u32 folder, const u8* name, u32 size) const {
     return kTeam == 1 ? HostTree(tree).tree_look_up(folder, name, size) : flat().look_up(folder, name, size);
   }
-  u32 tree_parent(u32 folder) const {
-    return kTeam == 1 ? HostTree(tree).tree_parent(folder) : flat().parent(folder);
-  }
+  u32 tree_parent(u32 folder) const { return kTeam == 1 ? HostTree(tree).tree_parent(folder) : flat().parent(folder); }
   kernel::FileStatus tree_status(u32 file) const {
     return kTeam == 1 ? HostTree(tree).tree_status(file) : flat().status(file);
   }

@@ -136,7 +136,9 @@ TEST(LinuxRoot, FilesGoWithSnapshotsForksAndRestarts) {
   const uint64_t before = fleet.pool_used();
   EXPECT_EQ(collected(caller, 0, "/tmp/f"), "") << "there is none";
   append(caller, "one");
-  if (test_device() == "cpu") EXPECT_LE(fleet.pool_used() - before, 14 * kPageBytes) << "with those of the process";
+  if (test_device() == "cpu") {
+    EXPECT_LE(fleet.pool_used() - before, 14 * kPageBytes) << "with those of the process";
+  }
   const Snapshot snapshot = fleet.snapshot();
   append(caller, " two");
   append(caller, "other", 1);

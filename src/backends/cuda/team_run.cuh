@@ -61,8 +61,7 @@ static __device__ inline LaneBounds begin_lane(const View& view, u32 lane) {
   const RunEnd end{run_end};
   bool calls = false;
   if constexpr (kProcesses) {
-    const bool serves =
-        control.serves_stopped != 0 && !(*(volatile u32*)&view.report->orders & kCancelOrder);
+    const bool serves = control.serves_stopped != 0 && !(*(volatile u32*)&view.report->orders & kCancelOrder);
     calls = stop == StopCode::syscall && (serves || view.stops[lane].reserved == kCallsAgain) &&
             process_of(view, team_of(lane)) != nullptr;
   }

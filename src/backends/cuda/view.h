@@ -138,13 +138,13 @@ struct ProcessView {
   OutputRing* output;                 // what lanes have put out, with the chunks behind it
   u64 output_chunk;                   // bytes of each chunk
   u32* host_calls;                    // lanes whose calls wait for the host: `lanes` at most
-  u32* wanted_files;                  // of each of these: what file's content the call needs, and 1; 0: the host serves it
-  InputQueueView* queue;              // null: the host gives lanes their inputs
-  MissingCall* missing;               // kMissingCalls, by number; null: the host sees each of these calls
-  const kernel::FlatIndex* tree;      // the root of all processes: kernel/flat_tree.h; null: there is none
+  u32* wanted_files;              // of each of these: what file's content the call needs, and 1; 0: the host serves it
+  InputQueueView* queue;          // null: the host gives lanes their inputs
+  MissingCall* missing;           // kMissingCalls, by number; null: the host sees each of these calls
+  const kernel::FlatIndex* tree;  // the root of all processes: kernel/flat_tree.h; null: there is none
   const kernel::FlatContent* contents;  // of each of its files; changes between launches alone
-  u32 keep_memory;                    // 0: nobody sees the memory of a lane that has exited
-  u32 pages_differ;                   // not 0: the kernel runs for which pages in which lanes differ are simple
+  u32 keep_memory;                      // 0: nobody sees the memory of a lane that has exited
+  u32 pages_differ;                     // not 0: the kernel runs for which pages in which lanes differ are simple
 };
 
 /// Entries of a page table have these flags beside the permissions:
