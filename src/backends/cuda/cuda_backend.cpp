@@ -59,8 +59,10 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
       stops_(lanes_) {
   use();
   if (image.window_pages + image.kernel_pages >= u64{1} << 20) {
-    throw ArgumentError("memory of " + std::to_string(image.window_pages >> 8) +
-                        " MiB a lane is too much for a CUDA device; ask for less than 4096 MiB");
+    throw ArgumentError(
+        "memory of " + std::to_string(image.window_pages >> 8) + " MiB a lane, and " +
+        std::to_string(image.kernel_pages >> 8) +
+        " MiB for its files and pipes, are too much for a CUDA device; ask for less than 4096 MiB together");
   }
   check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device),
         "asking for the device's size");

@@ -13,8 +13,8 @@ namespace {
 
 constexpr u64 kMiB = u64{1} << 20;
 /// The most bytes of the one span of the window whose code is predecoded. Code outside the span is decoded as it runs. With a
-/// root, libraries lie at the upper end of the window.
-constexpr u64 kMostCodeBytes = 64 * kMiB, kMostCodeBytesOfRoot = 1024 * kMiB;
+/// root, libraries lie at the upper end of the window; then it is as much as takes an eighth of the free memory.
+constexpr u64 kMostCodeBytes = 64 * kMiB, kMostCodeBytesOfRoot = 1024 * kMiB, kPartsForRoot = 32;
 /// The most guest bytes of predecoded code, over all programs: on the device each takes four.
 constexpr u64 kMostCodeOfAll = u64{2} << 30;
 
@@ -23,10 +23,13 @@ bool is_code(const ImagePage& page) { return (page.permissions & kExecute) && !p
 }  // namespace
 
 void CudaBackend::load_image(const Image& image) {
-  const u64 programs = image.programs.size();
-  const u64 most_bytes = view_.processes.tree == nullptr
-                             ? kMostCodeBytes
-                             : std::max(kMostCodeBytes, std::min(kMostCodeBytesOfRoot, kMostCodeOfAll / programs));
+  u64 most_bytes = kMostCodeBytes;
+  if (view_.processes.tree != nullptr) {
+    size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "asking for free device memory");
+    const u64 most = std::min<u64>(free / kPartsForRoot, kMostCodeOfAll) / image.programs.size();
+    most_bytes = std::clamp(most >> kPageBits << kPageBits, kMostCodeBytes, kMostCodeBytesOfRoot);
+  }
   // The span of the window that is predecoded.
   u64 first = ~u64{0}, last = 0;
   for (const ImageProgram& program : image.programs) {
