@@ -74,8 +74,8 @@ def on_cuda(results, missing):
     lines = [line for line, same in results["cuda"].items() if not same and results["cpu"].get(line)]
     others = [line for line in lines if not wanted_processes(missing.get(line, []))]
     text = f"""
-On CUDA a lane has one process: `clone` of a process and `execve` are ENOSYS there. Of the {len(lines)} commands that are equal on the
-CPU alone, {len(lines) - len(others)} made these calls.
+On CUDA a lane has one process: `clone` of a process and `execve` are ENOSYS there.
+Of the {len(lines)} commands that are equal on the CPU alone, {len(lines) - len(others)} made these calls.
 """
     if not others:
         return text
