@@ -104,6 +104,45 @@ TEST(LinuxRoot, MappedPagesAreCommonUntilALaneWrites) {
   EXPECT_EQ(text(caller.machine.fleet().read(5, place, 5)), "xxxxx") << "the file is as it was";
 }
 
+TEST(LinuxRoot, AHandlerSeesACallOnceThatWaitsForAFile) {
+  Rooted rooted;
+  constexpr uint32_t kLanes = 3;
+  Caller caller(kLanes, rooted.options());
+  Fleet& fleet = caller.machine.fleet();
+  for (uint32_t lane = 0; lane < kLanes; lane++) caller.put_text(kPath, std::string("/a/f\0", 5), lane);
+  ASSERT_EQ(caller.call(std::vector<Caller::Request>(kLanes, {kOpenat, kHere, kPath, 0})), Results(kLanes, 3));
+  const uint64_t before = fleet.get(Field::instructions, 0);
+  fleet.fill(x(8), kRead63);
+  fleet.fill(x(0), 3);
+  fleet.fill(x(1), kOut);
+  fleet.fill(x(2), 4);
+  fleet.fill(Field::pc, kCode);
+  fleet.resume_all();
+  RunOptions options;
+  std::vector<int> seen(kLanes);
+  options.on_syscall = [&](Fleet&, const SyscallBatch& batch) {
+    for (uint32_t lane : batch.lanes) seen[lane]++;
+  };
+  fleet.run(options);
+  EXPECT_EQ(seen, std::vector<int>(kLanes, 1));
+  for (uint32_t lane = 0; lane < kLanes; lane++) {
+    EXPECT_EQ(fleet.get(x(0), lane), 4u);
+    EXPECT_EQ(fleet.get(Field::instructions, lane), before + 1) << "the SVC";
+    EXPECT_EQ(text(fleet.read(lane, kOut, 4)), "0123");
+  }
+}
+
+TEST(LinuxRoot, AFileThatCannotBeReadIsAnError) {
+  Rooted rooted;
+  Caller caller(2, rooted.options());
+  rooted.folder.file("a/f", "another length");
+  for (uint32_t lane : {0u, 1u}) caller.put_text(kPath, std::string("/a/f\0", 5), lane);
+  EXPECT_EQ(caller.call(std::vector<Caller::Request>(2, {kOpenat, kHere, kPath, 0})), (Results{3, 3}));
+  for (int i = 0; i < 2; i++)
+    EXPECT_EQ(caller.call(std::vector<Caller::Request>(2, {kRead63, 3, kOut, 4})), (Results{-EIO, -EIO}));
+  EXPECT_EQ(caller.call(std::vector<Caller::Request>(2, {kMmap, 0, kPageBytes, 3, 2, 3, 0})), (Results{-EIO, -EIO}));
+}
+
 constexpr uint64_t kMakeFile = 0102, kAppend = 02001;
 
 std::string collected(const Caller& caller, uint32_t lane, const std::string& path, uint64_t most = 1 << 20) {
