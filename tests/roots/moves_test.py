@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 
+from lanes import lanes_that_differ
 from writes_test import DEVICE, HERE, IN_WORK, SKIPPED, differences, fill
 
 NATIVE = """mount -t tmpfs -o mode=755 none "$2" && cp -a "$1/." "$2" && chown -R 1000:1000 "$2/own" &&
@@ -118,7 +119,7 @@ def main(myriarm, folder, *names):
             print(problem, end="")
             differ = differences(expected, got, f"{name}, {engine},")
             print(f"{name}, {engine}: {checks} checks, {differ} lines differ, status {status}")
-            wrong += differ + (status != 0)
+            wrong += differ + (status != 0) + lanes_that_differ([*ours, *more], [f"/{name}"], expected, 600)
         if name in FORKED_AT:
             texts = queue(ours, root.parent, name)
             bad = sum(differences(expected, text, f"{name}, queue,") for text in texts)

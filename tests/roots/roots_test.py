@@ -102,6 +102,16 @@ class Roots(unittest.TestCase):
                 self.assertEqual(got, {(expected[0].decode(), expected[1].decode(), expected[2])})
                 self.assertEqual(len({lane["instructions"] for lane in lanes}), 1)
 
+    def test_many_lanes_with_files_and_libraries(self):
+        for words in (("/bin/files", "/data"), ("/bin/libraries",), ("/bin/libraries-now",)):
+            with self.subTest(words):
+                stdout, stderr, status = self.qemu(*words)
+                results = json.loads(self.myriarm(*words, options=["--lanes", "40", "--json", "-"])[0])
+                got = {
+                    (lane["stdout"], lane["stderr"], lane["exit_status"]) for lane in results["lane_results"]
+                }
+                self.assertEqual(got, {(stdout.decode(), stderr.decode(), status)})
+
     def test_a_queue(self):
         inputs = ROOT.parent / "inputs"
         inputs.mkdir(exist_ok=True)
