@@ -26,6 +26,7 @@ from debian_commands import PACKAGES, commands
 from debian_differences import DIFFERENT
 from debian_folder import USER, left_in, make_folder
 from debian_page import check_page, keep_results, wanted_processes, write_page
+from lanes import stream_of
 
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/debian-root"
 INPUT = b"one\ntwo words\nthree 3\nfour\n10\n9\n"
@@ -55,12 +56,22 @@ class Comparison:
         command = [self.options.myriarm, "run", "--device", self.options.device, "--quiet"]
         command += ["--memory", "512M", "--root", self.root, "--stdin", "-", "--ignore-unimplemented"]
         command += ["--bind", f"{work}:/own:rw", "--cwd", "/own", "--collect", "/own", "--output-dir", out]
-        command += ["--json", summary]
+        # What a lane passes on at once, a GPU's host serves; with the results, its calls are served there.
+        on_device = self.options.device != "cpu"
+        command += ["--json", "-" if on_device else summary]
         command += [f"--env={name}={value}" for name, value in VARIABLES.items()]
         got = run([*command, *words], self.options.limit)
         files = left_in(out / "0/own")
-        if summary.exists() and (missing := json.loads(summary.read_bytes())["unimplemented"]):
+        results = json.loads(got[0] or b"{}") if on_device else {}
+        if not on_device and summary.exists():
+            results = json.loads(summary.read_bytes())
+        if missing := results.get("unimplemented"):
             self.missing[line] = sorted(missing)
+        if on_device and results:
+            lane = results["lane_results"][0]
+            ended = lane["stop"] if lane["exit_status"] is None else lane["exit_status"]
+            status = 128 + lane["signal"] if lane["signal"] else ended
+            got = stream_of(lane, "stdout"), stream_of(lane, "stderr"), status
         shutil.rmtree(out, ignore_errors=True)
         return (*got, files)
 

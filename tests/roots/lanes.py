@@ -9,6 +9,12 @@ import subprocess
 LANES = 33  # of more than one team of a GPU
 
 
+def stream_of(lane, name):
+    """What a lane has written to `stdout` or `stderr`, of its results."""
+    exact = lane.get(f"{name}_base64")  # if it is not UTF-8
+    return base64.b64decode(exact) if exact else lane[name].encode()
+
+
 def outputs_of_lanes(command, words, seconds):
     """Runs `command`, up to its options, in several lanes. Returns their standard outputs, each once, with
     the exit status; and what went wrong."""
@@ -17,9 +23,8 @@ def outputs_of_lanes(command, words, seconds):
     problem = done.stderr.decode(errors="backslashreplace")
     found = set()
     for lane in json.loads(done.stdout)["lane_results"] if done.stdout else ():
-        exact = lane.get("stdout_base64")  # if it is not UTF-8
-        data = base64.b64decode(exact) if exact else lane["stdout"].encode()
-        found.add((data.decode(errors="backslashreplace"), lane["exit_status"]))
+        text = stream_of(lane, "stdout").decode(errors="backslashreplace")
+        found.add((text, lane["exit_status"]))
     return found, problem
 
 
