@@ -15,7 +15,7 @@ void FileOptions::add_to(CLI::App& run, LinuxOptions& process) {
   run.add_option(
          "--root", root,
          "The folder that is / of every lane, as tools/debian-root makes it; PROGRAM is then a path there, or of this\n"
-         "machine if there is none (CPU). What a lane writes is kept in its memory: the folder does not change")
+         "machine if there is none. What a lane writes is kept in its memory: the folder does not change")
       ->type_name("DIR");
   run.add_option_function<std::string>(
          "--bind", [this](const std::string& text) { binds.push_back(text); },

@@ -16,7 +16,9 @@ DATA_TYPES = [
     f"{HEADERS}/{name}.h" for name in ("error", "file_tree", "fleet", "inputs", "process", "program", "stop")
 ]
 # What each backend may include of src/backends, besides its own folder.
-BACKEND_HEADERS = ("backend.h", "hosted_machine.h", "machine_call.h", "run_batches.h")
+BACKEND_HEADERS = (
+    "backend.h", "flat_index.h", "host_tree.h", "hosted_machine.h", "machine_call.h", "run_batches.h"
+)
 BACKENDS = ["src/backends/common", *(f"src/backends/{name}" for name in BACKEND_HEADERS)]
 # What the layers above a fleet may know of src/kernel: names, numbers, streams and layouts, and no call.
 KERNEL_FACTS = [
@@ -54,7 +56,9 @@ LAYERS = {
     "src/backends/cuda": [
         "src/support", *BASE, "src/translate", *BACKENDS, "src/backends/cuda", *DATA_TYPES
     ],
-    "src/fleet": ["src/support", *BASE, "src/backends/backend.h", "src/fleet", HEADERS],
+    "src/fleet": [
+        "src/support", *BASE, "src/backends/backend.h", "src/backends/host_tree.h", "src/fleet", HEADERS
+    ],
     HEADERS: [HEADERS],
     C_HEADERS: [C_HEADERS],
     "src/c_api": [HEADERS, C_HEADERS, "src/c_api"],

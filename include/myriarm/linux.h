@@ -112,7 +112,7 @@ struct LinuxOptions {
   /// If there are any, a lane can open its string as the read-only file kInputFile, and kInputFileMark in arguments
   /// becomes that path.
   ByteStrings files;
-  /// What all lanes have as `/`; only programs on the CPU can have one. Null: nothing but the file above.
+  /// What all lanes have as `/`. Null: nothing but the file above.
   std::shared_ptr<const FileTree> root = {};
   /// With a root: the most bytes that the files which a lane writes may take, in its memory; a write beyond them fails with
   /// ENOSPC. They are pages of the lane: the pool counts them, and snapshots, forks and restart() treat them as its memory.
@@ -121,7 +121,7 @@ struct LinuxOptions {
   /// The folder in which processes begin, a path in the root; empty: `/`. The constructor throws ArgumentError if it is not
   /// there.
   std::string working_folder = {};
-  /// collect() can be called for lanes that have exited: they keep the files that they have written.
+  /// collect() can be called for lanes that have exited: they keep the files that they have written; on a GPU all their memory.
   bool keep_files = false;
   /// Paths of the root: what a queue takes out of each process at its end, into QueueResult::files. Implies keep_files.
   std::vector<std::string> collect = {};

@@ -85,7 +85,8 @@ class ProcessHost {
   virtual ~ProcessHost() = default;
 
   virtual GivenInput input(uint32_t lane) const = 0;
-  /// The root of all processes, as long as they run; null: there is none. Only the CPU's lanes can have one.
+  /// The root of all processes, as long as they run; null: there is none. A GPU copies what it says of its files when the
+  /// fleet is made, and what a file contains when a lane first needs it.
   virtual const FileTree* root() const { return nullptr; }
   /// Keeps or passes on what a lane has written to stream 1 or 2, from `position` on; what was kept behind it is dropped.
   virtual PutOut put_out(uint32_t lane, unsigned stream, uint64_t position, std::span<const uint8_t> bytes) = 0;

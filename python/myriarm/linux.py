@@ -58,7 +58,7 @@ class LinuxFleet:
     stdin: what lanes read from descriptor 0. For all of them: bytes or a (size,) uint8 array. For each: a
     list or an iterator of bytes, a (lanes, size) uint8 array, or (bytes, offsets), where lane i gets
     bytes[offsets[i]:offsets[i + 1]]. file: the same as a read-only file, whose path replaces "@@" in
-    arguments. root: the folder that is / of every lane, for dynamic programs and files (CPU only;
+    arguments. root: the folder that is / of every lane, for dynamic programs and files (see
     docs/roots.md); the program is then a path there, or of this machine if there is none. Without it a
     program must be static. The folder never changes: a lane keeps the files that it writes in its memory,
     of which they take file_bytes at most, and collect() gives them; with 0 the root is read-only. binds:

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/host_tree.h"
 #include "backends/machine_call.h"
 #include "kernel/guest_memory.h"
 #include "kernel/serve.h"
@@ -33,13 +34,14 @@ struct HostedRegisters {
 };
 
 /// kernel::Machine of one lane. The lane must have a GivenInput, and be a process.
-class HostedMachine {
+class HostedMachine : public HostTree {
  public:
   static constexpr bool kContiguous = true;
 
   HostedMachine(Backend& backend, const HostedWindow& window, const kernel::ProcessFacts& facts, ProcessHost& host,
                 const GivenInput& given, u32 lane, const HostedRegisters& registers)
-      : backend_(backend),
+      : HostTree(host.root()),
+        backend_(backend),
         window_(window),
         facts_(facts),
         host_(host),
@@ -200,7 +202,7 @@ class HostedMachine {
   mutable std::vector<Copy> copies_;
   bool out_of_memory_ = false;
 };
-static_assert(kernel::Machine<HostedMachine>);
+static_assert(kernel::Machine<HostedMachine> && kernel::HasTree<HostedMachine>);
 
 /// Serves the call, with ProcessHost::before() and after() if the lane is traced. With Served::again nothing was done. The lane is
 /// behind its SVC.

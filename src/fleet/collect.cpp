@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "backends/host_tree.h"
 #include "fleet/fleet_impl.h"
 #include "kernel/tree_paths.h"
 #include "myriarm/error.h"
@@ -12,12 +13,12 @@ namespace myriarm {
 namespace {
 
 /// kernel::Machine of a lane that makes no call: its kernel pages can be read, and nothing can change.
-class StoppedLane {
+class StoppedLane : public HostTree {
  public:
   static constexpr bool kContiguous = true;
 
   StoppedLane(Backend& backend, u32 lane, u64 window_begin, u64 window_pages, const FileTree& tree, u64 layer_pages)
-      : backend_(backend), lane_(lane), window_begin_(window_begin), window_pages_(window_pages), tree_(tree) {
+      : HostTree(&tree), backend_(backend), lane_(lane), window_begin_(window_begin), window_pages_(window_pages) {
     facts_.window_begin = window_begin;
     facts_.window_end = window_begin + (window_pages << kPageBits);
     facts_.layer_pages = layer_pages;
@@ -40,22 +41,7 @@ class StoppedLane {
   bool own_page(u64) { return false; }
   void page_written(u64) {}
   bool change_pages(const kernel::PageChange&) { return false; }
-  bool has_tree() const { return true; }
-  i64 tree_look_up(u32 folder, const u8* name, u32 size) const {
-    return tree_.look_up(folder, {reinterpret_cast<const char*>(name), size});
-  }
-  u32 tree_parent(u32 folder) const { return tree_.parent(folder); }
-  kernel::FileStatus tree_status(u32 file) const {
-    const FileFacts f = tree_.facts(file);
-    return {f.number, f.mode, f.links, f.size, f.user, f.group, f.device, f.seconds, f.nanoseconds};
-  }
-  bool tree_content(u32 file, kernel::Bytes& bytes) const {
-    std::span<const u8> content;
-    if (!tree_.content(file, content)) return false;
-    bytes = {content.data(), content.size()};
-    return true;
-  }
-  bool is_program_link(u32) const { return false; }
+  bool is_program_link(u32) const { return false; }  // it is collected as any link
 
   /// Pages that were read and are not needed any more.
   void forget_pages() const { pages_.clear(); }
@@ -64,7 +50,6 @@ class StoppedLane {
   Backend& backend_;
   const u32 lane_;
   const u64 window_begin_, window_pages_;
-  const FileTree& tree_;
   kernel::ProcessFacts facts_ = {};
   mutable std::map<u32, std::vector<u8>> pages_;  // by entry
 };

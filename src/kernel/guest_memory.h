@@ -93,6 +93,20 @@ MYR_FN bool readable(const M& m, u64 address, u64 size) {
   return accessible(m, address, size, kPageReadable) == size;
 }
 
+/// Makes the pages from one address to another the lane's own. A machine may want to know all of them at once. False: the call
+/// is abandoned.
+template <MemoryMachine M>
+MYR_FN bool own_pages(M& m, u64 begin, u64 end) {
+  if constexpr (requires { m.own_pages(begin, end); }) {
+    return m.own_pages(m.page_of(begin), (end - begin) >> kPageBits);
+  } else {
+    for (u64 at = begin; at < end; at += kPageSize) {
+      if (!m.own_page(m.page_of(at))) return false;
+    }
+    return true;
+  }
+}
+
 /// What a store to guest memory may do.
 enum class Storing : u8 { allowed, refused, again };
 /// Makes the pages of these bytes the lane's own, if the guest may write all of them. Must come before store().
@@ -100,10 +114,7 @@ template <MemoryMachine M>
 MYR_FN Storing prepare(M& m, u64 address, u64 size) {
   if (accessible(m, address, size, kPageWritable) != size) return Storing::refused;
   if (size == 0) return Storing::allowed;  // whatever the address
-  for (u64 at = page_down(address); at < address + size; at += kPageSize) {
-    if (!m.own_page(m.page_of(at))) return Storing::again;
-  }
-  return Storing::allowed;
+  return own_pages(m, page_down(address), page_up(address + size)) ? Storing::allowed : Storing::again;
 }
 
 namespace detail_of_memory {

@@ -117,9 +117,7 @@ MYR_OUTLINE Result map_file(M& m, const Content& file, bool in_tree, u32 flags, 
   // Pages that the process has written are its own; those of a file that it has not are shared with others.
   const bool shared = in_tree && file.tree.page == 0 && offset + bytes <= file.below.size;
   if (!shared || !share_pages(m, place, permissions, content)) {
-    for (u64 at = place; at < filled; at += kPageSize) {
-      if (!m.own_page(m.page_of(at))) return again();
-    }
+    if (!own_pages(m, place, filled)) return again();
     copy_source(m, file, offset, place, bytes);
   }
   unmap_range(m, place, end);

@@ -63,7 +63,9 @@ MYR_OUTLINE Result serve(M& m) {
   const bool has_waited = wait_state(m) != WaitState::none, made_again = is_made_again(m);
   if ((has_waited || made_again) && !own_word(m, kWaitState)) return again();
   if (files_have_grown(m) && !follow_files(m)) return again();
-  const Result result = finish(m, detail_of_serving::answer_call(m));
+  Result result = detail_of_serving::answer_call(m);
+  if (awaits_content(m)) result = again();
+  result = finish(m, result);
   if (has_waited && result.served != Served::again && result.served != Served::waits) {
     set_word(m, kWaitState, (u64)WaitState::none);
   }

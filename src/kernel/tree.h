@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The read-only file system that is the root of a process, if the host has given it one: what a call may ask of it. Only
-// machines whose calls the host's processor serves can have a tree; for others all of this is nothing.
+// The read-only file system that is the root of a process, if the host has given it one: what a call may ask of it. For
+// machines that cannot have a tree all of this is nothing.
 #pragma once
 
 #include "kernel/guest_memory.h"
@@ -71,6 +71,13 @@ MYR_FN FileStatus tree_status(const M& m, u32 file) {
 template <MemoryMachine M>
 MYR_FN bool tree_content(const M& m, u32 file, Bytes& bytes) {
   if constexpr (HasTree<M>) return !is_of_descriptor(file) && m.tree_content(file, bytes);
+  else return false;
+}
+/// Whether the call has asked for what a regular file contains, and that is not where the lane runs: what the call has found
+/// is worth nothing, and it is abandoned until somebody has brought it. So a call asks for all of it before it changes anything.
+template <MemoryMachine M>
+MYR_FN bool awaits_content(const M& m) {
+  if constexpr (requires { m.awaits_content(); }) return m.awaits_content();
   else return false;
 }
 template <MemoryMachine M>

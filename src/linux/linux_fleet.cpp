@@ -281,9 +281,6 @@ LinuxFleet::LinuxFleet(std::span<const LinuxPlacement> programs, const FleetOpti
   }
   check_options(options, lanes);
   if (options.root) linux_process::widen_window(window_begin, fleet.memory);
-  if (options.root && find_device(fleet.device).kind != DeviceKind::cpu) {
-    throw ArgumentError("root: processes on a GPU cannot have one yet; use the device cpu, or leave the root out");
-  }
   const bool forks = options.fork_after.kind != ForkPoint::Kind::start;
   const bool names_file = !options.files.empty() || (forks && options.restartable);
   if (names_file) {

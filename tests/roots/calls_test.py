@@ -10,7 +10,10 @@ import shutil
 import subprocess
 import sys
 
+from lanes import lanes_that_differ
+
 SKIPPED = 77
+DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
 SOURCE = pathlib.Path(__file__).resolve().parent / "calls.c"
 # A file system that is read-only itself, not just mounted so; then as a user who owns nothing.
 NATIVE = """mount -t tmpfs -o mode=755 none "$2" && cp -a "$1/." "$2" && mount -o remount,ro "$2" &&
@@ -55,19 +58,9 @@ def main(myriarm, folder):
     if native.returncode != 0:
         print(f"skipped: the host cannot make a root here ({native.stderr.strip()})")
         return SKIPPED
-    run = [
-        os.path.abspath(myriarm),
-        "run",
-        "--device",
-        "cpu",
-        "--quiet",
-        "--root",
-        str(root),
-        "--file-bytes",
-        "0",
-        "/guest",
-    ]
-    guest = subprocess.run(run, capture_output=True, text=True, timeout=120)
+    run = [os.path.abspath(myriarm), "run", "--device", DEVICE, "--quiet", "--root", str(root)]
+    run += ["--file-bytes", "0"]
+    guest = subprocess.run([*run, "/guest"], capture_output=True, text=True, timeout=300)
     expected, got = native.stdout.splitlines(), guest.stdout.splitlines()
     different, path = 0, ""
     for i in range(max(len(expected), len(got))):
@@ -79,6 +72,7 @@ def main(myriarm, folder):
     checks = sum(line[0].isdigit() and ": " in line for line in expected)
     print(f"{checks} checks, {different} lines differ")
     print(guest.stderr, end="")
+    different += lanes_that_differ(run, ["/guest"], native.stdout, 300)
     return 1 if different or guest.returncode != 0 or checks < 1000 else 0
 
 

@@ -12,6 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs/programs.md"
 RESULTS = HERE / "results"
 DEVICES = ("cpu", "cuda")
+PROCESS_CALLS = {"clone", "clone3", "execve", "execveat"}
 HEAD = """# Debian's programs
 
 Made by [`tests/roots/debian_test.py`](../tests/roots/debian_test.py), which runs Debian's own arm64 programs in a [root](roots.md), one
@@ -26,6 +27,11 @@ def results_of(device):
     """What --keep has kept: {line: whether it is the same}, and calls that are missing; {} if nothing is."""
     path = RESULTS / f"{device}.json"
     return json.loads(path.read_text()) if path.exists() else {"same": None, "missing": {}}
+
+
+def wanted_processes(missing):
+    """Whether calls that are missing are those by which a process makes another, or becomes one."""
+    return not PROCESS_CALLS.isdisjoint(missing)
 
 
 def keep_results(device, same, missing):
@@ -63,6 +69,19 @@ def tried(lines):
     return names
 
 
+def on_cuda(results, missing):
+    """What is equal on the CPU and differs on CUDA."""
+    lines = [line for line, same in results["cuda"].items() if not same and results["cpu"].get(line)]
+    others = [line for line in lines if not wanted_processes(missing.get(line, []))]
+    text = f"""
+On CUDA a lane has one process: `clone` of a process and `execve` are ENOSYS there.
+Of the {len(lines)} commands that are equal on the CPU alone, {len(lines) - len(others)} made these calls.
+"""
+    if not others:
+        return text
+    return text + "The others:\n\n" + "".join(f"- `` {line} ``\n" for line in others)
+
+
 def page():
     kept = {device: results_of(device) for device in DEVICES}
     results = {device: kept[device]["same"] for device in DEVICES}
@@ -89,7 +108,9 @@ def page():
     rows.append(("all", str(len(every)), str(count), *(equal(device, every) for device in DEVICES)))
     text = HEAD + table(rows)
     if results["cuda"] is None:
-        text += "\nNot run on CUDA yet: a root works on the CPU alone.\n"
+        text += "\nNot run on CUDA yet.\n"
+    else:
+        text += on_cuda(results, kept["cuda"]["missing"])
     text += "\n## What the programs are\n"
     for program in ("coreutils", "busybox"):
         names = tried(line for line, _ in programs[program])

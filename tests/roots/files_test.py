@@ -13,6 +13,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 COMPILER = "aarch64-linux-gnu-gcc"
+DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
 
 
 def snapshot_of(folder):
@@ -160,7 +161,7 @@ class Files(unittest.TestCase):
 
 if __name__ == "__main__":
     MYRIARM, FOLDER = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-    RUN = [MYRIARM, "run", "--device", "cpu", "--quiet"]
+    RUN = [MYRIARM, "run", "--device", DEVICE, "--quiet"]
     shutil.rmtree(FOLDER, ignore_errors=True)
     ROOT, BIND = FOLDER / "root", FOLDER / "bind"
     ROOT.mkdir(parents=True)

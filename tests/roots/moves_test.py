@@ -12,7 +12,8 @@ import shutil
 import subprocess
 import sys
 
-from writes_test import HERE, IN_WORK, SKIPPED, differences, fill
+from lanes import lanes_that_differ
+from writes_test import DEVICE, HERE, IN_WORK, SKIPPED, differences, fill
 
 NATIVE = """mount -t tmpfs -o mode=755 none "$2" && cp -a "$1/." "$2" && chown -R 1000:1000 "$2/own" &&
 mkdir -p "$2/proc" "$2/dev" && mount -t proc none "$2/proc" && mount --bind /dev "$2/dev" &&
@@ -28,6 +29,7 @@ PROGRAMS = {
     "probes": 200,
     "tells": 60,
 }
+NOT_ON_A_GPU = ("descriptors", "fifos", "mappings")  # they fork, or map files to write to them
 INPUT = b"the standard input\n"
 # Where pipes or FIFOs are open, or have bytes.
 FORKED_AT = {
@@ -107,7 +109,8 @@ def main(myriarm, folder, *names):
     standard_input = root.parent / "input"
     standard_input.write_bytes(INPUT)
     wrong = 0
-    for name in names or PROGRAMS:
+    chosen = names or [name for name in PROGRAMS if DEVICE == "cpu" or name not in NOT_ON_A_GPU]
+    for name in chosen:
         compile_for("gcc", name, root / f"native-{name}")
         compile_for("aarch64-linux-gnu-gcc", name, root / name)
         fill(work)
@@ -119,7 +122,7 @@ def main(myriarm, folder, *names):
         checks = sum(line[:1].isdigit() and ": " in line for line in expected.splitlines())
         wrong += status != 0
         wrong += checks < PROGRAMS[name]
-        ours = [os.path.abspath(myriarm), "run", "--device", "cpu", "--quiet"]
+        ours = [os.path.abspath(myriarm), "run", "--device", DEVICE, "--quiet"]
         ours += ["--root", str(root), "--bind", f"{work}:/own:rw", "--cwd", "/own"]
         for engine in ("interpreter", "stepper", "translate"):
             more = ["--engine", engine, "--stdin", str(standard_input)]
@@ -129,7 +132,7 @@ def main(myriarm, folder, *names):
             print(problem, end="")
             differ = differences(expected, got, f"{name}, {engine},")
             print(f"{name}, {engine}: {checks} checks, {differ} lines differ, status {status}")
-            wrong += differ + (status != 0)
+            wrong += differ + (status != 0) + lanes_that_differ([*ours, *more], [f"/{name}"], expected, 600)
         if name in FORKED_AT:
             texts = queue(ours, root.parent, name)
             bad = sum(differences(expected, text, f"{name}, queue,") for text in texts)

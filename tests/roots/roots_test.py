@@ -15,6 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 LIBRARIES = pathlib.Path("/usr/aarch64-linux-gnu/lib")
 GLIBC = HERE.parent / "programs/src/glibc"
 COMPILER = "aarch64-linux-gnu-gcc"
+DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
 # Of tests/programs, where they are linked statically.
 STATIC_ELSEWHERE = ("decimal", "libm", "strings", "ending", "fenv", "matrix", "png", "fft")
 INPUT = b"one\ntwo words\nthree\n"
@@ -123,6 +124,16 @@ class Roots(unittest.TestCase):
                 self.assertEqual(got, {(expected[0].decode(), expected[1].decode(), expected[2])})
                 self.assertEqual(len({lane["instructions"] for lane in lanes}), 1)
 
+    def test_many_lanes_with_files_and_libraries(self):
+        for words in (("/bin/files", "/data"), ("/bin/libraries",), ("/bin/libraries-now",)):
+            with self.subTest(words):
+                stdout, stderr, status = self.qemu(*words)
+                results = json.loads(self.myriarm(*words, options=["--lanes", "40", "--json", "-"])[0])
+                got = {
+                    (lane["stdout"], lane["stderr"], lane["exit_status"]) for lane in results["lane_results"]
+                }
+                self.assertEqual(got, {(stdout.decode(), stderr.decode(), status)})
+
     def test_a_queue(self):
         inputs = ROOT.parent / "inputs"
         inputs.mkdir(exist_ok=True)
@@ -189,7 +200,7 @@ class Roots(unittest.TestCase):
 
 if __name__ == "__main__":
     MYRIARM, folder = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-    RUN = [MYRIARM, "run", "--device", "cpu", "--quiet", "--env", "GREETING=hello"]
+    RUN = [MYRIARM, "run", "--device", DEVICE, "--quiet", "--env", "GREETING=hello"]
     ROOT = folder / "root"
     build(ROOT)
     unittest.main(argv=sys.argv[:1] + sys.argv[3:])

@@ -10,7 +10,10 @@ import shutil
 import subprocess
 import sys
 
+from lanes import lanes_that_differ
+
 SKIPPED = 77
+DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
 HERE = pathlib.Path(__file__).resolve().parent
 NATIVE = """mount -t tmpfs -o mode=755 none "$2" && cp -a "$1/." "$2" && chown -R 1000:1000 "$2/own" &&
 top="$2" && shift 2 && exec chroot --userspec=1000:1000 "$top" /in-work "$@" """
@@ -88,13 +91,15 @@ def main(myriarm, folder):
         if native.returncode != 0:
             print(f"skipped: the host cannot make a root here ({native.stderr.strip()})")
             return SKIPPED
-        run = [os.path.abspath(myriarm), "run", "--device", "cpu", "--quiet", "--root", str(root)]
-        run += ["--bind", f"{work}:/own:rw", "--cwd", "/own", f"/{words[0]}", *words[1:]]
+        run = [os.path.abspath(myriarm), "run", "--device", DEVICE, "--quiet", "--root", str(root)]
+        run += ["--bind", f"{work}:/own:rw", "--cwd", "/own"]
+        words = [f"/{words[0]}", *words[1:]]
         guest = subprocess.run(
-            run, capture_output=True, encoding="utf-8", errors="backslashreplace", timeout=300
+            [*run, *words], capture_output=True, encoding="utf-8", errors="backslashreplace", timeout=300
         )
         print(guest.stderr, end="")
         different += differences(native.stdout, guest.stdout, " ".join(words)) + (guest.returncode != 0)
+        different += lanes_that_differ(run, words, native.stdout, 300)
         checks += sum(line[:1].isdigit() and ": " in line for line in native.stdout.splitlines())
     print(f"{checks} checks, {different} lines differ")
     return 1 if different or checks < 15000 else 0

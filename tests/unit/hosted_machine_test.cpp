@@ -5,10 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <random>
 #include <string>
 
 #include "fleet/image.h"
+#include "root_folder.h"
 
 namespace myriarm {
 namespace {
@@ -19,6 +21,7 @@ constexpr u32 kSvc = 0xD4000001, kBranchBack = 0x17FFFFFF;
 
 class Host final : public ProcessHost {
  public:
+  const FileTree* root() const override { return tree.get(); }
   GivenInput input(uint32_t lane) const override {
     GivenInput given;
     given.number = lane;
@@ -45,13 +48,15 @@ class Host final : public ProcessHost {
   void dropped(uint64_t) override {}
 
   std::string text = "some input that is read a little at a time, and mapped";
+  std::shared_ptr<const FileTree> tree;
   std::string output[kLanes * 2], log;
   size_t most_put = 1500;
 };
 
 /// Lanes that run `svc #0; b .-4` on the CPU backend.
 struct Lanes {
-  explicit Lanes(u64 pool = 0) {
+  explicit Lanes(u64 pool = 0, std::shared_ptr<const FileTree> root = nullptr) {
+    host->tree = std::move(root);
     Program program;
     program.entry = kCode;
     program.stack_pointer = kData + kDataPages * kPageSize;
@@ -62,6 +67,7 @@ struct Lanes {
     program.segments = {{kCode, kPageSize, kRead | kExecute, code},
                         {kData, kDataPages * kPageSize, kRead | kWrite, data}};
     program.process = ProcessStart{kHeap, kEnd, kPageSize, "/bin/test"};
+    if (host->tree) program.process->file_bytes = 64 * kPageSize;
     FleetOptions options;
     options.lanes = kLanes;
     options.memory = kEnd - kCode;
@@ -190,6 +196,73 @@ TEST(HostedMachine, ServesAsTheLaneDoes) {
     ASSERT_TRUE(own.memory() == hosted.memory()) << "seed " << seed;
     for (u32 i = 0; i < kLanes * 2; i++) EXPECT_EQ(own.host->output[i], hosted.host->output[i]) << "seed " << seed;
   }
+}
+
+void put(Lanes& lanes, u64 address, const std::string& text) {
+  const Transfer transfer{kLane, static_cast<u32>(text.size()), address, 0};
+  lanes.backend->write(std::span(&transfer, 1), std::span(reinterpret_cast<const u8*>(text.data()), text.size()), {});
+}
+
+TEST(HostedMachine, ServesCallsOnARoot) {
+  test::RootFolder folder;
+  folder.folder("a/b");
+  folder.file("a/f", "0123456789");
+  folder.file("large", std::string(3 * kPageSize, 'x') + "end");
+  folder.link("l", "a/f");
+  const auto tree = read_root(folder.path());
+  Lanes own(0, tree), hosted(0, tree);
+  constexpr u64 kHere = static_cast<u64>(-100), kPath = kData, kOther = kData + 0x100, kOut = kData + 0xE00;
+  struct Call {
+    const char *path, *other;
+    u32 number;
+    std::vector<u64> arguments;
+    i64 result;
+  };
+  const Call calls[] = {
+      {"/l", "", 56, {kHere, kPath, 0, 0}, 3},                             // openat
+      {"", "", 63, {3, kOut, 4}, 4},                                       // read
+      {"/large", "", 56, {kHere, kPath, 0, 0}, 4},                         //
+      {"", "", 222, {kHeap, 4 * kPageSize, 3, 2, 4, 0}, i64{kHeap}},       // mmap
+      {"", "", 64, {1, kHeap + 3 * kPageSize - 2, 9}, 9},                  // write
+      {"", "", 222, {0, kPageSize, 5, 2, 4, 2 * kPageSize}, -1},           //
+      {"/a", "", 56, {kHere, kPath, 0200000, 0}, 5},                       //
+      {"", "", 61, {5, kOut, 300}, -1},                                    // getdents64
+      {"/tmp/new", "", 56, {kHere, kPath, 0102, 0644}, 6},                 //
+      {"", "", 64, {6, kData + kPageSize, 2 * kPageSize}, 2 * kPageSize},  //
+      {"", "", 285, {4, 0, 6, 0, 2 * kPageSize, 0}, 2 * kPageSize},        // copy_file_range
+      {"/tmp/new", "/tmp/other", 38, {kHere, kPath, kHere, kOther}, 0},    // renameat
+      {"/tmp/other", "", 79, {kHere, kPath, kOut, 0}, 0},                  // newfstatat
+      {"/tmp/sub", "", 34, {kHere, kPath, 0755}, 0},                       // mkdirat
+      {"/tmp/sub", "", 49, {kPath}, 0},                                    // chdir
+      {"", "", 17, {kOut, 100}, 9},                                        // getcwd
+      {"/proc/self/exe", "", 78, {kHere, kPath, kOut + 0x80, 40}, 9},      // readlinkat
+      {"/a/f", "", 35, {kHere, kPath, 0}, -EACCES},                        // unlinkat
+      {"/nothing", "", 56, {kHere, kPath, 0, 0}, -ENOENT},                 //
+      {"/tmp/other", "", 35, {kHere, kPath, 0}, 0},                        //
+      {"", "", 57, {6}, 0},                                                // close
+  };
+  for (const Call& call : calls) {
+    SCOPED_TRACE(std::to_string(call.number) + " " + call.path);
+    for (Lanes* lanes : {&own, &hosted}) {
+      put(*lanes, kPath, std::string(call.path) + '\0');
+      put(*lanes, kOther, std::string(call.other) + '\0');
+      lanes->set(x(8), call.number);
+      for (u32 n = 0; n < 6; n++) lanes->set(x(n), n < call.arguments.size() ? call.arguments[n] : 0);
+    }
+    own.run(false, 1);
+    ASSERT_EQ(hosted.run(true, 1).code, StopCode::syscall);
+    const kernel::Result result = serve(hosted, false);
+    ASSERT_EQ(result.served, kernel::Served::answered);
+    if (call.result != -1) {
+      EXPECT_EQ(result.value, call.result);
+    }
+    ASSERT_EQ(static_cast<u64>(result.value), own.get(x(0)));
+    const StopRecord none = {};
+    hosted.backend->scatter_stops(std::span(&kLane, 1), std::span(&none, 1));
+    for (Lanes* lanes : {&own, &hosted}) lanes->set(Field::pc, kCode);
+  }
+  EXPECT_TRUE(own.memory() == hosted.memory());
+  EXPECT_EQ(hosted.host->output[kLane * 2], "xxend" + std::string(4, '\0'));
 }
 
 TEST(HostedMachine, ReturnsFromAHandler) {

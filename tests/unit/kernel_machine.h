@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A machine for src/kernel/ that is as simple as it can be: one process, one page table, a frame for each page. With a
-// team of 1 the bytes of a page lie together; with 2 they are interleaved with another lane's.
+// team of 1 the bytes of a page lie together; with 2 they are interleaved with another lane's, and a tree is as a GPU has it.
 // It is strict: before each attempt of a call all pages become shared ones, and it counts as a mistake if the call
 // changes a page that it has not made its own, changes a page of the guest and does not say so, owns a page that is not
 // mapped, reaches into the other lane, or has changed something when it is abandoned.
@@ -13,8 +13,9 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/flat_index.h"
+#include "backends/host_tree.h"
 #include "kernel/serve.h"
-#include "myriarm/file_tree.h"
 
 namespace myriarm::test {
 
@@ -96,22 +97,26 @@ class KernelMachine {
     Frame& frame = const_cast<Frame&>(frames_.at(entry >> kPageFlagBits));
     return frame.bytes.data() + ((entry & kPageShared) ? offset : place_in_own(offset));
   }
+  // kernel::HasTree. With a team of 1 the tree is the host's own; else it is as a GPU has it: an index, and a call that asks
+  // for the content of a regular file for the first time is abandoned.
   bool has_tree() const { return tree != nullptr; }
   i64 tree_look_up(u32 folder, const u8* name, u32 size) const {
-    return tree->look_up(folder, {reinterpret_cast<const char*>(name), size});
+    return kTeam == 1 ? HostTree(tree).tree_look_up(folder, name, size) : flat().look_up(folder, name, size);
   }
-  u32 tree_parent(u32 folder) const { return tree->parent(folder); }
+  u32 tree_parent(u32 folder) const { return kTeam == 1 ? HostTree(tree).tree_parent(folder) : flat().parent(folder); }
   kernel::FileStatus tree_status(u32 file) const {
-    const FileFacts f = tree->facts(file);
-    return {f.number, f.mode, f.links, f.size, f.user, f.group, f.device, f.seconds, f.nanoseconds};
+    return kTeam == 1 ? HostTree(tree).tree_status(file) : flat().status(file);
   }
   bool tree_content(u32 file, kernel::Bytes& bytes) const {
-    std::span<const u8> content;
-    const bool there = tree->content(file, content);
-    bytes = {content.data(), content.size()};
-    return there;
+    if constexpr (kTeam == 1) return HostTree(tree).tree_content(file, bytes);
+    const kernel::ContentState state = flat().content(file, bytes);
+    if (state == kernel::ContentState::absent) wanted_ = file + 1;
+    return state == kernel::ContentState::there;
   }
-  bool is_program_link(u32 file) const { return tree->is_program_link(file); }
+  bool is_program_link(u32 file) const {
+    return kTeam == 1 ? HostTree(tree).is_program_link(file) : flat().is_program_link(file);
+  }
+  bool awaits_content() const { return wanted_ != 0; }
   bool own_page(u64 page) {
     if (page >= table_.size() || table_[page] == 0) return mistake("a page that is not mapped becomes own");
     if (gives_up()) return false;
@@ -179,7 +184,7 @@ class KernelMachine {
       if (!changed_pages_ && !is_unchanged())
         mistake("a call that was abandoned, or is missing, has changed something");
       if (result.served == kernel::Served::missing) return result;
-      if (!abandoned_ && mode_ != Abandon::after_changes) {
+      if (!abandoned_ && wanted_ == 0 && mode_ != Abandon::after_changes) {
         mistake("a call asks for another attempt without a reason");
         return result;
       }
@@ -376,7 +381,25 @@ class KernelMachine {
     abandoned_ |= now;
     return now;
   }
+  kernel::FlatTree flat() const {
+    if (flat_of_ != tree) {
+      index_ = FlatIndexMaker(*tree).make();
+      contents_.assign(reinterpret_cast<const kernel::FlatIndex*>(index_.data())->files, {});
+      flat_of_ = tree;
+    }
+    return {reinterpret_cast<const kernel::FlatIndex*>(index_.data()), contents_.data()};
+  }
+  /// Brings the file that the last attempt lacked.
+  void bring_wanted() {
+    if (wanted_ == 0) return;
+    kernel::Bytes bytes = {nullptr, 0};
+    const bool is_there = HostTree(tree).tree_content(wanted_ - 1, bytes);
+    using enum kernel::ContentState;
+    contents_[wanted_ - 1] = {bytes.data, bytes.size, is_there ? there : unreadable, 0};
+    wanted_ = 0;
+  }
   void begin_attempt() {
+    bring_wanted();
     std::vector<Frame> old;
     old.swap(frames_);
     for (u32& entry : table_) {
@@ -448,6 +471,11 @@ class KernelMachine {
   Abandon mode_ = Abandon::never;
   u64 abandon_at_ = 0, events_ = 0, attempt_ = 0, attempt_events_ = 0, changes_ = 0, changes_made_ = 0;
   bool abandoned_ = false, changed_pages_ = false;
+  // With a team of more than 1: the index of `flat_of_`, and the file that the call lacks, and 1.
+  mutable const FileTree* flat_of_ = nullptr;
+  mutable std::vector<u64> index_;
+  mutable std::vector<kernel::FlatContent> contents_;
+  mutable u32 wanted_ = 0;
 };
 
 static_assert(kernel::Machine<KernelMachine<1>> && kernel::Machine<KernelMachine<2>>);

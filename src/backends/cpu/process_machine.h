@@ -7,6 +7,7 @@
 
 #include "backends/cpu/interpreter/lane_code.h"
 #include "backends/cpu/process_words.h"
+#include "backends/host_tree.h"
 #include "backends/machine_call.h"
 #include "kernel/mapped_pages.h"
 #include "kernel/process_table.h"
@@ -16,7 +17,7 @@ namespace myriarm::cpu {
 
 class CpuBackend;
 
-class ProcessMachine {
+class ProcessMachine : public HostTree {
  public:
   static constexpr bool kContiguous = true;
 
@@ -27,11 +28,11 @@ class ProcessMachine {
 
   ProcessMachine(Lane& lane, u64 index, const kernel::ProcessFacts& facts, ProcessHost& host, void* backend,
                  ChangePages change_pages, SharePages share_pages)
-      : lane_(lane),
+      : HostTree(host.root()),
+        lane_(lane),
         index_(index),
         facts_(facts),
         host_(host),
-        tree_(host.root()),
         backend_(backend),
         change_pages_(change_pages),
         share_pages_(share_pages) {}
@@ -84,24 +85,7 @@ class ProcessMachine {
     change_pages_(backend_, lane_, change);
     return true;
   }
-  // kernel::HasTree and kernel::SharesPages.
-  bool has_tree() const { return tree_ != nullptr; }
-  i64 tree_look_up(u32 folder, const u8* name, u32 size) const {
-    return tree_->look_up(folder, {reinterpret_cast<const char*>(name), size});
-  }
-  u32 tree_parent(u32 folder) const { return tree_->parent(folder); }
-  kernel::FileStatus tree_status(u32 file) const {
-    const FileFacts facts = tree_->facts(file);
-    return {facts.number, facts.mode,   facts.links,   facts.size,       facts.user,
-            facts.group,  facts.device, facts.seconds, facts.nanoseconds};
-  }
-  bool tree_content(u32 file, kernel::Bytes& bytes) const {
-    std::span<const u8> content;
-    if (!tree_->content(file, content)) return false;
-    bytes = {content.data(), content.size()};
-    return true;
-  }
-  bool is_program_link(u32 file) const { return tree_->is_program_link(file); }
+  // kernel::SharesPages.
   bool share_pages(u64 address, u32 permissions, const kernel::Bytes& bytes) {
     return share_pages_(backend_, lane_, address, permissions, {bytes.data, bytes.size});
   }
@@ -153,7 +137,6 @@ class ProcessMachine {
   const u64 index_;
   const kernel::ProcessFacts& facts_;
   ProcessHost& host_;
-  const FileTree* const tree_;  // null: the process has no root
   void* backend_;
   ChangePages change_pages_;
   SharePages share_pages_;

@@ -60,8 +60,10 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
       stops_(lanes_) {
   use();
   if (image.window_pages + image.kernel_pages >= u64{1} << 20) {
-    throw ArgumentError("memory of " + std::to_string(image.window_pages >> 8) +
-                        " MiB a lane is too much for a CUDA device; ask for less than 4096 MiB");
+    throw ArgumentError(
+        "memory of " + std::to_string(image.window_pages >> 8) + " MiB a lane, and " +
+        std::to_string(image.kernel_pages >> 8) +
+        " MiB for its files and pipes, are too much for a CUDA device; ask for less than 4096 MiB together");
   }
   check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device),
         "asking for the device's size");
@@ -140,10 +142,12 @@ void CudaBackend::allocate_frames(u64 pool_bytes) {
   view_.lane_step = 8;
   view_.frame_units = view_.granule_step + 1;
   const u64 frame_bytes = u64{view_.frame_units} << kPageBits;
-  // The most that frames can take: what the device has free, less the image and a margin for the driver.
+  // The most that frames can take: what the device has free, less the image, the files of a root, and a margin for the
+  // driver.
   size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), "asking for free device memory");
-  const u64 room = free > 512 * kMiB ? free - 512 * kMiB : 0;
+  const u64 kept_free = 512 * kMiB + (processes_ ? processes_->most_contents() : 0);
+  const u64 room = free > kept_free ? free - kept_free : 0;
   const u64 units_bytes = image_units_ << kPageBits;
   pool_limit_ = std::min<u64>(room > units_bytes ? room - units_bytes : 0, kMostFrameBytes - units_bytes);
   if (pool_bytes > pool_limit_) {

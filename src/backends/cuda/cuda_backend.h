@@ -63,7 +63,8 @@ class CudaBackend final : public Backend {
   void allocate_frames(u64 pool_bytes);
   void allocate_flat_memory();
   void load_image(const Image& image);
-  void predecode_programs(const Image& image, u64 first_page, u64 pages);
+  /// `most_pages`: of a span that has further code.
+  void predecode_programs(const Image& image, u64 first_page, u64 pages, u64 most_pages);
   /// Predecodes what guests or the host have written, if the time for that has come.
   void predecode_if_due();
   void predecode_teams();
@@ -115,7 +116,9 @@ class CudaBackend final : public Backend {
   };
   /// What the host does for processes after a launch. `done`: what the batch has done so far.
   ServedOnHost attend_to_processes(const Report& report, DispatchReport& done);
-  ServedOnHost serve_on_host(std::span<const u32> lanes, DispatchReport& done);
+  ServedOnHost serve_on_host(std::span<const u32> lanes, const std::vector<bool>& starve, DispatchReport& done);
+  /// Brings the files that calls want, so that their lanes make them again, and serves the other calls.
+  ServedOnHost attend_to_calls(std::span<const HostCall> calls, DispatchReport& done);
   /// Chooses the kernel of the next launch of an interpreter by whether lanes differ in pages.
   void choose_kernel(Control& control);
   /// Releases the memory of processes that have exited, unless it is kept. Returns whether there were any.

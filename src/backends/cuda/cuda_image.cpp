@@ -12,8 +12,9 @@ namespace myriarm::cuda {
 namespace {
 
 constexpr u64 kMiB = u64{1} << 20;
-/// The most bytes of the one span of the window whose code is predecoded. Code outside the span is decoded as it runs.
-constexpr u64 kMostCodeBytes = 64 * kMiB;
+/// The most bytes of the one span of the window whose code is predecoded. Code outside the span is decoded as it runs. With a
+/// root, libraries lie at the upper end of the window; then it is as much as takes an eighth of the free memory.
+constexpr u64 kMostCodeBytes = 64 * kMiB, kMostCodeBytesOfRoot = 1024 * kMiB, kPartsForRoot = 32;
 /// The most guest bytes of predecoded code, over all programs: on the device each takes four.
 constexpr u64 kMostCodeOfAll = u64{2} << 30;
 
@@ -22,6 +23,13 @@ bool is_code(const ImagePage& page) { return (page.permissions & kExecute) && !p
 }  // namespace
 
 void CudaBackend::load_image(const Image& image) {
+  u64 most_bytes = kMostCodeBytes;
+  if (view_.processes.tree != nullptr) {
+    size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "asking for free device memory");
+    const u64 most = std::min<u64>(free / kPartsForRoot, kMostCodeOfAll) / image.programs.size();
+    most_bytes = std::clamp(most >> kPageBits << kPageBits, kMostCodeBytes, kMostCodeBytesOfRoot);
+  }
   // The span of the window that is predecoded.
   u64 first = ~u64{0}, last = 0;
   for (const ImageProgram& program : image.programs) {
@@ -31,7 +39,7 @@ void CudaBackend::load_image(const Image& image) {
   }
   for (const ImageProgram& program : image.programs) {
     for (const ImagePage& page : program.pages) {
-      if (is_code(page) && (page.page - first + 1) << kPageBits <= kMostCodeBytes) last = std::max(last, page.page);
+      if (is_code(page) && (page.page - first + 1) << kPageBits <= most_bytes) last = std::max(last, page.page);
     }
   }
   const u64 span = first == ~u64{0} ? 0 : last - first + 1;
@@ -76,7 +84,7 @@ void CudaBackend::load_image(const Image& image) {
   view_.team_program = team_program_.data();
   view_.programs = static_cast<u32>(image.programs.size());
   program_of_team_ = program_of_team;
-  predecode_programs(image, first, span);
+  predecode_programs(image, first, span, most_bytes >> kPageBits);
   launch_fill_tables(view_, units, stream_);
   if (image.programs.size() == 1) {
     fill(Field::pc, entries[0]);
@@ -88,7 +96,7 @@ void CudaBackend::load_image(const Image& image) {
   synchronize("loading the program");
 }
 
-void CudaBackend::predecode_programs(const Image& image, u64 first, u64 span) {
+void CudaBackend::predecode_programs(const Image& image, u64 first, u64 span, u64 most_pages) {
   const DecodeTable& table = decode_table();
   decode_first_.resize(DecodeTable::kBuckets + 1, "allocating decode tables");
   decode_candidates_.resize(table.candidate_count, "allocating decode tables");
@@ -123,7 +131,7 @@ void CudaBackend::predecode_programs(const Image& image, u64 first, u64 span) {
   team_code_.resize(team_code.size(), "allocating the teams' code");
   team_code_.upload(team_code, stream_);
   view_.team_code = team_code_.data();
-  code_variants_.emplace(code, kMostCodeBytes >> kPageBits, program_of_team_);
+  code_variants_.emplace(code, most_pages, program_of_team_);
   update_common_code();
   synchronize("predecoding the program");
 }

@@ -65,6 +65,7 @@ class CudaBackend::InputLoop final : public ProcessHost {
     backend_.synchronize("serving a call");
     return {given.number, {}, {}, given.output_limit, given.has_file != 0, false, false};
   }
+  const FileTree* root() const override { return backend_.processes_->host().root(); }
   PutOut put_out(uint32_t, unsigned, uint64_t, std::span<const uint8_t> bytes) override {
     return {PutOut::Kind::taken, bytes.size()};
   }

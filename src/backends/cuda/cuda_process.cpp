@@ -21,7 +21,7 @@ CudaBackend::ServedOnHost CudaBackend::attend_to_processes(const Report& report,
   std::vector<u32> refused;
   if (queue_host_ == nullptr) refused = processes_->output().take_rest({report.output_head});
   ServedOnHost served;
-  if (report.host_calls != 0) served = serve_on_host(processes_->waiting(report.host_calls, stream_), done);
+  if (report.host_calls != 0) served = attend_to_calls(processes_->waiting(report.host_calls, stream_), done);
   if (!refused.empty()) {
     stops_are_current_ = false;
     const std::span<const StopRecord> now = stops();
@@ -38,7 +38,34 @@ CudaBackend::ServedOnHost CudaBackend::attend_to_processes(const Report& report,
   return served;
 }
 
-CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes, DispatchReport& done) {
+CudaBackend::ServedOnHost CudaBackend::attend_to_calls(std::span<const HostCall> calls, DispatchReport& done) {
+  // Where the host sees each call, the lane must not come to the same one twice.
+  const bool makes_again = host_control_.data()->stops_at_calls == kServesCalls && !is_cancelled();
+  std::vector<u32> again, lanes;
+  std::vector<bool> starve;
+  for (const HostCall& call : calls) {
+    const bool starves = call.wanted != 0 && !processes_->bring(call, stream_);
+    if (call.wanted != 0 && !starves && makes_again) {
+      again.push_back(call.lane);
+    } else {
+      lanes.push_back(call.lane);
+      starve.push_back(starves);
+    }
+  }
+  done.stops[static_cast<u32>(StopCode::syscall)] -= again.size();
+  if (!again.empty()) {
+    const StopRecord record = {StopCode::syscall, FaultCode::none, kCallsAgain, 0, 0};
+    scatter_stops(again, std::vector<StopRecord>(again.size(), record));
+  }
+  ServedOnHost served;
+  if (!lanes.empty()) served = serve_on_host(lanes, starve, done);
+  served.answered += again.size();
+  return served;
+}
+
+/// `starve`: by place in `lanes`, whether the lane is out of memory.
+CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes, const std::vector<bool>& starve,
+                                                     DispatchReport& done) {
   const u64 count = lanes.size();
   const auto fetch = [&](Field field) {
     std::vector<u64> values(count);
@@ -63,14 +90,16 @@ CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes,
     HostedMachine machine(*this, {view_.window_begin, view_.guest_pages, view_.page_count - view_.guest_pages},
                           processes_->facts(program_of_team_[team_of(lane)]), host, given, lane, registers);
     // Once the run is cancelled, the lanes go back before their calls.
-    const kernel::Result result = is_cancelled() ? kernel::again() : serve_hosted(machine, host, given.traced);
+    const bool goes_back = is_cancelled() || starve[i];
+    const kernel::Result result = goes_back ? kernel::again() : serve_hosted(machine, host, given.traced);
     if (result.served == kernel::Served::missing) processes_->knows_missing(registers.w8, given.number, stream_);
     if (result.served == kernel::Served::again) {
       abandoned.push_back(lane);
       old_pcs.push_back(pcs[i] - 4);
       old_retired.push_back(retired[i] - (retired[i] != 0));
-      records.push_back(stop_record(machine.out_of_memory() ? StopCode::out_of_memory : StopCode::cancelled));
-      starved += machine.out_of_memory();
+      const bool starves = machine.out_of_memory() || starve[i];
+      records.push_back(stop_record(starves ? StopCode::out_of_memory : StopCode::cancelled));
+      starved += starves;
       done.retired -= retired[i] - old_retired.back();
     } else if (result.served == kernel::Served::ended) {
       records.push_back(stop_record(StopCode::exited, static_cast<u32>(result.value)));

@@ -33,6 +33,14 @@ static __device__ inline Pending pending_of(const View& view, u32 lane, const Sl
   return Pending::copy_page;
 }
 
+/// StopRecord::reserved of a lane that leaves the launch before the SVC that it has run, since its call was abandoned.
+constexpr u16 kBeforeCall = 1;
+
+/// The same of a lane that goes on at once in the next launch: it has left the launch for an order and was not waiting for
+/// others at a call or return, or the host has answered its call. If it waited there, lanes that parted between two calls
+/// would run one after the other.
+constexpr u16 kNotParked = 2;
+
 /// How far a lane of this launch goes.
 struct LaneBounds {
   u64 end;     // retired count at which the batch ends
@@ -53,8 +61,9 @@ static __device__ inline LaneBounds begin_lane(const View& view, u32 lane) {
   const RunEnd end{run_end};
   bool calls = false;
   if constexpr (kProcesses) {
-    calls = stop == StopCode::syscall && control.serves_stopped != 0 &&
-            !(*(volatile u32*)&view.report->orders & kCancelOrder) && process_of(view, team_of(lane)) != nullptr;
+    const bool serves = control.serves_stopped != 0 && !(*(volatile u32*)&view.report->orders & kCancelOrder);
+    calls = stop == StopCode::syscall && (serves || view.stops[lane].reserved == kCallsAgain) &&
+            process_of(view, team_of(lane)) != nullptr;
   }
   const bool alive = calls || takes_part(stop, control.phase, control.go_on != 0, end, retired);
   u64& batch_end = state_of(view, kPlaneBatchEnd, lane);
@@ -113,14 +122,6 @@ static __device__ __noinline__ void add_to_report(Report* report, u32 members, u
   u32 count = __popc(__ballot_sync(members, left));
   if (first && count != 0) atomicAdd((unsigned long long*)&report->left, (unsigned long long)count);
 }
-
-/// StopRecord::reserved of a lane that leaves the launch before the SVC that it has run, since its call was abandoned.
-constexpr u16 kBeforeCall = 1;
-
-/// The same of a lane that goes on at once in the next launch: it has left the launch for an order and was not waiting for
-/// others at a call or return, or the host has answered its call. If it waited there, lanes that parted between two calls
-/// would run one after the other.
-constexpr u16 kNotParked = 2;
 
 static __device__ inline void note_not_parked(const View& view, u32 lane) {
   StopRecord& stop = view.stops[lane];

@@ -13,6 +13,11 @@
 #include "isa/decode_table.h"
 #include "kernel/process.h"
 
+namespace myriarm::kernel {
+struct FlatIndex;
+struct FlatContent;
+}  // namespace myriarm::kernel
+
 namespace myriarm::cuda {
 
 constexpr u32 kTeam = 32;  // lanes of a team: one warp
@@ -43,6 +48,10 @@ enum CallStops : u32 {
   kStopsAtCalls = 1,     // they do
   kReturnsForCalls = 2,  // and the launch ends soon for the host, which serves them
 };
+
+/// StopRecord::reserved of a lane whose call waited for the host, which has brought what it needs: the next launch begins
+/// with the call.
+constexpr u16 kCallsAgain = 3;
 
 /// What a launch must do: see RunOrder in backend.h. Two planes hold how far each lane may go in the run and in the
 /// batch.
@@ -128,11 +137,14 @@ struct ProcessView {
   kernel::ProcessInput* inputs;       // of each lane, with addresses of the device
   OutputRing* output;                 // what lanes have put out, with the chunks behind it
   u64 output_chunk;                   // bytes of each chunk
-  u32* host_calls;                    // lanes whose calls the host serves: `lanes` at most
-  InputQueueView* queue;              // null: the host gives lanes their inputs
-  MissingCall* missing;               // kMissingCalls, by number; null: the host sees each of these calls
-  u32 keep_memory;                    // 0: nobody sees the memory of a lane that has exited
-  u32 pages_differ;                   // not 0: the kernel runs for which pages in which lanes differ are simple
+  u32* host_calls;                    // lanes whose calls wait for the host: `lanes` at most
+  u32* wanted_files;              // of each of these: what file's content the call needs, and 1; 0: the host serves it
+  InputQueueView* queue;          // null: the host gives lanes their inputs
+  MissingCall* missing;           // kMissingCalls, by number; null: the host sees each of these calls
+  const kernel::FlatIndex* tree;  // the root of all processes: kernel/flat_tree.h; null: there is none
+  const kernel::FlatContent* contents;  // of each of its files; changes between launches alone
+  u32 keep_memory;                      // 0: nobody sees the memory of a lane that has exited
+  u32 pages_differ;                     // not 0: the kernel runs for which pages in which lanes differ are simple
 };
 
 /// Entries of a page table have these flags beside the permissions:

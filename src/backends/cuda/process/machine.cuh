@@ -6,7 +6,7 @@
 #include "backends/cuda/process/input_queue.h"
 #include "backends/cuda/process/output_log.h"
 #include "backends/cuda/team_run.cuh"
-#include "kernel/guest_memory.h"
+#include "kernel/flat_tree.h"
 #include "myriarm/inputs.h"
 
 namespace myriarm::cuda {
@@ -14,7 +14,7 @@ namespace myriarm::cuda {
 /// What an abandoned call waits for.
 enum class Need : u8 {
   nothing,
-  own_page,  // LaneMachine::page
+  own_page,  // LaneMachine::page, and those behind it
   change,    // LaneMachine::change
   room,      // in the log of output
   host,      // the host must serve it
@@ -103,12 +103,17 @@ class LaneMachine {
     return memory_of(view_, team_of(lane_), place_of(lane_)).locate(entry, offset);
   }
 
-  MYR_FN bool own_page(u64 of_page) {
-    const u32 entry = table_of(view_, team_of(lane_), place_of(lane_))[of_page];
-    if (!(entry & (kPageShared | kPageCode))) return true;
-    page = of_page;
-    need = Need::own_page;
-    return false;
+  MYR_FN bool own_page(u64 of_page) { return own_pages(of_page, 1); }
+  MYR_FN bool own_pages(u64 first, u64 count) {
+    const u32* const table = table_of(view_, team_of(lane_), place_of(lane_));
+    for (u64 i = 0; i < count; i++) {
+      if (!(table[first + i] & (kPageShared | kPageCode))) continue;
+      page = first + i;
+      pages = count - i;
+      need = Need::own_page;
+      return false;
+    }
+    return true;
   }
   MYR_FN void page_written(u64) {}  // make_page_writable() has called code_page_changes()
   MYR_FN bool change_pages(const kernel::PageChange& wanted) {
@@ -122,20 +127,37 @@ class LaneMachine {
   }
   MYR_FN kernel::Put put_out(u32 stream, u64 position, u64 address, u64 size);
 
+  // kernel::HasTree.
+  MYR_FN bool has_tree() const { return view_.processes.tree != nullptr; }
+  MYR_FN i64 tree_look_up(u32 folder, const u8* name, u32 size) const { return tree().look_up(folder, name, size); }
+  MYR_FN u32 tree_parent(u32 folder) const { return tree().parent(folder); }
+  MYR_FN kernel::FileStatus tree_status(u32 file) const { return tree().status(file); }
+  MYR_FN bool tree_content(u32 file, kernel::Bytes& bytes) const {
+    const kernel::ContentState state = tree().content(file, bytes);
+    if (state == kernel::ContentState::absent) wanted_ = file + 1;
+    return state == kernel::ContentState::there;
+  }
+  MYR_FN bool is_program_link(u32 file) const { return tree().is_program_link(file); }
+  MYR_FN bool awaits_content() const { return wanted_ != 0; }
+  /// The file whose content this attempt needs, and 1; 0: it needs none that is not there.
+  MYR_FN u32 wanted() const { return wanted_; }
+
   /// To be called before each attempt of the call.
   MYR_FN void begin_attempt() {
     need = Need::nothing;
     passed_ = 0;
     logged_ = 0;
+    wanted_ = 0;
   }
   /// To be called when `change` has been made.
   MYR_FN void change_is_made() { made_++; }
 
   Need need = Need::nothing;
-  u64 page = 0;
+  u64 page = 0, pages = 0;
   kernel::PageChange change = {};
 
  private:
+  MYR_FN kernel::FlatTree tree() const { return {view_.processes.tree, view_.processes.contents}; }
   MYR_FN u64& vector_half(u32 n, u32 half) const { return view_.vectors[(half * 32 + n) * view_.lanes + lane_]; }
   /// The granule of 8 bytes that holds a readable address.
   MYR_FN u64 granule(u64 address) const {
@@ -152,6 +174,7 @@ class LaneMachine {
   LanePlace& place_;
   u32 made_ = 0, passed_ = 0;  // changes of this call that were made, and of those that this attempt has asked for
   u64 logged_ = 0;             // bytes of the log that this attempt has taken
+  mutable u32 wanted_ = 0;
 };
 
 /// Gives `take` the bytes from `address` on in words of 8, the last one with zeros behind them.
@@ -214,6 +237,6 @@ MYR_FN kernel::Put LaneMachine::put_out(u32 stream, u64 position, u64 address, u
   }
   return {PutKind::taken, size};
 }
-static_assert(kernel::Machine<LaneMachine>);
+static_assert(kernel::Machine<LaneMachine> && kernel::HasTree<LaneMachine>);
 
 }  // namespace myriarm::cuda

@@ -16,12 +16,14 @@ Processes::Processes(const Image& image, const ProcessOptions& options, u64 lane
   inputs_.resize(lanes, "allocating the processes' state");
   check(cudaMemsetAsync(inputs_.data(), 0, inputs_.bytes(), stream), "allocating the processes' state");
   host_calls_.resize(lanes, "allocating the processes' state");
+  wanted_files_.resize(lanes, "allocating the processes' state");
   differing_teams_.resize(1, "allocating the processes' state");
   view_.facts = device_facts_.data();
   view_.inputs = inputs_.data();
   view_.output = output_.ring();
   view_.output_chunk = output_.chunk_bytes();
   view_.host_calls = host_calls_.data();
+  view_.wanted_files = wanted_files_.data();
   if (!host_->wants_each_unimplemented()) {
     lowest_.assign(kMissingCalls, ~u64{0});
     missing_.resize(kMissingCalls, "allocating the processes' state");
@@ -29,7 +31,12 @@ Processes::Processes(const Image& image, const ProcessOptions& options, u64 lane
     check(cudaStreamSynchronize(stream), "allocating the processes' state");
     view_.missing = missing_.data();
   }
-  view_.keep_memory = options.keep_memory;
+  view_.keep_memory = options.keep_memory || options.keep_files;
+  if (const FileTree* const root = host_->root()) {
+    tree_.emplace(*root, stream);
+    view_.tree = tree_->index();
+    view_.contents = tree_->contents();
+  }
 }
 
 void Processes::resend_inputs() {
@@ -109,13 +116,20 @@ u32 Processes::teams_that_differ(const View& view, cudaStream_t stream) {
   return teams;
 }
 
-std::vector<u32> Processes::waiting(u32 count, cudaStream_t stream) {
-  std::vector<u32> lanes(count);
-  check(cudaMemcpyAsync(lanes.data(), host_calls_.data(), count * sizeof(u32), cudaMemcpyDeviceToHost, stream),
-        "fetching the lanes that wait for the host");
-  check(cudaStreamSynchronize(stream), "fetching the lanes that wait for the host");
-  std::sort(lanes.begin(), lanes.end());
-  return lanes;
+std::vector<HostCall> Processes::waiting(u32 count, cudaStream_t stream) {
+  constexpr const char* kDoing = "fetching the lanes that wait for the host";
+  std::vector<u32> lanes(count), wanted(count);
+  const auto fetch = [&](std::vector<u32>& values, const u32* from) {
+    check(cudaMemcpyAsync(values.data(), from, count * sizeof(u32), cudaMemcpyDeviceToHost, stream), kDoing);
+  };
+  fetch(lanes, host_calls_.data());
+  fetch(wanted, wanted_files_.data());
+  check(cudaStreamSynchronize(stream), kDoing);
+  std::vector<HostCall> calls;
+  calls.reserve(count);
+  for (u32 i = 0; i < count; i++) calls.push_back({lanes[i], wanted[i]});
+  std::ranges::sort(calls, {}, &HostCall::lane);
+  return calls;
 }
 
 }  // namespace myriarm::cuda

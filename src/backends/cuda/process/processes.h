@@ -4,14 +4,21 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/cuda/process/device_tree.h"
 #include "backends/cuda/process/input_store.h"
 #include "backends/cuda/process/output_taker.h"
 
 namespace myriarm::cuda {
+
+/// A lane whose call waits for the host. `wanted`: as ProcessView::wanted_files.
+struct HostCall {
+  u32 lane, wanted;
+};
 
 class Processes {
  public:
@@ -41,7 +48,11 @@ class Processes {
   /// The teams whose lanes differ in the permissions of a page that guests may access.
   u32 teams_that_differ(const View& view, cudaStream_t stream);
   /// The first `count` lanes of ProcessView::host_calls, in rising order.
-  std::vector<u32> waiting(u32 count, cudaStream_t stream);
+  std::vector<HostCall> waiting(u32 count, cudaStream_t stream);
+  /// What contents of the root's files take of the device's memory at most.
+  u64 most_contents() const { return tree_ ? tree_->limit() : 0; }
+  /// Brings the file that a call wants. False: there is no memory for it.
+  bool bring(const HostCall& call, cudaStream_t stream) { return tree_->bring(call.wanted - 1, stream); }
 
  private:
   std::shared_ptr<ProcessHost> host_;
@@ -52,10 +63,11 @@ class Processes {
   InputStore store_;
   DeviceArray<kernel::ProcessFacts> device_facts_;
   DeviceArray<kernel::ProcessInput> inputs_, input_values_;
-  DeviceArray<u32> input_lanes_, host_calls_, differing_teams_;
+  DeviceArray<u32> input_lanes_, host_calls_, wanted_files_, differing_teams_;
   DeviceArray<MissingCall> missing_;
   std::vector<u64> lowest_;  // MissingCall::lowest, as it was sent last
   OutputTaker output_;
+  std::optional<DeviceTree> tree_;
   ProcessView view_ = {};
 };
 

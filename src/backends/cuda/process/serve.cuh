@@ -20,8 +20,11 @@ static __device__ inline bool is_to_be_served(const View& view, u32 lane) {
   return stops == kServesCalls;
 }
 
-static __device__ inline void leave_for_host(const View& view, u32 lane) {
-  view.processes.host_calls[atomicAdd(&view.report->host_calls, 1)] = lane;
+/// `wanted`: as ProcessView::wanted_files.
+static __device__ inline void leave_for_host(const View& view, u32 lane, u32 wanted) {
+  const u32 place = atomicAdd(&view.report->host_calls, 1);
+  view.processes.host_calls[place] = lane;
+  view.processes.wanted_files[place] = wanted;
 }
 /// Whether the host knows a call that the library lacks from an input that comes before this one, or from the same. It is
 /// then counted, and answered here.
@@ -67,7 +70,7 @@ static __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u
   bool goes_on = false;
   const StopRecord stop = view.stops[lane];
   if (wants == Wants::call && machine.input().on_host) {
-    leave_for_host(view, lane);
+    leave_for_host(view, lane, 0);
     wants = Wants::nothing;
   }
   while (__any_sync(members, wants != Wants::nothing)) {
@@ -88,8 +91,8 @@ static __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u
         view.stops[lane] = stop_record(StopCode::exited, (u32)result.value);
         goes_on = false;
         wants = Wants::nothing;
-      } else if (result.served == Served::missing || machine.need == Need::host) {
-        if (wants == Wants::call) leave_for_host(view, lane);  // else the lane keeps its stop
+      } else if (result.served == Served::missing || machine.need == Need::host || machine.awaits_content()) {
+        if (wants == Wants::call) leave_for_host(view, lane, machine.wanted());  // else the lane keeps its stop
         wants = Wants::nothing;
       } else if (machine.need == Need::room) {
         abandon_call(view, lane, StopCode::none);
@@ -100,7 +103,12 @@ static __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u
     __syncwarp(members);
     const bool open = wants != Wants::nothing;
     bool failed = false;
-    copy_pages_for(view, team, members, open && machine.need == Need::own_page, machine.page, failed);
+    // In step, so that lanes which want the same pages get them together.
+    u64 more = open && machine.need == Need::own_page ? machine.pages : 0;
+    for (; __any_sync(members, more != 0); machine.page++) {
+      copy_pages_for(view, team, members, more != 0, machine.page, failed);
+      more = failed || more == 0 ? 0 : more - 1;
+    }
     for (u32 wanting; (wanting = __ballot_sync(members, open && !failed && machine.need == Need::change)) != 0;) {
       // Lanes that ask for the same have it done together.
       const kernel::PageChange& own = machine.change;
