@@ -59,6 +59,7 @@ static void pipes(void) {
   FAILS(readahead, "a pipe", EINVAL, readahead(other[0], 0, 10));
   alarms();
   FAILS(read, "a signal while it waits", EINTR, read(ends[0], block, 1));
+  FAILS(readv, "a signal while it waits", EINTR, readv(ends[0], parts, 2));
   on_signal(SIGALRM, SA_RESTART);
   no_alarms();
   GIVES(fcntl, "F_GETPIPE_SZ", 65536, fcntl(ends[0], F_GETPIPE_SZ));
@@ -72,6 +73,7 @@ static void pipes(void) {
   fcntl(ends[1], F_SETFL, 0);
   alarms();
   FAILS(write, "a signal while it waits", EINTR, write(ends[1], block, 1));
+  FAILS(writev, "a signal while it waits", EINTR, writev(ends[1], parts, 2));
   no_alarms();
   close(ends[1]);
   while (read(ends[0], block, 8192) > 0) {

@@ -72,6 +72,7 @@ static void opening(void) {
   FAILS(openat, "as many descriptors as there may be", EMFILE, openat(AT_FDCWD, "file", O_RDONLY));
   FAILS(dup, "as many descriptors as there may be", EMFILE, dup(file));
   FAILS(dup3, "a number at the limit", EBADF, dup3(file, 10, 0));
+  FAILS(openat2, "as many descriptors as there may be", EMFILE, syscall(SYS_openat2, AT_FDCWD, "file", &(struct open_how){O_RDONLY}, sizeof(struct open_how)));
   FAILS(fcntl, "F_DUPFD at the limit", EINVAL, fcntl(file, F_DUPFD, 10));
   FAILS(fcntl, "F_DUPFD with as many descriptors as there may be", EMFILE, fcntl(file, F_DUPFD, 5));
   FAILS(memfd_create, "as many descriptors as there may be", EMFILE, syscall(SYS_memfd_create, "x", 0));
@@ -137,6 +138,15 @@ static void opening(void) {
   GIVES(openat2, "RESOLVE_IN_ROOT and a path that would leave", 0,
         OPENAT2(folder, "../../file", O_RDONLY, 0, RESOLVE_IN_ROOT, sizeof how));
   FAILS(openat2, "a structure that cannot be read", EFAULT, syscall(SYS_openat2, AT_FDCWD, "file", nowhere, sizeof how));
+  FAILS(openat2, "no descriptor of a folder", EBADF, OPENAT2(kNoDescriptor, "file", O_RDONLY, 0, 0, sizeof how));
+  FAILS(openat2, "a file as a folder in the path", ENOTDIR, OPENAT2(AT_FDCWD, "file/x", O_RDONLY, 0, 0, sizeof how));
+  FAILS(openat2, "a folder for writing", EISDIR, OPENAT2(AT_FDCWD, "folder", O_WRONLY, 0, 0, sizeof how));
+  FAILS(openat2, "O_EXCL of a file that is there", EEXIST, OPENAT2(AT_FDCWD, "file", O_RDWR | O_CREAT | O_EXCL, 0644, 0, sizeof how));
+  FAILS(openat2, "another's file for writing", EACCES, OPENAT2(AT_FDCWD, "/mnt/theirs/readable", O_WRONLY, 0, 0, sizeof how));
+  FAILS(openat2, "a name of 256 bytes", ENAMETOOLONG, OPENAT2(AT_FDCWD, long_name, O_RDONLY, 0, 0, sizeof how));
+  FAILS(openat2, "a FIFO without a reader", ENXIO, OPENAT2(AT_FDCWD, "fifo", O_WRONLY | O_NONBLOCK, 0, 0, sizeof how));
+  FAILS(openat2, "O_NOATIME of another's file", EPERM, OPENAT2(AT_FDCWD, "/mnt/theirs/readable", O_RDONLY | O_NOATIME, 0, 0, sizeof how));
+  FAILS(openat2, "the program that runs, for writing", ETXTBSY, OPENAT2(AT_FDCWD, "program", O_WRONLY, 0, 0, sizeof how));
   FAILS(openat2, "a file that is not there", ENOENT, OPENAT2(AT_FDCWD, "none", O_RDONLY, 0, 0, sizeof how));
   close(file);
   close(folder);
@@ -183,6 +193,11 @@ static void reading(void) {
   FAILS(preadv, "a negative count", EINVAL, preadv(file, parts, -1, 0));
   FAILS(preadv, "a length that is no ssize_t", EINVAL, preadv(file, huge, 1, 0));
   FAILS(preadv, "a pipe", ESPIPE, preadv(0, parts, 2, 0));
+  FAILS(preadv, "a folder", EISDIR, preadv(folder, parts, 1, 0));
+  FAILS(preadv, "buffers that cannot be read", EFAULT, preadv(file, nowhere, 2, 0));
+  FAILS(preadv2, "a folder", EISDIR, preadv2(folder, parts, 1, 0, 0));
+  FAILS(preadv2, "buffers that cannot be read", EFAULT, preadv2(file, nowhere, 2, 0, 0));
+  FAILS(preadv2, "no descriptor", EBADF, preadv2(kNoDescriptor, parts, 2, 0, 0));
   FAILS(preadv, "no descriptor", EBADF, preadv(kNoDescriptor, parts, 2, 0));
   GIVES(preadv2, "at an offset", 3, preadv2(file, parts, 1, 4, 0));
   GIVES(preadv2, "at the offset of the file", 3, preadv2(file, parts, 1, -1, 0));
@@ -226,6 +241,9 @@ static void writing(void) {
   FAILS(pwritev, "a negative offset", EINVAL, pwritev(file, parts, 3, -1));
   FAILS(pwritev, "a negative count", EINVAL, pwritev(file, parts, -1, 0));
   FAILS(pwritev, "a pipe", ESPIPE, pwritev(1, parts, 2, 0));
+  FAILS(pwritev, "buffers that cannot be read", EFAULT, pwritev(file, nowhere, 2, 0));
+  FAILS(pwritev2, "buffers that cannot be read", EFAULT, pwritev2(file, nowhere, 2, 0, 0));
+  FAILS(pwritev2, "no descriptor", EBADF, pwritev2(kNoDescriptor, parts, 2, 0, 0));
   FAILS(pwritev, "no descriptor", EBADF, pwritev(kNoDescriptor, parts, 2, 0));
   GIVES(pwritev2, "at an offset", 3, pwritev2(file, parts, 1, 0, 0));
   GIVES(pwritev2, "at the offset of the file", 3, pwritev2(file, parts, 1, -1, 0));
@@ -243,6 +261,10 @@ static void writing(void) {
   FAILS(write, "beyond RLIMIT_FSIZE", EFBIG, write(file, text, 1));
   GIVES(write, "beyond RLIMIT_FSIZE there is a signal", 1, runs);
   FAILS(pwrite64, "beyond RLIMIT_FSIZE", EFBIG, pwrite(file, text, 1, 30));
+  FAILS(writev, "beyond RLIMIT_FSIZE", EFBIG, writev(file, parts, 1));
+  FAILS(pwritev, "beyond RLIMIT_FSIZE", EFBIG, pwritev(file, parts, 1, 30));
+  FAILS(pwritev2, "beyond RLIMIT_FSIZE", EFBIG, pwritev2(file, parts, 1, 30, 0));
+  FAILS(copy_file_range, "beyond RLIMIT_FSIZE", EFBIG, copy_file_range(readable, &(loff_t){0}, file, &(loff_t){30}, 1, 0));
   FAILS(ftruncate, "beyond RLIMIT_FSIZE", EFBIG, ftruncate(file, 31));
   FAILS(truncate, "beyond RLIMIT_FSIZE", EFBIG, truncate("out", 31));
   FAILS(fallocate, "beyond RLIMIT_FSIZE", EFBIG, fallocate(file, 0, 0, 31));
@@ -250,6 +272,10 @@ static void writing(void) {
   signal(SIGXFSZ, SIG_DFL);
   const int full = open("/dev/full", O_WRONLY);
   FAILS(write, "a device that is full", ENOSPC, write(full, "x", 1));
+  FAILS(writev, "a device that is full", ENOSPC, writev(full, parts, 1));
+  FAILS(pwrite64, "a device that is full", ENOSPC, pwrite(full, "x", 1, 0));
+  FAILS(pwritev, "a device that is full", ENOSPC, pwritev(full, parts, 1, 0));
+  FAILS(pwritev2, "a device that is full", ENOSPC, pwritev2(full, parts, 1, 0, 0));
   close(full);
   close(file);
   close(readable);
@@ -398,6 +424,7 @@ static void sizes(void) {
   FAILS(fallocate, "a negative offset", EINVAL, fallocate(file, 0, -1, 10));
   FAILS(fallocate, "no length", EINVAL, fallocate(file, 0, 0, 0));
   FAILS(fallocate, "beyond what an offset can be", EFBIG, fallocate(file, 0, LONG_MAX - 5, 10));
+  FAILS(fallocate, "more than there is room for", ENOSPC, fallocate(file, 0, 0, 1l << 45));
   FAILS(fallocate, "no descriptor", EBADF, fallocate(kNoDescriptor, 0, 0, 10));
   FAILS(fallocate, "a file that is open for reading", EBADF, fallocate(readable, 0, 0, 10));
   FAILS(fallocate, "a pipe", ESPIPE, fallocate(pipe_of[1], 0, 0, 10));
@@ -438,6 +465,30 @@ static void sizes(void) {
   close(pipe_of[1]);
 }
 
+static void mapping(void) {
+  const int file = make("mapped", "0123456789"), readable = open("mapped", O_RDONLY), writable = open("mapped", O_WRONLY);
+  char* area = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE, readable, 0);
+  GIVES(mmap, "a file", 0, memcmp(area, "0123456789", 10));
+  GIVES(mmap, "zeros behind its end", 0, area[10] | area[4095]);
+  area[0] = 'X';
+  GIVES(mmap, "MAP_PRIVATE leaves the file", '0', pread(file, text, 1, 0) == 1 ? text[0] : -1);
+  munmap(area, 8192);
+  FAILS(mmap, "MAP_SHARED for writing, of a file that is open for reading", EACCES,
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, readable, 0) == MAP_FAILED ? -1 : 0);
+  FAILS(mmap, "a file that is open for writing alone", EACCES, mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, writable, 0) == MAP_FAILED ? -1 : 0);
+  area = mmap(NULL, 4096, PROT_READ, MAP_SHARED, readable, 0);
+  FAILS(mprotect, "for writing, of a file that is open for reading", EACCES, mprotect(area, 4096, PROT_READ | PROT_WRITE));
+  munmap(area, 4096);
+  area = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  GIVES(mmap, "MAP_SHARED for writing changes the file", 'Y',
+        area == MAP_FAILED ? -1 : (area[1] = 'Y', munmap(area, 4096), pread(file, text, 1, 1) == 1) ? text[0] : -1);
+  area = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, readable, 0);
+  close(readable);
+  GIVES(mmap, "stays when the file is closed", '2', area[2]);
+  munmap(area, 4096);
+  close(file), close(writable);
+}
+
 static void copying_bytes(void) {
   const int from = make("from", "0123456789"), to = make("to", ""), readable = open("to", O_RDONLY), folder = open(".", O_RDONLY);
   int pipe_of[2];
@@ -461,9 +512,6 @@ static void copying_bytes(void) {
   FAILS(copy_file_range, "offsets that cannot be read", EFAULT, copy_file_range(from, nowhere, to, NULL, 5, 0));
   const int append = open("to", O_WRONLY | O_APPEND);
   FAILS(copy_file_range, "to a file that is open with O_APPEND", EBADF, copy_file_range(from, NULL, append, NULL, 4, 0));
-  out = LONG_MAX - 2;
-  in = 0;
-  FAILS(copy_file_range, "beyond what an offset can be", EOVERFLOW, copy_file_range(from, &in, to, &out, 100, 0));
   // sendfile
   off_t offset = 3;
   lseek(from, 0, SEEK_SET);
@@ -499,6 +547,13 @@ static void copying_bytes(void) {
   FAILS(write, "a file that is sealed", EPERM, write(memory, "hello", 5));
   FAILS(fallocate, "a file that is sealed", EPERM, fallocate(memory, 0, 0, 100));
   FAILS(ftruncate, "a file that is sealed", EPERM, ftruncate(memory, 100));
+  fcntl(memory, F_ADD_SEALS, F_SEAL_WRITE);
+  struct iovec part = {"x", 1};
+  FAILS(writev, "a file that is sealed", EPERM, writev(memory, &part, 1));
+  FAILS(pwrite64, "a file that is sealed", EPERM, pwrite(memory, "x", 1, 0));
+  FAILS(pwritev, "a file that is sealed", EPERM, pwritev(memory, &part, 1, 0));
+  FAILS(pwritev2, "a file that is sealed", EPERM, pwritev2(memory, &part, 1, 0, 0));
+  FAILS(mmap, "a file that is sealed, shared and written", EPERM, mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0) == MAP_FAILED ? -1 : 0);
   FAILS(memfd_create, "a flag that is unknown", EINVAL, syscall(SYS_memfd_create, "name", 1 << 20));
   FAILS(memfd_create, "a name that cannot be read", EFAULT, syscall(SYS_memfd_create, nowhere, 0));
   FAILS(memfd_create, "a name of 250 bytes", EINVAL, syscall(SYS_memfd_create, long_name, 0));
@@ -517,6 +572,7 @@ int main(void) {
   seeking();
   copying_descriptors();
   sizes();
+  mapping();
   copying_bytes();
   return 0;
 }

@@ -132,6 +132,11 @@ static void naming(void) {
   FAILS(renameat2, "RENAME_NOREPLACE and RENAME_EXCHANGE", EINVAL,
         renameat2(AT_FDCWD, "placed", AT_FDCWD, "b", RENAME_EXCHANGE | RENAME_NOREPLACE));
   FAILS(renameat2, "a flag that is unknown", EINVAL, renameat2(AT_FDCWD, "placed", AT_FDCWD, "never", 1 << 20));
+  FAILS(renameat2, "a folder over one with names", ENOTEMPTY, renameat2(AT_FDCWD, "a", AT_FDCWD, "b", 0));
+  FAILS(renameat2, "a file over a folder", EISDIR, renameat2(AT_FDCWD, "file", AT_FDCWD, "b", 0));
+  FAILS(renameat2, "the folder itself", EBUSY, renameat2(AT_FDCWD, ".", AT_FDCWD, "never", 0));
+  FAILS(renameat2, "to another file system", EXDEV, renameat2(AT_FDCWD, "file", AT_FDCWD, "/dev/never", 0));
+  FAILS(renameat2, "another's file in a folder with the sticky bit", EPERM, renameat2(AT_FDCWD, "/mnt/theirs/open/x", AT_FDCWD, "/mnt/theirs/open/y", 0));
   PATH_ERRORS(renameat2, RENAMEAT2);
   GIVES(unlinkat, "a name", 0, unlinkat(AT_FDCWD, "placed", 0));
   GIVES(unlinkat, "the file is still there", 2, links_of("file"));

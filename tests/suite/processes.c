@@ -98,6 +98,19 @@ static void ends(void) {
   close(ends_of_pipe[0]), close(ends_of_pipe[1]);
 }
 
+static void lock_file(long fd) {
+  struct flock lock = {.l_type = F_WRLCK, .l_len = 5};
+  _exit(fcntl((int)fd, F_SETLK, &lock) == 0 ? 0 : errno);
+}
+static void find_lock(long fd) {
+  struct flock lock = {.l_type = F_WRLCK, .l_len = 5};
+  _exit(fcntl((int)fd, F_GETLK, &lock) == 0 && lock.l_type == F_WRLCK && lock.l_pid == getppid());
+}
+static void wait_for_lock(long fd) {
+  struct flock lock = {.l_type = F_WRLCK, .l_len = 5};
+  alarms();
+  _exit(fcntl((int)fd, F_SETLKW, &lock) == 0 ? 0 : errno);
+}
 static int common;
 static int add_one(void* argument) {
   common += (int)(long)argument;
@@ -124,6 +137,11 @@ static void clones(void) {
   waitpid(child, &status, 0);
   GIVES(clone, "CLONE_PARENT_SETTID", 1, known == child);
   FAILS(clone, "CLONE_SIGHAND without CLONE_VM", EINVAL, syscall(SYS_clone, CLONE_SIGHAND | SIGCHLD, 0, 0, 0, 0));
+  struct rlimit limit;
+  getrlimit(RLIMIT_NPROC, &limit);
+  setrlimit(RLIMIT_NPROC, &(struct rlimit){0, limit.rlim_max});
+  FAILS(clone, "more than RLIMIT_NPROC", EAGAIN, (child = fork(), child == 0 ? (_exit(0), 0) : child < 0 ? -1 : (waitpid(child, NULL, 0), 0)));
+  setrlimit(RLIMIT_NPROC, &limit);
   FAILS(clone, "CLONE_THREAD without CLONE_SIGHAND", EINVAL, syscall(SYS_clone, CLONE_THREAD | CLONE_VM, stack, 0, 0, 0));
   FAILS(clone, "CLONE_FS and CLONE_NEWNS", EINVAL, syscall(SYS_clone, CLONE_FS | CLONE_NEWNS | SIGCHLD, 0, 0, 0, 0));
   FAILS(clone, "CLONE_NEWPID, which needs a privilege", EPERM, syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0));
@@ -141,6 +159,14 @@ static void clones(void) {
   FAILS(clone3, "an exit signal that is unknown", EINVAL, CLONE3(sizeof arguments));
   arguments.exit_signal = SIGCHLD, arguments.stack_size = 100;
   FAILS(clone3, "the size of a stack without a stack", EINVAL, CLONE3(sizeof arguments));
+  // Locks of records, of which a child has none.
+  const int locked = open("locked", O_RDWR | O_CREAT, 0644);
+  struct flock lock = {.l_type = F_WRLCK, .l_len = 5};
+  fcntl(locked, F_SETLK, &lock);
+  RETURNS(fcntl, "F_SETLK of what another process has", EAGAIN, child_status(lock_file, locked) >> 8);
+  GIVES(fcntl, "F_GETLK of what another process has", 1, child_status(find_lock, locked) >> 8);
+  RETURNS(fcntl, "F_SETLKW, a signal while it waits", EINTR, child_status(wait_for_lock, locked) >> 8);
+  close(locked);
   // What a child has of its parent.
   signal(SIGUSR1, SIG_IGN);
   umask(027);
@@ -310,6 +336,10 @@ static void executing(void) {
   RETURNS(execveat, "no descriptor", EBADF, executed_at(kNoDescriptor, "program", 0));
   RETURNS(execveat, "below the descriptor of a file", ENOTDIR, executed_at(plain, "program", 0));
   RETURNS(execveat, "AT_SYMLINK_NOFOLLOW of a link", ELOOP, executed_at(folder, "link", AT_SYMLINK_NOFOLLOW));
+  RETURNS(execveat, "what may not be executed", EACCES, executed_at(folder, "not_executable", 0));
+  RETURNS(execveat, "no program", ENOEXEC, executed_at(folder, "text", 0));
+  RETURNS(execveat, "a name of 256 bytes", ENAMETOOLONG, executed_at(folder, long_name, 0));
+  RETURNS(execveat, "a path that cannot be read", EFAULT, executed_at(folder, nowhere, 0));
   RETURNS(execveat, "what is not there", ENOENT, executed_at(folder, "none", 0));
   RETURNS(execveat, "no path", ENOENT, executed_at(folder, "", 0));
   RETURNS(execveat, "a flag that is unknown", EINVAL, executed_at(folder, "program", 1));

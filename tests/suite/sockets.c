@@ -55,6 +55,14 @@ static void naming(void) {
   FAILS(connect, "a name that is not there", ENOENT, connect(client, (void*)&address, size));
   FAILS(bind, "a name that cannot be read", EFAULT, bind(listener, nowhere, size));
   FAILS(bind, "a size that is none", EINVAL, bind(listener, (void*)&address, 1));
+#define BIND(path) bind(listener, (void*)&(struct sockaddr_un){AF_UNIX, path}, size)
+  FAILS(bind, "a folder that is not there", ENOENT, BIND("none/x"));
+  FAILS(bind, "a file as a folder in the path", ENOTDIR, BIND("program/x"));
+  FAILS(bind, "in another's folder", EACCES, BIND("/mnt/theirs/x"));
+  symlink("loop", "loop");
+  FAILS(bind, "a link to itself in the path", ELOOP, BIND("loop/x"));
+  FAILS(bind, "another family", EINVAL, bind(listener, (void*)&(struct sockaddr_un){AF_INET, "x"}, size));
+  FAILS(connect, "a name that cannot be read", EFAULT, connect(client, nowhere, size));
   GIVES(bind, "a name", 0, bind(listener, (void*)&address, size));
   FAILS(bind, "a second name", EINVAL, bind(listener, (void*)&(struct sockaddr_un){AF_UNIX, "socket2"}, size));
   FAILS(bind, "a name that is taken", EADDRINUSE, bind(client, (void*)&address, size));
@@ -63,6 +71,10 @@ static void naming(void) {
   FAILS(accept, "a socket for datagrams", EOPNOTSUPP, accept(datagrams, NULL, NULL));
   FAILS(listen, "a socket for datagrams", EOPNOTSUPP, listen(datagrams, 1));
   GIVES(listen, "a socket with a name", 0, listen(listener, 5));
+  alarms();
+  FAILS(accept, "a signal while it waits", EINTR, accept(listener, NULL, NULL));
+  FAILS(accept4, "a signal while it waits", EINTR, accept4(listener, NULL, NULL, 0));
+  no_alarms();
   FAILS(connect, "a socket of another type", EPROTOTYPE, connect(datagrams, (void*)&address, size));
   GIVES(connect, "where somebody listens", 0, connect(client, (void*)&address, size));
   FAILS(connect, "once more", EISCONN, connect(client, (void*)&address, size));
@@ -199,6 +211,8 @@ static void options(void) {
   FAILS(sendto, "no descriptor", EBADF, send(kNoDescriptor, "x", 1, 0));
   FAILS(sendto, "what is no socket", ENOTSOCK, send(0, "x", 1, 0));
   FAILS(sendto, "an address although there is a connection", EISCONN, sendto(pair[0], "x", 1, 0, (void*)&address, sizeof address));
+  FAILS(sendmsg, "an address although there is a connection", EISCONN,
+        sendmsg(pair[0], &(struct msghdr){.msg_name = &address, .msg_namelen = sizeof address}, 0));
   FAILS(recvfrom, "no descriptor", EBADF, recv(kNoDescriptor, block, 1, 0));
   FAILS(recvfrom, "what is no socket", ENOTSOCK, recv(0, block, 1, 0));
   FAILS(sendmsg, "no descriptor", EBADF, sendmsg(kNoDescriptor, &(struct msghdr){0}, 0));
