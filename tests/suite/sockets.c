@@ -185,6 +185,7 @@ static void options(void) {
   GIVES(setsockopt, "SO_KEEPALIVE", 0, setsockopt(pair[0], SOL_SOCKET, SO_KEEPALIVE, &(int){0}, sizeof(int)));
   GIVES(setsockopt, "SO_RCVTIMEO", 0, setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time));
   FAILS(setsockopt, "an option that is unknown", ENOPROTOOPT, setsockopt(pair[0], SOL_SOCKET, 9999, &value, 4));
+  FAILS(setsockopt, "a level that is unknown", EOPNOTSUPP, setsockopt(pair[0], 7777, SO_KEEPALIVE, &value, 4));
   FAILS(setsockopt, "no descriptor", EBADF, setsockopt(kNoDescriptor, SOL_SOCKET, SO_KEEPALIVE, &value, 4));
   FAILS(setsockopt, "what is no socket", ENOTSOCK, setsockopt(0, SOL_SOCKET, SO_KEEPALIVE, &value, 4));
   FAILS(setsockopt, "a value that cannot be read", EFAULT, setsockopt(pair[0], SOL_SOCKET, SO_KEEPALIVE, nowhere, 4));
