@@ -321,10 +321,10 @@ static void signals_and_timers(void) {
   GIVES(timerfd_settime, "a read waits for it", 8, read(fd, &count, 8));
   GIVES(timerfd_settime, "how often it has expired", 1, count);
   FAILS(read, "a timer, to fewer than 8 bytes", EINVAL, read(fd, &count, 7));
-  time = (struct itimerspec){{7, 0}, {9, 0}};
+  time = (struct itimerspec){{7, 0}, {9000, 0}};
   timerfd_settime(fd, 0, &time, NULL);
   GIVES(timerfd_gettime, "its interval", 7, timerfd_gettime(fd, &got) == 0 ? got.it_interval.tv_sec : -1);
-  GIVES(timerfd_gettime, "the time that is left", 8, got.it_value.tv_sec);
+  GIVES(timerfd_gettime, "the time that is left", 1, got.it_value.tv_sec > 8000 && got.it_value.tv_sec <= 9000);
   GIVES(timerfd_settime, "what was set before", 7, timerfd_settime(fd, 0, &(struct itimerspec){{0, 0}, {0, 0}}, &got) == 0 ? got.it_interval.tv_sec : -1);
   GIVES(timerfd_settime, "no time disarms it", 0, timerfd_gettime(fd, &got) == 0 ? got.it_value.tv_sec | got.it_value.tv_nsec : -1);
   time = (struct itimerspec){{0, 0}, {0, 1}};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""differences.txt: where results may differ, and why; and not_provoked.txt: errors of the manual pages that no check can have, and why."""
+"""Reasons: differences.txt has where results may differ, not_provoked.txt errors that no check can have."""
 
 import fnmatch
 import pathlib
@@ -9,7 +9,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 class Difference:
-    """A line: WHO | PROGRAM | CALL | ABOUT | REASON. The three in the middle are patterns, calls with commas between them."""
+    """A line: WHO | PROGRAM | CALL | ABOUT | REASON. The three in the middle are patterns."""
 
     def __init__(self, line):
         self.line = line

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Makes errors.txt: which errors the manual page of each call of the table lists.
-#   errors_of_pages.py FOLDER     FOLDER has man2/ and man3/, as Debian's package manpages-dev has them below usr/share/man
-# One page may be about several calls; then each has the errors of all. EWOULDBLOCK is EAGAIN, and ENOTSUP EOPNOTSUPP, as on Linux.
+#   errors_of_pages.py FOLDER
+# FOLDER has man2/ and man3/, as usr/share/man of Debian's package manpages-dev. One page may be about several
+# calls; then each has the errors of all. EWOULDBLOCK is EAGAIN, and ENOTSUP EOPNOTSUPP, as on Linux.
 import gzip
 import pathlib
 import re
@@ -55,7 +56,7 @@ def errors_of(folder, name):
 
 
 def main(folder):
-    text = "# The errors that the manual page of each call lists. Made by errors_of_pages.py, of man-pages 6.03.\n"
+    text = "# The errors that each call's manual page lists, of man-pages 6.03. Made by errors_of_pages.py.\n"
     for call in served_calls():
         pages = AND_THOSE_OF.get(call, [call])
         errors = sorted(set().union(*(errors_of(pathlib.Path(folder), page) for page in pages)))

@@ -5,6 +5,7 @@
 #include "checking.h"
 
 #include <linux/openat2.h>
+#include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/sendfile.h>
 
@@ -310,6 +311,10 @@ static void seeking(void) {
 static void copying_descriptors(void) {
   const int file = make("file", "0123456789");
   int copy = dup(file);
+  struct epoll_event event = {.events = EPOLLIN};
+  const int set = epoll_create1(0);
+  FAILS(epoll_ctl, "a file", EPERM, epoll_ctl(set, EPOLL_CTL_ADD, file, &event));
+  close(set);
   GIVES(dup, "the offset is common", 4, (lseek(file, 4, SEEK_SET), lseek(copy, 0, SEEK_CUR)));
   GIVES(dup, "the status flags are common", O_APPEND, (fcntl(file, F_SETFL, O_APPEND), fcntl(copy, F_GETFL) & O_APPEND));
   fcntl(file, F_SETFL, 0);

@@ -17,7 +17,7 @@ Linux, under QEMU user mode and under myriarm, on each engine. Each has numbered
 a call has, and for streams, memory and threads the clauses of the C standard. Each says what the manual has for it. *Natively* counts the checks
 whose result on Linux is what the manual says; the other columns count those whose result is the same as on Linux.
 
-"""
+"""  # noqa: E501
 
 
 def is_served(program, who):
@@ -90,16 +90,16 @@ def numbers_text(places):
 def summary(counts, calls, missing):
     total = sum(counts.total.values())
     of_calls = sum(counts.total[call] for call in calls)
-    text = f"The table has {len(calls)} calls that are served, and each has at least one check. There are {total} checks in {len(PROGRAMS)} programs, "
-    text += f"{of_calls} of them of these calls.\n\n"
+    text = f"The table has {len(calls)} calls that are served, and each has at least one check. "
+    text += f"There are {total} checks in {len(PROGRAMS)} programs, {of_calls} of them of these calls.\n\n"
     for who, name in WHO.items():
         ran, agree = sum(counts.ran[who].values()), sum(counts.agree[who].values())
         what = f" ({counts.kept[who]['of']})" if who in ("native", "qemu") and who in counts.kept else ""
         text += f"- {name}{what}: {f'{agree} of {ran} agree' if ran else 'not run'}\n"
     listed = sum(len(errors) for errors in errors_of_pages().values())
     left = sum(len(pairs) for pairs in missing.values())
-    text += f"- of the {listed} errors that the pages list, {listed - left} are seen; [why not the rest](#errors-that-no-check-has)\n"
-    return text
+    text += f"- of the {listed} errors that the pages list, {listed - left} are seen; "
+    return text + "[why not the rest](#errors-that-no-check-has)\n"
 
 
 def make_page(suite, kept, missing):
@@ -107,7 +107,10 @@ def make_page(suite, kept, missing):
     calls = list(served_calls())
     functions = [name for name in counts.total if name not in calls]
     text = HEAD + summary(counts, calls, missing)
-    text += "\n## By call\nThe last column counts lines of the other guest programs that check the call and are compared with Linux.\n\n"
+    text += (
+        "\n## By call\nThe last column counts lines of the other guest programs that check the call and are "
+    )
+    text += "compared with Linux.\n\n"
     text += table(counts, calls, missing, other_checks())
     text += "\n## By function of the C library\n\n" + table(counts, functions, None, None)
     text += "\n## Why the rest does not agree\n"
@@ -122,5 +125,9 @@ def make_page(suite, kept, missing):
         by_error = collections.defaultdict(list)
         for call, error in pairs:
             by_error[error].append(f"`{call}`")
-        text += f"- {reason}: " + "; ".join(f"{error} of {', '.join(names)}" for error, names in by_error.items()) + "\n"
+        text += (
+            f"- {reason}: "
+            + "; ".join(f"{error} of {', '.join(names)}" for error, names in by_error.items())
+            + "\n"
+        )
     return text

@@ -111,6 +111,27 @@ static void wait_for_lock(long fd) {
   alarms();
   _exit(fcntl((int)fd, F_SETLKW, &lock) == 0 ? 0 : errno);
 }
+/// Two processes that each have what the other waits for: how many are told so. They let go of what they have then.
+static int dead_locks(void) {
+  const int fd = open("two", O_RDWR | O_CREAT, 0644);
+  int ready[2], child_result = 0;
+  char byte;
+  pipe(ready);
+  struct flock first = {.l_type = F_WRLCK, .l_start = 0, .l_len = 1}, second = {.l_type = F_WRLCK, .l_start = 1, .l_len = 1};
+  fcntl(fd, F_SETLK, &first);
+  const pid_t other = fork();
+  if (other == 0) {
+    fcntl(fd, F_SETLK, &second);
+    write(ready[1], "x", 1);
+    _exit(fcntl(fd, F_SETLKW, &first) == -1 && errno == EDEADLK);
+  }
+  read(ready[0], &byte, 1);
+  const int own = fcntl(fd, F_SETLKW, &second) == -1 && errno == EDEADLK;
+  close(fd);
+  waitpid(other, &child_result, 0);
+  close(ready[0]), close(ready[1]);
+  return own + (child_result >> 8);
+}
 static int common;
 static int add_one(void* argument) {
   common += (int)(long)argument;
@@ -141,7 +162,11 @@ static void clones(void) {
   getrlimit(RLIMIT_NPROC, &limit);
   setrlimit(RLIMIT_NPROC, &(struct rlimit){0, limit.rlim_max});
   FAILS(clone, "more than RLIMIT_NPROC", EAGAIN, (child = fork(), child == 0 ? (_exit(0), 0) : child < 0 ? -1 : (waitpid(child, NULL, 0), 0)));
+  struct clone_args none = {.exit_signal = SIGCHLD}, named = {.flags = CLONE_NEWPID, .exit_signal = SIGCHLD};
+  FAILS(clone3, "more than RLIMIT_NPROC", EAGAIN,
+        (child = (pid_t)syscall(SYS_clone3, &none, sizeof none), child == 0 ? (_exit(0), 0) : child < 0 ? -1 : (waitpid(child, NULL, 0), 0)));
   setrlimit(RLIMIT_NPROC, &limit);
+  FAILS(clone3, "CLONE_NEWPID, which needs a privilege", EPERM, syscall(SYS_clone3, &named, sizeof named));
   FAILS(clone, "CLONE_THREAD without CLONE_SIGHAND", EINVAL, syscall(SYS_clone, CLONE_THREAD | CLONE_VM, stack, 0, 0, 0));
   FAILS(clone, "CLONE_FS and CLONE_NEWNS", EINVAL, syscall(SYS_clone, CLONE_FS | CLONE_NEWNS | SIGCHLD, 0, 0, 0, 0));
   FAILS(clone, "CLONE_NEWPID, which needs a privilege", EPERM, syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0));
@@ -167,6 +192,7 @@ static void clones(void) {
   GIVES(fcntl, "F_GETLK of what another process has", 1, child_status(find_lock, locked) >> 8);
   RETURNS(fcntl, "F_SETLKW, a signal while it waits", EINTR, child_status(wait_for_lock, locked) >> 8);
   close(locked);
+  RETURNS(fcntl, "F_SETLKW of two processes that wait for each other, for one of them", EDEADLK, dead_locks() == 1 ? EDEADLK : 0);
   // What a child has of its parent.
   signal(SIGUSR1, SIG_IGN);
   umask(027);
@@ -343,6 +369,14 @@ static void executing(void) {
   RETURNS(execveat, "what is not there", ENOENT, executed_at(folder, "none", 0));
   RETURNS(execveat, "no path", ENOENT, executed_at(folder, "", 0));
   RETURNS(execveat, "a flag that is unknown", EINVAL, executed_at(folder, "program", 1));
+  const int open_one = open("written", O_RDWR);
+  RETURNS(execveat, "a file that is open for writing", ETXTBSY, executed_at(folder, "written", 0));
+  close(open_one);
+  char* large = malloc(200000);
+  memset(large, 'x', 200000), large[199999] = 0;
+  char* more[] = {"program", large, NULL};
+  FAILS(execveat, "an argument of more than 128 KiB", E2BIG, syscall(SYS_execveat, folder, "program", more, environ, 0));
+  free(large);
   close(folder), close(file), close(plain);
 }
 

@@ -24,9 +24,9 @@ PROGRAMS = {
     "stdio": True,
     "allocation": False,
 }
-# A folder of the host's Linux in which user 1000 has files, as user 1000 of a lane. It leads its session, as the first process of a lane.
-NATIVE = """mount -t tmpfs -o mode=755 none /mnt && cp -a "$1/." /mnt && chown -R 1000:1000 /mnt/own && cd /mnt/own && shift &&
-exec setpriv --reuid 1000 --regid 1000 --clear-groups -- "$@" """
+# A folder of the host's Linux in which user 1000 has files, as in a lane.
+NATIVE = """mount -t tmpfs -o mode=755 none /mnt && cp -a "$1/." /mnt && chown -R 1000:1000 /mnt/own &&
+cd /mnt/own && shift && exec setpriv --reuid 1000 --regid 1000 --clear-groups -- "$@" """
 QEMU = ["qemu-aarch64", "-cpu", "cortex-a72"]
 INPUT = b"the standard input\n"
 LINE = re.compile(r"(\d+) (\w+), (.*): (\S+?)(?: \((\S+) by the manual\))?")
@@ -45,7 +45,13 @@ def make_tree(folder, program):
     (folder / "own").mkdir(parents=True)
     (theirs / "closed").mkdir(parents=True)
     (theirs / "open").mkdir()
-    for name, mode in (("readable", 0o644), ("secret", 0o600), ("tool", 0o755), ("closed/x", 0o644), ("open/x", 0o644)):
+    for name, mode in (
+        ("readable", 0o644),
+        ("secret", 0o600),
+        ("tool", 0o755),
+        ("closed/x", 0o644),
+        ("open/x", 0o644),
+    ):
         (theirs / name).write_text("of another")
         (theirs / name).chmod(mode)
     (theirs / "closed").chmod(0o700)
@@ -65,7 +71,8 @@ def prepared():
 
 
 def run(command):
-    """Standard input is a pipe with all of its bytes and no writer. Streams belong to the user of a lane."""
+    """Standard input is a pipe with all of its bytes and no writer. Streams belong to the user of a lane.
+    The program leads its session, as the first process of a lane does."""
     reader, writer = os.pipe()
     os.write(writer, INPUT)
     os.close(writer)
@@ -129,7 +136,16 @@ class Runner:
 
     def here(self, name, engine):
         guest, root = self.folder / f"{name}.guest", self.folder / "root"
-        command = [self.myriarm, "run", "--device", self.device, "--quiet", "--ignore-unimplemented", "--engine", engine]
+        command = [
+            self.myriarm,
+            "run",
+            "--device",
+            self.device,
+            "--quiet",
+            "--ignore-unimplemented",
+            "--engine",
+            engine,
+        ]
         standard_input = self.folder / "input"
         standard_input.write_bytes(INPUT)
         command += ["--stdin", str(standard_input)]

@@ -83,6 +83,16 @@ static void naming(void) {
   GIVES(accept4, "who has connected", 1, server >= 0);
   GIVES(accept4, "SOCK_CLOEXEC", FD_CLOEXEC, fcntl(server, F_GETFD));
   GIVES(accept4, "who has connected has no name", 2, length);
+  const int others = socket(AF_UNIX, SOCK_STREAM, 0);
+  connect(others, (void*)&address, size);
+  length = 16;
+  FAILS(accept, "a name to where nothing can be written", EFAULT, accept(listener, nowhere, &length));
+  FAILS(accept4, "a name to where nothing can be written", EFAULT,
+        (close(others), connect(socket(AF_UNIX, SOCK_STREAM, 0), (void*)&address, size), accept4(listener, nowhere, &length, 0)));
+  setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 1024});
+  FAILS(accept, "as many descriptors as there may be", EMFILE, accept(listener, NULL, NULL));
+  FAILS(accept4, "as many descriptors as there may be", EMFILE, accept4(listener, NULL, NULL, 0));
+  setrlimit(RLIMIT_NOFILE, &(struct rlimit){1024, 1024});
   fcntl(listener, F_SETFL, O_NONBLOCK);
   FAILS(accept, "nobody has connected", EAGAIN, accept(listener, NULL, NULL));
   FAILS(accept4, "nobody has connected", EAGAIN, accept4(listener, NULL, NULL, 0));
@@ -144,9 +154,14 @@ static void moving(int type, int number_of_type) {
   }
   FAILS(sendto, ABOUT("full"), EAGAIN, send(pair[0], block, 1000, 0));
   FAILS(sendmsg, ABOUT("full"), EAGAIN, sendmsg(pair[0], &(struct msghdr){.msg_iov = &(struct iovec){block, 1000}, .msg_iovlen = 1}, 0));
+  fcntl(pair[0], F_SETFL, 0);
+  alarms();
+  FAILS(sendto, ABOUT("full, a signal while it waits"), EINTR, send(pair[0], block, 1000, 0));
+  FAILS(sendmsg, ABOUT("full, a signal while it waits"), EINTR,
+        sendmsg(pair[0], &(struct msghdr){.msg_iov = &(struct iovec){block, 1000}, .msg_iovlen = 1}, 0));
+  no_alarms();
   while (recv(pair[1], block, 1000, 0) > 0) {
   }
-  fcntl(pair[0], F_SETFL, 0);
   alarms();
   FAILS(recvfrom, ABOUT("a signal while it waits"), EINTR, recv(pair[0], block, 1, 0));
   FAILS(recvmsg, ABOUT("a signal while it waits"), EINTR, recvmsg(pair[0], &(struct msghdr){.msg_iov = room, .msg_iovlen = 1}, 0));
