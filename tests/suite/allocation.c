@@ -54,7 +54,12 @@ static void blocks(void) {
   char* block = malloc(100);
   GIVES(malloc, "7.22.3.4: space", 1, block != NULL);
   GIVES(malloc, "7.22.3: aligned for every object", 0, (uintptr_t)block % _Alignof(max_align_t));
-  GIVES(malloc, "7.22.3: disjoint from others", 1, ({ char* other = malloc(100); const int apart = other >= block + 100 || block >= other + 100; free(other); apart; }));
+  GIVES(malloc, "7.22.3: disjoint from others", 1, ({
+          char* other = malloc(100);
+          const int apart = other >= block + 100 || block >= other + 100;
+          free(other);
+          apart;
+        }));
   free(block);
   GIVES(free, "7.22.3.3: a null pointer", 0, (free(NULL), 0));
   GIVES(free, "7.22.3.3: errno stays (POSIX)", 7, (block = malloc(1 << 20), errno = 7, free(block), errno));
@@ -79,7 +84,8 @@ static void blocks(void) {
   GIVES(realloc, "7.22.3.5: longer keeps what was there", 0, memcmp(block, "012345678", 10));
   block = realloc(block, 5);
   GIVES(realloc, "7.22.3.5: shorter keeps the beginning", 0, memcmp(block, "01234", 5));
-  GIVES(realloc, "7.22.3.5: if it fails the old object stays", 0, realloc(block, PTRDIFF_MAX + 1ul) == NULL ? memcmp(block, "01234", 5) : -1);
+  GIVES(realloc, "7.22.3.5: if it fails the old object stays", 0,
+        realloc(block, PTRDIFF_MAX + 1ul) == NULL ? memcmp(block, "01234", 5) : -1);
   free(block);
   block = aligned_alloc(4096, 8192);
   GIVES(aligned_alloc, "7.22.3.1: its alignment", 0, block ? (uintptr_t)block % 4096 : -1);
@@ -113,7 +119,8 @@ static void neighbours(void) {
   char* end = NULL;
   GIVES(strtol, "7.22.1.4: white space, sign, digits", -42, strtol("  -42x", &end, 10));
   GIVES(strtol, "7.22.1.4: the first that is none", 'x', *end);
-  GIVES(strtol, "7.22.1.4: base 0", 31 + 8 + 10, strtol("0x1f", NULL, 0) + strtol("010", NULL, 0) + strtol("10", NULL, 0));
+  GIVES(strtol, "7.22.1.4: base 0", 31 + 8 + 10,
+        strtol("0x1f", NULL, 0) + strtol("010", NULL, 0) + strtol("10", NULL, 0));
   GIVES(strtol, "7.22.1.4: base 36", 35, strtol("z", NULL, 36));
   GIVES(strtol, "7.22.1.4: too large", LONG_MAX, strtol("99999999999999999999", NULL, 10));
   RETURNS(strtol, "7.22.1.4: too large, errno", ERANGE, (errno = 0, strtol("99999999999999999999", NULL, 10), errno));
@@ -134,7 +141,8 @@ static void neighbours(void) {
   qsort(numbers, 1000, sizeof *numbers, by_value);
   for (int i = 1; i < 1000; i++) sorted &= numbers[i - 1] <= numbers[i];
   GIVES(qsort, "7.22.5.2: in order", 1, sorted);
-  GIVES(bsearch, "7.22.5.1: what is there", 1, *(int*)bsearch(&numbers[500], numbers, 1000, sizeof *numbers, by_value) == numbers[500]);
+  GIVES(bsearch, "7.22.5.1: what is there", 1,
+        *(int*)bsearch(&numbers[500], numbers, 1000, sizeof *numbers, by_value) == numbers[500]);
   GIVES(bsearch, "7.22.5.1: what is not", 1, bsearch(&(int){-1}, numbers, 1000, sizeof *numbers, by_value) == NULL);
   GIVES(abs, "7.22.6.1: labs, llabs", 3 + 4 + 5, abs(-3) + labs(-4) + llabs(-5));
   GIVES(div, "7.22.6.2: towards 0", -3 * 10 - 1, div(-7, 2).quot * 10 + div(-7, 2).rem);

@@ -31,7 +31,8 @@ static int number;
 static void say(const char* call, const char* about, const char* expected, const char* got) {
   char line[500];
   int size = snprintf(line, sizeof line, "%d %s, %s: %s", ++number, call, about, got);
-  if (strcmp(expected, got) != 0) size += snprintf(line + size, sizeof line - (size_t)size, " (%s by the manual)", expected);
+  if (strcmp(expected, got) != 0)
+    size += snprintf(line + size, sizeof line - (size_t)size, " (%s by the manual)", expected);
   line[size++] = '\n';
   if (write(1, line, (size_t)size) != size) _exit(90);
 }

@@ -147,13 +147,13 @@ static void polling(void) {
   sigprocmask(SIG_BLOCK, NULL, &all);
   GIVES(ppoll, "the set before is back", 1, sigismember(&all, SIGUSR1));
   fd_set in, out, problems;
-#define SETS()                             \
-  do {                                     \
-    FD_ZERO(&in);                          \
-    FD_ZERO(&out);                         \
-    FD_ZERO(&problems);                    \
-    FD_SET(ends[0], &in);                  \
-    FD_SET(ends[1], &out);                 \
+#define SETS()             \
+  do {                     \
+    FD_ZERO(&in);          \
+    FD_ZERO(&out);         \
+    FD_ZERO(&problems);    \
+    FD_SET(ends[0], &in);  \
+    FD_SET(ends[1], &out); \
   } while (0)
   SETS();
   GIVES(pselect6, "one is ready", 1, pselect(10, &in, &out, &problems, &none, NULL));
@@ -255,7 +255,8 @@ static void sets(void) {
   GIVES(epoll_pwait, "EPOLLONESHOT", 1, take(set, events, 4));
   GIVES(epoll_pwait, "EPOLLONESHOT once", 0, take(set, events, 4));
   event.events = EPOLLIN;
-  GIVES(epoll_ctl, "EPOLL_CTL_MOD lets it be ready again", 1, (epoll_ctl(set, EPOLL_CTL_MOD, ends[0], &event), take(set, events, 4)));
+  GIVES(epoll_ctl, "EPOLL_CTL_MOD lets it be ready again", 1,
+        (epoll_ctl(set, EPOLL_CTL_MOD, ends[0], &event), take(set, events, 4)));
   FAILS(epoll_pwait, "no room for events", EINVAL, take(set, events, 0));
   FAILS(epoll_pwait, "no descriptor", EBADF, take(kNoDescriptor, events, 4));
   FAILS(epoll_pwait, "a descriptor that is no set", EINVAL, take(ends[0], events, 4));
@@ -313,8 +314,10 @@ static void signals_and_timers(void) {
   GIVES(timerfd_create, "TFD_NONBLOCK", O_NONBLOCK, fcntl(fd, F_GETFL) & O_NONBLOCK);
   FAILS(timerfd_create, "a clock that is unknown", EINVAL, timerfd_create(77, 0));
   FAILS(timerfd_create, "a flag that is unknown", EINVAL, timerfd_create(CLOCK_MONOTONIC, 1));
-  FAILS(timerfd_create, "CLOCK_REALTIME_ALARM, which needs a privilege", EPERM, timerfd_create(CLOCK_REALTIME_ALARM, 0));
-  GIVES(timerfd_gettime, "one that is not set", 0, timerfd_gettime(fd, &got) == 0 ? got.it_value.tv_sec | got.it_value.tv_nsec : -1);
+  FAILS(timerfd_create, "CLOCK_REALTIME_ALARM, which needs a privilege", EPERM,
+        timerfd_create(CLOCK_REALTIME_ALARM, 0));
+  GIVES(timerfd_gettime, "one that is not set", 0,
+        timerfd_gettime(fd, &got) == 0 ? got.it_value.tv_sec | got.it_value.tv_nsec : -1);
   FAILS(read, "a timer that has not expired", EAGAIN, read(fd, &count, 8));
   GIVES(timerfd_settime, "a time", 0, timerfd_settime(fd, 0, &time, NULL));
   fcntl(fd, F_SETFL, 0);
@@ -325,10 +328,13 @@ static void signals_and_timers(void) {
   timerfd_settime(fd, 0, &time, NULL);
   GIVES(timerfd_gettime, "its interval", 7, timerfd_gettime(fd, &got) == 0 ? got.it_interval.tv_sec : -1);
   GIVES(timerfd_gettime, "the time that is left", 1, got.it_value.tv_sec > 8000 && got.it_value.tv_sec <= 9000);
-  GIVES(timerfd_settime, "what was set before", 7, timerfd_settime(fd, 0, &(struct itimerspec){{0, 0}, {0, 0}}, &got) == 0 ? got.it_interval.tv_sec : -1);
-  GIVES(timerfd_settime, "no time disarms it", 0, timerfd_gettime(fd, &got) == 0 ? got.it_value.tv_sec | got.it_value.tv_nsec : -1);
+  GIVES(timerfd_settime, "what was set before", 7,
+        timerfd_settime(fd, 0, &(struct itimerspec){{0, 0}, {0, 0}}, &got) == 0 ? got.it_interval.tv_sec : -1);
+  GIVES(timerfd_settime, "no time disarms it", 0,
+        timerfd_gettime(fd, &got) == 0 ? got.it_value.tv_sec | got.it_value.tv_nsec : -1);
   time = (struct itimerspec){{0, 0}, {0, 1}};
-  GIVES(timerfd_settime, "TFD_TIMER_ABSTIME that has passed", 1, timerfd_settime(fd, TFD_TIMER_ABSTIME, &time, NULL) == 0 && read(fd, &count, 8) == 8 ? (long)count : -1);
+  GIVES(timerfd_settime, "TFD_TIMER_ABSTIME that has passed", 1,
+        timerfd_settime(fd, TFD_TIMER_ABSTIME, &time, NULL) == 0 && read(fd, &count, 8) == 8 ? (long)count : -1);
   FAILS(timerfd_settime, "a flag that is unknown", EINVAL, timerfd_settime(fd, 77, &time, NULL));
   time.it_value.tv_nsec = 1000000000;
   FAILS(timerfd_settime, "nanoseconds that are a second", EINVAL, timerfd_settime(fd, 0, &time, NULL));

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of calls on the descriptors of files, by their manual pages: open(2), openat2(2), close(2), read(2), write(2), readv(2), pread(2),
-// lseek(2), dup(2), fcntl(2), close_range(2), truncate(2), fallocate(2), fsync(2), sync_file_range(2), posix_fadvise(2), readahead(2), flock(2),
-// memfd_create(2), copy_file_range(2), sendfile(2).
+// lseek(2), dup(2), fcntl(2), close_range(2), truncate(2), fallocate(2), fsync(2), sync_file_range(2), posix_fadvise(2), readahead(2), flock(2).
 #include "checking.h"
 
 #include <linux/openat2.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
-#include <sys/sendfile.h>
 
 static char text[8192], long_name[300], long_path[5000];
 static int make(const char* path, const char* content) {
@@ -37,7 +35,8 @@ static void opening(void) {
   FAILS(openat, "a folder that is not there", ENOENT, openat(AT_FDCWD, "none/file", O_RDWR | O_CREAT, 0644));
   FAILS(openat, "a link to nothing", ENOENT, openat(AT_FDCWD, "dangling", O_RDONLY));
   FAILS(openat, "no descriptor of a folder", EBADF, openat(kNoDescriptor, "file", O_RDONLY));
-  GIVES(openat, "with an absolute path the descriptor does not matter", 0, opens(openat(kNoDescriptor, "/mnt/own/file", O_RDONLY)));
+  GIVES(openat, "with an absolute path the descriptor does not matter", 0,
+        opens(openat(kNoDescriptor, "/mnt/own/file", O_RDONLY)));
   GIVES(openat, "below the descriptor of a folder", 0, opens(openat(folder, "file", O_RDONLY)));
   FAILS(openat, "below the descriptor of a file", ENOTDIR, openat(file, "file", O_RDONLY));
   FAILS(openat, "a file as a folder in the path", ENOTDIR, openat(AT_FDCWD, "file/x", O_RDONLY));
@@ -73,7 +72,8 @@ static void opening(void) {
   FAILS(openat, "as many descriptors as there may be", EMFILE, openat(AT_FDCWD, "file", O_RDONLY));
   FAILS(dup, "as many descriptors as there may be", EMFILE, dup(file));
   FAILS(dup3, "a number at the limit", EBADF, dup3(file, 10, 0));
-  FAILS(openat2, "as many descriptors as there may be", EMFILE, syscall(SYS_openat2, AT_FDCWD, "file", &(struct open_how){O_RDONLY}, sizeof(struct open_how)));
+  FAILS(openat2, "as many descriptors as there may be", EMFILE,
+        syscall(SYS_openat2, AT_FDCWD, "file", &(struct open_how){O_RDONLY}, sizeof(struct open_how)));
   FAILS(fcntl, "F_DUPFD at the limit", EINVAL, fcntl(file, F_DUPFD, 10));
   FAILS(fcntl, "F_DUPFD with as many descriptors as there may be", EMFILE, fcntl(file, F_DUPFD, 5));
   FAILS(memfd_create, "as many descriptors as there may be", EMFILE, syscall(SYS_memfd_create, "x", 0));
@@ -91,7 +91,8 @@ static void opening(void) {
   umask(027);
   GIVES(openat, "a new file", 0, opens(openat(AT_FDCWD, "new", O_WRONLY | O_CREAT, 0666)));
   GIVES(openat, "its mode, less the mask", 0640, mode_of("new"));
-  GIVES(openat, "a new file that may not be written is open for writing", 1, write(open("unwritable", O_WRONLY | O_CREAT, 0400), "x", 1));
+  GIVES(openat, "a new file that may not be written is open for writing", 1,
+        write(open("unwritable", O_WRONLY | O_CREAT, 0400), "x", 1));
   umask(022);
   int append = open("new", O_WRONLY | O_APPEND);
   write(append, "abc", 3);
@@ -120,34 +121,46 @@ static void opening(void) {
   (how = (struct open_how){flags, mode, resolve}, opens(syscall(SYS_openat2, at, path, &how, size)))
   GIVES(openat2, "a file", 0, OPENAT2(AT_FDCWD, "file", O_RDONLY, 0, 0, sizeof how));
   FAILS(openat2, "a size that is too small", EINVAL, OPENAT2(AT_FDCWD, "file", O_RDONLY, 0, 0, 8));
-  GIVES(openat2, "a longer structure of zeros", 0, opens(syscall(SYS_openat2, AT_FDCWD, "file", &longer, sizeof longer)));
+  GIVES(openat2, "a longer structure of zeros", 0,
+        opens(syscall(SYS_openat2, AT_FDCWD, "file", &longer, sizeof longer)));
   longer.more = 1;
-  FAILS(openat2, "a longer structure with more in it", E2BIG, syscall(SYS_openat2, AT_FDCWD, "file", &longer, sizeof longer));
+  FAILS(openat2, "a longer structure with more in it", E2BIG,
+        syscall(SYS_openat2, AT_FDCWD, "file", &longer, sizeof longer));
   FAILS(openat2, "a flag that is unknown", EINVAL, OPENAT2(AT_FDCWD, "file", 1ull << 40, 0, 0, sizeof how));
-  FAILS(openat2, "a way to resolve that is unknown", EINVAL, OPENAT2(AT_FDCWD, "file", O_RDONLY, 0, 1 << 20, sizeof how));
+  FAILS(openat2, "a way to resolve that is unknown", EINVAL,
+        OPENAT2(AT_FDCWD, "file", O_RDONLY, 0, 1 << 20, sizeof how));
   FAILS(openat2, "a mode without O_CREAT", EINVAL, OPENAT2(AT_FDCWD, "file", O_RDONLY, 0644, 0, sizeof how));
-  FAILS(openat2, "a mode with more than 07777", EINVAL, OPENAT2(AT_FDCWD, "file", O_RDWR | O_CREAT, 010000, 0, sizeof how));
+  FAILS(openat2, "a mode with more than 07777", EINVAL,
+        OPENAT2(AT_FDCWD, "file", O_RDWR | O_CREAT, 010000, 0, sizeof how));
   FAILS(openat2, "RESOLVE_BENEATH and RESOLVE_IN_ROOT", EINVAL,
         OPENAT2(AT_FDCWD, "file", O_RDONLY, 0, RESOLVE_BENEATH | RESOLVE_IN_ROOT, sizeof how));
-  FAILS(openat2, "RESOLVE_NO_SYMLINKS and a link", ELOOP, OPENAT2(AT_FDCWD, "link", O_RDONLY, 0, RESOLVE_NO_SYMLINKS, sizeof how));
+  FAILS(openat2, "RESOLVE_NO_SYMLINKS and a link", ELOOP,
+        OPENAT2(AT_FDCWD, "link", O_RDONLY, 0, RESOLVE_NO_SYMLINKS, sizeof how));
   FAILS(openat2, "RESOLVE_BENEATH and a path that leaves", EXDEV,
         OPENAT2(AT_FDCWD, "../own/file", O_RDONLY, 0, RESOLVE_BENEATH, sizeof how));
-  FAILS(openat2, "RESOLVE_BENEATH and an absolute path", EXDEV, OPENAT2(AT_FDCWD, "/mnt", O_RDONLY, 0, RESOLVE_BENEATH, sizeof how));
+  FAILS(openat2, "RESOLVE_BENEATH and an absolute path", EXDEV,
+        OPENAT2(AT_FDCWD, "/mnt", O_RDONLY, 0, RESOLVE_BENEATH, sizeof how));
   GIVES(openat2, "RESOLVE_BENEATH and a path that stays", 0,
         OPENAT2(AT_FDCWD, "folder/../file", O_RDONLY, 0, RESOLVE_BENEATH, sizeof how));
-  GIVES(openat2, "RESOLVE_IN_ROOT and an absolute path", 0, OPENAT2(folder, "/file", O_RDONLY, 0, RESOLVE_IN_ROOT, sizeof how));
+  GIVES(openat2, "RESOLVE_IN_ROOT and an absolute path", 0,
+        OPENAT2(folder, "/file", O_RDONLY, 0, RESOLVE_IN_ROOT, sizeof how));
   GIVES(openat2, "RESOLVE_IN_ROOT and a path that would leave", 0,
         OPENAT2(folder, "../../file", O_RDONLY, 0, RESOLVE_IN_ROOT, sizeof how));
-  FAILS(openat2, "a structure that cannot be read", EFAULT, syscall(SYS_openat2, AT_FDCWD, "file", nowhere, sizeof how));
+  FAILS(openat2, "a structure that cannot be read", EFAULT,
+        syscall(SYS_openat2, AT_FDCWD, "file", nowhere, sizeof how));
   FAILS(openat2, "no descriptor of a folder", EBADF, OPENAT2(kNoDescriptor, "file", O_RDONLY, 0, 0, sizeof how));
   FAILS(openat2, "a file as a folder in the path", ENOTDIR, OPENAT2(AT_FDCWD, "file/x", O_RDONLY, 0, 0, sizeof how));
   FAILS(openat2, "a folder for writing", EISDIR, OPENAT2(AT_FDCWD, "folder", O_WRONLY, 0, 0, sizeof how));
-  FAILS(openat2, "O_EXCL of a file that is there", EEXIST, OPENAT2(AT_FDCWD, "file", O_RDWR | O_CREAT | O_EXCL, 0644, 0, sizeof how));
-  FAILS(openat2, "another's file for writing", EACCES, OPENAT2(AT_FDCWD, "/mnt/theirs/readable", O_WRONLY, 0, 0, sizeof how));
+  FAILS(openat2, "O_EXCL of a file that is there", EEXIST,
+        OPENAT2(AT_FDCWD, "file", O_RDWR | O_CREAT | O_EXCL, 0644, 0, sizeof how));
+  FAILS(openat2, "another's file for writing", EACCES,
+        OPENAT2(AT_FDCWD, "/mnt/theirs/readable", O_WRONLY, 0, 0, sizeof how));
   FAILS(openat2, "a name of 256 bytes", ENAMETOOLONG, OPENAT2(AT_FDCWD, long_name, O_RDONLY, 0, 0, sizeof how));
   FAILS(openat2, "a FIFO without a reader", ENXIO, OPENAT2(AT_FDCWD, "fifo", O_WRONLY | O_NONBLOCK, 0, 0, sizeof how));
-  FAILS(openat2, "O_NOATIME of another's file", EPERM, OPENAT2(AT_FDCWD, "/mnt/theirs/readable", O_RDONLY | O_NOATIME, 0, 0, sizeof how));
-  FAILS(openat2, "the program that runs, for writing", ETXTBSY, OPENAT2(AT_FDCWD, "program", O_WRONLY, 0, 0, sizeof how));
+  FAILS(openat2, "O_NOATIME of another's file", EPERM,
+        OPENAT2(AT_FDCWD, "/mnt/theirs/readable", O_RDONLY | O_NOATIME, 0, 0, sizeof how));
+  FAILS(openat2, "the program that runs, for writing", ETXTBSY,
+        OPENAT2(AT_FDCWD, "program", O_WRONLY, 0, 0, sizeof how));
   FAILS(openat2, "a file that is not there", ENOENT, OPENAT2(AT_FDCWD, "none", O_RDONLY, 0, 0, sizeof how));
   close(file);
   close(folder);
@@ -233,7 +246,8 @@ static void writing(void) {
   GIVES(pwrite64, "the bytes", 0, pread(file, text, 12, 0) == 12 ? memcmp(text, "0XYZ4abcdefg", 12) : 1);
   GIVES(pwrite64, "leaves the offset", 12, lseek(file, 0, SEEK_CUR));
   GIVES(pwrite64, "behind the end", 1, pwrite(file, "!", 1, 20));
-  GIVES(pwrite64, "the gap reads as zeros", 0, pread(file, text, 9, 12) == 9 ? memcmp(text, "\0\0\0\0\0\0\0\0!", 9) : 1);
+  GIVES(pwrite64, "the gap reads as zeros", 0,
+        pread(file, text, 9, 12) == 9 ? memcmp(text, "\0\0\0\0\0\0\0\0!", 9) : 1);
   FAILS(pwrite64, "a negative offset", EINVAL, pwrite(file, "x", 1, -1));
   FAILS(pwrite64, "a pipe", ESPIPE, pwrite(1, "x", 1, 0));
   FAILS(pwrite64, "a file that is open for reading", EBADF, pwrite(readable, "x", 1, 0));
@@ -265,7 +279,8 @@ static void writing(void) {
   FAILS(writev, "beyond RLIMIT_FSIZE", EFBIG, writev(file, parts, 1));
   FAILS(pwritev, "beyond RLIMIT_FSIZE", EFBIG, pwritev(file, parts, 1, 30));
   FAILS(pwritev2, "beyond RLIMIT_FSIZE", EFBIG, pwritev2(file, parts, 1, 30, 0));
-  FAILS(copy_file_range, "beyond RLIMIT_FSIZE", EFBIG, copy_file_range(readable, &(loff_t){0}, file, &(loff_t){30}, 1, 0));
+  FAILS(copy_file_range, "beyond RLIMIT_FSIZE", EFBIG,
+        copy_file_range(readable, &(loff_t){0}, file, &(loff_t){30}, 1, 0));
   FAILS(ftruncate, "beyond RLIMIT_FSIZE", EFBIG, ftruncate(file, 31));
   FAILS(truncate, "beyond RLIMIT_FSIZE", EFBIG, truncate("out", 31));
   FAILS(fallocate, "beyond RLIMIT_FSIZE", EFBIG, fallocate(file, 0, 0, 31));
@@ -316,7 +331,8 @@ static void copying_descriptors(void) {
   FAILS(epoll_ctl, "a file", EPERM, epoll_ctl(set, EPOLL_CTL_ADD, file, &event));
   close(set);
   GIVES(dup, "the offset is common", 4, (lseek(file, 4, SEEK_SET), lseek(copy, 0, SEEK_CUR)));
-  GIVES(dup, "the status flags are common", O_APPEND, (fcntl(file, F_SETFL, O_APPEND), fcntl(copy, F_GETFL) & O_APPEND));
+  GIVES(dup, "the status flags are common", O_APPEND,
+        (fcntl(file, F_SETFL, O_APPEND), fcntl(copy, F_GETFL) & O_APPEND));
   fcntl(file, F_SETFL, 0);
   fcntl(file, F_SETFD, FD_CLOEXEC);
   GIVES(dup, "FD_CLOEXEC is not common", 0, fcntl(copy, F_GETFD));
@@ -339,7 +355,8 @@ static void copying_descriptors(void) {
   FAILS(fcntl, "F_DUPFD of a negative number", EINVAL, fcntl(file, F_DUPFD, -1));
   FAILS(fcntl, "a command that is unknown", EINVAL, fcntl(file, 9999));
   GIVES(fcntl, "F_GETFL", O_RDWR, fcntl(file, F_GETFL) & O_ACCMODE);
-  GIVES(fcntl, "F_SETFL leaves how it is open", O_RDWR, (fcntl(file, F_SETFL, O_WRONLY | O_NONBLOCK), fcntl(file, F_GETFL) & O_ACCMODE));
+  GIVES(fcntl, "F_SETFL leaves how it is open", O_RDWR,
+        (fcntl(file, F_SETFL, O_WRONLY | O_NONBLOCK), fcntl(file, F_GETFL) & O_ACCMODE));
   GIVES(fcntl, "F_SETFL sets O_NONBLOCK", O_NONBLOCK, fcntl(file, F_GETFL) & O_NONBLOCK);
   FAILS(fcntl, "F_SETPIPE_SZ of a file", EBADF, fcntl(file, F_SETPIPE_SZ, 4096));
   FAILS(fcntl, "F_GETPIPE_SZ of a file", EBADF, fcntl(file, F_GETPIPE_SZ));
@@ -424,7 +441,8 @@ static void sizes(void) {
   memset(text, 'x', 5000);
   pwrite(file, text, 5000, 0);
   GIVES(fallocate, "FALLOC_FL_PUNCH_HOLE", 0, fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 10));
-  FAILS(fallocate, "FALLOC_FL_PUNCH_HOLE without FALLOC_FL_KEEP_SIZE", EOPNOTSUPP, fallocate(file, FALLOC_FL_PUNCH_HOLE, 0, 10));
+  FAILS(fallocate, "FALLOC_FL_PUNCH_HOLE without FALLOC_FL_KEEP_SIZE", EOPNOTSUPP,
+        fallocate(file, FALLOC_FL_PUNCH_HOLE, 0, 10));
   FAILS(fallocate, "a mode that is unknown", EOPNOTSUPP, fallocate(file, 0x1000, 0, 10));
   FAILS(fallocate, "a negative offset", EINVAL, fallocate(file, 0, -1, 10));
   FAILS(fallocate, "no length", EINVAL, fallocate(file, 0, 0, 0));
@@ -470,104 +488,6 @@ static void sizes(void) {
   close(pipe_of[1]);
 }
 
-static void mapping(void) {
-  const int file = make("mapped", "0123456789"), readable = open("mapped", O_RDONLY), writable = open("mapped", O_WRONLY);
-  char* area = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE, readable, 0);
-  GIVES(mmap, "a file", 0, memcmp(area, "0123456789", 10));
-  GIVES(mmap, "zeros behind its end", 0, area[10] | area[4095]);
-  area[0] = 'X';
-  GIVES(mmap, "MAP_PRIVATE leaves the file", '0', pread(file, text, 1, 0) == 1 ? text[0] : -1);
-  munmap(area, 8192);
-  FAILS(mmap, "MAP_SHARED for writing, of a file that is open for reading", EACCES,
-        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, readable, 0) == MAP_FAILED ? -1 : 0);
-  FAILS(mmap, "a file that is open for writing alone", EACCES, mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, writable, 0) == MAP_FAILED ? -1 : 0);
-  area = mmap(NULL, 4096, PROT_READ, MAP_SHARED, readable, 0);
-  FAILS(mprotect, "for writing, of a file that is open for reading", EACCES, mprotect(area, 4096, PROT_READ | PROT_WRITE));
-  munmap(area, 4096);
-  area = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  GIVES(mmap, "MAP_SHARED for writing changes the file", 'Y',
-        area == MAP_FAILED ? -1 : (area[1] = 'Y', munmap(area, 4096), pread(file, text, 1, 1) == 1) ? text[0] : -1);
-  area = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, readable, 0);
-  close(readable);
-  GIVES(mmap, "stays when the file is closed", '2', area[2]);
-  munmap(area, 4096);
-  close(file), close(writable);
-}
-
-static void copying_bytes(void) {
-  const int from = make("from", "0123456789"), to = make("to", ""), readable = open("to", O_RDONLY), folder = open(".", O_RDONLY);
-  int pipe_of[2];
-  pipe(pipe_of);
-  loff_t in = 2, out = 1;
-  GIVES(copy_file_range, "a part", 4, copy_file_range(from, NULL, to, NULL, 4, 0));
-  GIVES(copy_file_range, "moves both offsets", 8, lseek(from, 0, SEEK_CUR) + lseek(to, 0, SEEK_CUR));
-  GIVES(copy_file_range, "with offsets", 3, copy_file_range(from, &in, to, &out, 3, 0));
-  GIVES(copy_file_range, "moves those offsets", 9, in + out);
-  GIVES(copy_file_range, "the bytes", 0, pread(to, text, 4, 0) == 4 ? memcmp(text, "0234", 4) : 1);
-  GIVES(copy_file_range, "up to the end", 6, copy_file_range(from, NULL, to, NULL, 100, 0));
-  GIVES(copy_file_range, "at the end", 0, copy_file_range(from, NULL, to, NULL, 100, 0));
-  FAILS(copy_file_range, "no descriptor", EBADF, copy_file_range(kNoDescriptor, NULL, to, NULL, 4, 0));
-  FAILS(copy_file_range, "to a file that is open for reading", EBADF, copy_file_range(from, NULL, readable, NULL, 4, 0));
-  in = 0;
-  FAILS(copy_file_range, "from a folder", EISDIR, copy_file_range(folder, NULL, to, NULL, 4, 0));
-  FAILS(copy_file_range, "from a pipe", EINVAL, copy_file_range(pipe_of[0], NULL, to, NULL, 4, 0));
-  FAILS(copy_file_range, "a flag", EINVAL, copy_file_range(from, NULL, to, NULL, 4, 1));
-  in = 0, out = 2;
-  FAILS(copy_file_range, "within a file, parts that overlap", EINVAL, copy_file_range(from, &in, from, &out, 5, 0));
-  FAILS(copy_file_range, "offsets that cannot be read", EFAULT, copy_file_range(from, nowhere, to, NULL, 5, 0));
-  const int append = open("to", O_WRONLY | O_APPEND);
-  FAILS(copy_file_range, "to a file that is open with O_APPEND", EBADF, copy_file_range(from, NULL, append, NULL, 4, 0));
-  // sendfile
-  off_t offset = 3;
-  lseek(from, 0, SEEK_SET);
-  GIVES(sendfile, "to a pipe", 4, sendfile(pipe_of[1], from, NULL, 4));
-  GIVES(sendfile, "moves the offset of the file", 4, lseek(from, 0, SEEK_CUR));
-  GIVES(sendfile, "with an offset", 7, sendfile(pipe_of[1], from, &offset, 100));
-  GIVES(sendfile, "moves that offset", 10, offset);
-  GIVES(sendfile, "leaves the offset of the file", 4, lseek(from, 0, SEEK_CUR));
-  GIVES(sendfile, "the bytes", 0, read(pipe_of[0], text, 100) == 11 ? memcmp(text, "01233456789", 11) : 1);
-  GIVES(sendfile, "to a file", 6, sendfile(to, from, NULL, 100));
-  GIVES(sendfile, "at the end", 0, sendfile(to, from, NULL, 100));
-  FAILS(sendfile, "no descriptor", EBADF, sendfile(kNoDescriptor, from, NULL, 4));
-  FAILS(sendfile, "to a file that is open for reading", EBADF, sendfile(readable, from, NULL, 4));
-  FAILS(sendfile, "to a file that is open with O_APPEND", EINVAL, sendfile(append, from, NULL, 4));
-  FAILS(sendfile, "from a pipe with an offset", ESPIPE, sendfile(to, pipe_of[0], &offset, 4));
-  FAILS(sendfile, "an offset that cannot be read", EFAULT, sendfile(to, from, nowhere, 4));
-  offset = -1;
-  FAILS(sendfile, "a negative offset", EINVAL, sendfile(to, from, &offset, 4));
-  fcntl(pipe_of[1], F_SETFL, O_NONBLOCK);
-  while (write(pipe_of[1], text, 4096) > 0) {
-  }
-  lseek(from, 0, SEEK_SET);
-  FAILS(sendfile, "to a pipe that is full", EAGAIN, sendfile(pipe_of[1], from, NULL, 4));
-  close(append), close(from), close(to), close(readable), close(folder), close(pipe_of[0]), close(pipe_of[1]);
-  // memfd_create
-  const int memory = (int)syscall(SYS_memfd_create, "name", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  GIVES(memfd_create, "MFD_CLOEXEC", FD_CLOEXEC, fcntl(memory, F_GETFD));
-  GIVES(memfd_create, "it is empty", 0, size_of(memory));
-  GIVES(memfd_create, "it can be written", 5, write(memory, "hello", 5));
-  GIVES(memfd_create, "and read", 5, pread(memory, text, 10, 0));
-  GIVES(memfd_create, "F_ADD_SEALS", 0, fcntl(memory, F_ADD_SEALS, F_SEAL_GROW));
-  GIVES(memfd_create, "F_GET_SEALS", F_SEAL_GROW, fcntl(memory, F_GET_SEALS));
-  FAILS(write, "a file that is sealed", EPERM, write(memory, "hello", 5));
-  FAILS(fallocate, "a file that is sealed", EPERM, fallocate(memory, 0, 0, 100));
-  FAILS(ftruncate, "a file that is sealed", EPERM, ftruncate(memory, 100));
-  fcntl(memory, F_ADD_SEALS, F_SEAL_WRITE);
-  struct iovec part = {"x", 1};
-  FAILS(writev, "a file that is sealed", EPERM, writev(memory, &part, 1));
-  FAILS(pwrite64, "a file that is sealed", EPERM, pwrite(memory, "x", 1, 0));
-  FAILS(pwritev, "a file that is sealed", EPERM, pwritev(memory, &part, 1, 0));
-  FAILS(pwritev2, "a file that is sealed", EPERM, pwritev2(memory, &part, 1, 0, 0));
-  FAILS(mmap, "a file that is sealed, shared and written", EPERM, mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0) == MAP_FAILED ? -1 : 0);
-  FAILS(memfd_create, "a flag that is unknown", EINVAL, syscall(SYS_memfd_create, "name", 1 << 20));
-  FAILS(memfd_create, "a name that cannot be read", EFAULT, syscall(SYS_memfd_create, nowhere, 0));
-  FAILS(memfd_create, "a name of 250 bytes", EINVAL, syscall(SYS_memfd_create, long_name, 0));
-  const int unsealed = (int)syscall(SYS_memfd_create, "name", 0);
-  GIVES(memfd_create, "without MFD_ALLOW_SEALING it is sealed for seals", F_SEAL_SEAL, fcntl(unsealed, F_GET_SEALS));
-  FAILS(fcntl, "F_ADD_SEALS of what may not be sealed", EPERM, fcntl(unsealed, F_ADD_SEALS, F_SEAL_GROW));
-  close(memory), close(unsealed);
-}
-
 int main(void) {
   memset(long_name, 'n', 256);
   memset(long_path, '/', 4096);
@@ -577,7 +497,5 @@ int main(void) {
   seeking();
   copying_descriptors();
   sizes();
-  mapping();
-  copying_bytes();
   return 0;
 }

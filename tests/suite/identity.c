@@ -70,18 +70,22 @@ static void limits(void) {
   struct rlimit limit, both[2];
   GIVES(getrlimit, "RLIMIT_NOFILE", 0, CALL(getrlimit, RLIMIT_NOFILE, &limit));
   GIVES(setrlimit, "lower", 0, CALL(setrlimit, RLIMIT_NOFILE, &(struct rlimit){100, 1000}));
-  GIVES(getrlimit, "what was set", 1100, CALL(getrlimit, RLIMIT_NOFILE, &limit) == 0 ? (long)(limit.rlim_cur + limit.rlim_max) : -1);
+  GIVES(getrlimit, "what was set", 1100,
+        CALL(getrlimit, RLIMIT_NOFILE, &limit) == 0 ? (long)(limit.rlim_cur + limit.rlim_max) : -1);
   GIVES(setrlimit, "up to the hard limit", 0, CALL(setrlimit, RLIMIT_NOFILE, &(struct rlimit){1000, 1000}));
   FAILS(setrlimit, "a higher hard limit", EPERM, CALL(setrlimit, RLIMIT_NOFILE, &(struct rlimit){100, 1001}));
-  FAILS(setrlimit, "a soft limit above the hard one", EINVAL, CALL(setrlimit, RLIMIT_NOFILE, &(struct rlimit){1000, 999}));
+  FAILS(setrlimit, "a soft limit above the hard one", EINVAL,
+        CALL(setrlimit, RLIMIT_NOFILE, &(struct rlimit){1000, 999}));
   FAILS(setrlimit, "a resource that is unknown", EINVAL, CALL(setrlimit, 77, &limit));
   FAILS(setrlimit, "a limit that cannot be read", EFAULT, CALL(setrlimit, RLIMIT_NOFILE, nowhere));
   FAILS(getrlimit, "a resource that is unknown", EINVAL, CALL(getrlimit, 77, &limit));
   FAILS(getrlimit, "to where nothing can be written", EFAULT, CALL(getrlimit, RLIMIT_NOFILE, nowhere));
   GIVES(prlimit64, "one's own", 0, CALL(prlimit64, 0, RLIMIT_CORE, &(struct rlimit){0, 0}, both));
-  GIVES(prlimit64, "what was set", 0, CALL(prlimit64, getpid(), RLIMIT_CORE, NULL, both) == 0 ? (long)(both[0].rlim_cur + both[0].rlim_max) : -1);
+  GIVES(prlimit64, "what was set", 0,
+        CALL(prlimit64, getpid(), RLIMIT_CORE, NULL, both) == 0 ? (long)(both[0].rlim_cur + both[0].rlim_max) : -1);
   FAILS(prlimit64, "a higher hard limit", EPERM, CALL(prlimit64, 0, RLIMIT_CORE, &(struct rlimit){0, 5}, NULL));
-  FAILS(prlimit64, "a soft limit above the hard one", EINVAL, CALL(prlimit64, 0, RLIMIT_CORE, &(struct rlimit){5, 0}, NULL));
+  FAILS(prlimit64, "a soft limit above the hard one", EINVAL,
+        CALL(prlimit64, 0, RLIMIT_CORE, &(struct rlimit){5, 0}, NULL));
   FAILS(prlimit64, "a resource that is unknown", EINVAL, CALL(prlimit64, 0, 77, NULL, both));
   FAILS(prlimit64, "to where nothing can be written", EFAULT, CALL(prlimit64, 0, RLIMIT_CORE, NULL, nowhere));
   FAILS(prlimit64, "a limit that cannot be read", EFAULT, CALL(prlimit64, 0, RLIMIT_CORE, nowhere, NULL));
@@ -91,7 +95,10 @@ static void limits(void) {
 static void processes_own(void) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct data[2] = {{7, 7, 7}, {7, 7, 7}};
-  GIVES(capget, "no capability", 0, CALL(capget, &header, data) == 0 ? (long)(data[0].effective | data[0].permitted | data[1].effective | data[1].permitted) : -1);
+  GIVES(capget, "no capability", 0,
+        CALL(capget, &header, data) == 0
+            ? (long)(data[0].effective | data[0].permitted | data[1].effective | data[1].permitted)
+            : -1);
   GIVES(capset, "none", 0, CALL(capset, &header, data));
   data[0].effective = data[0].permitted = 1;
   FAILS(capset, "one that it has not", EPERM, CALL(capset, &header, data));
@@ -121,7 +128,8 @@ static void processes_own(void) {
   FAILS(prctl, "PR_SET_DUMPABLE of what is no value", EINVAL, prctl(PR_SET_DUMPABLE, 2));
   GIVES(prctl, "PR_GET_NO_NEW_PRIVS", 0, prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0));
   FAILS(prctl, "PR_SET_NO_NEW_PRIVS of what is no value", EINVAL, prctl(PR_SET_NO_NEW_PRIVS, 2, 0, 0, 0));
-  GIVES(prctl, "PR_SET_NO_NEW_PRIVS", 1, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ? prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) : -1);
+  GIVES(prctl, "PR_SET_NO_NEW_PRIVS", 1,
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ? prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) : -1);
   GIVES(prctl, "PR_SET_PDEATHSIG", 0, prctl(PR_SET_PDEATHSIG, SIGUSR1));
   GIVES(prctl, "PR_GET_PDEATHSIG", SIGUSR1, prctl(PR_GET_PDEATHSIG, text) == 0 ? *(int*)text : -1);
   FAILS(prctl, "PR_SET_PDEATHSIG of no signal", EINVAL, prctl(PR_SET_PDEATHSIG, 77));
@@ -141,7 +149,8 @@ static void processes_own(void) {
   FAILS(uname, "to where nothing can be written", EFAULT, CALL(uname, nowhere));
   FAILS(sethostname, "which needs a privilege", EPERM, CALL(sethostname, "x", 1));
   FAILS(setdomainname, "which needs a privilege", EPERM, CALL(setdomainname, "x", 1));
-  GIVES(sysinfo, "memory, and less free", 1, CALL(sysinfo, &system) == 0 && system.totalram > 0 && system.freeram <= system.totalram);
+  GIVES(sysinfo, "memory, and less free", 1,
+        CALL(sysinfo, &system) == 0 && system.totalram > 0 && system.freeram <= system.totalram);
   FAILS(sysinfo, "to where nothing can be written", EFAULT, CALL(sysinfo, nowhere));
   GIVES(getrandom, "bytes", 100, CALL(getrandom, text, 100, 0));
   GIVES(getrandom, "GRND_RANDOM, GRND_NONBLOCK", 10, CALL(getrandom, text, 10, GRND_RANDOM | GRND_NONBLOCK));
@@ -180,13 +189,17 @@ static void scheduling(void) {
   FAILS(sched_setparam, "a priority that the policy has not", EINVAL, CALL(sched_setparam, 0, &one));
   FAILS(sched_setparam, "of nobody", ESRCH, CALL(sched_setparam, kNobody, &none));
   FAILS(sched_setparam, "of another's process", EPERM, CALL(sched_setparam, 1, &none));
-  GIVES(sched_setscheduler, "SCHED_BATCH", SCHED_BATCH, CALL(sched_setscheduler, 0, SCHED_BATCH, &none) == 0 ? CALL(sched_getscheduler, 0) : -1);
-  GIVES(sched_setscheduler, "SCHED_OTHER", SCHED_OTHER, CALL(sched_setscheduler, 0, SCHED_OTHER, &none) == 0 ? CALL(sched_getscheduler, 0) : -1);
-  FAILS(sched_setscheduler, "SCHED_FIFO, which needs a privilege", EPERM, CALL(sched_setscheduler, 0, SCHED_FIFO, &one));
+  GIVES(sched_setscheduler, "SCHED_BATCH", SCHED_BATCH,
+        CALL(sched_setscheduler, 0, SCHED_BATCH, &none) == 0 ? CALL(sched_getscheduler, 0) : -1);
+  GIVES(sched_setscheduler, "SCHED_OTHER", SCHED_OTHER,
+        CALL(sched_setscheduler, 0, SCHED_OTHER, &none) == 0 ? CALL(sched_getscheduler, 0) : -1);
+  FAILS(sched_setscheduler, "SCHED_FIFO, which needs a privilege", EPERM,
+        CALL(sched_setscheduler, 0, SCHED_FIFO, &one));
   FAILS(sched_setscheduler, "a policy that is unknown", EINVAL, CALL(sched_setscheduler, 0, 77, &none));
   FAILS(sched_setscheduler, "of nobody", ESRCH, CALL(sched_setscheduler, kNobody, SCHED_OTHER, &none));
   FAILS(sched_setscheduler, "no parameter", EINVAL, CALL(sched_setscheduler, 0, SCHED_OTHER, NULL));
-  GIVES(sched_getaffinity, "at least one processor", 1, CALL(sched_getaffinity, 0, sizeof set, set) > 0 && set[0] + set[1] != 0);
+  GIVES(sched_getaffinity, "at least one processor", 1,
+        CALL(sched_getaffinity, 0, sizeof set, set) > 0 && set[0] + set[1] != 0);
   GIVES(sched_setaffinity, "the same", 0, CALL(sched_setaffinity, 0, sizeof set, set));
   FAILS(sched_getaffinity, "too little room", EINVAL, CALL(sched_getaffinity, 0, 1, set));
   FAILS(sched_getaffinity, "to where nothing can be written", EFAULT, CALL(sched_getaffinity, 0, sizeof set, nowhere));
@@ -203,7 +216,10 @@ static void scheduling(void) {
   FAILS(sched_rr_get_interval, "to where nothing can be written", EFAULT, CALL(sched_rr_get_interval, 0, nowhere));
   struct attributes wanted = {48, SCHED_BATCH, 0, 3}, longer[2] = {{96}, {1}};
   GIVES(sched_setattr, "a policy and a nice value", 0, CALL(sched_setattr, 0, &wanted, 0));
-  GIVES(sched_getattr, "what was set", SCHED_BATCH + 3, (wanted.policy = 0, wanted.nice = 0, CALL(sched_getattr, 0, &wanted, sizeof wanted, 0)) == 0 ? wanted.policy + wanted.nice : -1);
+  GIVES(sched_getattr, "what was set", SCHED_BATCH + 3,
+        (wanted.policy = 0, wanted.nice = 0, CALL(sched_getattr, 0, &wanted, sizeof wanted, 0)) == 0
+            ? wanted.policy + wanted.nice
+            : -1);
   FAILS(sched_setattr, "no structure", EINVAL, CALL(sched_setattr, 0, NULL, 0));
   FAILS(sched_setattr, "flags", EINVAL, CALL(sched_setattr, 0, &wanted, 1));
   FAILS(sched_setattr, "of nobody", ESRCH, CALL(sched_setattr, kNobody, &wanted, 0));
@@ -219,7 +235,8 @@ static void scheduling(void) {
   CALL(sched_setscheduler, 0, SCHED_OTHER, &none);
   GIVES(getpriority, "20 less the nice value", 17, CALL(getpriority, PRIO_PROCESS, 0));
   GIVES(setpriority, "nicer", 15, CALL(setpriority, PRIO_PROCESS, 0, 5) == 0 ? CALL(getpriority, PRIO_PROCESS, 0) : -1);
-  GIVES(setpriority, "more than there is", 1, CALL(setpriority, PRIO_PROCESS, 0, 100) == 0 ? CALL(getpriority, PRIO_PROCESS, 0) : -1);
+  GIVES(setpriority, "more than there is", 1,
+        CALL(setpriority, PRIO_PROCESS, 0, 100) == 0 ? CALL(getpriority, PRIO_PROCESS, 0) : -1);
   FAILS(setpriority, "less nice, which needs a privilege", EACCES, CALL(setpriority, PRIO_PROCESS, 0, 0));
   FAILS(setpriority, "of another's process", EPERM, CALL(setpriority, PRIO_PROCESS, 1, 19));
   FAILS(setpriority, "of nobody", ESRCH, CALL(setpriority, PRIO_PROCESS, kNobody, 19));

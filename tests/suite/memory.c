@@ -47,22 +47,30 @@ static void mapping(void) {
   char* none = pages(1, PROT_NONE);
   GIVES(mmap, "PROT_NONE cannot be read", SIGSEGV, reads(none));
   area[kPage] = 7;
-  GIVES(mmap, "MAP_FIXED", 1, mmap(area + kPage, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == area + kPage);
+  GIVES(mmap, "MAP_FIXED", 1,
+        mmap(area + kPage, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+            area + kPage);
   GIVES(mmap, "MAP_FIXED replaces what was there", 0, area[kPage]);
-  FAILS(mmap, "MAP_FIXED_NOREPLACE", EEXIST, maps(mmap(area + kPage, kPage, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0)));
+  FAILS(mmap, "MAP_FIXED_NOREPLACE", EEXIST,
+        maps(mmap(area + kPage, kPage, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0)));
   FAILS(mmap, "no length", EINVAL, maps(mmap(NULL, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)));
   FAILS(mmap, "neither private nor shared", EINVAL, maps(mmap(NULL, kPage, PROT_READ, MAP_ANONYMOUS, -1, 0)));
-  FAILS(mmap, "MAP_FIXED not at a page", EINVAL, maps(mmap(area + 5, kPage, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)));
-  FAILS(mmap, "an offset not at a page", EINVAL, maps((void*)syscall(SYS_mmap, NULL, kPage, PROT_READ, MAP_PRIVATE, 0, 5)));
+  FAILS(mmap, "MAP_FIXED not at a page", EINVAL,
+        maps(mmap(area + 5, kPage, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)));
+  FAILS(mmap, "an offset not at a page", EINVAL,
+        maps((void*)syscall(SYS_mmap, NULL, kPage, PROT_READ, MAP_PRIVATE, 0, 5)));
   FAILS(mmap, "no descriptor", EBADF, maps(mmap(NULL, kPage, PROT_READ, MAP_PRIVATE, kNoDescriptor, 0)));
   FAILS(mmap, "a pipe", ENODEV, maps(mmap(NULL, kPage, PROT_READ, MAP_PRIVATE, ends[0], 0)));
   FAILS(mmap, "the end of a pipe that writes", EACCES, maps(mmap(NULL, kPage, PROT_READ, MAP_PRIVATE, ends[1], 0)));
-  FAILS(mmap, "more than there are addresses", ENOMEM, maps(mmap(NULL, 1ul << 47, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)));
-  FAILS(mmap, "a length that overflows", ENOMEM, maps(mmap(NULL, ~0ul - 5, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)));
+  FAILS(mmap, "more than there are addresses", ENOMEM,
+        maps(mmap(NULL, 1ul << 47, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)));
+  FAILS(mmap, "a length that overflows", ENOMEM,
+        maps(mmap(NULL, ~0ul - 5, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)));
   FAILS(mmap, "an offset that overflows", EOVERFLOW, maps(mmap(NULL, 2 * kPage, PROT_READ, MAP_PRIVATE, 0, -kPage)));
   GIVES(mmap, "MAP_SHARED", 0, maps(mmap(NULL, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)));
   GIVES(mmap, "MAP_POPULATE, MAP_NORESERVE, MAP_STACK", 0,
-        maps(mmap(NULL, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE | MAP_NORESERVE | MAP_STACK, -1, 0)));
+        maps(mmap(NULL, kPage, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE | MAP_NORESERVE | MAP_STACK, -1, 0)));
   // munmap
   GIVES(munmap, "a page in the middle", 0, munmap(area + 2 * kPage, kPage));
   GIVES(munmap, "it cannot be read", SIGSEGV, reads(area + 2 * kPage));
@@ -105,13 +113,15 @@ static void moving(void) {
   GIVES(mremap, "with its bytes", 1, moved[0]);
   GIVES(mremap, "from where it was", SIGSEGV, reads(area));
   char* target = pages(6, PROT_READ);
-  GIVES(mremap, "MREMAP_FIXED", 1, mremap(moved, 6 * kPage, 6 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, target) == target);
+  GIVES(mremap, "MREMAP_FIXED", 1,
+        mremap(moved, 6 * kPage, 6 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, target) == target);
   GIVES(mremap, "MREMAP_FIXED replaces what was there", 0, writes(target));
   FAILS(mremap, "not at a page", EINVAL, maps(mremap(target + 5, kPage, kPage, 0)));
   FAILS(mremap, "a flag that is unknown", EINVAL, maps(mremap(target, kPage, kPage, 77 << 8)));
   FAILS(mremap, "no new length", EINVAL, maps(mremap(target, kPage, 0, 0)));
   FAILS(mremap, "MREMAP_FIXED without MREMAP_MAYMOVE", EINVAL, maps(mremap(target, kPage, kPage, MREMAP_FIXED, area)));
-  FAILS(mremap, "MREMAP_FIXED onto itself", EINVAL, maps(mremap(target, 2 * kPage, 2 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, target + kPage)));
+  FAILS(mremap, "MREMAP_FIXED onto itself", EINVAL,
+        maps(mremap(target, 2 * kPage, 2 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, target + kPage)));
   FAILS(mremap, "no old length, of a private mapping", EINVAL, maps(mremap(target, 0, kPage, MREMAP_MAYMOVE)));
   FAILS(mremap, "what is not mapped", EFAULT, maps(mremap(area, kPage, 2 * kPage, MREMAP_MAYMOVE)));
   FAILS(mremap, "more than there are addresses", ENOMEM, maps(mremap(target, kPage, 1ul << 46, MREMAP_MAYMOVE)));
@@ -130,7 +140,8 @@ static void protecting(void) {
   GIVES(mprotect, "no length", 0, mprotect(area, 0, PROT_READ));
   FAILS(mprotect, "not at a page", EINVAL, mprotect(area + 5, kPage, PROT_READ));
   FAILS(mprotect, "a protection that is unknown", EINVAL, mprotect(area, kPage, 1 << 20));
-  FAILS(mprotect, "PROT_GROWSUP and PROT_GROWSDOWN", EINVAL, mprotect(area, kPage, PROT_READ | PROT_GROWSUP | PROT_GROWSDOWN));
+  FAILS(mprotect, "PROT_GROWSUP and PROT_GROWSDOWN", EINVAL,
+        mprotect(area, kPage, PROT_READ | PROT_GROWSUP | PROT_GROWSDOWN));
   munmap(area + 2 * kPage, kPage);
   FAILS(mprotect, "a range with a gap", ENOMEM, mprotect(area, 4 * kPage, PROT_READ));
   FAILS(mprotect, "beyond all addresses", ENOMEM, mprotect(area, ~0ul - kPage, PROT_READ));

@@ -20,16 +20,16 @@ static void make(const char* path, const char* content) {
 static int file, folder;  // descriptors
 
 // Errors that all calls with a path have. FOLLOWS: the last name may be a link. The path that is there is "file".
-#define PATH_ERRORS(call, MAKE)                                                                       \
-  FAILS(call, "a folder that is not there", ENOENT, MAKE(AT_FDCWD, "none/x"));                        \
-  FAILS(call, "no path", ENOENT, MAKE(AT_FDCWD, ""));                                                 \
-  FAILS(call, "a file as a folder in the path", ENOTDIR, MAKE(AT_FDCWD, "file/x"));                   \
-  FAILS(call, "below the descriptor of a file", ENOTDIR, MAKE(file, "x"));                            \
-  FAILS(call, "no descriptor of a folder", EBADF, MAKE(kNoDescriptor, "x"));                          \
-  FAILS(call, "links in the path without end", ELOOP, MAKE(AT_FDCWD, "loop/x"));                      \
-  FAILS(call, "a name of 256 bytes", ENAMETOOLONG, MAKE(AT_FDCWD, long_name));                        \
-  FAILS(call, "a path of 4096 bytes", ENAMETOOLONG, MAKE(AT_FDCWD, long_path));                       \
-  FAILS(call, "a path that cannot be read", EFAULT, MAKE(AT_FDCWD, nowhere));                         \
+#define PATH_ERRORS(call, MAKE)                                                     \
+  FAILS(call, "a folder that is not there", ENOENT, MAKE(AT_FDCWD, "none/x"));      \
+  FAILS(call, "no path", ENOENT, MAKE(AT_FDCWD, ""));                               \
+  FAILS(call, "a file as a folder in the path", ENOTDIR, MAKE(AT_FDCWD, "file/x")); \
+  FAILS(call, "below the descriptor of a file", ENOTDIR, MAKE(file, "x"));          \
+  FAILS(call, "no descriptor of a folder", EBADF, MAKE(kNoDescriptor, "x"));        \
+  FAILS(call, "links in the path without end", ELOOP, MAKE(AT_FDCWD, "loop/x"));    \
+  FAILS(call, "a name of 256 bytes", ENAMETOOLONG, MAKE(AT_FDCWD, long_name));      \
+  FAILS(call, "a path of 4096 bytes", ENAMETOOLONG, MAKE(AT_FDCWD, long_path));     \
+  FAILS(call, "a path that cannot be read", EFAULT, MAKE(AT_FDCWD, nowhere));       \
   FAILS(call, "in a folder that only another may search", EACCES, MAKE(AT_FDCWD, "/mnt/theirs/closed/x"))
 
 #define MKDIRAT(at, path) mkdirat(at, path, 0755)
@@ -101,7 +101,8 @@ static void naming(void) {
   GIVES(linkat, "AT_SYMLINK_FOLLOW names the file", 3, links_of("file"));
   FAILS(linkat, "a name that is there", EEXIST, linkat(AT_FDCWD, "file", AT_FDCWD, "second", 0));
   FAILS(linkat, "a folder", EPERM, linkat(AT_FDCWD, "folder", AT_FDCWD, "never", 0));
-  FAILS(linkat, "another's file that one may not write", EPERM, linkat(AT_FDCWD, "/mnt/theirs/readable", AT_FDCWD, "never", 0));
+  FAILS(linkat, "another's file that one may not write", EPERM,
+        linkat(AT_FDCWD, "/mnt/theirs/readable", AT_FDCWD, "never", 0));
   FAILS(linkat, "a flag that is unknown", EINVAL, linkat(AT_FDCWD, "file", AT_FDCWD, "never", 1));
   FAILS(linkat, "in another file system", EXDEV, linkat(AT_FDCWD, "file", AT_FDCWD, "/dev/never", 0));
   FAILS(linkat, "in another's folder", EACCES, linkat(AT_FDCWD, "file", AT_FDCWD, "/mnt/theirs/new", 0));
@@ -113,8 +114,10 @@ static void naming(void) {
   GIVES(renameat, "the same file is there", 3, links_of("replaced"));
   GIVES(renameat, "to another name of the same file", 0, syscall(SYS_renameat, AT_FDCWD, "replaced", AT_FDCWD, "file"));
   GIVES(renameat, "then both names stay", 3, links_of("replaced"));
-  GIVES(renameat, "a folder over an empty one", 0, (mkdir("a", 0755), mkdir("b", 0755), syscall(SYS_renameat, AT_FDCWD, "a", AT_FDCWD, "b")));
-  FAILS(renameat, "a folder over one with names", ENOTEMPTY, (mkdir("a", 0755), mkdir("b/c", 0755), syscall(SYS_renameat, AT_FDCWD, "a", AT_FDCWD, "b")));
+  GIVES(renameat, "a folder over an empty one", 0,
+        (mkdir("a", 0755), mkdir("b", 0755), syscall(SYS_renameat, AT_FDCWD, "a", AT_FDCWD, "b")));
+  FAILS(renameat, "a folder over one with names", ENOTEMPTY,
+        (mkdir("a", 0755), mkdir("b/c", 0755), syscall(SYS_renameat, AT_FDCWD, "a", AT_FDCWD, "b")));
   FAILS(renameat, "a file over a folder", EISDIR, syscall(SYS_renameat, AT_FDCWD, "file", AT_FDCWD, "b"));
   FAILS(renameat, "a folder over a file", ENOTDIR, syscall(SYS_renameat, AT_FDCWD, "b", AT_FDCWD, "file"));
   FAILS(renameat, "a folder into itself", EINVAL, syscall(SYS_renameat, AT_FDCWD, "b", AT_FDCWD, "b/c/d"));
@@ -125,10 +128,12 @@ static void naming(void) {
         syscall(SYS_renameat, AT_FDCWD, "/mnt/theirs/open/x", AT_FDCWD, "/mnt/theirs/open/y"));
   PATH_ERRORS(renameat, RENAMEAT);
   GIVES(renameat2, "RENAME_NOREPLACE", 0, renameat2(AT_FDCWD, "replaced", AT_FDCWD, "placed", RENAME_NOREPLACE));
-  FAILS(renameat2, "RENAME_NOREPLACE over a file", EEXIST, renameat2(AT_FDCWD, "placed", AT_FDCWD, "file", RENAME_NOREPLACE));
+  FAILS(renameat2, "RENAME_NOREPLACE over a file", EEXIST,
+        renameat2(AT_FDCWD, "placed", AT_FDCWD, "file", RENAME_NOREPLACE));
   GIVES(renameat2, "RENAME_EXCHANGE", 0, renameat2(AT_FDCWD, "placed", AT_FDCWD, "b", RENAME_EXCHANGE));
   GIVES(renameat2, "RENAME_EXCHANGE back", 0, renameat2(AT_FDCWD, "placed", AT_FDCWD, "b", RENAME_EXCHANGE));
-  FAILS(renameat2, "RENAME_EXCHANGE with a name that is not there", ENOENT, renameat2(AT_FDCWD, "placed", AT_FDCWD, "none", RENAME_EXCHANGE));
+  FAILS(renameat2, "RENAME_EXCHANGE with a name that is not there", ENOENT,
+        renameat2(AT_FDCWD, "placed", AT_FDCWD, "none", RENAME_EXCHANGE));
   FAILS(renameat2, "RENAME_NOREPLACE and RENAME_EXCHANGE", EINVAL,
         renameat2(AT_FDCWD, "placed", AT_FDCWD, "b", RENAME_EXCHANGE | RENAME_NOREPLACE));
   FAILS(renameat2, "a flag that is unknown", EINVAL, renameat2(AT_FDCWD, "placed", AT_FDCWD, "never", 1 << 20));
@@ -136,7 +141,8 @@ static void naming(void) {
   FAILS(renameat2, "a file over a folder", EISDIR, renameat2(AT_FDCWD, "file", AT_FDCWD, "b", 0));
   FAILS(renameat2, "the folder itself", EBUSY, renameat2(AT_FDCWD, ".", AT_FDCWD, "never", 0));
   FAILS(renameat2, "to another file system", EXDEV, renameat2(AT_FDCWD, "file", AT_FDCWD, "/dev/never", 0));
-  FAILS(renameat2, "another's file in a folder with the sticky bit", EPERM, renameat2(AT_FDCWD, "/mnt/theirs/open/x", AT_FDCWD, "/mnt/theirs/open/y", 0));
+  FAILS(renameat2, "another's file in a folder with the sticky bit", EPERM,
+        renameat2(AT_FDCWD, "/mnt/theirs/open/x", AT_FDCWD, "/mnt/theirs/open/y", 0));
   PATH_ERRORS(renameat2, RENAMEAT2);
   GIVES(unlinkat, "a name", 0, unlinkat(AT_FDCWD, "placed", 0));
   GIVES(unlinkat, "the file is still there", 2, links_of("file"));
@@ -166,7 +172,8 @@ static void looking(void) {
   GIVES(newfstatat, "its size", 10, status.st_size);
   GIVES(newfstatat, "its owner", 1000, status.st_uid);
   GIVES(newfstatat, "its group", 1000, status.st_gid);
-  GIVES(newfstatat, "through a link", S_IFREG, syscall(SYS_newfstatat, AT_FDCWD, "link", &status, 0) == 0 ? status.st_mode & S_IFMT : 0);
+  GIVES(newfstatat, "through a link", S_IFREG,
+        syscall(SYS_newfstatat, AT_FDCWD, "link", &status, 0) == 0 ? status.st_mode & S_IFMT : 0);
   GIVES(newfstatat, "AT_SYMLINK_NOFOLLOW", S_IFLNK,
         syscall(SYS_newfstatat, AT_FDCWD, "link", &status, AT_SYMLINK_NOFOLLOW) == 0 ? status.st_mode & S_IFMT : 0);
   GIVES(newfstatat, "AT_EMPTY_PATH", 0, syscall(SYS_newfstatat, file, "", &status, AT_EMPTY_PATH));
@@ -185,23 +192,28 @@ static void looking(void) {
   GIVES(statx, "its size", 10, extended.stx_size);
   GIVES(statx, "its mode", S_IFREG | 0644, extended.stx_mode);
   GIVES(statx, "AT_SYMLINK_NOFOLLOW", S_IFLNK,
-        syscall(SYS_statx, AT_FDCWD, "link", AT_SYMLINK_NOFOLLOW, STATX_TYPE, &extended) == 0 ? extended.stx_mode & S_IFMT : 0);
+        syscall(SYS_statx, AT_FDCWD, "link", AT_SYMLINK_NOFOLLOW, STATX_TYPE, &extended) == 0
+            ? extended.stx_mode & S_IFMT
+            : 0);
   GIVES(statx, "AT_EMPTY_PATH", 0, syscall(SYS_statx, file, "", AT_EMPTY_PATH, STATX_SIZE, &extended));
   FAILS(statx, "a flag that is unknown", EINVAL, syscall(SYS_statx, AT_FDCWD, "file", 1, STATX_SIZE, &extended));
-  FAILS(statx, "both ways to synchronise", EINVAL, syscall(SYS_statx, AT_FDCWD, "file", AT_STATX_SYNC_TYPE, STATX_SIZE, &extended));
+  FAILS(statx, "both ways to synchronise", EINVAL,
+        syscall(SYS_statx, AT_FDCWD, "file", AT_STATX_SYNC_TYPE, STATX_SIZE, &extended));
   FAILS(statx, "a reserved bit of the mask", EINVAL, syscall(SYS_statx, AT_FDCWD, "file", 0, 0x80000000u, &extended));
   FAILS(statx, "to where nothing can be written", EFAULT, syscall(SYS_statx, AT_FDCWD, "file", 0, STATX_SIZE, nowhere));
   PATH_ERRORS(statx, STATX);
   GIVES(faccessat, "it is there", 0, syscall(SYS_faccessat, AT_FDCWD, "file", F_OK));
   GIVES(faccessat, "it may be read and written", 0, syscall(SYS_faccessat, AT_FDCWD, "file", R_OK | W_OK));
   FAILS(faccessat, "it may not be executed", EACCES, syscall(SYS_faccessat, AT_FDCWD, "file", X_OK));
-  FAILS(faccessat, "another's may not be written", EACCES, syscall(SYS_faccessat, AT_FDCWD, "/mnt/theirs/readable", W_OK));
+  FAILS(faccessat, "another's may not be written", EACCES,
+        syscall(SYS_faccessat, AT_FDCWD, "/mnt/theirs/readable", W_OK));
   GIVES(faccessat, "another's may be executed", 0, syscall(SYS_faccessat, AT_FDCWD, "/mnt/theirs/tool", X_OK));
   FAILS(faccessat, "a mode that is unknown", EINVAL, syscall(SYS_faccessat, AT_FDCWD, "file", 8));
   FAILS(faccessat, "a link to nothing", ENOENT, syscall(SYS_faccessat, AT_FDCWD, "dangling", F_OK));
   PATH_ERRORS(faccessat, FACCESSAT);
   GIVES(faccessat2, "AT_EACCESS", 0, syscall(SYS_faccessat2, AT_FDCWD, "file", R_OK, AT_EACCESS));
-  GIVES(faccessat2, "AT_SYMLINK_NOFOLLOW of a link to nothing", 0, syscall(SYS_faccessat2, AT_FDCWD, "dangling", F_OK, AT_SYMLINK_NOFOLLOW));
+  GIVES(faccessat2, "AT_SYMLINK_NOFOLLOW of a link to nothing", 0,
+        syscall(SYS_faccessat2, AT_FDCWD, "dangling", F_OK, AT_SYMLINK_NOFOLLOW));
   GIVES(faccessat2, "AT_EMPTY_PATH", 0, syscall(SYS_faccessat2, file, "", R_OK, AT_EMPTY_PATH));
   FAILS(faccessat2, "it may not be executed", EACCES, syscall(SYS_faccessat2, AT_FDCWD, "file", X_OK, 0));
   FAILS(faccessat2, "a flag that is unknown", EINVAL, syscall(SYS_faccessat2, AT_FDCWD, "file", F_OK, 1));
@@ -222,7 +234,8 @@ static void changing(void) {
   FAILS(fchmod, "another's file", EPERM, fchmod(theirs, 0600));
   FAILS(fchmod, "a descriptor of O_PATH", EBADF, fchmod(path, 0600));
   GIVES(fchmodat2, "a file", S_IFREG | 0644, (syscall(SYS_fchmodat2, AT_FDCWD, "file", 0644, 0), mode_of("file")));
-  FAILS(fchmodat2, "AT_SYMLINK_NOFOLLOW of a link", EOPNOTSUPP, syscall(SYS_fchmodat2, AT_FDCWD, "link", 0644, AT_SYMLINK_NOFOLLOW));
+  FAILS(fchmodat2, "AT_SYMLINK_NOFOLLOW of a link", EOPNOTSUPP,
+        syscall(SYS_fchmodat2, AT_FDCWD, "link", 0644, AT_SYMLINK_NOFOLLOW));
   GIVES(fchmodat2, "AT_EMPTY_PATH", 0, syscall(SYS_fchmodat2, file, "", 0644, AT_EMPTY_PATH));
   FAILS(fchmodat2, "a flag that is unknown", EINVAL, syscall(SYS_fchmodat2, AT_FDCWD, "file", 0644, 1));
   FAILS(fchmodat2, "another's file", EPERM, syscall(SYS_fchmodat2, AT_FDCWD, "/mnt/theirs/readable", 0600, 0));
@@ -231,7 +244,8 @@ static void changing(void) {
   GIVES(fchownat, "to oneself", 0, fchownat(AT_FDCWD, "file", 1000, 1000, 0));
   GIVES(fchownat, "clears the bits of set-user-ID and set-group-ID", S_IFREG | 0755, mode_of("file"));
   GIVES(fchownat, "no change", 0, fchownat(AT_FDCWD, "file", -1, -1, 0));
-  GIVES(fchownat, "AT_SYMLINK_NOFOLLOW of a link to nothing", 0, fchownat(AT_FDCWD, "dangling", 1000, 1000, AT_SYMLINK_NOFOLLOW));
+  GIVES(fchownat, "AT_SYMLINK_NOFOLLOW of a link to nothing", 0,
+        fchownat(AT_FDCWD, "dangling", 1000, 1000, AT_SYMLINK_NOFOLLOW));
   GIVES(fchownat, "AT_EMPTY_PATH", 0, fchownat(file, "", 1000, 1000, AT_EMPTY_PATH));
   FAILS(fchownat, "to another user", EPERM, fchownat(AT_FDCWD, "file", 0, -1, 0));
   FAILS(fchownat, "to another group", EPERM, fchownat(AT_FDCWD, "file", -1, 0, 0));
@@ -253,12 +267,15 @@ static void changing(void) {
   times[0].tv_nsec = UTIME_OMIT, times[1].tv_nsec = UTIME_OMIT;
   GIVES(utimensat, "UTIME_OMIT twice needs no file", 0, utimensat(AT_FDCWD, "none", times, 0));
   times[1].tv_sec = 5, times[1].tv_nsec = 0;
-  GIVES(utimensat, "UTIME_OMIT leaves a time", 1000000, (utimensat(AT_FDCWD, "file", times, 0), stat("file", &status), status.st_atim.tv_sec));
+  GIVES(utimensat, "UTIME_OMIT leaves a time", 1000000,
+        (utimensat(AT_FDCWD, "file", times, 0), stat("file", &status), status.st_atim.tv_sec));
   times[0].tv_nsec = UTIME_NOW, times[1].tv_nsec = UTIME_NOW;
-  GIVES(utimensat, "UTIME_NOW", 1, utimensat(AT_FDCWD, "file", times, 0) == 0 && stat("file", &status) == 0 && status.st_mtim.tv_sec > 1000000000);
+  GIVES(utimensat, "UTIME_NOW", 1,
+        utimensat(AT_FDCWD, "file", times, 0) == 0 && stat("file", &status) == 0 && status.st_mtim.tv_sec > 1000000000);
   GIVES(utimensat, "no times are now", 0, utimensat(AT_FDCWD, "file", NULL, 0));
   GIVES(utimensat, "of a descriptor", 0, syscall(SYS_utimensat, file, NULL, NULL, 0));
-  GIVES(utimensat, "AT_SYMLINK_NOFOLLOW of a link to nothing", 0, utimensat(AT_FDCWD, "dangling", NULL, AT_SYMLINK_NOFOLLOW));
+  GIVES(utimensat, "AT_SYMLINK_NOFOLLOW of a link to nothing", 0,
+        utimensat(AT_FDCWD, "dangling", NULL, AT_SYMLINK_NOFOLLOW));
   times[0].tv_nsec = 1000000000;
   FAILS(utimensat, "nanoseconds that are a second", EINVAL, utimensat(AT_FDCWD, "file", times, 0));
   times[0] = times[1] = (struct timespec){5, 5};
@@ -314,7 +331,8 @@ static void walking(void) {
   GIVES(getdents64, "names, with . and ..", 5, names);
   GIVES(getdents64, "types", 2 * DT_DIR + 2 * DT_REG + DT_LNK, types);
   GIVES(getdents64, "at the end", 0, syscall(SYS_getdents64, listed, text, sizeof text));
-  GIVES(getdents64, "again from the beginning", size, (lseek(listed, 0, SEEK_SET), syscall(SYS_getdents64, listed, text, sizeof text)));
+  GIVES(getdents64, "again from the beginning", size,
+        (lseek(listed, 0, SEEK_SET), syscall(SYS_getdents64, listed, text, sizeof text)));
   lseek(listed, 0, SEEK_SET);
   FAILS(getdents64, "a buffer that is too small", EINVAL, syscall(SYS_getdents64, listed, text, 10));
   FAILS(getdents64, "a buffer that cannot be written", EFAULT, syscall(SYS_getdents64, listed, nowhere, 1000));
@@ -339,25 +357,25 @@ static void walking(void) {
 }
 
 // Attributes: a set of calls for paths, for links themselves, for descriptors. NAME is what they are of.
-#define ATTRIBUTES(set, get, list, drop, NAME)                                                                     \
-  GIVES(set, "a new attribute", 0, set(NAME, "user.one", "value", 5, XATTR_CREATE));                             \
-  FAILS(set, "XATTR_CREATE of one that is there", EEXIST, set(NAME, "user.one", "value", 5, XATTR_CREATE));      \
-  FAILS(set, "XATTR_REPLACE of one that is not", ENODATA, set(NAME, "user.none", "value", 5, XATTR_REPLACE));    \
-  FAILS(set, "a name space that is unknown", EOPNOTSUPP, set(NAME, "nobody.one", "value", 5, 0));                \
-  FAILS(set, "a flag that is unknown", EINVAL, set(NAME, "user.one", "value", 5, 77));                           \
-  FAILS(set, "a name of 256 bytes", ERANGE, set(NAME, long_name, "value", 5, 0));                                \
-  FAILS(set, "a value of more than 64 KiB", E2BIG, set(NAME, "user.one", text, 70000, 0));                       \
-  FAILS(set, "a name that is kept for privileged ones", EPERM, set(NAME, "trusted.one", "value", 5, 0));         \
-  GIVES(get, "the value", 5, get(NAME, "user.one", text, sizeof text));                                          \
-  GIVES(get, "its size alone", 5, get(NAME, "user.one", NULL, 0));                                               \
-  FAILS(get, "a buffer that is too small", ERANGE, get(NAME, "user.one", text, 3));                              \
-  FAILS(get, "one that is not there", ENODATA, get(NAME, "user.none", text, sizeof text));                       \
-  FAILS(get, "a name space that is unknown", EOPNOTSUPP, get(NAME, "nobody.one", text, sizeof text));            \
-  GIVES(list, "the names", 9, list(NAME, text, sizeof text));                                                    \
-  GIVES(list, "their size alone", 9, list(NAME, NULL, 0));                                                       \
-  FAILS(list, "a buffer that is too small", ERANGE, list(NAME, text, 3));                                        \
-  GIVES(drop, "an attribute", 0, drop(NAME, "user.one"));                                                        \
-  FAILS(drop, "one that is not there", ENODATA, drop(NAME, "user.one"));                                         \
+#define ATTRIBUTES(set, get, list, drop, NAME)                                                                \
+  GIVES(set, "a new attribute", 0, set(NAME, "user.one", "value", 5, XATTR_CREATE));                          \
+  FAILS(set, "XATTR_CREATE of one that is there", EEXIST, set(NAME, "user.one", "value", 5, XATTR_CREATE));   \
+  FAILS(set, "XATTR_REPLACE of one that is not", ENODATA, set(NAME, "user.none", "value", 5, XATTR_REPLACE)); \
+  FAILS(set, "a name space that is unknown", EOPNOTSUPP, set(NAME, "nobody.one", "value", 5, 0));             \
+  FAILS(set, "a flag that is unknown", EINVAL, set(NAME, "user.one", "value", 5, 77));                        \
+  FAILS(set, "a name of 256 bytes", ERANGE, set(NAME, long_name, "value", 5, 0));                             \
+  FAILS(set, "a value of more than 64 KiB", E2BIG, set(NAME, "user.one", text, 70000, 0));                    \
+  FAILS(set, "a name that is kept for privileged ones", EPERM, set(NAME, "trusted.one", "value", 5, 0));      \
+  GIVES(get, "the value", 5, get(NAME, "user.one", text, sizeof text));                                       \
+  GIVES(get, "its size alone", 5, get(NAME, "user.one", NULL, 0));                                            \
+  FAILS(get, "a buffer that is too small", ERANGE, get(NAME, "user.one", text, 3));                           \
+  FAILS(get, "one that is not there", ENODATA, get(NAME, "user.none", text, sizeof text));                    \
+  FAILS(get, "a name space that is unknown", EOPNOTSUPP, get(NAME, "nobody.one", text, sizeof text));         \
+  GIVES(list, "the names", 9, list(NAME, text, sizeof text));                                                 \
+  GIVES(list, "their size alone", 9, list(NAME, NULL, 0));                                                    \
+  FAILS(list, "a buffer that is too small", ERANGE, list(NAME, text, 3));                                     \
+  GIVES(drop, "an attribute", 0, drop(NAME, "user.one"));                                                     \
+  FAILS(drop, "one that is not there", ENODATA, drop(NAME, "user.one"));                                      \
   FAILS(drop, "a name space that is unknown", EOPNOTSUPP, drop(NAME, "nobody.one"))
 
 static void attributes(void) {

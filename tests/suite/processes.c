@@ -117,7 +117,8 @@ static int dead_locks(void) {
   int ready[2], child_result = 0;
   char byte;
   pipe(ready);
-  struct flock first = {.l_type = F_WRLCK, .l_start = 0, .l_len = 1}, second = {.l_type = F_WRLCK, .l_start = 1, .l_len = 1};
+  struct flock first = {.l_type = F_WRLCK, .l_start = 0, .l_len = 1},
+               second = {.l_type = F_WRLCK, .l_start = 1, .l_len = 1};
   fcntl(fd, F_SETLK, &first);
   const pid_t other = fork();
   if (other == 0) {
@@ -161,17 +162,24 @@ static void clones(void) {
   struct rlimit limit;
   getrlimit(RLIMIT_NPROC, &limit);
   setrlimit(RLIMIT_NPROC, &(struct rlimit){0, limit.rlim_max});
-  FAILS(clone, "more than RLIMIT_NPROC", EAGAIN, (child = fork(), child == 0 ? (_exit(0), 0) : child < 0 ? -1 : (waitpid(child, NULL, 0), 0)));
+  FAILS(clone, "more than RLIMIT_NPROC", EAGAIN,
+        (child = fork(), child == 0  ? (_exit(0), 0)
+                         : child < 0 ? -1
+                                     : (waitpid(child, NULL, 0), 0)));
   struct clone_args none = {.exit_signal = SIGCHLD}, named = {.flags = CLONE_NEWPID, .exit_signal = SIGCHLD};
   FAILS(clone3, "more than RLIMIT_NPROC", EAGAIN,
-        (child = (pid_t)syscall(SYS_clone3, &none, sizeof none), child == 0 ? (_exit(0), 0) : child < 0 ? -1 : (waitpid(child, NULL, 0), 0)));
+        (child = (pid_t)syscall(SYS_clone3, &none, sizeof none), child == 0  ? (_exit(0), 0)
+                                                                 : child < 0 ? -1
+                                                                             : (waitpid(child, NULL, 0), 0)));
   setrlimit(RLIMIT_NPROC, &limit);
   FAILS(clone3, "CLONE_NEWPID, which needs a privilege", EPERM, syscall(SYS_clone3, &named, sizeof named));
-  FAILS(clone, "CLONE_THREAD without CLONE_SIGHAND", EINVAL, syscall(SYS_clone, CLONE_THREAD | CLONE_VM, stack, 0, 0, 0));
+  FAILS(clone, "CLONE_THREAD without CLONE_SIGHAND", EINVAL,
+        syscall(SYS_clone, CLONE_THREAD | CLONE_VM, stack, 0, 0, 0));
   FAILS(clone, "CLONE_FS and CLONE_NEWNS", EINVAL, syscall(SYS_clone, CLONE_FS | CLONE_NEWNS | SIGCHLD, 0, 0, 0, 0));
   FAILS(clone, "CLONE_NEWPID, which needs a privilege", EPERM, syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0));
   struct clone_args arguments = {.exit_signal = SIGCHLD};
-#define CLONE3(size) (child = (pid_t)syscall(SYS_clone3, &arguments, size), child == 0 ? (_exit(4), 0) : child < 0 ? -1 : 0)
+#define CLONE3(size) \
+  (child = (pid_t)syscall(SYS_clone3, &arguments, size), child == 0 ? (_exit(4), 0) : child < 0 ? -1 : 0)
   GIVES(clone3, "as fork() does", 0, CLONE3(sizeof arguments));
   GIVES(clone3, "the child's status", 4 << 8, waitpid(child, &status, 0) == child ? status : -1);
   FAILS(clone3, "too small a structure", EINVAL, CLONE3(8));
@@ -192,7 +200,8 @@ static void clones(void) {
   GIVES(fcntl, "F_GETLK of what another process has", 1, child_status(find_lock, locked) >> 8);
   RETURNS(fcntl, "F_SETLKW, a signal while it waits", EINTR, child_status(wait_for_lock, locked) >> 8);
   close(locked);
-  RETURNS(fcntl, "F_SETLKW of two processes that wait for each other, for one of them", EDEADLK, dead_locks() == 1 ? EDEADLK : 0);
+  RETURNS(fcntl, "F_SETLKW of two processes that wait for each other, for one of them", EDEADLK,
+          dead_locks() == 1 ? EDEADLK : 0);
   // What a child has of its parent.
   signal(SIGUSR1, SIG_IGN);
   umask(027);
@@ -212,11 +221,13 @@ static void clones(void) {
     sigpending(&pending);
     sigprocmask(SIG_BLOCK, NULL, &blocked);
     lseek(fd, 55, SEEK_SET);
-    _exit((action.sa_handler == SIG_IGN) | (umask(0) == 027) << 1 | (strcmp(getcwd(place, 100), "/mnt/own/folder") == 0) << 2 |
-          (sigismember(&pending, SIGUSR2) == 0) << 3 | (sigismember(&blocked, SIGUSR2) == 1) << 4 | (alarm(0) == 0) << 5);
+    _exit((action.sa_handler == SIG_IGN) | (umask(0) == 027) << 1 |
+          (strcmp(getcwd(place, 100), "/mnt/own/folder") == 0) << 2 | (sigismember(&pending, SIGUSR2) == 0) << 3 |
+          (sigismember(&blocked, SIGUSR2) == 1) << 4 | (alarm(0) == 0) << 5);
   }
   waitpid(child, &status, 0);
-  GIVES(clone, "a child has actions, mask, folder and blocked signals, and neither pending signals nor alarms", 077 << 8, status);
+  GIVES(clone, "a child has actions, mask, folder and blocked signals, and neither pending signals nor alarms",
+        077 << 8, status);
   GIVES(clone, "the offset of a file is common", 55, lseek(fd, 0, SEEK_CUR));
   GIVES(clone, "the parent's alarm is as before", 1, alarm(0) > 0);
   sigpending(&set);
@@ -244,7 +255,8 @@ static void groups(void) {
   kill(child, SIGKILL);
   GIVES(wait4, "one's own group", 1, wait4(0, &status, 0, NULL) == child);
   child = fork();
-  if (child == 0) _exit(setsid() == getpid() && getpgid(0) == getpid() && getsid(0) == getpid() && setsid() == -1 ? 0 : 1);
+  if (child == 0)
+    _exit(setsid() == getpid() && getpgid(0) == getpid() && getsid(0) == getpid() && setsid() == -1 ? 0 : 1);
   GIVES(setsid, "a child leads a session and a group, once", 0, waitpid(child, &status, 0) == child ? status : -1);
   child = fork();
   if (child == 0) {
@@ -355,7 +367,8 @@ static void executing(void) {
   signal(SIGUSR1, SIG_DFL), signal(SIGUSR2, SIG_DFL);
   close(60), close(61);
   // execveat
-  const int folder = open(".", O_RDONLY | O_DIRECTORY), file = open("program", O_RDONLY), plain = open("text", O_RDONLY);
+  const int folder = open(".", O_RDONLY | O_DIRECTORY), file = open("program", O_RDONLY),
+            plain = open("text", O_RDONLY);
   GIVES(execveat, "below the descriptor of a folder", 37, executed_at(folder, "program", 0));
   GIVES(execveat, "AT_EMPTY_PATH", 37, executed_at(file, "", AT_EMPTY_PATH));
   GIVES(execveat, "an absolute path", 37, executed_at(kNoDescriptor, "/mnt/own/program", 0));
@@ -375,7 +388,8 @@ static void executing(void) {
   char* large = malloc(200000);
   memset(large, 'x', 200000), large[199999] = 0;
   char* more[] = {"program", large, NULL};
-  FAILS(execveat, "an argument of more than 128 KiB", E2BIG, syscall(SYS_execveat, folder, "program", more, environ, 0));
+  FAILS(execveat, "an argument of more than 128 KiB", E2BIG,
+        syscall(SYS_execveat, folder, "program", more, environ, 0));
   free(large);
   close(folder), close(file), close(plain);
 }
@@ -387,8 +401,9 @@ static int state_is_right(char** arguments) {
   sigaction(SIGUSR1, NULL, &handled), sigaction(SIGUSR2, NULL, &ignored);
   sigprocmask(SIG_BLOCK, NULL, &blocked), sigpending(&pending);
   return (strcmp(arguments[0], "a name") == 0) | (getenv("KEY") && strcmp(getenv("KEY"), "value") == 0) << 1 |
-         (fcntl(60, F_GETFD) == 0 && fcntl(61, F_GETFD) == -1) << 2 | (handled.sa_handler == SIG_DFL) << 3 | (ignored.sa_handler == SIG_IGN) << 4 |
-         (sigismember(&blocked, SIGHUP) == 1) << 5 | (sigismember(&pending, SIGHUP) == 1) << 6;
+         (fcntl(60, F_GETFD) == 0 && fcntl(61, F_GETFD) == -1) << 2 | (handled.sa_handler == SIG_DFL) << 3 |
+         (ignored.sa_handler == SIG_IGN) << 4 | (sigismember(&blocked, SIGHUP) == 1) << 5 |
+         (sigismember(&pending, SIGHUP) == 1) << 6;
 }
 
 int main(int count, char** arguments) {

@@ -12,6 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 # Each with whether it needs a root, which a device other than the CPU has not.
 PROGRAMS = {
     "files": True,
+    "copying": True,
     "paths": True,
     "processes": True,
     "descriptors": False,

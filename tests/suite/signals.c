@@ -70,7 +70,8 @@ static void actions(void) {
   char raw[64];
   GIVES(rt_sigaction, "SIG_DFL at first", 1, sigaction(SIGUSR2, NULL, &old) == 0 && old.sa_handler == SIG_DFL);
   set(SIGUSR2, note, SA_RESTART | SA_NODEFER, SIGTERM);
-  GIVES(rt_sigaction, "what was set", 1, sigaction(SIGUSR2, NULL, &old) == 0 && old.sa_handler == note && sigismember(&old.sa_mask, SIGTERM));
+  GIVES(rt_sigaction, "what was set", 1,
+        sigaction(SIGUSR2, NULL, &old) == 0 && old.sa_handler == note && sigismember(&old.sa_mask, SIGTERM));
   FAILS(rt_sigaction, "SIGKILL", EINVAL, sigaction(SIGKILL, &action, NULL));
   FAILS(rt_sigaction, "SIGSTOP", EINVAL, sigaction(SIGSTOP, &action, NULL));
   FAILS(rt_sigaction, "0", EINVAL, sigaction(0, &action, NULL));
@@ -101,7 +102,8 @@ static void actions(void) {
   GIVES(rt_sigaction, "SA_RESETHAND", 1, sigaction(SIGTERM, NULL, &old) == 0 && old.sa_handler == SIG_DFL);
   set(SIGTERM, SIG_IGN, 0, 0);
   GIVES(rt_sigaction, "SIG_IGN", 0, raise(SIGTERM));
-  GIVES(rt_sigaction, "SIGCHLD, SIGURG, SIGWINCH, SIGCONT do nothing by default", 0, raise(SIGCHLD) | raise(SIGURG) | raise(SIGWINCH) | raise(SIGCONT));
+  GIVES(rt_sigaction, "SIGCHLD, SIGURG, SIGWINCH, SIGCONT do nothing by default", 0,
+        raise(SIGCHLD) | raise(SIGURG) | raise(SIGWINCH) | raise(SIGCONT));
   change(SIG_BLOCK, SIGUSR2);
   raise(SIGUSR2);
   set(SIGUSR2, SIG_IGN, 0, 0);
@@ -125,7 +127,8 @@ static void masks(void) {
   GIVES(rt_sigprocmask, "SIG_SETMASK", 0, sigprocmask(SIG_SETMASK, &set_of, &old));
   GIVES(rt_sigprocmask, "the set before", 0, sigismember(&old, SIGUSR1));
   sigprocmask(SIG_BLOCK, NULL, &set_of);
-  GIVES(rt_sigprocmask, "SIGKILL and SIGSTOP are not blocked", 0, sigismember(&set_of, SIGKILL) + sigismember(&set_of, SIGSTOP));
+  GIVES(rt_sigprocmask, "SIGKILL and SIGSTOP are not blocked", 0,
+        sigismember(&set_of, SIGKILL) + sigismember(&set_of, SIGSTOP));
   set_of = only(SIGUSR1);
   GIVES(rt_sigprocmask, "SIG_UNBLOCK", 0, sigprocmask(SIG_UNBLOCK, &set_of, NULL) == 0 ? is_blocked(SIGUSR1) : -1);
   GIVES(rt_sigprocmask, "SIG_UNBLOCK leaves the others", 1, is_blocked(SIGUSR2));
@@ -215,7 +218,8 @@ static void senders(void) {
   FAILS(tgkill, "the thread of another process", ESRCH, RAW(tgkill, kNobody, getpid(), SIGUSR2));
   FAILS(tgkill, "another's process", EPERM, RAW(tgkill, 1, 1, SIGUSR2));
   clear();
-  GIVES(rt_sigqueueinfo, "a value", 4711, sigqueue(getpid(), SIGUSR2, (union sigval){.sival_int = 4711}) == 0 ? value : -1);
+  GIVES(rt_sigqueueinfo, "a value", 4711,
+        sigqueue(getpid(), SIGUSR2, (union sigval){.sival_int = 4711}) == 0 ? value : -1);
   GIVES(rt_sigqueueinfo, "SI_QUEUE", SI_QUEUE, code);
   GIVES(rt_sigqueueinfo, "the sender", 1, sender_is_me);
   FAILS(rt_sigqueueinfo, "a signal that is unknown", EINVAL, sigqueue(getpid(), 65, (union sigval){0}));
@@ -225,27 +229,36 @@ static void senders(void) {
   information.si_code = SI_USER;
   FAILS(rt_sigqueueinfo, "to pretend to be kill(), to another", EPERM, RAW(rt_sigqueueinfo, 1, SIGUSR2, &information));
   information.si_code = SI_QUEUE, information.si_value.sival_int = 5;
-  GIVES(rt_tgsigqueueinfo, "a value", 5, RAW(rt_tgsigqueueinfo, getpid(), getpid(), SIGUSR2, &information) == 0 ? value : -1);
+  GIVES(rt_tgsigqueueinfo, "a value", 5,
+        RAW(rt_tgsigqueueinfo, getpid(), getpid(), SIGUSR2, &information) == 0 ? value : -1);
   FAILS(rt_tgsigqueueinfo, "no process", EINVAL, RAW(rt_tgsigqueueinfo, 0, getpid(), SIGUSR2, &information));
   FAILS(rt_tgsigqueueinfo, "no thread", EINVAL, RAW(rt_tgsigqueueinfo, getpid(), 0, SIGUSR2, &information));
-  FAILS(rt_tgsigqueueinfo, "a signal that is unknown", EINVAL, RAW(rt_tgsigqueueinfo, getpid(), getpid(), 65, &information));
+  FAILS(rt_tgsigqueueinfo, "a signal that is unknown", EINVAL,
+        RAW(rt_tgsigqueueinfo, getpid(), getpid(), 65, &information));
   FAILS(rt_tgsigqueueinfo, "nobody", ESRCH, RAW(rt_tgsigqueueinfo, kNobody, kNobody, SIGUSR2, &information));
-  FAILS(rt_tgsigqueueinfo, "information that cannot be read", EFAULT, RAW(rt_tgsigqueueinfo, getpid(), getpid(), SIGUSR2, nowhere));
+  FAILS(rt_tgsigqueueinfo, "information that cannot be read", EFAULT,
+        RAW(rt_tgsigqueueinfo, getpid(), getpid(), SIGUSR2, nowhere));
   information.si_code = SI_USER;
-  FAILS(rt_tgsigqueueinfo, "to pretend to be kill(), to another", EPERM, RAW(rt_tgsigqueueinfo, 1, 1, SIGUSR2, &information));
+  FAILS(rt_tgsigqueueinfo, "to pretend to be kill(), to another", EPERM,
+        RAW(rt_tgsigqueueinfo, 1, 1, SIGUSR2, &information));
   // Real-time signals.
   const int low = SIGRTMIN, high = SIGRTMIN + 1;
   set_information(low), set_information(high);
   change(SIG_BLOCK, low), change(SIG_BLOCK, high);
   clear();
-  for (int i = 1; i <= 3; i++) sigqueue(getpid(), low, (union sigval){.sival_int = i}), sigqueue(getpid(), high, (union sigval){.sival_int = 10 + i});
+  for (int i = 1; i <= 3; i++)
+    sigqueue(getpid(), low, (union sigval){.sival_int = i}),
+        sigqueue(getpid(), high, (union sigval){.sival_int = 10 + i});
   sigset_t both = only(low);
   sigaddset(&both, high);
   GIVES(rt_sigtimedwait, "the lowest real-time signal first", low, sigwaitinfo(&both, &information));
   GIVES(rt_sigtimedwait, "the first that was sent first", 1, information.si_value.sival_int);
-  GIVES(rt_sigtimedwait, "then the next", 2, sigwaitinfo(&both, &information) == low ? information.si_value.sival_int : -1);
-  GIVES(rt_sigtimedwait, "then the last", 3, sigwaitinfo(&both, &information) == low ? information.si_value.sival_int : -1);
-  GIVES(rt_sigtimedwait, "then the higher", 11, sigwaitinfo(&both, &information) == high ? information.si_value.sival_int : -1);
+  GIVES(rt_sigtimedwait, "then the next", 2,
+        sigwaitinfo(&both, &information) == low ? information.si_value.sival_int : -1);
+  GIVES(rt_sigtimedwait, "then the last", 3,
+        sigwaitinfo(&both, &information) == low ? information.si_value.sival_int : -1);
+  GIVES(rt_sigtimedwait, "then the higher", 11,
+        sigwaitinfo(&both, &information) == high ? information.si_value.sival_int : -1);
   change(SIG_UNBLOCK, high);
   GIVES(rt_sigqueueinfo, "each is delivered", 2, handled);
   GIVES(rt_sigqueueinfo, "the last is delivered last", 13, value);
@@ -253,7 +266,8 @@ static void senders(void) {
   getrlimit(RLIMIT_SIGPENDING, &limit);
   setrlimit(RLIMIT_SIGPENDING, &(struct rlimit){0, limit.rlim_max});
   FAILS(rt_sigqueueinfo, "more than RLIMIT_SIGPENDING", EAGAIN, sigqueue(getpid(), low, (union sigval){0}));
-  FAILS(rt_tgsigqueueinfo, "more than RLIMIT_SIGPENDING", EAGAIN, RAW(rt_tgsigqueueinfo, getpid(), getpid(), low, (information.si_code = SI_QUEUE, &information)));
+  FAILS(rt_tgsigqueueinfo, "more than RLIMIT_SIGPENDING", EAGAIN,
+        RAW(rt_tgsigqueueinfo, getpid(), getpid(), low, (information.si_code = SI_QUEUE, &information)));
   FAILS(tkill, "a real-time signal beyond RLIMIT_SIGPENDING", EAGAIN, RAW(tkill, getpid(), low));
   FAILS(tgkill, "a real-time signal beyond RLIMIT_SIGPENDING", EAGAIN, RAW(tgkill, getpid(), getpid(), low));
   FAILS(timer_create, "more than RLIMIT_SIGPENDING", EAGAIN, RAW(timer_create, CLOCK_MONOTONIC, NULL, &value));
@@ -288,7 +302,8 @@ static void stacks(void) {
   GIVES(sigaltstack, "none at first", SS_DISABLE, sigaltstack(NULL, &old) == 0 ? old.ss_flags : -1);
   other = (stack_t){.ss_sp = room, .ss_size = sizeof room};
   GIVES(sigaltstack, "a stack", 0, sigaltstack(&other, NULL));
-  GIVES(sigaltstack, "what was set", 1, sigaltstack(NULL, &old) == 0 && old.ss_sp == room && old.ss_size == sizeof room && old.ss_flags == 0);
+  GIVES(sigaltstack, "what was set", 1,
+        sigaltstack(NULL, &old) == 0 && old.ss_sp == room && old.ss_size == sizeof room && old.ss_flags == 0);
   set(SIGTERM, look_at_stack, SA_ONSTACK, 0);
   raise(SIGTERM);
   GIVES(sigaltstack, "SA_ONSTACK", 1, on_other_stack);
@@ -297,7 +312,8 @@ static void stacks(void) {
   set(SIGTERM, note, 0, 0);
   raise(SIGTERM);
   GIVES(sigaltstack, "without SA_ONSTACK", 0, on_other_stack);
-  FAILS(sigaltstack, "a flag that is unknown", EINVAL, sigaltstack(&(stack_t){.ss_sp = room, .ss_flags = 77, .ss_size = sizeof room}, NULL));
+  FAILS(sigaltstack, "a flag that is unknown", EINVAL,
+        sigaltstack(&(stack_t){.ss_sp = room, .ss_flags = 77, .ss_size = sizeof room}, NULL));
   FAILS(sigaltstack, "too small a stack", ENOMEM, sigaltstack(&(stack_t){.ss_sp = room, .ss_size = 100}, NULL));
   FAILS(sigaltstack, "a stack that cannot be read", EFAULT, sigaltstack(nowhere, NULL));
   FAILS(sigaltstack, "to where nothing can be written", EFAULT, sigaltstack(NULL, nowhere));

@@ -19,7 +19,8 @@ static void making(void) {
   FAILS(socket, "a type that is unknown", EINVAL, socket(AF_UNIX, 15, 0));
   FAILS(socket, "a protocol that is unknown", EPROTONOSUPPORT, socket(AF_UNIX, SOCK_STREAM, 77));
   FAILS(socket, "a flag that is unknown", EINVAL, socket(AF_UNIX, SOCK_STREAM | 1 << 20, 0));
-  GIVES(socketpair, "AF_UNIX, SOCK_STREAM", 0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair));
+  GIVES(socketpair, "AF_UNIX, SOCK_STREAM", 0,
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair));
   GIVES(socketpair, "SOCK_CLOEXEC", FD_CLOEXEC, fcntl(pair[1], F_GETFD));
   GIVES(socketpair, "SOCK_NONBLOCK", O_NONBLOCK, fcntl(pair[1], F_GETFL) & O_NONBLOCK);
   close(pair[0]), close(pair[1]);
@@ -40,7 +41,8 @@ static void making(void) {
 static void naming(void) {
   const socklen_t size = sizeof address;
   unlink("socket");
-  const int listener = socket(AF_UNIX, SOCK_STREAM, 0), client = socket(AF_UNIX, SOCK_STREAM, 0), datagrams = socket(AF_UNIX, SOCK_DGRAM, 0);
+  const int listener = socket(AF_UNIX, SOCK_STREAM, 0), client = socket(AF_UNIX, SOCK_STREAM, 0),
+            datagrams = socket(AF_UNIX, SOCK_DGRAM, 0);
   const int alone = socket(AF_UNIX, SOCK_SEQPACKET, 0);
   FAILS(bind, "no descriptor", EBADF, bind(kNoDescriptor, (void*)&address, size));
   FAILS(bind, "what is no socket", ENOTSOCK, bind(0, (void*)&address, size));
@@ -88,7 +90,8 @@ static void naming(void) {
   length = 16;
   FAILS(accept, "a name to where nothing can be written", EFAULT, accept(listener, nowhere, &length));
   FAILS(accept4, "a name to where nothing can be written", EFAULT,
-        (close(others), connect(socket(AF_UNIX, SOCK_STREAM, 0), (void*)&address, size), accept4(listener, nowhere, &length, 0)));
+        (close(others), connect(socket(AF_UNIX, SOCK_STREAM, 0), (void*)&address, size),
+         accept4(listener, nowhere, &length, 0)));
   setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 1024});
   FAILS(accept, "as many descriptors as there may be", EMFILE, accept(listener, NULL, NULL));
   FAILS(accept4, "as many descriptors as there may be", EMFILE, accept4(listener, NULL, NULL, 0));
@@ -101,7 +104,8 @@ static void naming(void) {
   GIVES(recvfrom, "from the other end", 3, recv(server, block, 10, 0));
   FAILS(sendto, "without a connection", ENOTCONN, send(listener, "abc", 3, 0));
   FAILS(recvfrom, "without a connection", EINVAL, recv(listener, block, 3, 0));
-  FAILS(getpeername, "without a connection", ENOTCONN, (length = sizeof name, getpeername(listener, (void*)&name, &length)));
+  FAILS(getpeername, "without a connection", ENOTCONN,
+        (length = sizeof name, getpeername(listener, (void*)&name, &length)));
   FAILS(shutdown, "without a connection", ENOTCONN, shutdown(alone, SHUT_RDWR));
   FAILS(sendto, "datagrams without an address", ENOTCONN, send(datagrams, "abc", 3, 0));
   FAILS(sendmsg, "datagrams without an address", ENOTCONN, sendmsg(datagrams, &(struct msghdr){0}, 0));
@@ -113,9 +117,11 @@ static void moving(int type, int number_of_type) {
   struct iovec parts[2] = {{"abc", 3}, {"defg", 4}}, room[2] = {{block, 2}, {block + 100, 50}}, bad = {nowhere, 4};
   struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
   socketpair(AF_UNIX, type | SOCK_NONBLOCK, 0, pair);
-#define ABOUT(text) (number_of_type == 0 ? "a stream: " text : number_of_type == 1 ? "datagrams: " text : "packets: " text)
+#define ABOUT(text) \
+  (number_of_type == 0 ? "a stream: " text : number_of_type == 1 ? "datagrams: " text : "packets: " text)
   FAILS(recvfrom, ABOUT("nothing is there"), EAGAIN, recv(pair[0], block, 10, 0));
-  FAILS(recvmsg, ABOUT("nothing is there"), EAGAIN, recvmsg(pair[0], &(struct msghdr){.msg_iov = room, .msg_iovlen = 1}, 0));
+  FAILS(recvmsg, ABOUT("nothing is there"), EAGAIN,
+        recvmsg(pair[0], &(struct msghdr){.msg_iov = room, .msg_iovlen = 1}, 0));
   GIVES(sendto, ABOUT("bytes"), 6, send(pair[0], "012345", 6, 0));
   GIVES(sendto, ABOUT("more bytes"), 2, send(pair[0], "67", 2, 0));
   GIVES(recvfrom, ABOUT("MSG_PEEK"), 4, recv(pair[1], block, 4, MSG_PEEK));
@@ -142,8 +148,10 @@ static void moving(int type, int number_of_type) {
   }
   FAILS(sendto, ABOUT("from where nothing can be read"), EFAULT, send(pair[0], nowhere, 4, 0));
   FAILS(sendmsg, ABOUT("a message that cannot be read"), EFAULT, sendmsg(pair[0], nowhere, 0));
-  FAILS(sendmsg, ABOUT("bytes that cannot be read"), EFAULT, sendmsg(pair[0], &(struct msghdr){.msg_iov = &bad, .msg_iovlen = 1}, 0));
-  FAILS(sendmsg, ABOUT("more than 1024 buffers"), EMSGSIZE, sendmsg(pair[0], &(struct msghdr){.msg_iov = parts, .msg_iovlen = 1025}, 0));
+  FAILS(sendmsg, ABOUT("bytes that cannot be read"), EFAULT,
+        sendmsg(pair[0], &(struct msghdr){.msg_iov = &bad, .msg_iovlen = 1}, 0));
+  FAILS(sendmsg, ABOUT("more than 1024 buffers"), EMSGSIZE,
+        sendmsg(pair[0], &(struct msghdr){.msg_iov = parts, .msg_iovlen = 1025}, 0));
   FAILS(recvmsg, ABOUT("a message that cannot be read"), EFAULT, recvmsg(pair[1], nowhere, 0));
   send(pair[0], "x", 1, 0);
   FAILS(recvfrom, ABOUT("to where nothing can be written"), EFAULT, recv(pair[1], nowhere, 4, 0));
@@ -153,7 +161,8 @@ static void moving(int type, int number_of_type) {
   while (send(pair[0], block, 1000, 0) > 0) {
   }
   FAILS(sendto, ABOUT("full"), EAGAIN, send(pair[0], block, 1000, 0));
-  FAILS(sendmsg, ABOUT("full"), EAGAIN, sendmsg(pair[0], &(struct msghdr){.msg_iov = &(struct iovec){block, 1000}, .msg_iovlen = 1}, 0));
+  FAILS(sendmsg, ABOUT("full"), EAGAIN,
+        sendmsg(pair[0], &(struct msghdr){.msg_iov = &(struct iovec){block, 1000}, .msg_iovlen = 1}, 0));
   fcntl(pair[0], F_SETFL, 0);
   alarms();
   FAILS(sendto, ABOUT("full, a signal while it waits"), EINTR, send(pair[0], block, 1000, 0));
@@ -164,7 +173,8 @@ static void moving(int type, int number_of_type) {
   }
   alarms();
   FAILS(recvfrom, ABOUT("a signal while it waits"), EINTR, recv(pair[0], block, 1, 0));
-  FAILS(recvmsg, ABOUT("a signal while it waits"), EINTR, recvmsg(pair[0], &(struct msghdr){.msg_iov = room, .msg_iovlen = 1}, 0));
+  FAILS(recvmsg, ABOUT("a signal while it waits"), EINTR,
+        recvmsg(pair[0], &(struct msghdr){.msg_iov = room, .msg_iovlen = 1}, 0));
   no_alarms();
   FAILS(shutdown, ABOUT("what is no direction"), EINVAL, shutdown(pair[0], 3));
   GIVES(shutdown, ABOUT("SHUT_WR"), 0, shutdown(pair[0], SHUT_WR));
@@ -174,7 +184,8 @@ static void moving(int type, int number_of_type) {
   runs = 0;
   FAILS(sendto, ABOUT("MSG_NOSIGNAL"), EPIPE, send(pair[0], "x", 1, MSG_NOSIGNAL));
   GIVES(sendto, ABOUT("MSG_NOSIGNAL has no signal"), 0, runs);
-  FAILS(sendmsg, ABOUT("after SHUT_WR"), EPIPE, sendmsg(pair[0], &(struct msghdr){.msg_iov = room, .msg_iovlen = 1}, MSG_NOSIGNAL));
+  FAILS(sendmsg, ABOUT("after SHUT_WR"), EPIPE,
+        sendmsg(pair[0], &(struct msghdr){.msg_iov = room, .msg_iovlen = 1}, MSG_NOSIGNAL));
   if (type != SOCK_DGRAM) GIVES(recvfrom, ABOUT("the end"), 0, recv(pair[1], block, 1, 0));
   GIVES(sendto, ABOUT("the other direction is open"), 1, send(pair[1], "x", 1, 0));
   GIVES(recvfrom, ABOUT("from the other direction"), 1, recv(pair[0], block, 1, 0));
@@ -186,15 +197,19 @@ static void options(void) {
   struct timeval time = {1, 0};
   socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
   length = sizeof value;
-  GIVES(getsockopt, "SO_TYPE", SOCK_STREAM, getsockopt(pair[0], SOL_SOCKET, SO_TYPE, &value, &length) == 0 ? value : -1);
+  GIVES(getsockopt, "SO_TYPE", SOCK_STREAM,
+        getsockopt(pair[0], SOL_SOCKET, SO_TYPE, &value, &length) == 0 ? value : -1);
   GIVES(getsockopt, "its size", 4, length);
-  GIVES(getsockopt, "SO_DOMAIN", AF_UNIX, getsockopt(pair[0], SOL_SOCKET, SO_DOMAIN, &value, &length) == 0 ? value : -1);
+  GIVES(getsockopt, "SO_DOMAIN", AF_UNIX,
+        getsockopt(pair[0], SOL_SOCKET, SO_DOMAIN, &value, &length) == 0 ? value : -1);
   GIVES(getsockopt, "SO_ERROR", 0, getsockopt(pair[0], SOL_SOCKET, SO_ERROR, &value, &length) == 0 ? value : -1);
-  GIVES(getsockopt, "SO_ACCEPTCONN", 0, getsockopt(pair[0], SOL_SOCKET, SO_ACCEPTCONN, &value, &length) == 0 ? value : -1);
+  GIVES(getsockopt, "SO_ACCEPTCONN", 0,
+        getsockopt(pair[0], SOL_SOCKET, SO_ACCEPTCONN, &value, &length) == 0 ? value : -1);
   FAILS(getsockopt, "an option that is unknown", ENOPROTOOPT, getsockopt(pair[0], SOL_SOCKET, 9999, &value, &length));
   FAILS(getsockopt, "no descriptor", EBADF, getsockopt(kNoDescriptor, SOL_SOCKET, SO_TYPE, &value, &length));
   FAILS(getsockopt, "what is no socket", ENOTSOCK, getsockopt(0, SOL_SOCKET, SO_TYPE, &value, &length));
-  FAILS(getsockopt, "to where nothing can be written", EFAULT, getsockopt(pair[0], SOL_SOCKET, SO_TYPE, nowhere, &length));
+  FAILS(getsockopt, "to where nothing can be written", EFAULT,
+        getsockopt(pair[0], SOL_SOCKET, SO_TYPE, nowhere, &length));
   length = (socklen_t)-1;
   FAILS(getsockopt, "a negative size", EINVAL, getsockopt(pair[0], SOL_SOCKET, SO_TYPE, &value, &length));
   GIVES(setsockopt, "SO_KEEPALIVE", 0, setsockopt(pair[0], SOL_SOCKET, SO_KEEPALIVE, &(int){0}, sizeof(int)));
@@ -210,7 +225,8 @@ static void options(void) {
   GIVES(getsockname, "its family", AF_UNIX, name.ss_family);
   GIVES(getsockname, "its size", 2, length);
   length = 1;
-  GIVES(getsockname, "too little room has the true size", 2, getsockname(pair[0], (void*)&name, &length) == 0 ? (long)length : -1);
+  GIVES(getsockname, "too little room has the true size", 2,
+        getsockname(pair[0], (void*)&name, &length) == 0 ? (long)length : -1);
   FAILS(getsockname, "no descriptor", EBADF, getsockname(kNoDescriptor, (void*)&name, &length));
   FAILS(getsockname, "what is no socket", ENOTSOCK, getsockname(0, (void*)&name, &length));
   FAILS(getsockname, "to where nothing can be written", EFAULT, (length = 16, getsockname(pair[0], nowhere, &length)));
@@ -226,7 +242,8 @@ static void options(void) {
   FAILS(getpeername, "a negative size", EINVAL, getpeername(pair[0], (void*)&name, &length));
   FAILS(sendto, "no descriptor", EBADF, send(kNoDescriptor, "x", 1, 0));
   FAILS(sendto, "what is no socket", ENOTSOCK, send(0, "x", 1, 0));
-  FAILS(sendto, "an address although there is a connection", EISCONN, sendto(pair[0], "x", 1, 0, (void*)&address, sizeof address));
+  FAILS(sendto, "an address although there is a connection", EISCONN,
+        sendto(pair[0], "x", 1, 0, (void*)&address, sizeof address));
   FAILS(sendmsg, "an address although there is a connection", EISCONN,
         sendmsg(pair[0], &(struct msghdr){.msg_name = &address, .msg_namelen = sizeof address}, 0));
   FAILS(recvfrom, "no descriptor", EBADF, recv(kNoDescriptor, block, 1, 0));

@@ -37,7 +37,8 @@ static void files(void) {
   GIVES(rename, "7.21.4.2: a file", 0, rename("file", "renamed"));
   FAILS(rename, "7.21.4.2: what is not there", ENOENT, rename("file", "other"));
   FILE* temporary = tmpfile();
-  GIVES(tmpfile, "7.21.4.3: it can be written and read", 'x', temporary ? (fputc('x', temporary), rewind(temporary), fgetc(temporary)) : -1);
+  GIVES(tmpfile, "7.21.4.3: it can be written and read", 'x',
+        temporary ? (fputc('x', temporary), rewind(temporary), fgetc(temporary)) : -1);
   if (temporary) fclose(temporary);
   FAILS(fopen, "7.21.5.3: r of what is not there", ENOENT, fopen("none", "r") ? 0 : -1);
   FAILS(fopen, "7.21.5.3: r+ of what is not there", ENOENT, fopen("none", "r+") ? 0 : -1);
@@ -90,7 +91,8 @@ static void files(void) {
   fclose(file);
   file = fresh("w", "");
   setvbuf(file, buffer, _IOFBF, 16);
-  GIVES(setvbuf, "7.21.5.6: _IOFBF, when it is full", 1, (fputs("0123456789abcdefgh", file), holds("0123456789abcdef") || holds("0123456789abcdefgh")));
+  GIVES(setvbuf, "7.21.5.6: _IOFBF, when it is full", 1,
+        (fputs("0123456789abcdefgh", file), holds("0123456789abcdef") || holds("0123456789abcdefgh")));
   fclose(file);
   setbuf(file = fresh("w", ""), NULL);
   GIVES(setbuf, "7.21.5.5: no buffer", 1, fputc('y', file) == 'y' && holds("y"));
@@ -139,14 +141,17 @@ static void characters(void) {
   FAILS(fseek, "7.21.9.2: before the beginning", EINVAL, fseek(file, -1, SEEK_SET));
   fpos_t position;
   fgetpos(file, &position);
-  GIVES(fsetpos, "7.21.9.3: where fgetpos() was", '2', (fseek(file, 0, SEEK_END), fsetpos(file, &position)) == 0 ? fgetc(file) : -1);
+  GIVES(fsetpos, "7.21.9.3: where fgetpos() was", '2',
+        (fseek(file, 0, SEEK_END), fsetpos(file, &position)) == 0 ? fgetc(file) : -1);
   fclose(file);
   file = fresh("w+", "");
   GIVES(fwrite, "7.21.8.2: whole elements", 3, fwrite("abcdefghi", 3, 3, file));
   GIVES(fwrite, "7.21.8.2: elements of size 0", 0, fwrite("abc", 0, 3, file));
   fseek(file, 20, SEEK_SET), fputc('!', file), rewind(file);
-  GIVES(fseek, "7.21.9.2: behind the end, a gap of zeros", 0, (fread(text, 1, 21, file), memcmp(text + 9, "\0\0\0\0\0\0\0\0\0\0\0!", 12)));
-  GIVES(fseek, "7.21.5.3: between reading and writing", 'X', (fseek(file, 3, SEEK_SET), fputc('X', file), fseek(file, 3, SEEK_SET), fgetc(file)));
+  GIVES(fseek, "7.21.9.2: behind the end, a gap of zeros", 0,
+        (fread(text, 1, 21, file), memcmp(text + 9, "\0\0\0\0\0\0\0\0\0\0\0!", 12)));
+  GIVES(fseek, "7.21.5.3: between reading and writing", 'X',
+        (fseek(file, 3, SEEK_SET), fputc('X', file), fseek(file, 3, SEEK_SET), fgetc(file)));
   fclose(file);
   memset(text, 'z', sizeof text);
   file = fresh("w+", "");
@@ -160,7 +165,9 @@ static void characters(void) {
   GIVES(getchar, "7.21.7.6: the standard input", 't', getchar());
   GIVES(scanf, "7.21.6.4: the standard input", 1, scanf("%s", text));
   GIVES(scanf, "7.21.6.4: the word", 0, strcmp(text, "he"));
-  GIVES(perror, "7.21.10.4: writes to the standard error", 3, (freopen("file", "w", stderr), errno = ENOENT, perror("x"), fflush(stderr), holds("x: No such file or directory\n") ? 3 : 0));
+  GIVES(perror, "7.21.10.4: writes to the standard error", 3,
+        (freopen("file", "w", stderr), errno = ENOENT, perror("x"), fflush(stderr),
+         holds("x: No such file or directory\n") ? 3 : 0));
   file = fresh("r", "wide");
   GIVES(fwide, "7.29.3.5: no orientation at first", 0, fwide(file, 0));
   GIVES(fgetwc, "7.29.3.1: a wide character", L'w', fgetwc(file));
@@ -175,7 +182,8 @@ static void formats(void) {
 #define PRINTS(about, ...) GIVES(fprintf, "7.21.6.1: " about, 1, prints(__VA_ARGS__))
   PRINTS("d, i", "42 -42 2147483647", "%d %i %d", 42, -42, INT_MAX);
   PRINTS("u, o, x, X", "4294967295 777 ff FF", "%u %o %x %X", UINT_MAX, 0777, 255, 255);
-  PRINTS("h, hh, l, ll, j, z, t", "-1 -1 -1 -1 -1 7 -7", "%hd %hhd %ld %lld %jd %zu %td", (short)-1, (signed char)-1, -1L, -1LL, (intmax_t)-1, (size_t)7, (ptrdiff_t)-7);
+  PRINTS("h, hh, l, ll, j, z, t", "-1 -1 -1 -1 -1 7 -7", "%hd %hhd %ld %lld %jd %zu %td", (short)-1, (signed char)-1,
+         -1L, -1LL, (intmax_t)-1, (size_t)7, (ptrdiff_t)-7);
   PRINTS("width and -", "[   42][42   ]", "[%5d][%-5d]", 42, 42);
   PRINTS("width of an argument", "[   42][42   ]", "[%*d][%*d]", 5, 42, -5, 42);
   PRINTS("0", "[00042][-0042]", "[%05d][%05d]", 42, -42);

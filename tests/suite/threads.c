@@ -79,7 +79,8 @@ static void futexes(void) {
   FAILS(futex, "FUTEX_WAIT, a word that cannot be read", EFAULT, FUTEX(nowhere, FUTEX_WAIT, 5, &kShort, NULL, 0));
   FAILS(futex, "FUTEX_WAIT, a word not at 4 bytes", EINVAL, FUTEX((char*)&word + 1, FUTEX_WAIT, 5, &kShort, NULL, 0));
   FAILS(futex, "FUTEX_WAIT_BITSET, no bits", EINVAL, FUTEX(&word, FUTEX_WAIT_BITSET, 5, NULL, NULL, 0));
-  FAILS(futex, "FUTEX_WAIT_BITSET, a time that has passed", ETIMEDOUT, FUTEX(&word, FUTEX_WAIT_BITSET, 5, &kShort, NULL, 1));
+  FAILS(futex, "FUTEX_WAIT_BITSET, a time that has passed", ETIMEDOUT,
+        FUTEX(&word, FUTEX_WAIT_BITSET, 5, &kShort, NULL, 1));
   FAILS(futex, "an operation that is unknown", ENOSYS, FUTEX(&word, 77, 5, NULL, NULL, 0));
   alarms();
   FAILS(futex, "FUTEX_WAIT, a signal", EINTR, FUTEX(&word, FUTEX_WAIT, 5, &kLong, NULL, 0));
@@ -101,9 +102,11 @@ static void futexes(void) {
   result_of(thread);
   FAILS(futex, "FUTEX_CMP_REQUEUE, another value", EAGAIN, FUTEX(&word, FUTEX_CMP_REQUEUE, 1, (void*)1, &second, 7));
   GIVES(futex, "FUTEX_CMP_REQUEUE, nobody waits", 0, FUTEX(&word, FUTEX_CMP_REQUEUE, 1, (void*)1, &second, 0));
-  GIVES(futex, "FUTEX_WAKE_OP, nobody waits", 0, FUTEX(&word, FUTEX_WAKE_OP, 1, (void*)1, &second, FUTEX_OP(FUTEX_OP_ADD, 3, FUTEX_OP_CMP_EQ, 0)));
+  GIVES(futex, "FUTEX_WAKE_OP, nobody waits", 0,
+        FUTEX(&word, FUTEX_WAKE_OP, 1, (void*)1, &second, FUTEX_OP(FUTEX_OP_ADD, 3, FUTEX_OP_CMP_EQ, 0)));
   GIVES(futex, "FUTEX_WAKE_OP, the second word is changed", 3, second);
-  FAILS(futex, "FUTEX_WAKE_OP, a comparison that is unknown", ENOSYS, FUTEX(&word, FUTEX_WAKE_OP, 1, (void*)1, &second, 0x0f000000));
+  FAILS(futex, "FUTEX_WAKE_OP, a comparison that is unknown", ENOSYS,
+        FUTEX(&word, FUTEX_WAKE_OP, 1, (void*)1, &second, 0x0f000000));
   // With owners.
   word = 0;
   GIVES(futex, "FUTEX_LOCK_PI", 0, FUTEX(&word, FUTEX_LOCK_PI, 0, NULL, NULL, 0));
@@ -143,9 +146,7 @@ static void* call_exit(void* argument) {
   syscall(SYS_exit, 5);
   return argument;
 }
-static void* send_to_first(void* argument) {
-  return (void*)syscall(SYS_tgkill, getpid(), getpid(), SIGUSR1);
-}
+static void* send_to_first(void* argument) { return (void*)syscall(SYS_tgkill, getpid(), getpid(), SIGUSR1); }
 static void* block_one(void* argument) {
   sigset_t set;
   sigprocmask(SIG_BLOCK, NULL, &set);
@@ -155,15 +156,18 @@ static void* block_one(void* argument) {
 }
 static void raw_threads(void) {
   static char stack[65536] __attribute__((aligned(16)));
-  const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID;
+  const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
+                    CLONE_CHILD_CLEARTID | CLONE_CHILD_SETTID;
   int parent_tid = 0;
-  const int thread = clone(in_clone, stack + sizeof stack, flags | CLONE_PARENT_SETTID, (void*)33, &parent_tid, NULL, &cleared);
+  const int thread =
+      clone(in_clone, stack + sizeof stack, flags | CLONE_PARENT_SETTID, (void*)33, &parent_tid, NULL, &cleared);
   wait_for(&cleared, 0);
   GIVES(clone, "CLONE_THREAD: another thread", 1, thread > 0 && thread != getpid() && tid_of_clone == thread);
   GIVES(clone, "CLONE_THREAD: the same memory", 33, count);
   GIVES(clone, "CLONE_PARENT_SETTID", 1, parent_tid == thread);
   GIVES(clone, "CLONE_CHILD_CLEARTID", 0, cleared);
-  FAILS(clone, "CLONE_THREAD without CLONE_SIGHAND", EINVAL, syscall(SYS_clone, CLONE_THREAD | CLONE_VM, stack, 0, 0, 0));
+  FAILS(clone, "CLONE_THREAD without CLONE_SIGHAND", EINVAL,
+        syscall(SYS_clone, CLONE_THREAD | CLONE_VM, stack, 0, 0, 0));
   FAILS(clone, "CLONE_SIGHAND without CLONE_VM", EINVAL, syscall(SYS_clone, CLONE_SIGHAND, stack, 0, 0, 0));
   GIVES(exit, "ends its thread alone", 0, result_of(start(call_exit, NULL)));
   on_signal(SIGUSR1, 0);
@@ -174,7 +178,8 @@ static void raw_threads(void) {
   sigemptyset(&set), sigaddset(&set, SIGUSR2);
   sigprocmask(SIG_BLOCK, &set, NULL);
   raise(SIGUSR2);
-  GIVES(rt_sigprocmask, "a new thread blocks what its maker blocks, and has no pending signals", 1, result_of(start(block_one, NULL)));
+  GIVES(rt_sigprocmask, "a new thread blocks what its maker blocks, and has no pending signals", 1,
+        result_of(start(block_one, NULL)));
   signal(SIGUSR2, SIG_IGN);
   sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
@@ -191,9 +196,7 @@ static sem_t semaphore;
 static _Thread_local int own = 3;
 static int total;
 static void* same(void* argument) { return argument; }
-static void* leave_with(void* argument) {
-  pthread_exit(argument);
-}
+static void* leave_with(void* argument) { pthread_exit(argument); }
 static void* try_mutex(void* argument) { return (void*)(long)pthread_mutex_trylock(argument); }
 static void* unlock_mutex(void* argument) { return (void*)(long)pthread_mutex_unlock(argument); }
 static void* add_many(void* argument) {
@@ -222,7 +225,9 @@ static void* write_lock(void* argument) {
   if (result == 0) pthread_rwlock_unlock(&reading);
   return (void*)result;
 }
-static void* meet(void* argument) { return (void*)(long)(pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD); }
+static void* meet(void* argument) {
+  return (void*)(long)(pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD);
+}
 static void destroy(void* argument) { count += (int)(long)argument; }
 static void* set_key(void* argument) {
   pthread_setspecific(key, argument);
@@ -265,7 +270,8 @@ static void posix(void) {
   pthread_attr_init(&attributes);
   RETURNS(pthread_attr_setstacksize, "too small", EINVAL, pthread_attr_setstacksize(&attributes, 100));
   RETURNS(pthread_attr_setdetachstate, "what is no state", EINVAL, pthread_attr_setdetachstate(&attributes, 77));
-  RETURNS(pthread_attr_setdetachstate, "PTHREAD_CREATE_DETACHED", 0, pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED));
+  RETURNS(pthread_attr_setdetachstate, "PTHREAD_CREATE_DETACHED", 0,
+          pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED));
   RETURNS(pthread_create, "detached", 0, pthread_create(&thread, &attributes, same, NULL));
   pthread_attr_destroy(&attributes);
   // Mutexes.
@@ -283,7 +289,8 @@ static void posix(void) {
   RETURNS(pthread_mutex_destroy, "free", 0, pthread_mutex_destroy(&mutex));
   pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
   pthread_mutex_init(&mutex, &kind);
-  RETURNS(pthread_mutex_lock, "PTHREAD_MUTEX_RECURSIVE, twice", 0, pthread_mutex_lock(&mutex) | pthread_mutex_lock(&mutex));
+  RETURNS(pthread_mutex_lock, "PTHREAD_MUTEX_RECURSIVE, twice", 0,
+          pthread_mutex_lock(&mutex) | pthread_mutex_lock(&mutex));
   pthread_mutex_unlock(&mutex);
   RETURNS(pthread_mutex_trylock, "PTHREAD_MUTEX_RECURSIVE, unlocked once", EBUSY, result_of(start(try_mutex, &mutex)));
   pthread_mutex_unlock(&mutex);
@@ -303,12 +310,14 @@ static void posix(void) {
   pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
   pthread_mutex_init(&robust, &kind);
   result_of(start(leave_robust, &robust));
-  RETURNS(pthread_mutex_trylock, "PTHREAD_MUTEX_ROBUST, the owner has ended", EOWNERDEAD, pthread_mutex_trylock(&robust));
+  RETURNS(pthread_mutex_trylock, "PTHREAD_MUTEX_ROBUST, the owner has ended", EOWNERDEAD,
+          pthread_mutex_trylock(&robust));
   RETURNS(pthread_mutex_consistent, "after EOWNERDEAD", 0, pthread_mutex_consistent(&robust));
   pthread_mutex_unlock(&robust);
   result_of(start(leave_robust, &robust));
   pthread_mutex_trylock(&robust), pthread_mutex_unlock(&robust);
-  RETURNS(pthread_mutex_trylock, "PTHREAD_MUTEX_ROBUST, not made consistent", ENOTRECOVERABLE, pthread_mutex_trylock(&robust));
+  RETURNS(pthread_mutex_trylock, "PTHREAD_MUTEX_ROBUST, not made consistent", ENOTRECOVERABLE,
+          pthread_mutex_trylock(&robust));
   // Conditions.
   flag = 0;
   pthread_mutex_lock(&mutex);
@@ -351,7 +360,8 @@ static void posix(void) {
   count = 0;
   pthread_once(&once, once_only), pthread_once(&once, once_only);
   GIVES(pthread_once, "once", 1, count);
-  GIVES(pthread_create, "_Thread_local is each thread's own", 13, (long)result_of(start(own_value, (void*)10)) + own - 3);
+  GIVES(pthread_create, "_Thread_local is each thread's own", 13,
+        (long)result_of(start(own_value, (void*)10)) + own - 3);
   // Cancellation.
   count = 0;
   thread = start(wait_to_be_cancelled, (void*)5);
@@ -389,9 +399,7 @@ static cnd_t c_condition;
 static once_flag c_once = ONCE_FLAG_INIT;
 static tss_t c_key;
 static int give(void* argument) { return (int)(long)argument; }
-static int leave_c(void* argument) {
-  thrd_exit((int)(long)argument);
-}
+static int leave_c(void* argument) { thrd_exit((int)(long)argument); }
 static int try_c(void* argument) { return mtx_trylock(argument); }
 static int set_c(void* argument) {
   mtx_lock(&c_mutex);
