@@ -364,7 +364,11 @@ MYR_OUTLINE Result set_owner(M& m, i64 found, u32 user, u32 group) {
   if (is_of_descriptor((u32)found)) return error(kEPERM);
   const Storing secured = secure_inode(m, (u32)found);
   if (secured != Storing::allowed) return not_secured(secured);
-  const u64 inode = raise_any(m, (u32)found);
+  // A program that another owns now does not run as its owner did.
+  constexpr u64 kSetUser = 04000, kSetGroup = 02000, kGroupExecutes = 010;
+  const u64 inode = raise_any(m, (u32)found), known = word(m, inode);
+  const u64 lost = kSetUser | ((known & kGroupExecutes) ? kSetGroup : 0);
+  if (type_of(status) != kFolder) set_word(m, inode, known & ~lost);
   note_change(m, inode);
   return answer(0);
 }

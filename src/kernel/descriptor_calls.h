@@ -158,6 +158,8 @@ MYR_OUTLINE Result lock_file(M& m, i32 stream, bool asks) {
   if (!readable(m, address, kLockBytes)) return error(kEFAULT);
   const u32 type = load<u16>(m, address), origin = load<u16>(m, address + 2);
   if (type > kUnlock || origin > 2 || (asks && type == kUnlock)) return error(kEINVAL);
+  const i64 begin = (i64)load<u64>(m, address + 8), length = (i64)load<u64>(m, address + 16);
+  if (origin == 0 && (begin < 0 || (length < 0 && begin + length < 0))) return error(kEINVAL);
   if (!asks && ((type == kReadLock && !opened.readable()) || (type == kWriteLock && !opened.writable()))) {
     return error(kEBADF);
   }
@@ -206,7 +208,12 @@ MYR_OUTLINE Result fcntl(M& m) {
                                                     : kWriteOnly);
     case kSetPipeSize:
     case kGetPipeSize: return pipe_size(m, opened, command == kSetPipeSize, m.argument(2));
-    default: return missing();
+    default: {
+      constexpr u32 kBasicCommands = 18, kMoreCommands = 1024,
+                    kCommandsEnd = 1056;  // those that Linux has, or may have soon
+      const bool is_known = command < kBasicCommands || (command >= kMoreCommands && command < kCommandsEnd);
+      return is_known ? missing() : error(kEINVAL);
+    }
   }
 }
 
@@ -345,7 +352,13 @@ MYR_FN Result socket_call(M& m) {
   Opened opened;
   const i64 socket = find_socket(m, opened);
   if (socket < 0) return answer(socket);
-  if (m.number() == kSetsockopt) return answer(0);
+  if (m.number() == kSetsockopt) {
+    constexpr u32 kOfSockets = 1, kOptionsEnd = 84;
+    if ((u32)m.argument(1) != kOfSockets) return error(kEOPNOTSUPP);
+    if ((i32)m.argument(4) < 4) return error(kEINVAL);
+    if (!readable(m, m.argument(3), 4)) return error(kEFAULT);
+    return (u32)m.argument(2) < kOptionsEnd ? answer(0) : error(kENOPROTOOPT);
+  }
   return error(m.number() == kConnect ? kEISCONN : kEINVAL);
 }
 

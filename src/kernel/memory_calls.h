@@ -176,6 +176,8 @@ MYR_OUTLINE Result mmap(M& m) {
   const i64 refused = anonymous        ? 0
                       : opened.in_tree ? tree_mapping_refused(m, opened, type, m.argument(2), file)
                                        : mapping_refused(stream, opened, type, m.argument(2));
+  constexpr u64 kFileEnd = ~(u64)0 >> 1;
+  if (!anonymous && m.argument(5) > (opened.in_tree ? kFileEnd : ~(u64)0) - size) return error(kEOVERFLOW);
   if (refused < 0) return answer(refused);
   const u64 place = (u64)found;
   const u32 flags = !anonymous && type == kMapShared && !opened.writable() ? (u32)kReadOnlyFile : 0u;

@@ -37,6 +37,9 @@ template <Machine M>
 MYR_OUTLINE Result send_message(M& m, const Message& message) {
   Buffers buffers;
   if (const i64 found = find_message(m, message.header, buffers); found < 0) return answer(found);
+  const i64 named = check_name(m, message.socket, load<u64>(m, message.header + kHeaderName),
+                               load<u32>(m, message.header + kHeaderNameSize));
+  if (named < 0) return answer(named);
   // Descriptors and credentials cannot be sent.
   if (load<u64>(m, message.header + kHeaderControlSize) != 0) return missing();
   return write_socket(m, message.opened, buffers, message.flags);
@@ -48,16 +51,15 @@ MYR_OUTLINE Result receive_message(M& m, const Message& of) {
   if (const i64 found = find_message(m, header, buffers); found < 0) return answer(found);
   const Storing storing = prepare(m, header, kHeaderBytes);
   if (storing == Storing::again) return again();
-  const u64 pipe = receives(m, of.opened, 0).pipe;
-  const bool message = word(m, of.socket + kSocketType) != kStream && used_slots(m, pipe) != 0;
-  const u64 size = message ? pipe_content(m, pipe).size : 0;
+  if ((of.flags & kUrgent) && word(m, of.socket + kSocketType) != kStream) return error(kEOPNOTSUPP);
+  const u64 size = message_size(m, of.socket, of.opened);
   const Result result = read_socket(m, of.opened, buffers, of.flags);
   if (result.served != Served::answered || result.value < 0) return result;
   if (storing == Storing::refused) return error(kEFAULT);
   store<u32>(m, header + kHeaderNameSize, 0);
   store<u64>(m, header + kHeaderControlSize, 0);
-  store<u32>(m, header + kHeaderFlags, message && (u64)result.value < size ? (u32)kTruncated : 0u);
-  return result;
+  store<u32>(m, header + kHeaderFlags, (u64)result.value < size ? (u32)kTruncated : 0u);
+  return (of.flags & kTruncated) && size != 0 ? answer((i64)size) : result;
 }
 
 template <Machine M>

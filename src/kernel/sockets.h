@@ -19,7 +19,7 @@ enum SocketWord : u32 {
   kSocketReset = kObjectOwn + 32,
 };
 // clang-format off
-enum MessageFlag : u32 { kPeek = 2, kTruncated = 0x20, kDoNotWait = 0x40, kWaitForAll = 0x100, kNoSignal = 0x4000,
+enum MessageFlag : u32 { kUrgent = 1, kPeek = 2, kTruncated = 0x20, kDoNotWait = 0x40, kWaitForAll = 0x100, kNoSignal = 0x4000,
                          kMessageCloseOnExec = 0x40000000 };
 // clang-format on
 
@@ -62,6 +62,7 @@ MYR_OUTLINE Result read_socket(M& m, const Opened& opened, const Buffers& buffer
 template <Machine M>
 MYR_OUTLINE Result write_socket(M& m, const Opened& opened, const Buffers& buffers, u32 flags) {
   const PipeUse use = sends(m, opened, flags);
+  if ((flags & kUrgent) && use.message) return error(kEOPNOTSUPP);
   // One that has shut its own end down.
   if (word(m, use.pipe + kPipeWriters) == 0 && word(m, use.pipe + kPipeReaders) != 0) {
     PipeUse shut = use;
@@ -118,6 +119,13 @@ MYR_OUTLINE Result socketpair(M& m) {
   return answer(0);
 }
 
+/// Of a message that is next to be received from a socket: the bytes that it has. 0: the socket is a stream, or nothing is there.
+template <Machine M>
+MYR_FN u64 message_size(const M& m, u64 socket, const Opened& opened) {
+  const u64 pipe = receives(m, opened, 0).pipe;
+  const bool message = word(m, socket + kSocketType) != kStream && used_slots(m, pipe) != 0;
+  return message ? pipe_content(m, pipe).size : 0;
+}
 /// The socket behind argument 0, or an error, negative.
 template <Machine M>
 MYR_FN i64 find_socket(const M& m, Opened& opened) {
@@ -126,16 +134,22 @@ MYR_FN i64 find_socket(const M& m, Opened& opened) {
   if (stream < 0 || opened.path_only()) return -(i64)kEBADF;
   return opened.kind == Kind::socket ? (i64)object_at(opened.file) : -(i64)kENOTSOCK;
 }
+/// Whom a call names to send to: an error, negative, or 0. A pair is connected already, and datagrams go to the other end.
+template <Machine M>
+MYR_FN i64 check_name(const M& m, u64 socket, u64 name, u32 size) {
+  constexpr u32 kMostNameBytes = 128;
+  if (name == 0) return 0;
+  if (size > kMostNameBytes) return -(i64)kEINVAL;
+  if (!readable(m, name, size)) return -(i64)kEFAULT;
+  return size != 0 && word(m, socket + kSocketType) == kStream ? -(i64)kEISCONN : 0;
+}
 template <Machine M>
 MYR_OUTLINE Result sendto(M& m) {
   Opened opened;
   const i64 socket = find_socket(m, opened);
   if (socket < 0) return answer(socket);
-  if (m.argument(4) != 0) {
-    if ((i32)m.argument(5) < 0 || (u32)m.argument(5) > 128) return error(kEINVAL);
-    if (!readable(m, m.argument(4), (u32)m.argument(5))) return error(kEFAULT);
-    if (word(m, (u64)socket + kSocketType) == kStream) return error(kEISCONN);
-  }
+  const i64 named = check_name(m, (u64)socket, m.argument(4), (u32)m.argument(5));
+  if (named < 0) return answer(named);
   return write_socket(m, opened, one_buffer(m), (u32)m.argument(3));
 }
 template <Machine M>
@@ -146,8 +160,13 @@ MYR_OUTLINE Result recvfrom(M& m) {
   const u64 length = m.argument(5);
   const Storing storing = m.argument(4) == 0 ? Storing::allowed : prepare(m, length, 4);
   if (storing == Storing::again) return again();
-  const Result result = read_socket(m, opened, one_buffer(m), (u32)m.argument(3));
-  if (m.argument(4) == 0 || result.served != Served::answered || result.value < 0) return result;
+  const u32 flags = (u32)m.argument(3);
+  if ((flags & kUrgent) && word(m, (u64)socket + kSocketType) != kStream) return error(kEOPNOTSUPP);
+  const u64 size = message_size(m, (u64)socket, opened);
+  Result result = read_socket(m, opened, one_buffer(m), flags);
+  if (result.served != Served::answered || result.value < 0) return result;
+  if ((flags & kTruncated) && size != 0) result = answer((i64)size);
+  if (m.argument(4) == 0) return result;
   if (storing == Storing::refused) return error(kEFAULT);
   store<u32>(m, length, 0);  // the peer has no name
   return result;

@@ -59,6 +59,19 @@ MYR_OUTLINE Result gettimeofday(M& m) {
   return answer(0);
 }
 
+/// It checks what it is given, as Linux does, before it says that the process may not.
+template <Machine M>
+MYR_OUTLINE Result settimeofday(M& m) {
+  constexpr u64 kTimeBytes = 16, kZoneBytes = 8, kMicroseconds = 1000000;
+  const u64 time = m.argument(0), zone = m.argument(1);
+  if (time != 0) {
+    if (!readable(m, time, kTimeBytes)) return error(kEFAULT);
+    if (load<u64>(m, time + 8) >= kMicroseconds || (i64)load<u64>(m, time) < 0) return error(kEINVAL);
+  }
+  if (zone != 0 && !readable(m, zone, kZoneBytes)) return error(kEFAULT);
+  return error(kEPERM);
+}
+
 template <Machine M>
 MYR_OUTLINE Result getrusage(M& m) {
   constexpr u32 kSelf = 0, kThread = 1, kChildren = ~(u32)0;

@@ -129,6 +129,18 @@ MYR_OUTLINE Result fsync(M& m) {
   return opened.in_tree || opened.kind == Kind::input ? answer(0) : error(kEINVAL);
 }
 template <MemoryMachine M>
+MYR_OUTLINE Result sync_file_range(M& m) {
+  constexpr u32 kFlags = 7;
+  const i32 stream = stream_of(m, m.argument(0));
+  const Opened opened = opened_at(m, stream);
+  if (stream < 0 || opened.path_only()) return error(kEBADF);
+  const i64 offset = (i64)m.argument(1), size = (i64)m.argument(2);
+  if (((u32)m.argument(3) & ~kFlags) || offset < 0 || size < 0 || (i64)((u64)offset + (u64)size) < 0)
+    return error(kEINVAL);
+  const u32 type = opened.in_tree ? type_of(file_status(m, opened.file)) : 0;
+  return type == kRegular || type == kFolder || opened.kind == Kind::input ? answer(0) : error(kESPIPE);
+}
+template <MemoryMachine M>
 MYR_OUTLINE Result readahead(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
   if (stream < 0) return error(kEBADF);
@@ -145,7 +157,7 @@ MYR_OUTLINE Result fadvise64(M& m) {
   const i32 stream = stream_of(m, m.argument(0));
   if (stream < 0 || opened_at(m, stream).path_only()) return error(kEBADF);
   if (stream < (i32)kFirstOpening || opened_at(m, stream).is_object()) return error(kESPIPE);
-  return (u32)m.argument(3) < kAdvices ? answer(0) : error(kEINVAL);
+  return (u32)m.argument(3) < kAdvices && (i64)m.argument(2) >= 0 ? answer(0) : error(kEINVAL);
 }
 
 }  // namespace myriarm::kernel

@@ -153,12 +153,16 @@ MYR_OUTLINE Result open_in_tree(M& m, u64 length, const OpenHow& how) {
   }
   if (type == kLink) return error(kELOOP);
   // As on file systems that have no files without a name.
-  if ((flags & kOpenTemporary) == kOpenTemporary) return error(is_writable(m) ? kEOPNOTSUPP : kEROFS);
+  const bool is_temporary = (flags & kOpenTemporary) == kOpenTemporary;
+  if (is_temporary && (flags & kOpenAccess) == kOpenReadOnly) return error(kEINVAL);
+  if (is_temporary) return error(is_writable(m) ? kEOPNOTSUPP : kEROFS);
   const u32 access = flags & kOpenAccess;
   const bool truncates = (flags & kOpenTruncate) != 0, writes = access != kOpenReadOnly || truncates;
   if (writes && type == kFolder) return error(kEISDIR);
   if (writes && is_stored(file) && !is_writable(m)) return error(kEROFS);
   if (!may(m, file, (access != kOpenWriteOnly ? kMayRead : 0) | (writes ? kMayWrite : 0))) return error(kEACCES);
+  constexpr u32 kNoAccessTime = 01000000;
+  if ((flags & kNoAccessTime) && !owns(file)) return error(kEPERM);
   if (is_descriptor_file((u32)found)) return open_descriptor_file(m, (u32)found, flags);
   if (type == kFifo && is_writable(m)) return open_fifo(m, (u32)found, kept_flags(flags), closes, folder);
   // A device that is not here, a socket, a FIFO of a root that is read-only.

@@ -65,7 +65,8 @@ TEST(LinuxFiles, FlagsAndSeeking) {
   EXPECT_EQ(caller.call(kFcntl, 5, 3), -EBADF);
   EXPECT_EQ(caller.call(kFcntl, 1, 0, uint64_t{1} << 32 | 10), 10) << "Linux looks at 32 bits";
   EXPECT_EQ(caller.call(kFcntl, 1, 0, ~uint64_t{0}), -EINVAL);
-  EXPECT_EQ(caller.call(kFcntl, 1, 777), -ENOSYS);
+  EXPECT_EQ(caller.call(kFcntl, 1, 777), -EINVAL) << "no command of Linux";
+  EXPECT_EQ(caller.call(kFcntl, 1, 1024), -ENOSYS) << "F_SETLEASE, which is missing";
   EXPECT_EQ(caller.machine.unimplemented().at("fcntl").count, 1u);
   EXPECT_EQ(caller.call(kLseek, 0, 0, 1), -ESPIPE);
   EXPECT_EQ(caller.call(kLseek, 9, 0, 1), -EBADF);
