@@ -376,7 +376,7 @@ template <Machine M>
 MYR_FN FileStatus status_of(const M& m, i32 stream) {
   constexpr u32 kPipeForUser = 0010600;
   const Opened opened = opened_at(m, stream);
-  if (opened.in_tree) return file_status(m, opened.file);
+  if (opened.in_tree) return status_of_opened(m, opened.file);
   if (opened.is_object()) return status_of_object(m, opened);
   if (opened.kind == Kind::input) return status_of_input(m);
   return {(u32)stream + 1, kPipeForUser, 1, 0};

@@ -53,16 +53,15 @@ MYR_FN u64 inode_of(const M& m, u32 file) {
 /// Of what is behind an open descriptor: descriptor_calls.h.
 template <Machine M>
 MYR_FN FileStatus status_of(const M& m, i32 stream);
-/// Of a file that is in no tree. A link of a descriptor says by its permissions how that can be used.
+/// Of the link of a descriptor, which says by its permissions how that can be used.
 template <MemoryMachine M>
-MYR_OUTLINE FileStatus status_by_descriptor(const M& m, u32 file) {
+MYR_OUTLINE FileStatus status_of_link(const M& m, u32 link) {
   constexpr u64 kFirstLinkNumber = (u64)3 << 30, kLinkSize = 64;
   constexpr u32 kToRead = 0500, kToWrite = 0300;
-  const u32 fd = file & kDescriptorBits;
+  const u32 fd = link & kDescriptorBits;
   FileStatus status = {kFirstLinkNumber + fd, kLink, 1, kLinkSize};
   if constexpr (Machine<M>) {
     const i32 stream = stream_of(m, fd);
-    if (is_descriptor_file(file)) return stream < 0 ? FileStatus{0, 0, 0, 0} : status_of(m, stream);
     const Opened opened = opened_at(m, stream);
     if (opened.kind == Kind::standard) status.mode |= stream == (i32)kStandardInput ? kToRead : kToWrite;
     else status.mode |= (opened.readable() ? kToRead : 0) | (opened.writable() ? kToWrite : 0);
@@ -78,10 +77,12 @@ MYR_FN bool is_there(const M& m, u32 file) {
   const u32 page = has_layer(m) ? find_page(m, tree_of(layer_word(m, kInodeTree)), number / kInodesInPage) : 0;
   return page != 0 && (u32)word(m, layer_at(page) + number % kInodesInPage * kInodeBytes) != 0;
 }
+/// Of a file that an opening may be of. This and status_of() do not call file_status(): without a cycle among these functions a GPU
+/// knows what stack a call needs.
 template <MemoryMachine M>
-MYR_OUTLINE FileStatus file_status(const M& m, u32 file) {
+MYR_OUTLINE FileStatus status_of_opened(const M& m, u32 file) {
   if constexpr (HasTree<M>) {
-    if (is_of_descriptor(file)) return status_by_descriptor(m, file);
+    if (is_descriptor_link(file)) return status_of_link(m, file);
   }
   const u64 inode = inode_of(m, file);
   if (inode == 0) return tree_status(m, file);
@@ -104,6 +105,16 @@ MYR_OUTLINE FileStatus file_status(const M& m, u32 file) {
   status.blocks = word(m, inode + kInodePageCount) * (kPageSize / kBlockBytes) +
                   (word(m, inode + kInodeBelowSize) + kBlockBytes - 1) / kBlockBytes;
   return status;
+}
+template <MemoryMachine M>
+MYR_OUTLINE FileStatus file_status(const M& m, u32 file) {
+  if constexpr (HasTree<M> && Machine<M>) {
+    if (is_descriptor_file(file)) {
+      const i32 stream = stream_of(m, file & kDescriptorBits);
+      return stream < 0 ? FileStatus{0, 0, 0, 0} : status_of(m, stream);
+    }
+  }
+  return status_of_opened(m, file);
 }
 
 template <MemoryMachine M>

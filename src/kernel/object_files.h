@@ -10,7 +10,7 @@ namespace myriarm::kernel {
 template <Machine M>
 MYR_OUTLINE FileStatus status_of_object(const M& m, const Opened& opened) {
   constexpr u32 kPipeForUser = 0010600, kSocketForAll = 0140777, kNameless = 0600;
-  if (u32 file; file_of(m, opened, file)) return file_status(m, file);
+  if (u32 file; file_of(m, opened, file)) return status_of_opened(m, file);
   if (opened.kind != Kind::pipe && opened.kind != Kind::socket) return {kNamelessNumber, kNameless, 1, 0, 0, 0};
   const u64 object = object_at(opened.file), made = word(m, object + kObjectTime);
   FileStatus status = {kFirstObjectNumber + word(m, object + kObjectNumber),

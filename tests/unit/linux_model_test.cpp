@@ -59,11 +59,6 @@ std::vector<Difference>& differences() {
                 (theirs.result == -EFAULT || (theirs.result > 0 && theirs.result < ours.result));
        },
        true},
-      {"a shared mapping made writable", "a mapping of the input file is a copy",
-       [](const ModelStep& step, const ModelOutcome& ours, const ModelOutcome& theirs) {
-         return step.call == ModelCall::mprotect && ours.result != theirs.result && theirs.result == -EACCES;
-       },
-       true},
       {"MADV_DONTNEED of a file", "the contents of a copy cannot be read again",
        [](const ModelStep& step, const ModelOutcome& ours, const ModelOutcome& theirs) {
          return step.call == ModelCall::madvise && ours.result == -EINVAL &&
