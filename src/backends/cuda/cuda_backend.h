@@ -194,12 +194,12 @@ class CudaBackend final : public Backend {
       translation_mutex_;  // while translated_ or the report of what is not there changes, or is asked for
   std::unique_ptr<TranslatedProgram> translated_;
   bool has_tried_to_translate_ = false;
-  const u32 compile_threads_;               // 0: as many as the host has
+  const u32 compile_threads_;  // 0: as many as the host has
   const bool caches_translation_;
-  const Engine engine_;                     // of the fleet
-  TranslationReport translation_report_;    // while there is no translated_
-  bool runs_translated_ = false;            // the launch that began last
-  bool is_compared_ = false;                // it counts for the choice of the next one's kernel
+  const Engine engine_;                   // of the fleet
+  TranslationReport translation_report_;  // while there is no translated_
+  bool runs_translated_ = false;          // the launch that began last
+  bool is_compared_ = false;              // it counts for the choice of the next one's kernel
   std::chrono::steady_clock::time_point began_at_;
   std::atomic<u64> retired_translated_{0};   // in launches of translated code, also by interpretation
   std::atomic<u64> retired_interpreted_{0};  // in others, while there is translated code
