@@ -147,6 +147,7 @@ static void polling(void) {
   sigprocmask(SIG_BLOCK, NULL, &all);
   GIVES(ppoll, "the set before is back", 1, sigismember(&all, SIGUSR1));
   fd_set in, out, problems;
+  enum { kClosed = 60 };  // Linux does not look at those from 64 on, unless as many were open once
 #define SETS()             \
   do {                     \
     FD_ZERO(&in);          \
@@ -164,8 +165,8 @@ static void polling(void) {
   SETS();
   GIVES(pselect6, "ready in several sets", 2, pselect(10, &in, &out, NULL, NULL, NULL));
   GIVES(pselect6, "no sets: it waits for the time", 0, pselect(0, NULL, NULL, NULL, &short_time, NULL));
-  FD_SET(kNoDescriptor, &in);
-  FAILS(pselect6, "no descriptor", EBADF, pselect(kNoDescriptor + 1, &in, NULL, NULL, &none, NULL));
+  FD_SET(kClosed, &in);
+  FAILS(pselect6, "no descriptor", EBADF, pselect(kClosed + 1, &in, NULL, NULL, &none, NULL));
   FAILS(pselect6, "a negative count", EINVAL, pselect(-1, &in, NULL, NULL, &none, NULL));
   FAILS(pselect6, "a negative time", EINVAL, syscall(SYS_pselect6, 10, NULL, NULL, NULL, &negative, NULL));
   FAILS(pselect6, "a set that cannot be read", EFAULT, syscall(SYS_pselect6, 10, nowhere, NULL, NULL, &none, NULL));

@@ -252,6 +252,27 @@ static void options(void) {
   FAILS(sendmsg, "what is no socket", ENOTSOCK, sendmsg(0, &(struct msghdr){0}, 0));
   FAILS(recvmsg, "no descriptor", EBADF, recvmsg(kNoDescriptor, &(struct msghdr){0}, 0));
   FAILS(recvmsg, "what is no socket", ENOTSOCK, recvmsg(0, &(struct msghdr){0}, 0));
+
+  int several[2];
+  socketpair(AF_UNIX, SOCK_SEQPACKET, 0, several);
+  char first[8] = "ab", second[8] = "cde";
+  struct iovec one = {first, 2}, other = {second, 3};
+  struct mmsghdr messages[2] = {{{.msg_iov = &one, .msg_iovlen = 1}, 0}, {{.msg_iov = &other, .msg_iovlen = 1}, 0}};
+  GIVES(sendmmsg, "several messages", 2, sendmmsg(several[0], messages, 2, 0));
+  GIVES(sendmmsg, "the bytes of each", 203, messages[0].msg_len * 100 + messages[1].msg_len);
+  one.iov_len = other.iov_len = sizeof first;
+  messages[0].msg_len = messages[1].msg_len = 0;
+  GIVES(recvmmsg, "several messages", 2, recvmmsg(several[1], messages, 2, 0, NULL));
+  GIVES(recvmmsg, "the bytes of each", 203, messages[0].msg_len * 100 + messages[1].msg_len);
+  FAILS(recvmmsg, "nothing is there", EAGAIN, recvmmsg(several[1], messages, 2, MSG_DONTWAIT, NULL));
+  FAILS(recvmmsg, "a time that is none", EINVAL, recvmmsg(several[1], messages, 2, MSG_DONTWAIT, &(struct timespec){0, -1}));
+  FAILS(sendmmsg, "messages that cannot be read", EFAULT, sendmmsg(several[0], nowhere, 1, 0));
+  FAILS(sendmmsg, "no descriptor", EBADF, sendmmsg(kNoDescriptor, messages, 1, 0));
+  FAILS(sendmmsg, "what is no socket", ENOTSOCK, sendmmsg(0, messages, 1, 0));
+  FAILS(recvmmsg, "no descriptor", EBADF, recvmmsg(kNoDescriptor, messages, 1, 0, NULL));
+  FAILS(recvmmsg, "what is no socket", ENOTSOCK, recvmmsg(0, messages, 1, 0, NULL));
+  close(several[0]);
+  close(several[1]);
   FAILS(shutdown, "no descriptor", EBADF, shutdown(kNoDescriptor, SHUT_WR));
   FAILS(shutdown, "what is no socket", ENOTSOCK, shutdown(0, SHUT_WR));
   FAILS(lseek, "a socket", ESPIPE, lseek(pair[0], 0, SEEK_SET));
