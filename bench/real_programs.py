@@ -20,9 +20,10 @@ hardly counts. What is compared, and must be the same: length and hash of the ou
 QEMU's, for the inputs that both have done; and all of a digest, with its count of instructions, pc and the
 output, between the engines.
 
-Rates are by elapsed time. `whole` is of processes that have ended, from the start of the command to its last
-digest. `warm` is of all that lanes retire, also for processes that are cut, in the second half of the time from
-the first instructions until fewer inputs are left than there are lanes, as --json of the command has it. Prints a table in Markdown; --out
+Rates are by elapsed time. `whole` is of processes that have ended, from the start of the command to its
+last digest. `warm` is of all that lanes retire, also for processes that are cut, in the second half of the
+time from the first instructions until fewer inputs are left than there are lanes, as --json of the command
+has it. Prints a table in Markdown; --out
 FILE adds a line of JSON for each row. A failure or a wrong result is a row too, and the exit status is then
 1. docs/bench.md says more."""
 

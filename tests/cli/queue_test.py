@@ -214,7 +214,8 @@ class Queue(CliTest):
              "history", "device_failures", "unimplemented"])
         history = described["history"]
         self.assertTrue(1 <= len(history) <= 128)
-        self.assertEqual(history, sorted(history, key=lambda at: (at["seconds"], at["inputs"], at["instructions"])))
+        points = [(at["seconds"], at["inputs"], at["instructions"]) for at in history]
+        self.assertEqual(points, sorted(points))
         self.assertLessEqual(history[-1]["instructions"], described["instructions"])
         self.assertEqual((described["lanes"], described["inputs"], described["stopped_early"]), (2, 2, False))
         self.assertEqual(described["instructions"], sum(counts))
