@@ -236,40 +236,18 @@ __device__ __noinline__ Operands fetch_slow(const View& view, u32 lane, u32 at) 
   case serves<rare>(kRow_##name) ? (number):                                                  \
     0x4000 + kRow_##name : if constexpr (serves<rare>(kRow_##name)) return semantics(cpu, o); \
     else __builtin_unreachable();
-#define MYR_PART(name, semantics, number)                                                  \
-  case case_of_part<kRare, kPart>(kRow_##name, number):                                    \
-    if constexpr (is_of_part<kRare, kPart>(kRow_##name, number)) return semantics(cpu, o); \
-    else __builtin_unreachable();
 #define GROUP(name, title)
 #define UNDEFINED(name, bits, reason)
 
-/// Out of line the semantics are in so many functions: as one, ptxas takes ten minutes and 15 GB for them.
-constexpr u32 kParts = 8;
-template <bool kRare, u32 kPart>
-constexpr bool is_of_part(u32 row, u32 number) {
-  return serves<kRare>(row) && number % kParts == kPart;
-}
-template <bool kRare, u32 kPart>
-constexpr u32 case_of_part(u32 row, u32 number) {
-  if (!is_of_part<kRare, kPart>(row, number)) return 0x4000 + row;
-  return number + (kRare ? kFirstRareRow : kFirstKind);
-}
-/// Those of the instructions whose number leaves kPart.
-template <bool kRare, u32 kPart>
-__device__ __noinline__ Outcome execute_part(Interpreter<false>& cpu, Operands o) {
-  switch (kRare ? o.row : o.kind) {
-#define A64(name, syntax, bits, form, semantics, feature) MYR_PART(name, semantics, kSemantics.id[kRow_##name] - 1)
+template <class Cpu>
+MYR_FN Outcome execute_rare(Cpu& cpu, const Operands& o) {
+  switch (o.row) {
+#define A64(name, syntax, bits, form, semantics, feature) \
+  MYR_CASE(name, semantics, true, kFirstRareRow + kSemantics.id[kRow_##name] - 1)
 #include "isa/a64.inc"
 #undef A64
     default: __builtin_unreachable();  // device_rows() makes no other
   }
-}
-template <bool kRare, u32 kPart = 0>
-MYR_FN Outcome execute_apart(Interpreter<false>& cpu, const Operands& o, u32 number) {
-  if constexpr (kPart + 1 == kParts) return execute_part<kRare, kPart>(cpu, o);
-  else
-    return number % kParts == kPart ? execute_part<kRare, kPart>(cpu, o)
-                                    : execute_apart<kRare, kPart + 1>(cpu, o, number);
 }
 
 template <class Cpu>
@@ -286,7 +264,6 @@ MYR_FN Outcome execute(Cpu& cpu, const Operands& o) {
 #undef GROUP
 #undef UNDEFINED
 #undef MYR_CASE
-#undef MYR_PART
 
 /// What execute_out_of_line() returns: all that the instruction may have changed in Interpreter.
 struct Result {
@@ -305,9 +282,7 @@ __device__ __noinline__ Result execute_out_of_line(const View& view, u32 registe
     if (not_predecoded(o)) return {at, nzcv, Outcome::stop, Pending::stopped, false};
   }
   const bool common = o.kind != kKindOutOfLine;
-  const Outcome outcome = common                        ? execute_apart<false>(cpu, o, o.kind - kFirstKind)
-                          : o.row == kRowNotImplemented ? cpu.undefined()
-                                                        : execute_apart<true>(cpu, o, o.row - kFirstRareRow);
+  Outcome outcome = common ? execute(cpu, o) : o.row == kRowNotImplemented ? cpu.undefined() : execute_rare(cpu, o);
   return {cpu.next, cpu.nzcv, outcome, cpu.pending, common && (o.row & kRowCallOrReturn) != 0};
 }
 
