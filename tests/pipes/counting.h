@@ -6,9 +6,9 @@
 #include <signal.h>
 #include <string.h>
 
-static volatile int runs;
+static volatile sig_atomic_t runs, last_signal;
 static void count_signal(int signal) {
-  (void)signal;
+  last_signal = signal;
   runs++;
 }
 static void on_signal(int signal, int flags) {

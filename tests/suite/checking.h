@@ -26,6 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../pipes/counting.h"
+
 static int number;
 // By write() alone: nothing that a check does to streams, memory or children changes what is printed.
 static void say(const char* call, const char* about, const char* expected, const char* got) {
@@ -71,19 +73,6 @@ enum { kNoDescriptor = 99, kNobody = 0x3ffffff0 };
 static long opens(long fd) {
   if (fd >= 0) close((int)fd);
   return fd >= 0 ? 0 : -1;
-}
-static volatile sig_atomic_t runs, last_signal;
-static void count_signal(int signal) {
-  last_signal = signal;
-  runs++;
-}
-static void on_signal(int signal, int flags) {
-  struct sigaction action;
-  memset(&action, 0, sizeof action);
-  action.sa_handler = count_signal;
-  action.sa_flags = flags;
-  sigaction(signal, &action, NULL);
-  runs = 0;
 }
 /// From now on a SIGALRM each 3 ms, so that none can come too early; until no_alarms().
 static void alarms(void) {
