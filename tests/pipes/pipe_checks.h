@@ -292,32 +292,26 @@ static void packets(void) {
 static void waiting(void) {
   int fds[2];
   pipe2(fds, 0);
-  struct itimerval soon = {{0, 0}, {0, 2000}};
-  on_signal(SIGALRM, 0);
-  setitimer(ITIMER_REAL, &soon, NULL);
-  CHECK(read(fds[0], block, 1));
-  SHOW(runs);
+  CHECK(AMID_ALARMS(0, read(fds[0], block, 1)));
+  SHOW(runs > 0);
   CHECK(write(fds[1], block, 65536));
-  setitimer(ITIMER_REAL, &soon, NULL);
-  CHECK(write(fds[1], block, 1));
-  SHOW(runs);
+  CHECK(AMID_ALARMS(0, write(fds[1], block, 1)));
+  SHOW(runs > 0);
   CHECK(read(fds[0], block, 8192));
-  setitimer(ITIMER_REAL, &soon, NULL);
-  CHECK(write(fds[1], block, 20000));  // what fits has been written
-  SHOW(runs);
+  CHECK(AMID_ALARMS(0, write(fds[1], block, 20000)));  // what fits has been written
+  SHOW(runs > 0);
   int ready;
   ioctl(fds[0], FIONREAD, &ready);
   SHOW(ready);
   struct pollfd polled = {fds[1], POLLOUT, 0};
   CHECK(poll(&polled, 1, 5));
-  setitimer(ITIMER_REAL, &soon, NULL);
-  CHECK(poll(&polled, 1, 1000));
-  setitimer(ITIMER_REAL, &soon, NULL);
+  CHECK(AMID_ALARMS(0, poll(&polled, 1, 60000)));
+  SHOW(runs > 0);
   fd_set out;
   FD_ZERO(&out);
   FD_SET(fds[1], &out);
-  CHECK(select(10, NULL, &out, NULL, NULL));
-  SHOW(runs);
+  CHECK(AMID_ALARMS(0, select(10, NULL, &out, NULL, NULL)));
+  SHOW(runs > 0);
   close(fds[0]);
   close(fds[1]);
 }

@@ -36,7 +36,10 @@ static void say(const char* call, const char* about, const char* expected, const
   if (strcmp(expected, got) != 0)
     size += snprintf(line + size, sizeof line - (size_t)size, " (%s by the manual)", expected);
   line[size++] = '\n';
-  if (write(1, line, (size_t)size) != size) _exit(90);
+  long written;
+  while ((written = write(1, line, (size_t)size)) == -1 && errno == EINTR) {
+  }
+  if (written != size) _exit(90);
 }
 static const char* name_of(int error, char* text) {
   const char* name = error == 0 ? "0" : strerrorname_np(error);
@@ -73,15 +76,6 @@ enum { kNoDescriptor = 99, kNobody = 0x3ffffff0 };
 static long opens(long fd) {
   if (fd >= 0) close((int)fd);
   return fd >= 0 ? 0 : -1;
-}
-/// From now on a SIGALRM each 3 ms, so that none can come too early; until no_alarms().
-static void alarms(void) {
-  on_signal(SIGALRM, 0);
-  setitimer(ITIMER_REAL, &(struct itimerval){{0, 3000}, {0, 3000}}, NULL);
-}
-static void no_alarms(void) {
-  setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
-  signal(SIGALRM, SIG_IGN);
 }
 static void nap(long milliseconds) {
   struct timespec left = {milliseconds / 1000, milliseconds % 1000 * 1000000};

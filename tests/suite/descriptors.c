@@ -57,7 +57,7 @@ static void pipes(void) {
   FAILS(fdatasync, "a pipe", EINVAL, fdatasync(other[1]));
   FAILS(ftruncate, "a pipe", EINVAL, ftruncate(other[1], 0));
   FAILS(readahead, "a pipe", EINVAL, readahead(other[0], 0, 10));
-  alarms();
+  alarms(0);
   FAILS(read, "a signal while it waits", EINTR, read(ends[0], block, 1));
   FAILS(readv, "a signal while it waits", EINTR, readv(ends[0], parts, 2));
   on_signal(SIGALRM, SA_RESTART);
@@ -71,7 +71,7 @@ static void pipes(void) {
   FAILS(writev, "a pipe that is full and does not wait", EAGAIN, writev(ends[1], parts, 1));
   FAILS(fcntl, "F_SETPIPE_SZ to less than is in it", EBUSY, fcntl(ends[0], F_SETPIPE_SZ, 4096));
   fcntl(ends[1], F_SETFL, 0);
-  alarms();
+  alarms(0);
   FAILS(write, "a signal while it waits", EINTR, write(ends[1], block, 1));
   FAILS(writev, "a signal while it waits", EINTR, writev(ends[1], parts, 2));
   no_alarms();
@@ -133,7 +133,7 @@ static void polling(void) {
   FAILS(ppoll, "a set of signals of another size", EINVAL, syscall(SYS_ppoll, polled, 1, &none, &all, 4));
   FAILS(ppoll, "more descriptors than RLIMIT_NOFILE", EINVAL, syscall(SYS_ppoll, polled, 1 << 20, &none, NULL, 8));
   read(ends[0], block, 1);
-  alarms();
+  alarms(0);
   FAILS(ppoll, "a signal while it waits", EINTR, ppoll(polled, 1, NULL, NULL));
   no_alarms();
   // With another set of signals while it waits.
@@ -271,7 +271,7 @@ static void sets(void) {
   FAILS(epoll_pwait2, "a time that cannot be read", EFAULT, syscall(441, set, events, 4, nowhere, NULL, 8));
   read(ends[0], block, 1);
   GIVES(epoll_pwait2, "the time has passed", 0, syscall(441, set, events, 4, &short_time, NULL, 8));
-  alarms();
+  alarms(0);
   FAILS(epoll_pwait, "a signal while it waits", EINTR, epoll_wait(set, events, 4, -1));
   FAILS(epoll_pwait2, "a signal while it waits", EINTR, syscall(441, set, events, 4, NULL, NULL, 8));
   no_alarms();

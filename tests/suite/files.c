@@ -58,7 +58,7 @@ static void opening(void) {
   FAILS(openat, "a path that cannot be read", EFAULT, openat(AT_FDCWD, nowhere, O_RDONLY));
   FAILS(openat, "a FIFO without a reader", ENXIO, openat(AT_FDCWD, "fifo", O_WRONLY | O_NONBLOCK));
   GIVES(openat, "a FIFO without a writer", 0, opens(openat(AT_FDCWD, "fifo", O_RDONLY | O_NONBLOCK)));
-  alarms();
+  alarms(0);
   FAILS(openat, "a signal while it waits for a reader of a FIFO", EINTR, openat(AT_FDCWD, "fifo", O_WRONLY));
   no_alarms();
   FAILS(openat, "the program that runs, for writing", ETXTBSY, openat(AT_FDCWD, "program", O_WRONLY));
@@ -381,7 +381,7 @@ static void copying_descriptors(void) {
   GIVES(flock, "exclusive, from shared", 0, flock(file, LOCK_EX));
   GIVES(flock, "a copy of the descriptor has the lock", 0, flock(copy, LOCK_EX | LOCK_NB));
   FAILS(flock, "another opening has no lock", EAGAIN, flock(readable, LOCK_EX | LOCK_NB));
-  alarms();
+  alarms(0);
   FAILS(flock, "a signal while it waits", EINTR, flock(readable, LOCK_EX));
   no_alarms();
   GIVES(flock, "to let go", 0, flock(copy, LOCK_UN));

@@ -43,7 +43,7 @@ static void ends(void) {
   information.si_pid = 77;
   GIVES(waitid, "WNOHANG", 0, waitid(P_PID, child, &information, WEXITED | WNOHANG));
   GIVES(waitid, "WNOHANG writes 0", 0, information.si_pid);
-  alarms();
+  alarms(0);
   FAILS(wait4, "a signal while it waits", EINTR, wait4(child, &status, 0, NULL));
   FAILS(waitid, "a signal while it waits", EINTR, waitid(P_PID, child, &information, WEXITED));
   no_alarms();
@@ -108,7 +108,7 @@ static void find_lock(long fd) {
 }
 static void wait_for_lock(long fd) {
   struct flock lock = {.l_type = F_WRLCK, .l_len = 5};
-  alarms();
+  alarms(0);
   _exit(fcntl((int)fd, F_SETLKW, &lock) == 0 ? 0 : errno);
 }
 /// Two processes that each have what the other waits for: how many are told so. They let go of what they have then.

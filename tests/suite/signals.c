@@ -181,7 +181,7 @@ static void masks(void) {
   FAILS(rt_sigtimedwait, "a time that cannot be read", EFAULT, RAW(rt_sigtimedwait, &set_of, &information, nowhere, 8));
   raise(SIGUSR1);
   FAILS(rt_sigtimedwait, "to where nothing can be written", EFAULT, RAW(rt_sigtimedwait, &set_of, nowhere, &none, 8));
-  alarms();
+  alarms(0);
   FAILS(rt_sigtimedwait, "another signal", EINTR, sigtimedwait(&set_of, &information, &long_time));
   no_alarms();
   change(SIG_UNBLOCK, SIGUSR1);

@@ -73,7 +73,7 @@ static void naming(void) {
   FAILS(accept, "a socket for datagrams", EOPNOTSUPP, accept(datagrams, NULL, NULL));
   FAILS(listen, "a socket for datagrams", EOPNOTSUPP, listen(datagrams, 1));
   GIVES(listen, "a socket with a name", 0, listen(listener, 5));
-  alarms();
+  alarms(0);
   FAILS(accept, "a signal while it waits", EINTR, accept(listener, NULL, NULL));
   FAILS(accept4, "a signal while it waits", EINTR, accept4(listener, NULL, NULL, 0));
   no_alarms();
@@ -164,14 +164,14 @@ static void moving(int type, int number_of_type) {
   FAILS(sendmsg, ABOUT("full"), EAGAIN,
         sendmsg(pair[0], &(struct msghdr){.msg_iov = &(struct iovec){block, 1000}, .msg_iovlen = 1}, 0));
   fcntl(pair[0], F_SETFL, 0);
-  alarms();
+  alarms(0);
   FAILS(sendto, ABOUT("full, a signal while it waits"), EINTR, send(pair[0], block, 1000, 0));
   FAILS(sendmsg, ABOUT("full, a signal while it waits"), EINTR,
         sendmsg(pair[0], &(struct msghdr){.msg_iov = &(struct iovec){block, 1000}, .msg_iovlen = 1}, 0));
   no_alarms();
   while (recv(pair[1], block, 1000, 0) > 0) {
   }
-  alarms();
+  alarms(0);
   FAILS(recvfrom, ABOUT("a signal while it waits"), EINTR, recv(pair[0], block, 1, 0));
   FAILS(recvmsg, ABOUT("a signal while it waits"), EINTR,
         recvmsg(pair[0], &(struct msghdr){.msg_iov = room, .msg_iovlen = 1}, 0));
@@ -265,7 +265,8 @@ static void options(void) {
   GIVES(recvmmsg, "several messages", 2, recvmmsg(several[1], messages, 2, 0, NULL));
   GIVES(recvmmsg, "the bytes of each", 203, messages[0].msg_len * 100 + messages[1].msg_len);
   FAILS(recvmmsg, "nothing is there", EAGAIN, recvmmsg(several[1], messages, 2, MSG_DONTWAIT, NULL));
-  FAILS(recvmmsg, "a time that is none", EINVAL, recvmmsg(several[1], messages, 2, MSG_DONTWAIT, &(struct timespec){0, -1}));
+  FAILS(recvmmsg, "a time that is none", EINVAL,
+        recvmmsg(several[1], messages, 2, MSG_DONTWAIT, &(struct timespec){0, -1}));
   FAILS(sendmmsg, "messages that cannot be read", EFAULT, sendmmsg(several[0], nowhere, 1, 0));
   FAILS(sendmmsg, "no descriptor", EBADF, sendmmsg(kNoDescriptor, messages, 1, 0));
   FAILS(sendmmsg, "what is no socket", ENOTSOCK, sendmmsg(0, messages, 1, 0));
