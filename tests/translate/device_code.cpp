@@ -5,6 +5,7 @@
 #include <llvm/Bitcode/BitcodeWriter.h>
 #include <llvm/IR/DebugInfo.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
@@ -36,7 +37,30 @@ llvm::Value* operation_of(llvm::IRBuilder<>& ir, llvm::IntrinsicInst& call) {
   }
 }
 
+/// The same for an operation that is written as PTX; null: there is no text, which only the optimiser looks at.
+llvm::Value* operation_of(llvm::IRBuilder<>& ir, llvm::CallInst& call) {
+  auto operand = [&](unsigned i) { return call.getArgOperand(i); };
+  const std::string text(llvm::cast<llvm::InlineAsm>(call.getCalledOperand())->getAsmString());
+  if (text.empty()) return nullptr;
+  if (text == "mov.u32 $0, %nctaid.z;") return ir.getInt32(1);
+  if (text == "mad.lo.s32 $0, $1, $2, $3;") return ir.CreateAdd(ir.CreateMul(operand(0), operand(1)), operand(2));
+  if (text == "and.b32 $0, $1, 1;") return ir.CreateAnd(operand(0), 1);
+  throw std::runtime_error("PTX that this does not know: " + text);
+}
+
 void use_operations_of_host(llvm::Function& function) {
+  std::vector<llvm::CallInst*> written;
+  for (llvm::Instruction& at : llvm::instructions(function)) {
+    auto* call = llvm::dyn_cast<llvm::CallInst>(&at);
+    if (call != nullptr && call->isInlineAsm()) written.push_back(call);
+  }
+  for (llvm::CallInst* call : written) {
+    llvm::IRBuilder<> ir(call);
+    llvm::Value* value = operation_of(ir, *call);
+    if (value == nullptr) continue;
+    call->replaceAllUsesWith(value);
+    call->eraseFromParent();
+  }
   std::vector<llvm::IntrinsicInst*> calls;
   for (llvm::Instruction& at : llvm::instructions(function)) {
     if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&at)) calls.push_back(call);

@@ -338,9 +338,12 @@ class Builder {
   /// A block without its branch: once for where the spans lie in pages as they should, and once for where not.
   void build_with_spans(const Block& block) {
     BasicBlock *fast = new_block(), *slow = new_block(), *both = new_block();
+    // All of them before the first look: any of the looks may end in the slow way.
+    u64 bases = 0;
+    for (const Span& span : spans_.spans) bases |= u64{1} << span.base;
+    fetch({bases, 0});
     for (u32 number = 0; number < spans_.spans.size(); number++) {
       const Span& span = spans_.spans[number];
-      fetch({u64{1} << span.base, 0});
       const auto kept = plan_.kept_pages.find(span.base);
       const bool keeps = kept != plan_.kept_pages.end();
       if (keeps) call("myriarm_begin_kept", {ir_.getInt32(kept->second), ir_.getInt32(8)});

@@ -297,8 +297,11 @@ std::unique_ptr<llvm::Module> RegionCompiler::module_of(const Shape& shape, cons
   } else {
     optimise(*region);
   }
-  // The code generator's choices, made with machine registers in mind, need no such hint.
-  if (kind_ == RegionKind::device) let_accesses_move(*region, true);
+  if (kind_ == RegionKind::device) {
+    // The code generator's choices, made with machine registers in mind, need no such hint.
+    let_accesses_move(*region, true);
+    spare_integer_pipe(*region);
+  }
   std::unique_ptr<llvm::Module> module = module_with(*region);
   region->eraseFromParent();
   return module;
@@ -306,7 +309,6 @@ std::unique_ptr<llvm::Module> RegionCompiler::module_of(const Shape& shape, cons
 
 llvm::SmallVector<char, 0> RegionCompiler::code_of(const Shape& shape, const std::string& name) {
   const std::unique_ptr<llvm::Module> module = module_of(shape, name);
-  if (kind_ == RegionKind::device) spare_integer_pipe(*module->getFunction(name));
   return emit(*module);
 }
 

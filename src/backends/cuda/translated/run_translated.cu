@@ -83,7 +83,8 @@ __device__ inline bool visit(Cpu& cpu, const RegionEntry& entry, u32 team_facts,
   cpu.next = cpu.at;
   if (retired != 0) cpu.branch_to(result.pc);
   cpu.at = cpu.next;
-  return retired == 0 || (result.nzcv & translate::kRegionRefused) != 0;
+  // A region may refuse the instruction that is the first beyond the end.
+  return retired == 0 || ((result.nzcv & translate::kRegionRefused) != 0 && retired != remaining);
 }
 
 /// How lanes take turns in translated code; as InterpretedTurns.
