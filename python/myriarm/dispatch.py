@@ -31,10 +31,10 @@ from typing import (
 )
 
 from ._core import QueueRate
-from .arguments import count, integer, printable
+from .arguments import count, integer
 from .errors import ArgumentError, DeviceError, StateError
 from .job import job_of_run
-from .program import ProgramFile, argv0_of, read_program
+from .program import ProgramFile, read_program, root_of
 from .progress import make_queue_tick
 from .queue import Input, Queue, QueueProgress, QueueResult, len_of
 from .result_file import ResultFile
@@ -443,10 +443,10 @@ def _size_of(item: Any) -> int:
     return int(getattr(item, "nbytes", 0)) or (len(item) if hasattr(item, "__len__") else 0)
 
 
-def file_of(program: Program) -> ProgramFile:
-    """The program with its bytes, which other processes and hosts get. Raises ArgumentError."""
-    data, name = read_program(program)
-    return ProgramFile(data, printable(name), argv0_of(program, name))
+def file_of(program: Program, options: Mapping[str, Any]) -> ProgramFile:
+    """The program with its bytes, which other processes and hosts get. options: those of a Queue, whose root
+    may have it. Raises ArgumentError."""
+    return read_program(program, root_of(options.get("root"), options.get("binds", ())))
 
 
 def options_of_queue(options: Mapping[str, Any], what: str) -> Dict[str, Any]:

@@ -172,7 +172,7 @@ def _point(value: Any) -> str:
 
 
 def process_options(
-    argv0: bytes,
+    begin: Sequence[bytes],
     words: Words,
     variables: Words,
     seed: Any,
@@ -188,10 +188,10 @@ def process_options(
     keep_files: bool = False,
     collect: Sequence[Any] = (),
 ) -> Dict[str, Any]:
-    """The options of a process as the C++ module takes them."""
+    """The options of a process as the C++ module takes them. begin: what argv begins with."""
     return {
-        "arguments": [] if words.each else [argv0, *words.shared],
-        "lane_arguments": [[argv0, *each] for each in words.each],
+        "arguments": [] if words.each else [*begin, *words.shared],
+        "lane_arguments": [[*begin, *each] for each in words.each],
         "environment": variables.shared,
         "lane_environments": variables.each,
         "standard_input": inputs.shared,

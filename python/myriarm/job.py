@@ -30,7 +30,7 @@ def job_of(file: ProgramFile, options: Mapping[str, Any]) -> Dict[str, str]:
     point = options.get("fork_after", "start")
     return {
         "program": f"{len(file.data)} bytes, {_hash(file.data)}",
-        "arguments": _of_texts([file.argv0, *arguments]),
+        "arguments": _of_texts([*file.begin, *arguments]),
         "--env": _of_texts(environment),
         "--seed": str(integer(options.get("seed", 0), "seed")),
         "--memory": str(integer(options.get("memory", DEFAULT_MEMORY), "memory")),

@@ -58,22 +58,22 @@ class LinuxFleet:
     stdin: what lanes read from descriptor 0. For all of them: bytes or a (size,) uint8 array. For each: a
     list or an iterator of bytes, a (lanes, size) uint8 array, or (bytes, offsets), where lane i gets
     bytes[offsets[i]:offsets[i + 1]]. file: the same as a read-only file, whose path replaces "@@" in
-    arguments. root: the folder that is / of every lane, for dynamic programs and files (see
-    docs/roots.md); the program is then a path there, or of this machine if there is none. Without it a
-    program must be static. The folder never changes: a lane keeps the files that it writes in its memory,
-    of which they take file_bytes at most, and collect() gives them; with 0 the root is read-only. binds:
-    further folders in it, (folder, place) or (folder, place, "rw"): what "rw" allows is again kept with
-    the lane. cwd: the folder of the root in which programs begin; by default "/". keep_files: collect()
-    can be called for lanes that have exited. lanes: by default as many as there are inputs,
-    arguments or environments, else 1; of an iterator it takes so many. Equal inputs are kept once. seed:
-    the random bytes that a guest gets depend on it, on the lane and on the position, and on nothing
-    else. keep_memory: lanes that have exited keep their memory; else they give it back at once, and to
-    read it is a StateError. fork_after: one lane runs the program up to this point when the fleet is
-    made, and all lanes begin there: "main" or another symbol, an address, or "read", the first call that
-    depends on a lane's input; docs/fork-after.md says what that changes. on_call(lane, text): gets each
-    system call of traced_lanes (numbers or a mask; None: all) when it has been served, as strace prints
-    it; see run(). memory_policy: "private" or "transactional". The other arguments are those of Fleet.
-    Raises ArgumentError, DeviceError, StateError."""
+    arguments. root: the folder that is / of every lane, for dynamic programs and files (see docs/roots.md);
+    the program is then a path there, also that of a script with an interpreter line, or of this machine if
+    there is none. Without it a program must be static. The folder never changes: a lane keeps the files
+    that it writes in its memory, of which they take file_bytes at most, and collect() gives them; with 0
+    the root is read-only. binds: further folders in it, (folder, place) or (folder, place, "rw"): what "rw"
+    allows is again kept with the lane. cwd: the folder of the root in which programs begin; by default "/".
+    keep_files: collect() can be called for lanes that have exited. lanes: by default as many as there are
+    inputs, arguments or environments, else 1; of an iterator it takes so many. Equal inputs are kept once.
+    seed: the random bytes that a guest gets depend on it, on the lane and on the position, and on nothing
+    else. keep_memory: lanes that have exited keep their memory; else they give it back at once, and to read
+    it is a StateError. fork_after: one lane runs the program up to this point when the fleet is made, and
+    all lanes begin there: "main" or another symbol, an address, or "read", the first call that depends on a
+    lane's input; docs/fork-after.md says what that changes. on_call(lane, text): gets each system call of
+    traced_lanes (numbers or a mask; None: all) when it has been served, as strace prints it; see run().
+    memory_policy: "private" or "transactional". The other arguments are those of Fleet. Raises
+    ArgumentError, DeviceError, StateError."""
 
     __slots__ = ("_core", "_fleet", "__weakref__")
 
@@ -136,7 +136,7 @@ class LinuxFleet:
             translation_cache,
         )
         process = process_options(
-            placed[0].argv0,
+            placed[0].file.begin,
             words,
             variables,
             seed,
@@ -151,13 +151,13 @@ class LinuxFleet:
             keep_files=keep_files,
         )
         if words.each:
-            argv0s = [p.argv0 for p in placed for _ in range(p.lanes or total)]
-            process["lane_arguments"] = [[argv0, *each] for argv0, each in zip(argv0s, words.each)]
+            begins = [p.file.begin for p in placed for _ in range(p.lanes or total)]
+            process["lane_arguments"] = [[*begin, *each] for begin, each in zip(begins, words.each)]
         process["arguments"] = []
         core = _core.process(
             [
-                (p.data, p.name, p.lanes or total, [] if words.each else [p.argv0, *words.shared])
-                for p in placed
+                (file.data, file.name, lanes or total, [] if words.each else [*file.begin, *words.shared])
+                for file, lanes in placed
             ],
             options,
             process,

@@ -124,8 +124,8 @@ class MultiDeviceQueue(SharedQueue):
         slice_inputs: Optional[int] = None,
         **options: Any,
     ) -> None:
-        file: ProgramFile = file_of(program)
         given = options_of_queue(options, "MultiDeviceQueue")
+        file: ProgramFile = file_of(program, given)
         names = _names_of(devices)
         what = [(self._worker_class, file, {**given, "device": name}) for name in names]
         pool = _Processes(names, what)

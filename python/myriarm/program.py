@@ -99,8 +99,8 @@ class Program:
     def elf(cls, file: Union[str, os.PathLike[str], bytes]) -> Program:
         """The segments of a static AArch64 ELF file, from a path or its bytes, without a stack, arguments or
         system calls. LinuxFleet runs such a file as a process."""
-        data, name = read_program(file)
-        return cls._wrap(_core.elf_program(data, printable(name)), None)
+        read = read_program(file)
+        return cls._wrap(_core.elf_program(read.data, read.name), None)
 
     @classmethod
     def from_assembly(
@@ -168,11 +168,14 @@ def _name(name: Any) -> str:
 
 
 class ProgramFile(NamedTuple):
-    """A program file that was read elsewhere: what read_program() and argv0_of() gave there."""
+    """A program file that has been read."""
 
     data: bytes
     name: str
-    argv0: bytes
+    """in messages; of one in a root its path there"""
+    begin: Tuple[bytes, ...]
+    """what argv begins with: argv[0], or of a script its interpreter, that one's argument if it has one, and
+    the script's path"""
 
 
 def root_of(folder: Any, binds: Sequence[Sequence[Any]] = ()) -> Optional[_core.Root]:
@@ -194,33 +197,24 @@ def root_of(folder: Any, binds: Sequence[Sequence[Any]] = ()) -> Optional[_core.
     return _core.Root(system_string(name_of_file(folder), "root"), bound)
 
 
-def read_program(file: Any, root: Optional[_core.Root] = None) -> Tuple[bytes, str]:
-    """The bytes of a program file, and its name in messages: of one in a root its path there."""
+def read_program(file: Any, root: Optional[_core.Root] = None) -> ProgramFile:
+    """The program of a path, in a root or on this machine, or of the bytes of an ELF file. Of a script in a
+    root it is the interpreter."""
     if isinstance(file, ProgramFile):
-        return file.data, file.name
+        return file
     if isinstance(file, (bytes, bytearray, memoryview)):
-        return bytes(file), "the ELF file"
+        return ProgramFile(bytes(file), "the ELF file", (b"program",))
     path = name_of_file(file)
-    if root is not None:
-        data, inside = root.load(system_string(path, "the path"))
-        return data, os.fsdecode(inside) if inside else path
-    data = _core.read_file(system_string(path, "the path"))
-    return data, path
-
-
-def argv0_of(file: Any, name: str) -> bytes:
-    """argv[0] of a process whose program read_program() has read from `file`."""
-    if isinstance(file, ProgramFile):
-        return file.argv0
-    if isinstance(file, (bytes, bytearray, memoryview)):
-        return b"program"
-    return system_string(name, "the path")
+    if root is None:
+        data = _core.read_file(system_string(path, "the path"))
+        return ProgramFile(data, printable(path), (system_string(path, "the path"),))
+    data, inside, script = root.load(system_string(path, "the path"))
+    name = os.fsdecode(inside) if inside else path
+    return ProgramFile(data, printable(name), tuple(script) or (system_string(name, "the path"),))
 
 
 class LinuxPlacement(NamedTuple):
-    data: bytes
-    name: str
-    argv0: bytes
+    file: ProgramFile
     lanes: Optional[int]
     """how many lanes run it; None: all"""
 
@@ -228,15 +222,13 @@ class LinuxPlacement(NamedTuple):
 def linux_placements_of(program: Any, root: Optional[_core.Root] = None) -> List[LinuxPlacement]:
     """The programs of a LinuxFleet: one, or a list of (program, lanes)."""
     if not isinstance(program, (list, tuple)) or isinstance(program, ProgramFile):
-        data, name = read_program(program, root)
-        return [LinuxPlacement(data, printable(name), argv0_of(program, name), None)]
+        return [LinuxPlacement(read_program(program, root), None)]
     placements = []
     for i, item in enumerate(program):
         if not isinstance(item, (tuple, list)) or isinstance(item, ProgramFile) or len(item) != 2:
             raise ArgumentError(f"program[{i}] must be a pair (program, lanes), not {kind(item)}")
         lanes = integer(item[1], f"the lanes of program[{i}]", 1)
-        data, name = read_program(item[0], root)
-        placements.append(LinuxPlacement(data, printable(name), argv0_of(item[0], name), lanes))
+        placements.append(LinuxPlacement(read_program(item[0], root), lanes))
     if not placements:
         raise ArgumentError("program is an empty list; give at least one (program, lanes)")
     return placements

@@ -23,12 +23,12 @@ from typing import (
 )
 
 from . import _core
-from .arguments import count, integer, kind, octets, printable
+from .arguments import count, integer, kind, octets
 from .digests import Batch, Digests, work
 from .errors import ArgumentError, StateError
 from .fleet import Device, find_device, fleet_options
 from .inputs import FILE_BYTES, Octets, OnCall, arguments_of, environment_of, process_options, trace_of
-from .program import DEFAULT_MEMORY, ProgramFile, argv0_of, read_program, root_of
+from .program import DEFAULT_MEMORY, ProgramFile, read_program, root_of
 from .progress import make_queue_tick
 from .results import CollectedFile, Stop, UnimplementedCall, collected_file, stop_of
 
@@ -99,7 +99,7 @@ class Queue:
                 print(result.number, result.exit_status, result.stdout)
     """
 
-    __slots__ = ("__weakref__", "_argv0", "_core", "_inputs", "_running")
+    __slots__ = ("__weakref__", "_begin", "_core", "_inputs", "_running")
 
     def __init__(
         self,
@@ -143,14 +143,14 @@ class Queue:
         if words.each or variables.each:
             raise ArgumentError("a queue takes one list of arguments; give each input its own in the inputs")
         tree = root_of(root, binds)
-        data, name = read_program(program, tree)
-        self._argv0 = argv0_of(program, name)
+        file = read_program(program, tree)
+        self._begin = file.begin
         self._core: Optional[_core.Queue] = _core.queue(
-            data,
-            printable(name),
+            file.data,
+            file.name,
             options,
             process_options(
-                self._argv0,
+                file.begin,
                 words,
                 variables,
                 seed,
@@ -313,7 +313,7 @@ class Queue:
         if (arguments and arguments.each) or (environment and environment.each):
             raise ArgumentError(f"{what}: give one list of arguments, and one environment")
         return (
-            arguments and [self._argv0, *arguments.shared],
+            arguments and [*self._begin, *arguments.shared],
             environment and environment.shared,
             _octets(item["stdin"], f"stdin of {what}") if "stdin" in item else None,
             _octets(item["file"], f"file of {what}") if "file" in item else None,

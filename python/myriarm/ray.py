@@ -130,8 +130,8 @@ class ClusterQueue(SharedQueue):
     ) -> None:
         if isinstance(kinds, str) or not kinds or set(kinds) - set(KINDS):
             raise ArgumentError(f'kinds is {kinds!r}; give some of "cuda" and "cpu", in a list')
-        file = file_of(program)
         given = options_of_queue(options, "ClusterQueue")
+        file = file_of(program, given)
         if not ray.is_initialized():
             ray.init()
         super().__init__(_Actors(kinds, (SliceWorker, file, given)), slice_inputs, job_of(file, given))

@@ -123,13 +123,10 @@ void bind_root(nb::module_& module) {
           "load",
           [](const RootHandle& root, const nb::bytes& name) {
             const RootProgram program = load_program(*root.tree, {name.c_str(), name.size()});
-            if (!program.script_arguments.empty()) {
-              throw ArgumentError(std::string(name.c_str(), name.size()) + ": is a script; give its interpreter, " +
-                                  program.script_arguments[0] +
-                                  ", as the program, and the script's path as an argument");
-            }
+            nb::list script;
+            for (const std::string& word : program.script_arguments) script.append(nb::bytes(word.data(), word.size()));
             return nb::make_tuple(nb::bytes(program.file.data(), program.file.size()),
-                                  nb::bytes(program.image.path.data(), program.image.path.size()));
+                                  nb::bytes(program.image.path.data(), program.image.path.size()), script);
           },
           nb::arg("name"));
 }

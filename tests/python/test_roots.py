@@ -71,6 +71,28 @@ def test_a_program_of_the_root_is_found_by_path_or_name(root, device):
         assert outputs(programs, device, root=str(root), stdin=[b"one", b"two"]) == expected
 
 
+def test_a_script_of_the_root_begins_with_its_interpreter(root, device):
+    words = [b"/bin/show", b"-a b", b"/bin/script", b"one"]
+    size = sum(len(word) + 1 for word in words)
+    (root / "bin" / "show").write_bytes(a64.elf(a64.ldr(1, 31, 8), *call(64, 1, None, size), *call(94, 0)))
+    (root / "bin" / "script").write_text("#!/bin/show -a b \necho\n")
+    for name in ("show", "script"):
+        (root / "bin" / name).chmod(0o755)
+    expected = b"".join(word + bytes(1) for word in words)
+    for program in ("/bin/script", root / "bin" / "script"):
+        if program != "/bin/script":  # it is no program of this machine
+            with pytest.raises(ArgumentError):
+                outputs(program, device, arguments=["one"])
+            continue
+        assert outputs(program, device, root=root, arguments=["one"]) == [expected]
+        assert outputs(program, device, root=root, arguments=[["one"], ["one"]]) == [expected] * 2
+    with myriarm.Queue("script", root=root, device=device, lanes=2, arguments=["one"]) as queue:
+        results = list(queue.run([b"", {"arguments": ["one"]}]))
+    assert [result.stdout for result in results] == [expected] * 2
+    with myriarm.MultiDeviceQueue("script", root=root, devices=device, arguments=["one"]) as queue:
+        assert [result.stdout for result in queue.run([b""])] == [expected]
+
+
 def test_a_queue_has_a_root(root, device):
     inputs = [b"one", b"two", b"three"]
     with myriarm.Queue("sha256", root=root, device=device, lanes=2) as queue:
