@@ -63,7 +63,7 @@ std::vector<Access> near(std::vector<Access> all, i64& begin) {
 
 }  // namespace
 
-Spans spans_of(const Block& block) {
+Spans spans_of(const Block& block, bool aligned) {
   struct Found {
     Span span;
     std::vector<Access> accesses;
@@ -73,6 +73,9 @@ Spans spans_of(const Block& block) {
     Found found;
     found.accesses = near(accesses, found.span.begin);
     if (found.accesses.size() < 2) continue;  // finding the place is what each access does by itself
+    if (aligned &&
+        std::none_of(found.accesses.begin(), found.accesses.end(), [](const Access& a) { return a.part == 8; }))
+      continue;
     found.span.base = base;
     for (const Access& access : found.accesses) {
       found.span.bytes = std::max(found.span.bytes, static_cast<u32>(access.end() - found.span.begin));

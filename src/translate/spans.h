@@ -25,6 +25,7 @@ struct Spans {
   std::map<u64, u32> accesses;  // by the instruction's address: the number of the span
 };
 
-Spans spans_of(const Block& block);
+/// `aligned`: only spans with an access of 8 bytes, which seldom begins within a granule.
+Spans spans_of(const Block& block, bool aligned = false);
 
 }  // namespace myriarm::translate

@@ -89,7 +89,7 @@ def test_a_script_of_the_root_begins_with_its_interpreter(root, device):
     with myriarm.Queue("script", root=root, device=device, lanes=2, arguments=["one"]) as queue:
         results = list(queue.run([b"", {"arguments": ["one"]}]))
     assert [result.stdout for result in results] == [expected] * 2
-    with myriarm.MultiDeviceQueue("script", root=root, devices=device, arguments=["one"]) as queue:
+    with myriarm.MultiDeviceQueue("script", root=root, devices=[device], arguments=["one"]) as queue:
         assert [result.stdout for result in queue.run([b""])] == [expected]
 
 

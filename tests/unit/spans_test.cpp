@@ -94,5 +94,16 @@ TEST(Spans, LeaveOutWhatLiesElsewhereOrAcrossGranules) {
   EXPECT_EQ(spans.accesses, (std::map<u64, u32>{{0, 0}, {12, 0}}));
 }
 
+TEST(Spans, WithoutAnAccessOfAGranuleAreLeftOutOnRequest) {
+  const Block block = block_of({
+      0x79400025,  // LDRH W5, [X1]
+      0x79400423,  // LDRH W3, [X1, #2]
+      0xF9400044,  // LDR X4, [X2]
+      0x79402045,  // LDRH W5, [X2, #16]
+  });
+  EXPECT_EQ(spans_of(block).accesses.size(), 4u);
+  EXPECT_EQ(spans_of(block, true).accesses, (std::map<u64, u32>{{8, 0}, {12, 0}}));
+}
+
 }  // namespace
 }  // namespace myriarm::translate

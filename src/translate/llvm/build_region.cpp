@@ -115,12 +115,14 @@ Plan plan_of(const Shape& shape) {
 
 class Builder {
  public:
-  Builder(llvm::Module& module, const llvm::Module& rows, u64 cpu_size, const Shape& shape, RegionKind kind)
+  Builder(llvm::Module& module, const llvm::Module& rows, u64 cpu_size, const Shape& shape, RegionKind kind,
+          Finding finding)
       : module_(module),
         rows_(rows),
         shape_(shape),
         cpu_size_(cpu_size),
         kind_(kind),
+        leaves_where_slow_(finding == Finding::by_lane),
         plan_(kind == RegionKind::device ? plan_of(shape) : Plan()),
         places_(kind == RegionKind::device ? std::map<u64, u32>() : window_places(shape)),
         ir_(module.getContext()) {}
@@ -323,7 +325,7 @@ class Builder {
     // What an earlier block had of them must not stay alive.
     for_each(left_in_place_.r, "myriarm_forget_r");
     for_each(left_in_place_.v, "myriarm_forget_v");
-    if (is_device()) spans_ = spans_of(block);
+    if (is_device()) spans_ = spans_of(block, leaves_where_slow_);
     if (!spans_.spans.empty()) {
       build_with_spans(block);
     } else {
@@ -358,8 +360,12 @@ class Builder {
     const RegisterSet fetched = fetched_;
     const Spans spans = std::exchange(spans_, {});
     ir_.SetInsertPoint(slow);
-    build_inner(block);
-    ir_.CreateBr(both);
+    if (leaves_where_slow_) {
+      leave_to(constant(block.pc()), stop_);
+    } else {
+      build_inner(block);
+      ir_.CreateBr(both);
+    }
     retired_ = 0;
     fetched_ = fetched;
     spans_ = spans;
@@ -526,6 +532,7 @@ class Builder {
   const Shape& shape_;
   const u64 cpu_size_;
   const RegionKind kind_;
+  const bool leaves_where_slow_;  // a block whose spans are not as they should is left to others
   const Plan plan_;
   const std::map<u64, u32> places_;
   const RegisterSet& left_in_place_ = plan_.left_in_place;
@@ -564,8 +571,8 @@ class Builder {
 }  // namespace
 
 llvm::Function* build_region(llvm::Module& module, const llvm::Module& rows, u64 cpu_size, const Shape& shape,
-                             RegionKind kind, const std::string& name) {
-  return Builder(module, rows, cpu_size, shape, kind).build(name);
+                             RegionKind kind, Finding finding, const std::string& name) {
+  return Builder(module, rows, cpu_size, shape, kind, finding).build(name);
 }
 
 }  // namespace myriarm::translate

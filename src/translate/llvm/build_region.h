@@ -13,8 +13,15 @@ enum class RegionKind {
   device,  // a DeviceRegionFunction; the rows are those of device_rows.cpp
 };
 
+/// How a region finds the bytes of an address.
+enum class Finding : u8 {
+  plain,
+  windows,  // for the host: through the windows of its lane
+  by_lane,  // for a GPU: the lanes of a team may differ in the permissions of a page
+};
+
 /// Adds a function of this kind and name to `module`. `rows` declares the rows' functions.
 llvm::Function* build_region(llvm::Module& module, const llvm::Module& rows, u64 cpu_size, const Shape& shape,
-                             RegionKind kind, const std::string& name);
+                             RegionKind kind, Finding finding, const std::string& name);
 
 }  // namespace myriarm::translate

@@ -128,7 +128,10 @@ bool computes_with_words(const Shape& shape, RegionKind kind) {
 }  // namespace
 
 RegionCompiler::RegionCompiler(const MakeMachine& machine, RegionKind kind, Finding finding)
-    : kind_(kind), machine_(machine()), rows_(value_of(llvm::getLazyBitcodeModule(bitcode_of(kind), context_))) {
+    : kind_(kind),
+      finding_(finding),
+      machine_(machine()),
+      rows_(value_of(llvm::getLazyBitcodeModule(bitcode_of(kind), context_))) {
   rows_->setDataLayout(machine_->createDataLayout());
   check(rows_->materializeMetadata());
   cpu_size_ = value_of_constant(*rows_, "myriarm_cpu_size");
@@ -280,7 +283,7 @@ std::unique_ptr<llvm::Module> RegionCompiler::module_with(llvm::Function& region
 
 std::unique_ptr<llvm::Module> RegionCompiler::module_of(const Shape& shape, const std::string& name) {
   compiled_++;
-  llvm::Function* region = build_region(*rows_, *rows_, cpu_size_, shape, kind_, name);
+  llvm::Function* region = build_region(*rows_, *rows_, cpu_size_, shape, kind_, finding_, name);
   set_processor(*region);
   std::string mistakes;
   llvm::raw_string_ostream out(mistakes);

@@ -22,13 +22,6 @@ namespace myriarm::translate {
 constexpr const char* kRegionName = "region";
 
 /// Makes the machine that code is for. Any thread may call it; calls may run at the same time.
-/// How a region finds the bytes of an address.
-enum class Finding : u8 {
-  plain,
-  windows,  // for the host: through the windows of its lane
-  by_lane,  // for a GPU: the lanes of a team may differ in the permissions of a page
-};
-
 using MakeMachine = std::function<std::unique_ptr<llvm::TargetMachine>()>;
 
 /// One thread at a time uses it. If LLVM fails in it, it must neither be used again nor destroyed; if object_of() throws
@@ -39,7 +32,7 @@ class RegionCompiler {
   RegionCompiler(const RegionCompiler&) = delete;
   /// Object code, or PTX, with a function of this name.
   llvm::SmallVector<char, 0> code_of(const Shape& shape, const std::string& name = kRegionName);
-  /// The optimised region of which code_of() makes code; without what only a compiler of PTX understands.
+  /// The optimised region of which code_of() makes code. One for a GPU may have operations that are written as PTX.
   std::unique_ptr<llvm::Module> module_of(const Shape& shape, const std::string& name);
   /// Whether regions of this kind have no code for an instruction. On a GPU that is what reads the count of retired
   /// instructions, calls a function, or uses a variable.
@@ -60,6 +53,7 @@ class RegionCompiler {
   std::unique_ptr<llvm::Module> module_with(llvm::Function& region);
 
   const RegionKind kind_;
+  const Finding finding_;
   llvm::LLVMContext context_;
   std::unique_ptr<llvm::TargetMachine> machine_;
   std::unique_ptr<llvm::Module> rows_;  // functions are read when a region first needs them
