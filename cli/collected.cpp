@@ -61,12 +61,20 @@ void write_file(const Folder& folder, const std::string& name, const std::string
     if (::symlinkat(target.c_str(), folder.number(), name.c_str()) != 0) fail(path, errno);
     return;
   }
+  const timespec times[] = {{0, UTIME_OMIT}, {static_cast<time_t>(file.seconds), static_cast<long>(file.nanoseconds)}};
+  if (S_ISFIFO(file.mode)) {
+    if (::mkfifoat(folder.number(), name.c_str(), 0600) != 0) fail(path, errno);
+    // O_NONBLOCK: else it would wait for a writer.
+    const File made(::openat(folder.number(), name.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+    if (!made || ::fchmod(made.descriptor(), file.mode & kPermissions) != 0) fail(path, errno);
+    ::futimens(made.descriptor(), times);
+    return;
+  }
   File made(::openat(folder.number(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!made) fail(path, errno);
   Output to(made.descriptor(), "--collect: " + path);
   to.write({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()});
   to.flush();
-  const timespec times[] = {{0, UTIME_OMIT}, {static_cast<time_t>(file.seconds), static_cast<long>(file.nanoseconds)}};
   ::futimens(made.descriptor(), times);
   ::fchmod(made.descriptor(), file.mode & kPermissions);
   if (!made.close()) fail(path, errno);

@@ -72,7 +72,7 @@ std::shared_ptr<const FileTree> read_root(const std::string& folder, std::span<c
 /// A file that a process has left in its file system.
 struct CollectedFile {
   std::string path;            ///< in the guest, from the root, without links
-  uint32_t mode = 0;           ///< type and permissions: a folder, a regular file or a symbolic link
+  uint32_t mode = 0;           ///< type and permissions: a folder, a regular file, a symbolic link or a FIFO
   std::vector<uint8_t> bytes;  ///< of a regular file; of a link, the path in it
   bool left_out = false;       ///< its bytes are not there: they are more than was asked for, or cannot be read
   int64_t seconds = 0;         ///< since 1970: when it was last modified

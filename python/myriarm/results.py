@@ -229,7 +229,7 @@ class CollectedFile(NamedTuple):
     path: str
     """in the guest, from the root, without links"""
     mode: int
-    """type and permissions, as in os.stat_result.st_mode: a folder, a regular file or a symbolic link"""
+    """type and permissions, as in os.stat_result.st_mode: a folder, a regular file, a link or a FIFO"""
     data: Optional[bytes]
     """the bytes of a regular file; of a link, the path in it; None: they are too many, or cannot be read"""
     mtime: float

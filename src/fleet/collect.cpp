@@ -108,14 +108,15 @@ class Collection {
   void add(u32 file, const std::string& path) {
     const kernel::FileStatus status = kernel::file_status(lane_, file);
     const u32 type = kernel::type_of(status);
-    if (!kernel::is_stored(status)) return;  // a device
+    const bool is_fifo = type == kernel::kFifo;
+    if (!kernel::is_stored(status) && !is_fifo) return;  // a device
     CollectedFile made;
     made.path = path;
     made.mode = status.mode;
     made.seconds = status.seconds;
     made.nanoseconds = status.nanoseconds;
     if (type == kernel::kFolder) add_names(file, path);
-    else made.left_out = !read_bytes(file, made.bytes);
+    else if (!is_fifo) made.left_out = !read_bytes(file, made.bytes);
     files_.push_back(std::move(made));
   }
   void add_names(u32 folder, const std::string& path) {

@@ -176,6 +176,7 @@ int main(int argc, char** argv) {
     put("/tmp/last", 0, "words");
     *(volatile int*)16 = 1;
   }
+  if (strcmp(what, "fifo") == 0) return mkfifo("/tmp/fifo", 0620) != 0 || chmod("/tmp/fifo", 0620) != 0;
   if (strcmp(what, "giant") == 0) {
     put("/tmp/small", 0, "small");
     return truncate("/tmp/small", 5) | close(open("/tmp/giant", O_CREAT | O_WRONLY, 0600)) |

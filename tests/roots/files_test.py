@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import shutil
+import stat
 import subprocess
 import sys
 import unittest
@@ -105,6 +106,12 @@ class Files(unittest.TestCase):
         options = ["--collect", "/tmp", "--output-dir", self.out]
         self.assertEqual(self.run_lanes("fault", options=options).returncode, 139)
         self.assertEqual(self.collected(0), {"tmp/last": "words"})
+
+    def test_a_fifo_is_collected_as_one(self):
+        options = ["--collect", "/tmp", "--output-dir", self.out]
+        for _ in range(2):  # the second one takes the place of the first
+            self.assertEqual(self.run_lanes("fifo", options=options).returncode, 0)
+            self.assertEqual(stat.filemode((self.out / "0/tmp/fifo").stat().st_mode), "prw--w----")
 
     def test_a_giant_file_is_left_out(self):
         options = ["--collect", "/tmp", "--output-dir", self.out]
