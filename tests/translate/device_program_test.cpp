@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole programs in regions for a GPU, whose code runs on this processor: after each visit to a region all registers are those of the
-// interpreter, and so are all pages at last. Beside the examples any static program can be run:
+// interpreter, and so are all pages at last. Beside the examples any program can be run, a dynamic one with MYRIARM_PROGRAM_ROOT=DIR:
 //   MYRIARM_PROGRAM='sqlite3 -version' MYRIARM_PROGRAM_INPUT=FILE device_translate_tests --gtest_filter='*AskedFor*'
 #include <gtest/gtest.h>
 
@@ -177,7 +177,10 @@ void run(const std::vector<std::string>& arguments, const std::vector<u8>& input
   fleet.device = "cpu";
   fleet.memory = memory;
   fleet.threads = 1;
-  LinuxFleet machine(load_elf(arguments[0]), fleet, options);
+  const char* root = std::getenv("MYRIARM_PROGRAM_ROOT");
+  if (root != nullptr) options.root = read_root(root);
+  const ElfImage image = root != nullptr ? load_program(*options.root, arguments[0]).image : load_elf(arguments[0]);
+  LinuxFleet machine(image, fleet, options);
   ProgramRunner runner(machine, trial);
   ASSERT_NO_FATAL_FAILURE(runner.run());
   const u64 retired = runner.retired() - trial.first;
