@@ -7,7 +7,7 @@ import re
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 FOLDERS = ("roots", "pipes", "signals", "threads", "processes", "isolation")
-CHECK = re.compile(r"\b(?:CHECK|SHOW|OPENS|TRY)\((?:syscall\(SYS_)?(\w+)")
+CHECK = re.compile(r"\b(?:CHECK|SHOW|OPENS|TRY)\((?:AMID_ALARMS\(\w+, )?(?:syscall\(SYS_)?(\w+)")
 # Functions of C libraries, with the calls that they make.
 CALLS = {
     "open": "openat",
