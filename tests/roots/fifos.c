@@ -205,13 +205,8 @@ static void statuses(void) {
 
 /// A call that a signal ends, however late it begins to wait.
 static long interrupted;
-static void alarms(int microseconds) {
-  setitimer(ITIMER_REAL, &(struct itimerval){{0, microseconds}, {0, microseconds}}, NULL);
-}
-#define INTERRUPTED(call) \
-  (runs = 0, alarms(3000), errno = 0, interrupted = (call), alarms(0), say(#call, interrupted), CHECK(runs != 0))
+#define INTERRUPTED(call) (interrupted = AMID_ALARMS(0, call), say(#call, interrupted), CHECK(runs != 0))
 static void waits(void) {
-  on_signal(SIGALRM, 0);
   INTERRUPTED(open("fifo", O_RDONLY));
   INTERRUPTED(open("fifo", O_WRONLY));
   OPENS("fifo", O_WRONLY | O_NONBLOCK);  // who has waited has gone

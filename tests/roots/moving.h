@@ -26,11 +26,7 @@ static void* nowhere = (void*)8;
 static char block[1 << 18], got[1 << 18];
 /// A call that a signal ends, however late it begins to wait.
 static long interrupted;
-static void alarms(int microseconds) {
-  setitimer(ITIMER_REAL, &(struct itimerval){{0, microseconds}, {0, microseconds}}, NULL);
-}
-#define INTERRUPTED(call) \
-  (runs = 0, alarms(3000), errno = 0, interrupted = (call), alarms(0), say(#call, interrupted), CHECK(runs != 0))
+#define INTERRUPTED(call) (interrupted = AMID_ALARMS(0, call), say(#call, interrupted), CHECK(runs != 0))
 
 /// The bytes of a pipe, by their number and their sum; it is empty then.
 static void show_pipe(const char* what, int fd) {

@@ -296,7 +296,6 @@ static void waits(void) {
   pipe2(p, 0);
   pipe2(q, 0);
   const int in = file("in", O_RDONLY, 1000), out = file("out", O_RDWR, 0);
-  on_signal(SIGALRM, 0);
   INTERRUPTED(splice(p[0], NULL, out, NULL, 10, 0));
   INTERRUPTED(splice(p[0], NULL, q[1], NULL, 10, 0));
   INTERRUPTED(tee(p[0], q[1], 10, 0));
