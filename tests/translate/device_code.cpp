@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "translate/device_code.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/Bitcode/BitcodeWriter.h>
 #include <llvm/IR/DebugInfo.h>
@@ -37,10 +38,10 @@ llvm::Value* operation_of(llvm::IRBuilder<>& ir, llvm::IntrinsicInst& call) {
   }
 }
 
-/// The same for an operation that is written as PTX; null: there is no text, which only the optimiser looks at.
-llvm::Value* operation_of(llvm::IRBuilder<>& ir, llvm::CallInst& call) {
+/// The same for an operation that is written as PTX; null too if there is no text, which only the optimiser looks at.
+llvm::Value* operation_of(llvm::IRBuilder<>& ir, llvm::CallInst& call, const llvm::InlineAsm& written) {
   auto operand = [&](unsigned i) { return call.getArgOperand(i); };
-  const std::string text(llvm::cast<llvm::InlineAsm>(call.getCalledOperand())->getAsmString());
+  const std::string text(written.getAsmString());
   if (text.empty()) return nullptr;
   if (text == "mov.u32 $0, %nctaid.z;") return ir.getInt32(1);
   if (text == "mad.lo.s32 $0, $1, $2, $3;") return ir.CreateAdd(ir.CreateMul(operand(0), operand(1)), operand(2));
@@ -49,25 +50,14 @@ llvm::Value* operation_of(llvm::IRBuilder<>& ir, llvm::CallInst& call) {
 }
 
 void use_operations_of_host(llvm::Function& function) {
-  std::vector<llvm::CallInst*> written;
-  for (llvm::Instruction& at : llvm::instructions(function)) {
+  for (llvm::Instruction& at : llvm::make_early_inc_range(llvm::instructions(function))) {
     auto* call = llvm::dyn_cast<llvm::CallInst>(&at);
-    if (call != nullptr && call->isInlineAsm()) written.push_back(call);
-  }
-  for (llvm::CallInst* call : written) {
+    if (call == nullptr) continue;
     llvm::IRBuilder<> ir(call);
-    llvm::Value* value = operation_of(ir, *call);
-    if (value == nullptr) continue;
-    call->replaceAllUsesWith(value);
-    call->eraseFromParent();
-  }
-  std::vector<llvm::IntrinsicInst*> calls;
-  for (llvm::Instruction& at : llvm::instructions(function)) {
-    if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&at)) calls.push_back(call);
-  }
-  for (llvm::IntrinsicInst* call : calls) {
-    llvm::IRBuilder<> ir(call);
-    llvm::Value* value = operation_of(ir, *call);
+    llvm::Value* value = nullptr;
+    if (auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(call)) value = operation_of(ir, *intrinsic);
+    if (auto* written = llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()))
+      value = operation_of(ir, *call, *written);
     if (value == nullptr) continue;
     call->replaceAllUsesWith(value);
     call->eraseFromParent();

@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 
+#include <bit>
 #include <cstring>
 #include <sstream>
 #include <stdexcept>
@@ -12,71 +13,55 @@
 #include <vector>
 
 #include "myriarm/fleet.h"
-#include "translate/device_region.h"
+#include "translate/lane_columns.h"
 
 namespace myriarm::translate {
 
 class ProgramLane {
  public:
   /// Pages that the guest may write have permissions by lane in one of `differing` of them; 0: none has. `place`: of the lane in a
-  /// team whose frames have `columns` lanes each.
-  ProgramLane(Fleet& fleet, u32 place, u32 columns, u32 differing)
+  /// team whose frames have so many lanes.
+  ProgramLane(Fleet& fleet, u32 place, u32 lanes_in_frame, u32 differing)
       : fleet_(fleet),
         begin_(fleet.memory_begin()),
         place_(place),
-        columns_(columns),
+        lanes_in_frame_(lanes_in_frame),
         differing_(differing),
         table_((fleet.memory_end() - begin_) / kPageSize),
         permissions_(table_.size()),
-        there_(table_.size()) {
-    low_ = mapped(kLowBytes, MAP_32BIT);
-    frames_ = mapped(kFrameBytes, MAP_NORESERVE);
-    auto* facts = reinterpret_cast<DeviceTeamFacts*>(low_);
-    *facts = {};
-    facts->frames = reinterpret_cast<u64>(frames_);
-    facts->table = reinterpret_cast<u64>(table_.data());
-    facts->first_page = begin_ >> kPageBits;
-    facts->page_count = table_.size();
-    facts->vectors = reinterpret_cast<u64>(vectors_);
-    for (size_t i = 0; i < kFields; i++) facts->system[i] = reinterpret_cast<u64>(system_[i]);
-    facts->vector_plane = sizeof vectors_[0];
-    facts->granule_step = columns;
-    facts->lane_step = 8;
-    facts->columns = address(low_ + kPageSize);
-  }
-  ~ProgramLane() {
-    munmap(low_, kLowBytes);
-    munmap(frames_, kFrameBytes);
-  }
+        there_(table_.size()),
+        frames_(mapped_frames()),
+        columns_(place, memory()) {}
+  ~ProgramLane() { munmap(frames_, kFrameBytes); }
   ProgramLane(const ProgramLane&) = delete;
 
-  u32 column() const { return address(low_ + kPageSize) + place_ * 8; }
-  u32 team() const { return address(low_); }
+  u32 column() const { return columns_.column(); }
+  u32 team() const { return columns_.team(); }
 
   void take_registers() {
-    for (u32 i = 0; i < 31; i++) slot(i) = fleet_.get(x(i), 0);
-    slot(kSlotSP) = fleet_.get(Field::sp, 0);
-    slot(kColumnFp) = fleet_.get(Field::fpcr, 0) | fleet_.get(Field::fpsr, 0) << 32;
+    for (u32 i = 0; i < 31; i++) columns_.slot(i) = fleet_.get(x(i), 0);
+    columns_.slot(kSlotSP) = fleet_.get(Field::sp, 0);
+    columns_.slot(kColumnFp) = fleet_.get(Field::fpcr, 0) | fleet_.get(Field::fpsr, 0) << 32;
     for (u32 i = 0; i < 32; i++) {
-      vectors_[i][place_] = fleet_.get(v_low(i), 0);
-      vectors_[32 + i][place_] = fleet_.get(v_high(i), 0);
+      columns_.vector(i, 0) = fleet_.get(v_low(i), 0);
+      columns_.vector(i, 1) = fleet_.get(v_high(i), 0);
     }
-    system_[static_cast<int>(SystemField::tpidr)][place_] = fleet_.get(Field::tpidr, 0);
+    columns_.system(static_cast<size_t>(SystemField::tpidr)) = fleet_.get(Field::tpidr, 0);
   }
   /// Empty: they are the same.
-  std::string differing_registers() const {
+  std::string differing_registers() {
     std::string text;
     auto look = [&](const std::string& name, u64 here, Field field) {
       const u64 there = fleet_.get(field, 0);
       if (here != there) text += name + " " + std::to_string(here) + " for " + std::to_string(there) + ", ";
     };
-    for (u32 i = 0; i < 31; i++) look("x" + std::to_string(i), slot(i), x(i));
-    look("sp", slot(kSlotSP), Field::sp);
-    look("fpcr", static_cast<u32>(slot(kColumnFp)), Field::fpcr);
-    look("fpsr", slot(kColumnFp) >> 32, Field::fpsr);
+    for (u32 i = 0; i < 31; i++) look("x" + std::to_string(i), columns_.slot(i), x(i));
+    look("sp", columns_.slot(kSlotSP), Field::sp);
+    look("fpcr", static_cast<u32>(columns_.slot(kColumnFp)), Field::fpcr);
+    look("fpsr", columns_.slot(kColumnFp) >> 32, Field::fpsr);
     for (u32 i = 0; i < 32; i++) {
-      look("v" + std::to_string(i) + " low", vectors_[i][place_], v_low(i));
-      look("v" + std::to_string(i) + " high", vectors_[32 + i][place_], v_high(i));
+      look("v" + std::to_string(i) + " low", columns_.vector(i, 0), v_low(i));
+      look("v" + std::to_string(i) + " high", columns_.vector(i, 1), v_high(i));
     }
     return text;
   }
@@ -98,14 +83,14 @@ class ProgramLane {
       permissions_[page] = there_[page];
       entry = (entry & ~kPageFlagMask) | (differs ? u32{kPageDiffer} : allowed | (writable ? 0 : u32{kPageShared}));
       const u64 frame = entry >> kPageFlagBits;
-      *reinterpret_cast<u8*>(permissions_place(reinterpret_cast<u64>(frames_) + (frame << kPageBits), columns_,
+      *reinterpret_cast<u8*>(permissions_place(reinterpret_cast<u64>(frames_) + (frame << kPageBits), lanes_in_frame_,
                                                place_)) = static_cast<u8>(allowed);
       const u32 part = part_bytes();
       for (u32 offset = 0; offset < kPageSize; offset += part) {
         std::memcpy(granule(entry, offset), bytes_of(page) + offset, part);
       }
     }
-    for (u64& found : reinterpret_cast<DeviceTeamFacts*>(low_)->found) found = kNoFoundEntry;
+    columns_.forget_found();
   }
   /// Empty: all pages have the bytes of the fleet's lane.
   std::string differing_bytes() {
@@ -127,25 +112,24 @@ class ProgramLane {
   }
 
  private:
-  static constexpr size_t kFields = static_cast<size_t>(SystemField::count);
-  static constexpr size_t kLowBytes = size_t{8} * kPageSize, kFrameBytes = size_t{1} << 38;
-  static u32 address(const u8* at) { return static_cast<u32>(reinterpret_cast<u64>(at)); }
-  static u8* mapped(size_t bytes, int flags) {
-    void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
-    if (at == MAP_FAILED) throw std::runtime_error("no memory for a lane");
+  static constexpr size_t kFrameBytes = size_t{1} << (32 - kPageFlagBits + kPageBits);  // all that an entry can name
+  static u8* mapped_frames() {
+    constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void* at = mmap(nullptr, kFrameBytes, PROT_READ | PROT_WRITE, kFlags, -1, 0);
+    if (at == MAP_FAILED) throw std::runtime_error("no addresses for the frames of a lane");
     return static_cast<u8*>(at);
   }
-  u64& slot(u32 number) const { return reinterpret_cast<u64*>(low_ + kPageSize + number * kColumnStep)[place_]; }
-  u8* granule(u32 entry, u32 offset) const {
-    const PagedMemory<kDeviceTeam> memory{frames_, nullptr, 0, 0, place_, columns_, place_ * 8};
-    return memory.locate(entry, offset);
+  PagedMemory<kDeviceTeam> memory() {
+    return {frames_, table_.data(), begin_ >> kPageBits, table_.size(), place_, lanes_in_frame_, place_ * 8};
   }
+  u8* granule(u32 entry, u32 offset) { return memory().locate(entry, offset); }
   /// The bytes of a page that lie side by side.
-  u32 part_bytes() const { return columns_ == 1 ? kPageSize : 8; }
-  /// Frames lie anywhere in all the memory that an entry can name.
+  u32 part_bytes() const { return lanes_in_frame_ == 1 ? kPageSize : 8; }
+  /// Frames lie apart in more than half of all the memory that an entry can name, none where another one is: an odd factor gives each
+  /// number below a power of two another one.
   u32 next_unit() {
-    units_ += (columns_ + 1) * 20011;
-    return units_ % ((1u << (32 - kPageFlagBits)) - columns_ - 1);
+    const u32 units = lanes_in_frame_ + 1, places = std::bit_floor((1u << (32 - kPageFlagBits)) / units);
+    return ++frame_count_ * 0x9E3779B1 % places * units;
   }
   const u8* bytes_of(size_t page) const { return bytes_.data() + places_[page]; }
 
@@ -167,14 +151,14 @@ class ProgramLane {
 
   Fleet& fleet_;
   const u64 begin_;
-  const u32 place_, columns_, differing_;
+  const u32 place_, lanes_in_frame_, differing_;
   std::vector<u32> table_;
   std::vector<u8> permissions_, there_;  // by page, as Fleet::permissions() has them: of this lane, and of the fleet's
   std::vector<u8> bytes_;                // of the fleet's lane
   std::vector<u32> places_;              // of each page in them
-  u32 units_ = 0;
-  u64 vectors_[64][kDeviceTeam] = {}, system_[kFields][kDeviceTeam] = {};
-  u8 *low_ = nullptr, *frames_ = nullptr;
+  u32 frame_count_ = 0;
+  u8* const frames_;
+  LaneColumns columns_;
 };
 
 }  // namespace myriarm::translate

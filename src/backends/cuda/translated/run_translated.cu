@@ -83,8 +83,7 @@ __device__ inline bool visit(Cpu& cpu, const RegionEntry& entry, u32 team_facts,
   cpu.next = cpu.at;
   if (retired != 0) cpu.branch_to(result.pc);
   cpu.at = cpu.next;
-  // A region may refuse the instruction that is the first beyond the end.
-  return retired == 0 || ((result.nzcv & translate::kRegionRefused) != 0 && retired != remaining);
+  return retired == 0 || (result.nzcv & translate::kRegionRefused) != 0;
 }
 
 /// How lanes take turns in translated code; as InterpretedTurns.
@@ -116,7 +115,8 @@ class TranslatedTurns {
       interprets = visit(cpu, entry, (u32)__cvta_generic_to_shared(facts()), end - cpu.retires_at_zero,
                          together_ || longest < kPartedVisit ? longest : kPartedVisit, longest);
     }
-    if (interprets) {
+    // A region may refuse the instruction that is the first beyond the end.
+    if (interprets && cpu.retires_at_zero < end) {
       from_ = cpu.at;
       retired_before_ = (u32)cpu.retires_at_zero;
       // Code without regions as the interpreter's kernel runs it. Where a region has refused an instruction, one by one, since the
