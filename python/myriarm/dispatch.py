@@ -283,7 +283,10 @@ class _Run:
             first = self._first()
             if first in self._mistakes:
                 raise ArgumentError(self._mistakes[first])
-            if not self._more and first is None:
+            # A worker that has given all results of its slice still says that the slice has ended: only then
+            # can it go on with another run, and one that is at work when a run ends is stopped.
+            have_slices = any(state.left is not None for state in self._workers.values())
+            if not self._more and first is None and not have_slices:
                 return
             if not self._workers:
                 self._no_worker()

@@ -25,20 +25,21 @@ def results_of(items):
 
 
 class MadeUpWorker(Worker):
-    """Gives parts of random sizes, and fails with some probability each time that it is asked."""
+    """Gives parts of random sizes, and fails with some probability each time that it is asked. That its slice
+    has ended it says with the last results, or later."""
 
     def __init__(self, name, lanes, fails, generator):
         self.name, self.lanes, self.fails, self.generator = name, lanes, fails, generator
         self.started, self.stopped, self.asked = False, False, True
-        self.left, self.run = [], None
+        self.left, self.run, self.has_slice = [], None, False
 
     def ask(self, new, run):
         assert not self.stopped and not self.asked
-        assert (new is None) == bool(self.left), "a slice ends before the next one begins"
+        assert (new is None) == self.has_slice, "a slice ends before the next one begins"
         self.asked = True
         if new is not None:
             assert list(new.numbers) == sorted(new.numbers)
-            self.left, self.run = list(zip(new.numbers, new.inputs)), run
+            self.left, self.run, self.has_slice = list(zip(new.numbers, new.inputs)), run, True
 
     def answer(self):
         assert self.asked and not self.stopped
@@ -56,7 +57,8 @@ class MadeUpWorker(Worker):
         if mistakes:
             done, self.left = done[: mistakes[0]], []
         results = SliceResults.of([result_of(*pair) for pair in done])
-        return Part(results, not self.left, "this input is a mistake" if mistakes else "")
+        self.has_slice = bool(self.left) or (not mistakes and self.generator.random() < 0.5)
+        return Part(results, not self.has_slice, "this input is a mistake" if mistakes else "")
 
     def stop(self):
         assert not self.stopped
@@ -118,6 +120,8 @@ def test_each_input_has_its_result_once(seed, fails, slice_inputs, held, ordered
             progress = queue.progress
             assert (progress.done, progress.failed, progress.running) == (len(ITEMS), 0, 0)
             assert progress.instructions == 7 * len(ITEMS)
+            working = [worker for worker in pool.made if not worker.stopped]
+            assert len(working) + len(queue.failures) >= 3, "a device that has not failed is kept"
             assert (progress.longest_number, progress.longest_instructions) == (0, 7)
             assert progress.seconds_left is None
     assert all(worker.stopped for worker in pool.made)

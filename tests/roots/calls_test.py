@@ -10,7 +10,10 @@ import shutil
 import subprocess
 import sys
 
-from lanes import lanes_that_differ
+from lanes import checks_of, lanes_that_differ, lines_of
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "peers"))
+from peer import Peer  # noqa: E402
 
 SKIPPED = 77
 DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
@@ -54,26 +57,21 @@ def main(myriarm, folder):
     mounted = root.parent / "mounted"
     mounted.mkdir(exist_ok=True)
     command = ["unshare", "--mount", "sh", "-c", NATIVE, "sh", str(root), str(mounted)]
-    native = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    if native.returncode != 0:
-        print(f"skipped: the host cannot make a root here ({native.stderr.strip()})")
+    native = Peer(lambda: lines_of(command, 120))
+    if native.status != 0:
+        print(f"skipped: the host cannot make a root here ({native.problem.strip()})")
         return SKIPPED
     run = [os.path.abspath(myriarm), "run", "--device", DEVICE, "--quiet", "--root", str(root)]
     run += ["--file-bytes", "0"]
-    guest = subprocess.run([*run, "/guest"], capture_output=True, text=True, timeout=300)
-    expected, got = native.stdout.splitlines(), guest.stdout.splitlines()
-    different, path = 0, ""
-    for i in range(max(len(expected), len(got))):
-        wanted, line = (lines[i] if i < len(lines) else "nothing" for lines in (expected, got))
-        path = wanted if wanted.startswith("path ") else path
-        if wanted != line:
-            different += 1
-            print(f"{path}: natively {wanted}\n  here {line}")
-    checks = sum(line[0].isdigit() and ": " in line for line in expected)
-    print(f"{checks} checks, {different} lines differ")
-    print(guest.stderr, end="")
-    different += lanes_that_differ(run, ["/guest"], native.stdout, 300)
-    return 1 if different or guest.returncode != 0 or checks < 1000 else 0
+    got, status, problem = lines_of([*run, "/guest"], 300)
+    different = native.differences(got)
+    for right, line in different:
+        print(f"natively {right}\n  here {line}")
+    checks = checks_of(native.lines)
+    print(f"{checks} checks, {len(different)} lines differ")
+    print(problem, end="")
+    wrong = len(different) + (status != 0) + lanes_that_differ(run, ["/guest"], native, 300)
+    return 1 if wrong or checks < 1000 else 0
 
 
 if __name__ == "__main__":

@@ -9,6 +9,17 @@ import subprocess
 LANES = 33  # of more than one team of a GPU
 
 
+def checks_of(lines):
+    return sum(line[:1].isdigit() and ": " in line for line in lines)
+
+
+def lines_of(command, seconds):
+    """A run's lines, its status, and its standard error."""
+    more = {"encoding": "utf-8", "errors": "backslashreplace", "timeout": seconds}
+    done = subprocess.run(command, capture_output=True, **more)
+    return done.stdout.splitlines(), done.returncode, done.stderr
+
+
 def stream_of(lane, name):
     """What a lane has written to `stdout` or `stderr`, of its results."""
     exact = lane.get(f"{name}_base64")  # if it is not UTF-8
@@ -28,15 +39,14 @@ def outputs_of_lanes(command, words, seconds):
     return found, problem
 
 
-def lanes_that_differ(command, words, expected, seconds):
-    """How many outputs of lanes are not the expected one, with status 0; says where the first is not."""
+def lanes_that_differ(command, words, native, seconds):
+    """How many outputs of lanes are not those of `native`, a Peer, with status 0; says where one is not."""
     found, problem = outputs_of_lanes(command, words, seconds)
-    lines = expected.splitlines()
-    wrong = [(text, status) for text, status in found if status != 0 or text.splitlines() != lines]
-    for text, status in wrong[:1]:
-        pairs = enumerate(zip(lines, text.splitlines()), 1)
-        place = next(((i, *pair) for i, pair in pairs if pair[0] != pair[1]), ("the end", "", ""))
-        print(f"a lane, status {status}, line {place[0]}: natively {place[1]}\n  here {place[2]}")
+    compared = [(native.differences(text.splitlines()), status) for text, status in found]
+    wrong = [(different, status) for different, status in compared if different or status != 0]
+    for different, status in wrong[:1]:
+        right, line = (different or [("the same", "the same")])[0]
+        print(f"a lane, status {status}: natively {right}\n  here {line}")
     if not found or wrong:
         print(problem, end="")
     print(f"{LANES} lanes, {len(wrong)} outputs differ")

@@ -12,8 +12,8 @@ import shutil
 import subprocess
 import sys
 
-from lanes import lanes_that_differ
-from writes_test import DEVICE, HERE, IN_WORK, SKIPPED, differences, fill
+from lanes import checks_of, lanes_that_differ
+from writes_test import DEVICE, HERE, IN_WORK, SKIPPED, Peer, differences, fill
 
 NATIVE = """mount -t tmpfs -o mode=755 none "$2" && cp -a "$1/." "$2" && chown -R 1000:1000 "$2/own" &&
 mkdir -p "$2/proc" "$2/dev" && mount -t proc none "$2/proc" && mount --bind /dev "$2/dev" &&
@@ -77,7 +77,8 @@ def run(command, seconds):
             except subprocess.TimeoutExpired:
                 process.kill()
                 status = None
-            return *texts, status
+            text, problem = texts
+            return text.splitlines(), status, problem
 
 
 def queue(command, folder, name):
@@ -113,34 +114,38 @@ def main(myriarm, folder, *names):
     for name in chosen:
         compile_for("gcc", name, root / f"native-{name}")
         compile_for("aarch64-linux-gnu-gcc", name, root / name)
-        fill(work)
         command = ["unshare", "--mount", "sh", "-c", NATIVE, "sh", str(root), str(mounted), f"/native-{name}"]
-        expected, problem, status = run(command, 120)
-        if status != 0 and expected == "":
-            print(f"skipped: the host cannot make a root here ({problem.strip()})")
+
+        def natively(command=command):
+            fill(work)
+            return run(command, 120)
+
+        native = Peer(natively)
+        if native.status != 0 and not native.lines:
+            print(f"skipped: the host cannot make a root here ({native.problem.strip()})")
             return SKIPPED
-        checks = sum(line[:1].isdigit() and ": " in line for line in expected.splitlines())
-        wrong += status != 0
+        checks = checks_of(native.lines)
+        wrong += native.status != 0
         wrong += checks < PROGRAMS[name]
         ours = [os.path.abspath(myriarm), "run", "--device", DEVICE, "--quiet"]
         ours += ["--root", str(root), "--bind", f"{work}:/own:rw", "--cwd", "/own"]
         for engine in ("interpreter", "stepper", "translate"):
             more = ["--engine", engine, "--stdin", str(standard_input)]
-            got, problem, status = run([*ours, *more, f"/{name}"], 300)
+            got, status, problem = run([*ours, *more, f"/{name}"], 300)
             if engine == "translate" and "LLVM" in problem:
                 continue
             print(problem, end="")
-            differ = differences(expected, got, f"{name}, {engine},")
+            differ = differences(native, got, f"{name}, {engine}")
             print(f"{name}, {engine}: {checks} checks, {differ} lines differ, status {status}")
-            wrong += differ + (status != 0) + lanes_that_differ([*ours, *more], [f"/{name}"], expected, 600)
+            wrong += differ + (status != 0) + lanes_that_differ([*ours, *more], [f"/{name}"], native, 600)
         if name in FORKED_AT:
             texts = queue(ours, root.parent, name)
-            bad = sum(differences(expected, text, f"{name}, queue,") for text in texts)
+            bad = sum(differences(native, text.splitlines(), f"{name}, queue") for text in texts)
             begin = f"{name}, from the first call of {FORKED_AT[name]}"
             print(f"{begin}: {len(texts)} inputs, {bad} lines differ")
             wrong += bad + (len(texts) != INPUTS)
         if name in MAPPED_AT:
-            problem = run([*ours, "--fork-after", MAPPED_AT[name], f"/{name}"], 120)[1]
+            problem = run([*ours, "--fork-after", MAPPED_AT[name], f"/{name}"], 120)[2]
             refused = problem.endswith(REFUSAL) and problem.count("\n") == 1
             print(f"{name}, from the first call of {MAPPED_AT[name]}: {problem}", end="")
             wrong += not refused

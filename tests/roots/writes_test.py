@@ -10,7 +10,10 @@ import shutil
 import subprocess
 import sys
 
-from lanes import lanes_that_differ
+from lanes import checks_of, lanes_that_differ, lines_of
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "peers"))
+from peer import Peer  # noqa: E402
 
 SKIPPED = 77
 DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
@@ -42,17 +45,11 @@ def compile_for(compiler, source, output):
     subprocess.run(command, check=True, input=source)
 
 
-def differences(expected, got, name):
-    expected, got = expected.splitlines(), got.splitlines()
-    found = 0
-    for i in range(max(len(expected), len(got))):
-        wanted, line = (lines[i] if i < len(lines) else "nothing" for lines in (expected, got))
-        if wanted == line:
-            continue
-        found += 1
-        if found <= 20:
-            print(f"{name} line {i + 1}: natively {wanted}\n  here {line}")
-    return found
+def differences(native, got, name):
+    found = native.differences(got)
+    for right, line in found[:20]:
+        print(f"{name}: natively {right}\n  here {line}")
+    return len(found)
 
 
 def main(myriarm, folder):
@@ -72,7 +69,6 @@ def main(myriarm, folder):
     mounted.mkdir(exist_ok=True)
     different = checks = 0
     for words in (["writes"], *(["random_writes", str(seed), str(RANDOM_CALLS)] for seed in SEEDS)):
-        fill(work)
         command = [
             "unshare",
             "--mount",
@@ -85,22 +81,23 @@ def main(myriarm, folder):
             f"/native-{words[0]}",
             *words[1:],
         ]
-        native = subprocess.run(
-            command, capture_output=True, encoding="utf-8", errors="backslashreplace", timeout=120
-        )
-        if native.returncode != 0:
-            print(f"skipped: the host cannot make a root here ({native.stderr.strip()})")
+
+        def natively(command=command):
+            fill(work)
+            return lines_of(command, 120)
+
+        native = Peer(natively)
+        if native.status != 0:
+            print(f"skipped: the host cannot make a root here ({native.problem.strip()})")
             return SKIPPED
         run = [os.path.abspath(myriarm), "run", "--device", DEVICE, "--quiet", "--root", str(root)]
         run += ["--bind", f"{work}:/own:rw", "--cwd", "/own"]
         words = [f"/{words[0]}", *words[1:]]
-        guest = subprocess.run(
-            [*run, *words], capture_output=True, encoding="utf-8", errors="backslashreplace", timeout=300
-        )
-        print(guest.stderr, end="")
-        different += differences(native.stdout, guest.stdout, " ".join(words)) + (guest.returncode != 0)
-        different += lanes_that_differ(run, words, native.stdout, 300)
-        checks += sum(line[:1].isdigit() and ": " in line for line in native.stdout.splitlines())
+        got, status, problem = lines_of([*run, *words], 300)
+        print(problem, end="")
+        different += differences(native, got, " ".join(words)) + (status != 0)
+        different += lanes_that_differ(run, words, native, 300)
+        checks += checks_of(native.lines)
     print(f"{checks} checks, {different} lines differ")
     return 1 if different or checks < 15000 else 0
 

@@ -12,6 +12,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "peers"))
+from peer import Peer  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent
 SEEDS, STEPS = 60, 300  # of random.c
 ENDINGS = 20
@@ -73,14 +76,32 @@ def run(command):
     return done.stdout.splitlines(), status, done.stderr
 
 
-def run_all(commands):
-    """What run() gives for each, several at a time: on a GPU each takes seconds to start."""
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(run, commands))
+def several():
+    """A pool for several commands at a time: on a GPU each takes seconds to start."""
+    return concurrent.futures.ThreadPoolExecutor(os.cpu_count())
 
 
-def without_number(line):
-    return re.sub(r"^\d+ ", "", line)
+def text_of(line):
+    return re.sub(r"^\d+ ", "", line).rsplit(": ", 1)[0]
+
+
+def differences(who, peer, got, may_differ=lambda line: False, first=None):
+    different = peer.differences(got, may_differ, first)
+    for right, line in different:
+        print(f"{who}: it should be {right}\n  and is {line}")
+    return len(different)
+
+
+def of_arm(checks):
+    """The lines of ARM, which come after so many checks."""
+    lines = ["arm checks"] + [f"{i} {line}" for i, line in enumerate(ARM, checks + 1)]
+    return Peer(lambda: (lines, 0, ""))
+
+
+def endings(start):
+    """The status of each way to end."""
+    with several() as pool:
+        return list(pool.map(lambda how: run([*start, "die", str(how)])[1], range(ENDINGS)))
 
 
 def main(myriarm, folder, device="cpu"):
@@ -89,9 +110,10 @@ def main(myriarm, folder, device="cpu"):
     native, guest = folder / "native", folder / "guest"
     compile_for("gcc", "signals.c", native)
     compile_for("aarch64-linux-gnu-gcc", "signals.c", guest)
-    expected, status, problem = run([str(native)])
-    if status != 0 or len(expected) < 300:
-        print(f"natively: status {status}, {len(expected)} lines\n{problem}")
+    linux = Peer(lambda: run([str(native)]))
+    checks = len(linux.lines)
+    if linux.status != 0 or checks < 300:
+        print(f"natively: status {linux.status}, {checks} lines\n{linux.problem}")
         return 1
     wrong = 0
     engines = ["interpreter", "stepper"] + (["translate"] if device == "cpu" else [])
@@ -100,48 +122,36 @@ def main(myriarm, folder, device="cpu"):
         ours += ["--ignore-unimplemented", str(guest)]
         got, status, problem = run(ours)
         arm = got.index("arm checks") if "arm checks" in got else len(got)
-        wanted = expected + ["arm checks"] + [f"{i} {line}" for i, line in enumerate(ARM, len(expected) + 1)]
-        for i in range(max(len(wanted), len(got))):
-            right, line = (lines[i] if i < len(lines) else "nothing" for lines in (wanted, got))
-            if right != line:
-                wrong += 1
-                print(f"{engine}: it should be {right}\n  and is {line}")
+        wrong += differences(engine, linux, got[:arm])
+        wrong += differences(engine, of_arm(checks), got[arm:])
         if status != 0:
             wrong += 1
             print(f"{engine}: status {status}\n{problem}")
-        ways = [["die", str(how)] for how in range(ENDINGS)]
-        statuses = run_all([[*start, *way] for way in ways for start in ([str(native)], ours)])
-        for how, (_, ended, _), (_, status, _) in zip(range(ENDINGS), statuses[::2], statuses[1::2]):
-            if status != ended:
+        for how, (right, status) in enumerate(zip(endings([str(native)]), endings(ours))):
+            if status != right:
                 wrong += 1
-                print(f"{engine}: ending {how} has status {status}, natively {ended}")
+                print(f"{engine}: ending {how} has status {status}, natively {right}")
         print(f"{engine}: {arm} checks as natively, {len(got) - arm} of AArch64, {ENDINGS} endings")
     native_random, guest_random = folder / "native_random", folder / "guest_random"
     compile_for("gcc", "random.c", native_random)
     compile_for("aarch64-linux-gnu-gcc", "random.c", guest_random)
     ours = [os.path.abspath(myriarm), "run", "--device", device, "--quiet", str(guest_random)]
-    sequences = [[str(seed), str(STEPS)] for seed in range(SEEDS)]
-    both = ([str(native_random)], ours)
-    results = run_all([[*start, *sequence] for sequence in sequences for start in both])
-    for seed, right, found in zip(range(SEEDS), results[::2], results[1::2]):
-        if right[:2] != found[:2]:
-            wrong += 1
-            pairs = enumerate(zip(right[0] + ["nothing"], found[0] + ["nothing"]))
-            at, (line, other) = next(((i, pair) for i, pair in pairs if pair[0] != pair[1]), (0, ("", "")))
-            print(f"random {seed} {STEPS}, line {at}: it should be {line}\n  and is {other}")
+
+    def random_sequence(seed):
+        words = [str(seed), str(STEPS)]
+        return Peer(lambda: run([str(native_random), *words])), *run([*ours, *words])
+
+    with several() as pool:
+        for seed, (right, got, status, problem) in enumerate(pool.map(random_sequence, range(SEEDS))):
+            more = differences(f"random {seed} {STEPS}", right, got)
+            wrong += more + (status != right.status)
+            if status != right.status:
+                print(f"random {seed} {STEPS}: status {status}, natively {right.status}\n{problem}")
     print(f"{SEEDS} random sequences of {STEPS} steps")
-    theirs, _, _ = run([*QEMU, str(guest)])
-    theirs = theirs[: theirs.index("arm checks")] if "arm checks" in theirs else theirs
-    differ = 0
-    for right, line in zip(expected, theirs):
-        if right == line:
-            continue
-        differ += 1
-        if without_number(right).rsplit(": ", 1)[0] not in QEMU_DIFFERS:
-            wrong += 1
-            print(f"QEMU: it should be {right}\n  and is {line}")
-    print(f"QEMU: {len(theirs)} checks, {differ} differ as QEMU_DIFFERS says")
-    return 1 if wrong or len(theirs) < len(expected) else 0
+    theirs = Peer(lambda: run([*QEMU, str(guest)]))
+    more = differences("QEMU", linux, theirs, lambda line: text_of(line) in QEMU_DIFFERS, checks)
+    print(f"QEMU: {checks} checks, {more} differ for another reason than QEMU_DIFFERS says")
+    return 1 if wrong or more else 0
 
 
 if __name__ == "__main__":
