@@ -444,7 +444,7 @@ COMMANDS = r"""== coreutils
 /usr/bin/python3.11 -c 'import socket; a, b = socket.socketpair(); a.send(b"x"); print(b.recv(1)); socket.socket().connect(("127.0.0.1", 1))'
 /usr/bin/python3.11 -c 'import zipfile, tarfile; z = zipfile.ZipFile("z.zip", "w"); z.writestr(zipfile.ZipInfo("a"), b"x"); z.close(); print(zipfile.ZipFile("z.zip").namelist(), tarfile.open("given.tar").getnames())'
 /usr/bin/python3.11 -c 'import xml.etree.ElementTree as E, csv, io, base64, uuid; print(E.fromstring("<a><b c=\"d\"/></a>")[0].attrib, list(csv.reader(["a,\"b,c\""])), uuid.uuid5(uuid.NAMESPACE_DNS, "x"))'
-/usr/bin/python3.11 -c 'import signal, os; signal.signal(signal.SIGUSR1, lambda n, f: print("signal", n)); os.kill(os.getpid(), signal.SIGUSR1); signal.setitimer(signal.ITIMER_REAL, 0.001); signal.signal(signal.SIGALRM, lambda *a: print("alarm")); signal.pause()'
+/usr/bin/python3.11 -c 'import signal, os; signal.signal(signal.SIGUSR1, lambda n, f: print("signal", n)); os.kill(os.getpid(), signal.SIGUSR1); signal.signal(signal.SIGALRM, lambda *a: print("alarm")); signal.setitimer(signal.ITIMER_REAL, 0.2); signal.pause()'
 /usr/bin/python3.11 -m json.tool --sort-keys data.json
 /usr/bin/python3.11 -m compileall -q scripts
 /usr/bin/python3.11 -c 'raise ValueError("x")'

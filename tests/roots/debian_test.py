@@ -3,17 +3,23 @@
 # Debian's own arm64 programs give the same under myriarm as under QEMU user mode, or as those of amd64
 # natively where they execute others, and leave the same files. By hand, since it downloads them:
 #   debian_test.py MYRIARM FOLDER [--device DEVICE] [--only PROGRAM] [--jobs N] [--limit SECONDS] [--keep]
+#   debian_test.py MYRIARM FOLDER --table NEW | --lanes RESULTS [...]
+#                              all in one fleet, since a lane alone is slow on a GPU; between the two,
+#       debian_lanes DEVICE ENGINE FOLDER/root NEW/own SECONDS NEW/table RESULTS
+#                              runs them, on any machine
 #   debian_test.py --page      makes docs/programs.md of the results that --keep has kept, of every device
 #   debian_test.py --check     exit status 1, and a sentence, if the page is not what they say
 # FOLDER gets root/ and peer/, made by tools/debian-root, unless they are there. Prints a line for each
 # command: the same, or what differs. Exit status 1 if one differs that is not in DIFFERENT, or the other way;
 # on a GPU, whose lanes have one process, commands that wanted another one may differ too.
 # Native peers need chroot(1), so root's privileges; without them these commands are left out, and counted.
+# --peers FILE: what the peers give is kept there, and taken from there.
 import argparse
 import concurrent.futures
 import json
 import os
 import pathlib
+import pickle
 import resource
 import shlex
 import shutil
@@ -25,7 +31,8 @@ import threading
 from debian_commands import PACKAGES, commands
 from debian_differences import DIFFERENT
 from debian_folder import USER, left_in, make_folder
-from debian_page import check_page, keep_results, wanted_processes, write_page
+from debian_page import PROCESS_CALLS, check_page, keep_results, wanted_processes, write_page
+from debian_together import by_program, names_of_calls, read_results, write_table
 from lanes import stream_of
 
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/debian-root"
@@ -50,12 +57,20 @@ class Comparison:
         self.options = options
         self.root, self.peer = options.folder / "root", options.folder / "peer"
         self.same, self.missing, self.wrong, self.lock = {}, {}, 0, threading.Lock()
+        self.peers, self.in_lanes, self.lacked = {}, {}, []
+        if options.peers and options.peers.exists():
+            self.peers = pickle.loads(options.peers.read_bytes())
+
+    def start_of(self, device, work):
+        command = [self.options.myriarm, "run", "--device", device, "--quiet"]
+        command += ["--memory", "512M", "--root", self.root, "--stdin", "-", "--ignore-unimplemented"]
+        return [*command, "--bind", f"{work}:/own:rw", "--cwd", "/own"]
 
     def ours(self, line, words, work, out):
+        if line in self.in_lanes:
+            return self.in_lanes[line][:4]
         summary = out.with_suffix(".json")
-        command = [self.options.myriarm, "run", "--device", self.options.device, "--quiet"]
-        command += ["--memory", "512M", "--root", self.root, "--stdin", "-", "--ignore-unimplemented"]
-        command += ["--bind", f"{work}:/own:rw", "--cwd", "/own", "--collect", "/own", "--output-dir", out]
+        command = [*self.start_of(self.options.device, work), "--collect", "/own", "--output-dir", out]
         # What a lane passes on at once, a GPU's host serves; with the results, its calls are served there.
         on_device = self.options.device != "cpu"
         command += ["--json", "-" if on_device else summary]
@@ -92,9 +107,24 @@ class Comparison:
             subprocess.run(["cp", "-a", self.options.template, top / "own"], check=True)
             words = shlex.split(line)
             got = self.ours(line, words, top / "own", top / "out")
-            expected = self.theirs(words, top / "own", native)
+            if line not in self.peers:
+                self.peers[line] = self.theirs(words, top / "own", native)
+            expected = self.peers[line]
+            if line in self.in_lanes and got != expected:
+                self.missing[line] = self.processes_of(line, words)
         with self.lock:
             self.add(line, "native" if native else "QEMU", expected, got)
+
+    def processes_of(self, line, words):
+        """Which of PROCESS_CALLS a command makes on the CPU; a fleet says what is missing, but not where."""
+        with tempfile.TemporaryDirectory() as scratch:
+            own, calls = pathlib.Path(scratch) / "own", pathlib.Path(scratch) / "calls"
+            subprocess.run(["cp", "-a", self.options.template, own], check=True)
+            command = [*self.start_of("cpu", own), "--strace", "all", "--strace-file", calls]
+            command += [f"--env={name}={value}" for name, value in VARIABLES.items()]
+            run([*command, *words], self.options.limit)
+            made = names_of_calls(calls.read_text(errors="replace"))
+        return sorted(made & PROCESS_CALLS)
 
     def add(self, line, who, expected, got):
         self.same[line] = got == expected
@@ -132,6 +162,9 @@ def main():
     parser.add_argument("--only", action="append", help="the commands of this program alone")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--limit", type=int, default=300, help="seconds that end what hangs, and fail it")
+    parser.add_argument("--peers", type=pathlib.Path)
+    parser.add_argument("--table", type=pathlib.Path)
+    parser.add_argument("--lanes", type=pathlib.Path)
     parser.add_argument("--keep", action="store_true", help="keeps the results for the page")
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--check", action="store_true")
@@ -149,17 +182,29 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         options.template = pathlib.Path(scratch) / "own"
         make_folder(options.template)
-        chosen = [c for c in commands() if not options.only or c[0] in options.only]
+        chosen = by_program(c for c in commands() if not options.only or c[0] in options.only)
+        lines = [line for _, line, _ in chosen]
+        if options.table:
+            options.table.mkdir(parents=True)
+            subprocess.run(["cp", "-a", options.template, options.table / "own"], check=True)
+            write_table(options.table / "table", lines, INPUT, VARIABLES)
+            return 0
+        if options.lanes:
+            seen.in_lanes, seen.lacked = read_results(options.lanes, lines)
         left_out = [line for _, line, native in chosen if native and os.geteuid() != 0]
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             runs = [pool.submit(seen.command, c[1], c[2]) for c in chosen if c[1] not in left_out]
             for each in runs:
                 each.result()
     print(f"{sum(seen.same.values())} of {len(seen.same)} are the same, {seen.wrong} are not as expected")
+    if options.peers:
+        options.peers.write_bytes(pickle.dumps(seen.peers))
+    if seen.lacked:
+        print(f"missing: {', '.join(seen.lacked)}")
     if left_out:
         print(f"{len(left_out)} were left out: they need a native peer, which needs root's privileges")
     if options.keep:
-        same = {line: seen.same[line] for _, line, _ in chosen if line in seen.same}
+        same = {line: seen.same[line] for line in lines if line in seen.same}
         missing = {line: seen.missing[line] for line in same if line in seen.missing}
         keep_results(options.device.split(":")[0], same, missing)
     return 1 if seen.wrong else 0
