@@ -14,7 +14,14 @@ class Peer:
     def __init__(self, run):
         self._run = run
         self.lines, self.status, self.problem = run()
-        self._runs = [self.lines]
+        self._runs, self._asked = [self.lines], 1
+
+    def _ask_again(self):
+        """A run that ends otherwise than the first one, or has more or fewer lines, says nothing."""
+        lines, status, _ = self._run()
+        self._asked += 1
+        if (len(lines), status) == (len(self.lines), self.status):
+            self._runs.append(lines)
 
     def differences(self, got, may_differ=lambda line: False, first=None):
         """(peer's line, line of `got`) of each place where no run of the peer has the line of `got`, without
@@ -28,11 +35,11 @@ class Peer:
                 right, found = _lines_at(i, self._runs), _lines_at(i, theirs)
                 if not set(right) & set(found) and not may_differ(right[0]):
                     different.append((right[0], found[0]))
-            again = [peer for peer in peers if len(peer._runs) < RUNS]
+            again = [peer for peer in peers if peer._asked < RUNS]
             if not different or not again:
                 return different
             for peer in again:
-                peer._runs.append(peer._run()[0])
+                peer._ask_again()
 
 
 def _lines_at(i, runs):

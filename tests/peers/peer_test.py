@@ -40,6 +40,13 @@ class Differences(unittest.TestCase):
         self.assertEqual(peer.differences(["a", "b"]), [("c", "nothing")])
         self.assertEqual(peer.differences(["a", "b", "c", "d"]), [("nothing", "d")])
 
+    def test_a_run_that_ends_early_says_nothing(self):
+        linux = MadeUp("a b c", "a")
+        self.assertEqual(Peer(linux).differences(["a"]), [("b", "nothing"), ("c", "nothing")])
+        self.assertEqual(linux.runs, RUNS)
+        answers = iter([(["a"], 0, "")] + [(["x"], 1, "")] * RUNS)
+        self.assertEqual(Peer(lambda: next(answers)).differences(["x"]), [("a", "x")])
+
     def test_lines_that_may_differ(self):
         linux = MadeUp("a b c")
         self.assertEqual(Peer(linux).differences(["a", "x", "y"], lambda line: line == "b"), [("c", "y")])

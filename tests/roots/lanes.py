@@ -45,8 +45,9 @@ def lanes_that_differ(command, words, native, seconds):
     compared = [(native.differences(text.splitlines()), status) for text, status in found]
     wrong = [(different, status) for different, status in compared if different or status != 0]
     for different, status in wrong[:1]:
-        right, line = (different or [("the same", "the same")])[0]
-        print(f"a lane, status {status}: natively {right}\n  here {line}")
+        print(f"a lane, status {status}")
+        for right, line in different[:1]:
+            print(f"natively {right}\n  here {line}")
     if not found or wrong:
         print(problem, end="")
     print(f"{LANES} lanes, {len(wrong)} outputs differ")

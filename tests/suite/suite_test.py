@@ -18,10 +18,12 @@ from errors_of_pages import THE_SAME, served_calls
 from page import PAGE, make_page
 from running import HERE, PROGRAMS, QEMU, Runner, parse
 
+sys.path.insert(0, str(HERE.parent / "peers"))
+from peer import RUNS  # noqa: E402
+
 RESULTS = HERE / "results.json"
 LEAST = 2000  # checks
 SHOWN = 40
-PEER_RUNS = 5  # of a program, at most
 
 
 def version_of(who, device):
@@ -64,7 +66,7 @@ class Suite:
         checks = self.one(program, who, run(program))
         if self.writes or not self.is_kept(who):
             return checks
-        for _ in range(PEER_RUNS - 1):
+        for _ in range(RUNS - 1):
             kept = {key: self.kept_result(who, program, key, check) for key, check in checks.items()}
             unlike = [key for key, check in checks.items() if check.result != kept[key]]
             if not unlike:
