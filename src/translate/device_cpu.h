@@ -20,6 +20,10 @@ struct DeviceCpu;
 /// See DeviceTarget::lanes_differ. Set in the bitcode when a compiler of regions begins.
 extern const bool kLanesDiffer __attribute__((visibility("hidden")));
 
+/// find_page() of the lane, which the kernel has. Nobody changes a page table while a lane visits a region, so that it depends on nothing
+/// else.
+extern "C" __attribute__((const, nothrow)) DevicePage myriarm_find_page(u64 address);
+
 /// A page of the lane's own that it may read and write. Nobody changes a page table while a lane visits a region, so
 /// that the next access there needs no look at the page's entry.
 struct KeptPage {
@@ -60,14 +64,15 @@ struct DeviceCpu : FlagSource<kEntryApart> {
   u64 fields[(int)SystemField::count];
   u32 zeroed;  // bit n: the upper half of vector register n has become 0; of those that a region knows in no other way
   KeptPage kept_pages[kKeptPages];
-  mutable KeptPage kept;  // of the instruction
-  bool keeps;             // it has one
-  u32 size;               // of its access, or of each half of it
-  mutable bool hits;      // its access lies there
-  mutable u64 address;    // of the access
-  mutable u64 found;      // the word of DeviceTeamFacts::found for the access
-  mutable bool is_found;  // it is of the access's page
-  mutable u32 part;       // bytes that are read or written at once
+  mutable KeptPage kept;    // of the instruction
+  bool keeps;               // it has one
+  u32 size;                 // of its access, or of each half of it
+  mutable bool hits;        // its access lies there
+  mutable u64 address;      // of the access
+  mutable u64 found;        // the word of DeviceTeamFacts::found for the access
+  mutable bool is_found;    // it is of the access's page
+  mutable u32 part;         // bytes that are read or written at once
+  mutable DevicePage page;  // of the access, if lanes may differ
   SpanPlace spans[kMostSpans];
   bool in_span;            // the access, which its block has looked for already
   SpanPlace span;          // where that lies
@@ -117,7 +122,7 @@ struct DeviceCpu : FlagSource<kEntryApart> {
             team->granule_step,
             place() / 8 * team->lane_step};
   }
-  /// Volatile: a word must be read and written whole, since the lanes of a warp write there at once.
+  /// As in find_page().
   MYR_FN volatile MYR_SHARED u64* found_place(u64 page) const {
     return (volatile MYR_SHARED u64*)&team->found[page % kFoundEntries];
   }
@@ -132,10 +137,7 @@ struct DeviceCpu : FlagSource<kEntryApart> {
       entry = paged().entry(page);
       *found_place(page) = (u64)entry << 32 | (u32)page;
     }
-    if (!kLanesDiffer || MYR_LIKELY((entry & kPageDiffer) == 0)) return entry;
-    const u64 frame = team->frames + ((u64)(entry >> kPageFlagBits) << kPageBits);
-    const u8 own = *(const MYR_GLOBAL u8*)permissions_place(frame, team->granule_step, place() / 8);
-    return (entry & ~(u32)(kPagePermissions | kPageDiffer)) | (own & kPagePermissions);
+    return entry;
   }
   MYR_FN SlowLoad load_slow(u64, u32) { return {0, false}; }
   MYR_FN bool store_slow(u64, u64, u32) { return false; }
@@ -153,7 +155,8 @@ struct DeviceCpu : FlagSource<kEntryApart> {
 static_assert(Cpu<DeviceCpu>);
 
 MYR_FN bool operator<(u64 page, DeviceMemory::Pages pages) {
-  return pages.cpu.in_span || pages.cpu.hits || MYR_LIKELY(pages.cpu.find(page)) || page < pages.cpu.team->page_count;
+  return pages.cpu.in_span || kLanesDiffer || pages.cpu.hits || MYR_LIKELY(pages.cpu.find(page)) ||
+         page < pages.cpu.team->page_count;
 }
 MYR_FN u64 DeviceMemory::page_of(u64 address) const {
   if (cpu.in_span) {
@@ -161,12 +164,17 @@ MYR_FN u64 DeviceMemory::page_of(u64 address) const {
     __builtin_assume((address & (kPageSize - 1)) <= kPageSize - cpu.span_bytes);
     return 0;
   }
+  if (kLanesDiffer) {
+    cpu.page = myriarm_find_page(address);
+    return 0;
+  }
   cpu.address = address;
   cpu.hits = cpu.keeps && (address & (~(u64)(kPageSize - 1) | (cpu.size - 1))) == cpu.kept.page;
   return cpu.paged().page_of(address);
 }
 MYR_FN u32 DeviceMemory::entry(u64 page) const {
-  return cpu.in_span || cpu.hits ? (u32)(kPageReadable | kPageWritable) : cpu.entry_of(page);
+  if (cpu.in_span || cpu.hits) return kPageReadable | kPageWritable;
+  return kLanesDiffer ? cpu.page.entry : cpu.entry_of(page);
 }
 /// An access that hits is aligned, or its address would differ from the page's in its lowest bits.
 template <u32 kSize>
@@ -181,8 +189,10 @@ MYR_FN u8* DeviceMemory::locate(u32 entry, u32 offset) const {
     cpu.span_place += cpu.part;
     return (u8*)(MYR_GLOBAL u8*)(cpu.span.begin + (u64)(place & ~7u) * cpu.span.granule_step + (place & 7));
   }
-  const auto paged = cpu.paged();
   if (cpu.part == 8) offset &= ~7u;  // as it is
+  if (kLanesDiffer)
+    return (u8*)(MYR_GLOBAL u8*)(cpu.page.base + (u64)(offset & ~7u) * cpu.page.granule_step + (offset & 7));
+  const auto paged = cpu.paged();
   if (!cpu.hits) {
     if (!cpu.keeps || !fast_readable(entry) || !fast_writable(entry)) return paged.locate(entry, offset);
     cpu.kept.page = cpu.address & ~(u64)(kPageSize - 1);

@@ -15,7 +15,7 @@ MYR_ROW void myriarm_begin(DeviceCpu* cpu, u32 column, u32 team, u32 left, u32 n
   cpu->aim = nzcv >> kAimShift;
   cpu->at = cpu->next = 0;
   cpu->zeroed = 0;
-  cpu->keeps = cpu->in_span = false;
+  cpu->keeps = cpu->in_span = cpu->hits = false;
   for (u32 i = 0; i < kKeptPages; i++) cpu->kept_pages[i] = {};
   cpu->set_source(FlagKind::packed, nzcv & 15, 0);
 }
@@ -80,7 +80,9 @@ MYR_ROW bool myriarm_find_span(DeviceCpu* cpu, u32 number, u32 base, u64 begin, 
   if ((loads && !fast_readable(entry)) || (stores && !fast_writable(entry))) return false;
   cpu->spans[number].address = address;
   cpu->spans[number].begin = (u64)(MYR_GLOBAL u8*)memory.locate(entry, offset);
-  cpu->spans[number].granule_step = (entry & kPageShared) != 0 ? 1 : cpu->team->granule_step;
+  cpu->spans[number].granule_step = kLanesDiffer                 ? cpu->page.granule_step
+                                    : (entry & kPageShared) != 0 ? 1
+                                                                 : cpu->team->granule_step;
   return true;
 }
 MYR_ROW void myriarm_begin_access(DeviceCpu* cpu, u32 span, u32 bytes) {

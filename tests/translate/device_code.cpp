@@ -49,6 +49,24 @@ llvm::Value* operation_of(llvm::IRBuilder<>& ir, llvm::CallInst& call, const llv
   throw std::runtime_error("PTX that this does not know: " + text);
 }
 
+constexpr const char* kFindsPage = "find_page_here";
+void find_page_here(DevicePage* page, u32 column, u32 team, u64 address) {
+  auto* facts = reinterpret_cast<DeviceTeamFacts*>(u64{team});
+  *page = find_page(facts, (column - facts->columns) / 8, address);
+}
+
+/// A call of find_page_here() that takes the place of one of myriarm_find_page().
+llvm::Value* page_found_here(llvm::IRBuilder<>& ir, llvm::CallInst& call) {
+  llvm::Function& caller = *call.getFunction();
+  llvm::IRBuilder<> at_entry(&caller.getEntryBlock(), caller.getEntryBlock().begin());
+  llvm::Value* page = at_entry.CreateAlloca(call.getType());
+  llvm::Type *i32 = ir.getInt32Ty(), *types[] = {ir.getPtrTy(), i32, i32, ir.getInt64Ty()};
+  const llvm::FunctionCallee here =
+      caller.getParent()->getOrInsertFunction(kFindsPage, llvm::FunctionType::get(ir.getVoidTy(), types, false));
+  ir.CreateCall(here, {page, caller.getArg(0), caller.getArg(2), call.getArgOperand(0)});  // its column and its team
+  return ir.CreateLoad(call.getType(), page);
+}
+
 void use_operations_of_host(llvm::Function& function) {
   for (llvm::Instruction& at : llvm::make_early_inc_range(llvm::instructions(function))) {
     auto* call = llvm::dyn_cast<llvm::CallInst>(&at);
@@ -58,6 +76,8 @@ void use_operations_of_host(llvm::Function& function) {
     if (auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(call)) value = operation_of(ir, *intrinsic);
     if (auto* written = llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()))
       value = operation_of(ir, *call, *written);
+    if (call->getCalledFunction() != nullptr && call->getCalledFunction()->getName() == kFindPageName)
+      value = page_found_here(ir, *call);
     if (value == nullptr) continue;
     call->replaceAllUsesWith(value);
     call->eraseFromParent();
@@ -111,6 +131,9 @@ HostedRegion hosted(const llvm::Module& region, const std::string& name) {
   std::string mistakes;
   llvm::raw_string_ostream text(mistakes);
   if (llvm::verifyModule(*module, &text)) throw std::runtime_error(mistakes);
+  const auto address = llvm::orc::ExecutorAddr::fromPtr(&find_page_here);
+  check(result.code->getMainJITDylib().define(llvm::orc::absoluteSymbols(
+      {{result.code->mangleAndIntern(kFindsPage), {address, llvm::JITSymbolFlags::Exported}}})));
   check(result.code->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), std::move(context))));
   result.run = value_of(result.code->lookup("run")).toPtr<HostedRegion::Function>();
   return result;

@@ -376,6 +376,30 @@ std::string saving_nothing(std::string ptx) {
   return ptx.insert(ptx.find("\n)\n{") + 3, ".abi_preserve 4\n");
 }
 
+TEST(DevicePtx, WhereLanesDifferPagesAreFoundInOnePlace) {
+  const std::vector<u32> code = mixed_code();
+  ASSERT_FALSE(code.empty());
+  size_t bytes[2] = {};
+  for (const bool differ : {false, true}) {
+    std::string why;
+    const auto translator = make_device_translator({90, 78, differ}, nullptr, why);
+    ASSERT_NE(translator, nullptr) << why;
+    size_t found = 0;
+    for (const DeviceRegion& region : regions_of(code, *translator)) {
+      bytes[differ] += region.ptx.size();
+      const std::regex call("call[.a-z]* \\([a-z0-9]*\\), *\\n\\t([A-Za-z_0-9]*),");
+      for (std::sregex_iterator at(region.ptx.begin(), region.ptx.end(), call), end; at != end; at++, found++) {
+        EXPECT_EQ((*at)[1], kFindPageName) << region.name;
+      }
+      for (const char* word : {".global .", ".const", "brx", ".local", "volatile"}) {
+        EXPECT_EQ(region.ptx.find(word), std::string::npos) << region.name << " has " << word;
+      }
+    }
+    EXPECT_EQ(found != 0, differ);
+  }
+  EXPECT_LT(bytes[true], bytes[false] * 3 / 4);
+}
+
 TEST(DevicePtx, OfMixedIsTextAlone) {
   const std::filesystem::path folder = testing::TempDir() + "myriarm-ptx-" + std::to_string(getpid());
   std::filesystem::create_directories(folder);

@@ -116,7 +116,8 @@ class CudaBackend final : public Backend {
   };
   /// What the host does for processes after a launch. `done`: what the batch has done so far.
   ServedOnHost attend_to_processes(const Report& report, DispatchReport& done);
-  ServedOnHost serve_on_host(std::span<const u32> lanes, const std::vector<bool>& starve, DispatchReport& done);
+  ServedOnHost serve_on_host(std::span<const u32> lanes, const std::vector<bool>& starve, bool makes_again,
+                             DispatchReport& done);
   /// Brings the files that calls want, so that their lanes make them again, and serves the other calls.
   ServedOnHost attend_to_calls(std::span<const HostCall> calls, DispatchReport& done);
   /// Chooses the kernel of the next launch of an interpreter by whether lanes differ in pages.

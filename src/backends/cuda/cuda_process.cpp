@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the host does between launches for lanes that are processes: it takes their output, serves the calls that it sees,
 // and releases the memory of those that have exited.
+#include <algorithm>
+#include <numeric>
+#include <set>
+
 #include "backends/cuda/cuda_backend.h"
 #include "backends/hosted_machine.h"
 
 namespace myriarm::cuda {
+namespace {
+
+/// The stop of a lane that makes its call again, on the device.
+constexpr StopRecord kMakesAgain = {StopCode::syscall, FaultCode::none, kCallsAgain, 0, 0};
+
+}  // namespace
 
 void CudaBackend::process_inputs_changed(std::span<const u32> lanes) {
   if (processes_) processes_->inputs_changed(lanes);
@@ -53,19 +63,16 @@ CudaBackend::ServedOnHost CudaBackend::attend_to_calls(std::span<const HostCall>
     }
   }
   done.stops[static_cast<u32>(StopCode::syscall)] -= again.size();
-  if (!again.empty()) {
-    const StopRecord record = {StopCode::syscall, FaultCode::none, kCallsAgain, 0, 0};
-    scatter_stops(again, std::vector<StopRecord>(again.size(), record));
-  }
+  if (!again.empty()) scatter_stops(again, std::vector<StopRecord>(again.size(), kMakesAgain));
   ServedOnHost served;
-  if (!lanes.empty()) served = serve_on_host(lanes, starve, done);
+  if (!lanes.empty()) served = serve_on_host(lanes, starve, makes_again, done);
   served.answered += again.size();
   return served;
 }
 
-/// `starve`: by place in `lanes`, whether the lane is out of memory.
+/// `starve`: by place in `lanes`, whether the lane is out of memory. `makes_again`: a lane may come to its call once more.
 CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes, const std::vector<bool>& starve,
-                                                     DispatchReport& done) {
+                                                     bool makes_again, DispatchReport& done) {
   const u64 count = lanes.size();
   const auto fetch = [&](Field field) {
     std::vector<u64> values(count);
@@ -78,13 +85,29 @@ CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes,
   std::vector<u64> numbers = fetch(x(8)), pcs = fetch(Field::pc), retired = fetch(Field::instructions);
 
   ProcessHost& host = queue_host_ ? *queue_host_ : processes_->host();
+  std::vector<GivenInput> inputs;
+  inputs.reserve(count);
+  for (const u32 lane : lanes) inputs.push_back(queue_host_ ? queue_host_->input(lane) : processes_->given(lane));
+  // By input: once the host knows that the library lacks a call, the device answers it for all inputs that follow.
+  std::vector<u64> order(count);
+  std::iota(order.begin(), order.end(), u64{0});
+  std::stable_sort(order.begin(), order.end(), [&](u64 a, u64 b) { return inputs[a].number < inputs[b].number; });
+  std::set<u32> missing;
+  std::vector<u32> served_lanes;
   std::vector<StopRecord> records;
   std::vector<u32> answered, abandoned;
   std::vector<u64> results, old_pcs, old_retired;
-  u64 starved = 0;
-  for (u64 i = 0; i < count; i++) {
+  u64 starved = 0, again = 0;
+  for (const u64 i : order) {
     const u32 lane = lanes[i];
-    const GivenInput given = queue_host_ ? queue_host_->input(lane) : processes_->given(lane);
+    const GivenInput& given = inputs[i];
+    served_lanes.push_back(lane);
+    if (makes_again && !given.traced && !given.host_writes && !starve[i] &&
+        missing.contains(static_cast<u32>(numbers[i]))) {
+      records.push_back(kMakesAgain);
+      again++;
+      continue;
+    }
     HostedRegisters registers{{}, static_cast<u32>(numbers[i]), retired[i]};
     for (u32 n = 0; n < 6; n++) registers.x[n] = arguments[n][i];
     HostedMachine machine(*this, {view_.window_begin, view_.guest_pages, view_.page_count - view_.guest_pages},
@@ -92,7 +115,9 @@ CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes,
     // Once the run is cancelled, the lanes go back before their calls.
     const bool goes_back = is_cancelled() || starve[i];
     const kernel::Result result = goes_back ? kernel::again() : serve_hosted(machine, host, given.traced);
-    if (result.served == kernel::Served::missing) processes_->knows_missing(registers.w8, given.number, stream_);
+    if (result.served == kernel::Served::missing) {
+      if (processes_->knows_missing(registers.w8, given.number, stream_)) missing.insert(registers.w8);
+    }
     if (result.served == kernel::Served::again) {
       abandoned.push_back(lane);
       old_pcs.push_back(pcs[i] - 4);
@@ -111,15 +136,15 @@ CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes,
   }
   done.stops[static_cast<u32>(StopCode::syscall)] -= count;
   for (const StopRecord& record : records) {
-    if (record.code != StopCode::none) done.stops[static_cast<u32>(record.code)]++;
+    if (record.code != StopCode::none && record.code != StopCode::syscall) done.stops[static_cast<u32>(record.code)]++;
   }
   if (!answered.empty()) scatter(Field::x0, answered, results);
   if (!abandoned.empty()) {
     scatter(Field::pc, abandoned, old_pcs);
     scatter(Field::instructions, abandoned, old_retired);
   }
-  scatter_stops(lanes, records);
-  return {answered.size(), starved};
+  scatter_stops(served_lanes, records);
+  return {answered.size() + again, starved};
 }
 
 bool CudaBackend::release_exited() {

@@ -157,6 +157,18 @@ RunReport CudaBackend::run(const RunOrder& order) {
   u64 progress = 0;  // instructions
   bool pool_grows = pool_is_automatic_;
   const bool predecodes = order.engine != Engine::stepper;
+  auto cancelled = [&] { return is_cancelled(); };
+  auto resume_starved = [&] {
+    if (starved == 0) return false;  // the host has refused the output of the lanes
+    // Processes may have given up frames in the launch.
+    const bool freed = processes_ && progress != 0 && pool().free_count != 0;
+    if (freed || release_exited() || make_room()) {
+      launch_resume_starved(view_, stream_);
+      return true;
+    }
+    pool_grows = false;
+    return false;
+  };
   auto dispatch_batches = [&](Phase phase, u64 batches) {
     constexpr auto kYielded = static_cast<u32>(StopCode::none);
     DispatchReport done;
@@ -185,6 +197,11 @@ RunReport CudaBackend::run(const RunOrder& order) {
       starved += served.starved;
       const u64 paused = report.stops[kYielded] + served.answered;
       if (paused == 0) return done;
+      // Lanes that starve would else wait until no other one goes on.
+      if (pool_grows && starved != 0 && !is_cancelled() && resume_starved()) {
+        done.stops[static_cast<u32>(StopCode::out_of_memory)] -= starved;
+        starved = progress = 0;
+      }
       control.phase = Phase::again;
       control.batches = 1;
       if (report.orders & kYieldOrder) guests_write_code_ = true;
@@ -194,18 +211,6 @@ RunReport CudaBackend::run(const RunOrder& order) {
         return done;
       }
     }
-  };
-  auto cancelled = [&] { return is_cancelled(); };
-  auto resume_starved = [&] {
-    if (starved == 0) return false;  // the host has refused the output of the lanes
-    // Processes may have given up frames in the launch.
-    const bool freed = processes_ && progress != 0 && pool().free_count != 0;
-    if (freed || release_exited() || make_room()) {
-      launch_resume_starved(view_, stream_);
-      return true;
-    }
-    pool_grows = false;
-    return false;
   };
   const RunReport report = run_batches(order, dispatch_batches, cancelled, resume_starved);
   if (!held_back.empty()) scatter_stops(held_back, kept);

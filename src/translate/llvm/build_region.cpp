@@ -36,6 +36,9 @@ constexpr u64 kWeightOfVectors = 8;
 /// ones need is as near in shared memory as in a spill.
 constexpr u32 kDeepLoops = 3;
 constexpr size_t kKeptInDeepLoops = 8;
+/// Where lanes may differ and there is no loop: a visit would seldom use again what it has loaded. Processes are larger than a
+/// multiprocessor's cache of instructions, so that text counts.
+constexpr size_t kKeptWithoutLoops = 4;
 /// How many instructions that may give up are looked at together, at most: what they overwrite is kept until then.
 constexpr u32 kMostTogether = 8;
 
@@ -54,7 +57,7 @@ bool uses_pages(const Instruction& at) {
   return !at.effects.always_stops && at.effects.loads != at.effects.stores && at.effects.access_size != 0;
 }
 
-Plan plan_of(const Shape& shape) {
+Plan plan_of(const Shape& shape, Finding finding) {
   std::map<u64, u64> loops;  // begin, end
   for (const auto& [pc, block] : shape.blocks) {
     const Instruction& last = block.last();
@@ -95,6 +98,7 @@ Plan plan_of(const Shape& shape) {
   const size_t vectors = static_cast<size_t>(
       std::count_if(by_use.begin(), by_use.end(), [](const auto& used) { return used.second >= 64; }));
   size_t kept = shape.loops.depth < kDeepLoops ? kKeptRegisters : kKeptInDeepLoops;
+  if (finding == Finding::by_lane && shape.loops.depth == 0) kept = kKeptWithoutLoops;
   kept = std::min(kept + vectors, kKeptWithVectors);
   for (size_t i = kept; i < by_use.size(); i++) {
     const u32 number = by_use[i].second;
@@ -105,7 +109,9 @@ Plan plan_of(const Shape& shape) {
   for (const auto& [use, weight] : accesses) by_accesses.emplace_back(weight, use);
   std::sort(by_accesses.rbegin(), by_accesses.rend());
   // Beside vector registers there is no room for pages: n-body with 2 of them has 0.85 of its speed without.
-  const size_t most = ((reads_v | sets_v) & ~plan.left_in_place.v) != 0 ? 0 : kKeptPages;
+  // Where lanes may differ each access would have its own text for what find_page() does.
+  const bool keeps_none = finding == Finding::by_lane || ((reads_v | sets_v) & ~plan.left_in_place.v) != 0;
+  const size_t most = keeps_none ? 0 : kKeptPages;
   for (size_t i = 0; i < by_accesses.size() && i < most; i++) {
     // What is accessed once is not worth it.
     if (by_accesses[i].first > 1) plan.kept_pages[by_accesses[i].second] = static_cast<u32>(i);
@@ -123,7 +129,7 @@ class Builder {
         cpu_size_(cpu_size),
         kind_(kind),
         leaves_where_slow_(finding == Finding::by_lane),
-        plan_(kind == RegionKind::device ? plan_of(shape) : Plan()),
+        plan_(kind == RegionKind::device ? plan_of(shape, finding) : Plan()),
         places_(kind == RegionKind::device ? std::map<u64, u32>() : window_places(shape)),
         ir_(module.getContext()) {}
 

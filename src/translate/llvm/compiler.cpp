@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "isa/row_info.h"
+#include "translate/device_region.h"
 #include "translate/llvm/errors.h"
 #include "translate/llvm/integer_pipe.h"
 #include "translate/llvm/module.h"
@@ -196,7 +197,8 @@ bool RegionCompiler::is_self_contained(u16 row) {
       add_globals(constant, seen, found);
       for (const llvm::GlobalValue* global : found) {
         const auto* called = llvm::dyn_cast<llvm::Function>(global);
-        if (!is_number(*global) && (called == nullptr || !called->isIntrinsic())) known->second = false;
+        const bool is_there = called != nullptr && (called->isIntrinsic() || called->getName() == kFindPageName);
+        if (!is_number(*global) && !is_there) known->second = false;
       }
     }
   }

@@ -86,11 +86,13 @@ void Processes::send_inputs(cudaStream_t stream) {
   changed_.clear();
 }
 
-void Processes::knows_missing(u32 number, u64 input, cudaStream_t stream) {
-  if (view_.missing == nullptr || number >= kMissingCalls || input >= lowest_[number]) return;
+bool Processes::knows_missing(u32 number, u64 input, cudaStream_t stream) {
+  if (view_.missing == nullptr || number >= kMissingCalls) return false;
+  if (input >= lowest_[number]) return true;
   lowest_[number] = input;
   check(cudaMemcpyAsync(&missing_.data()[number].lowest, &lowest_[number], sizeof(u64), cudaMemcpyHostToDevice, stream),
         "serving a call");
+  return true;
 }
 
 void Processes::report_missing(cudaStream_t stream) {

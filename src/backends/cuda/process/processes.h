@@ -41,8 +41,9 @@ class Processes {
   void send_inputs(cudaStream_t stream);
   /// What lanes have put out in a launch.
   OutputTaker& output() { return output_; }
-  /// The host was told of a call that the library lacks, of the process of this input.
-  void knows_missing(u32 number, u64 input, cudaStream_t stream);
+  /// The host was told of a call that the library lacks, of the process of this input. Returns whether the device answers it from now on
+  /// for inputs that come later.
+  bool knows_missing(u32 number, u64 input, cudaStream_t stream);
   /// Tells the host how often lanes have made calls that it knows.
   void report_missing(cudaStream_t stream);
   /// The teams whose lanes differ in the permissions of a page that guests may access.

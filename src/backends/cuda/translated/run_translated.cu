@@ -158,6 +158,15 @@ class TranslatedTurns {
     return chosen;
   }
 
+  MYR_FN static u64* shared_words() {
+    extern __shared__ u64 shared[];
+    return shared;
+  }
+  /// What the lanes of the thread's team have in common.
+  MYR_FN static translate::DeviceTeamFacts* facts() {
+    return (translate::DeviceTeamFacts*)(shared_words() + kWarps * kSharedSlots * kTeam) + threadIdx.x / kTeam;
+  }
+
   /// All members call it.
   MYR_FN void attend(u32 members) {
     note_counts(table_, members, interpreted_, visits_);
@@ -173,13 +182,6 @@ class TranslatedTurns {
   MYR_FN void clear() {
     interpreted_ = 0;
     visits_ = 0;
-  }
-  MYR_FN static u64* shared_words() {
-    extern __shared__ u64 shared[];
-    return shared;
-  }
-  MYR_FN static translate::DeviceTeamFacts* facts() {
-    return (translate::DeviceTeamFacts*)(shared_words() + kWarps * kSharedSlots * kTeam) + threadIdx.x / kTeam;
   }
   MYR_FN RegionEntry entry_at(u32 at) const {
     const u32 offset = at - table_.begin;
@@ -205,6 +207,12 @@ class TranslatedTurns {
 
 }  // namespace
 }  // namespace myriarm::cuda
+
+/// See translate::find_page(). The lane is that of the thread.
+extern "C" __device__ __noinline__ myriarm::translate::DevicePage myriarm_find_page(unsigned long address) {
+  return myriarm::translate::find_page(myriarm::cuda::TranslatedTurns::facts(), threadIdx.x % myriarm::cuda::kTeam,
+                                       address);
+}
 
 extern "C" __global__ void __launch_bounds__(myriarm::cuda::kWarps* myriarm::cuda::kTeam, myriarm::cuda::kManyBlocks)
     myriarm_run_translated(const __grid_constant__ myriarm::cuda::View view,
