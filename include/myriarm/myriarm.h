@@ -8,6 +8,7 @@
 #include "myriarm/fleet.h"
 #include "myriarm/inputs.h"
 #include "myriarm/isa.h"
+#include "myriarm/likeness.h"
 #include "myriarm/linux.h"
 #include "myriarm/program.h"
 #include "myriarm/queue.h"

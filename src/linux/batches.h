@@ -13,6 +13,28 @@ namespace myriarm::linux_process {
 /// What is sent to a device at a time.
 constexpr uint64_t kMostInputs = uint64_t{1} << 20, kMostBytes = uint64_t{256} << 20;
 
+/// Throws ArgumentError if it has no input, or not as many numbers as inputs.
+inline void check_size(const InputBatch& batch) {
+  if (batch.size() == 0) throw ArgumentError("a batch of the queue has no input; end the queue instead");
+  if (!batch.numbers.empty() && batch.numbers.size() != batch.size()) {
+    throw ArgumentError("a batch of " + std::to_string(batch.size()) + " inputs has " +
+                        std::to_string(batch.numbers.size()) + " numbers; give one for each");
+  }
+}
+
+inline uint64_t number_of(const InputBatch& batch, uint64_t place) {
+  return batch.numbers.empty() ? batch.first_number + place : batch.numbers[place];
+}
+
+/// The inputs from `begin` on and before `end`.
+inline InputBatch part_of(const InputBatch& batch, uint64_t begin, uint64_t end) {
+  InputBatch part = batch;
+  part.first_number += begin;
+  part.offsets = batch.offsets.subspan(begin, end - begin + 1);
+  if (!batch.numbers.empty()) part.numbers = batch.numbers.subspan(begin, end - begin);
+  return part;
+}
+
 class Batches {
  public:
   Batches(const BatchSource& source, bool ordered) : source_(source), ordered_(ordered) {}
@@ -32,21 +54,14 @@ class Batches {
     uint64_t end = at_ + 1;
     const uint64_t last = batch_.offsets[at_] + kMostBytes;
     while (end < batch_.size() && end - at_ < kMostInputs && batch_.offsets[end + 1] <= last) end++;
-    part = batch_;
-    part.first_number += at_;
-    part.offsets = batch_.offsets.subspan(at_, end - at_ + 1);
-    if (!batch_.numbers.empty()) part.numbers = batch_.numbers.subspan(at_, end - at_);
+    part = part_of(batch_, at_, end);
     at_ = end;
     return Supply::input;
   }
 
  private:
   void check() {
-    if (batch_.size() == 0) throw ArgumentError("a batch of the queue has no input; end the queue instead");
-    if (!batch_.numbers.empty() && batch_.numbers.size() != batch_.size()) {
-      throw ArgumentError("a batch of " + std::to_string(batch_.size()) + " inputs has " +
-                          std::to_string(batch_.numbers.size()) + " numbers; give one for each");
-    }
+    check_size(batch_);
     for (uint64_t number : batch_.numbers) {
       check_number(number, ordered_ ? next_ : 0);
       next_ = number + 1;

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "linux/batches.h"
+
 namespace myriarm::linux_process {
 namespace {
 
@@ -17,7 +19,7 @@ struct Part {
       const auto end = all.bytes.begin() + static_cast<ptrdiff_t>(all.offsets[place + 1]);
       bytes.insert(bytes.end(), begin, end);
       offsets.push_back(bytes.size());
-      numbers.push_back(all.numbers.empty() ? all.first_number + place : all.numbers[place]);
+      numbers.push_back(number_of(all, place));
     }
   }
   InputBatch batch() const { return {0, bytes, offsets, as_file, numbers}; }

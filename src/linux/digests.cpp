@@ -67,7 +67,7 @@ QueueProgress digest_results(InputQueue& queue, Batches& batches, const InputBat
     const auto begin = batch.bytes.begin() + static_cast<ptrdiff_t>(batch.offsets[at]);
     const auto end = batch.bytes.begin() + static_cast<ptrdiff_t>(batch.offsets[at + 1]);
     (batch.as_file ? input.file : input.standard_input).emplace(begin, end);
-    number = batch.numbers.empty() ? batch.first_number + at : batch.numbers[at];
+    number = linux_process::number_of(batch, at);
     at++;
     return Supply::input;
   };
