@@ -218,7 +218,9 @@ class SharedRun {
         impl_.for_devices.notify_all();
         break;
       }
-      impl_.for_devices.notify_one();
+      // A batch may have inputs for several.
+      if (ledger_.waiting() > 1) impl_.for_devices.notify_all();
+      else impl_.for_devices.notify_one();
       if (impl_.changed) break;  // the source may wait for the next input, and results should not
     }
     return true;
