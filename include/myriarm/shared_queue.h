@@ -48,12 +48,14 @@ class SharedQueue final : public InputQueue {
   ~SharedQueue() override;
 
   /// The source and the sink are called from this thread while the devices run. A device that fails takes no further part,
-  /// and the others get its inputs; the next run tries it again. Throws DeviceError if every device has failed before all
-  /// inputs have their results; the sink has got those that there are.
+  /// and the others get its inputs; the next run tries it again. Without QueueOptions::ordered numbers need not rise, but an
+  /// input with the number of another that has no result yet is an ArgumentError of the source. Throws DeviceError if every
+  /// device has failed before all inputs have their results; the sink has got those that there are.
   QueueProgress run(const QueueSource& source, const QueueSink& sink, const QueueOptions& options = {}) override;
   /// As run(). Each device works its part off as Queue::digest() does there, on a GPU with lanes that take inputs by
   /// themselves. The bytes of inputs are copied and kept until they have their digests: those that no device has begun with
-  /// take no more than 64 MiB and a batch, or 256 MiB of a larger one. Numbers rise, also without QueueOptions::ordered.
+  /// take no more than 64 MiB and a batch, or 256 MiB of a larger one.
+  /// Without QueueOptions::ordered numbers may be the same.
   QueueProgress digest(const BatchSource& source, const DigestSink& sink, const QueueOptions& options = {}) override;
   void cancel() override;
   std::map<std::string, UnimplementedCall> unimplemented() const override;

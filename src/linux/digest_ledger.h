@@ -11,6 +11,8 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <ranges>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,7 +25,7 @@ class DigestLedger {
  public:
   DigestLedger(bool ordered, uint64_t held_bytes) : ordered_(ordered), most_held_(held_bytes) {}
 
-  /// Copies inputs that a device may begin with. Their numbers rise, and are above those before them.
+  /// Copies inputs that a device may begin with.
   void add(const InputBatch& batch) {
     auto inputs = std::make_shared<Inputs>();
     const auto bytes = batch.bytes.subspan(batch.offsets.front(), batch.offsets.back() - batch.offsets.front());
@@ -60,30 +62,37 @@ class DigestLedger {
       if (waiting_parts_.front().size() == 0) waiting_parts_.pop_front();
     }
     const Inputs& inputs = *part.inputs;
-    batch = {part.first_number(), inputs.bytes, std::span(inputs.offsets).subspan(part.begin, part.size() + 1),
-             inputs.as_file, std::span(inputs.numbers).subspan(part.begin, part.size())};
+    batch = {part.numbers().front(), inputs.bytes, std::span(inputs.offsets).subspan(part.begin, part.size() + 1),
+             inputs.as_file, part.numbers()};
     lent_[device] = part.inputs;
     running_ += part.size();
-    const uint64_t number = part.first_number(), size = part.size();
-    flights_.emplace(number, Flight{device, std::move(part), std::vector<bool>(size), size});
+    begin(device, std::move(part));
     return true;
   }
 
   /// Takes a digest. False: `device` does not have that input, so another one gives its digest.
   bool put(size_t device, const InputDigest& digest) {
-    auto found = flights_.upper_bound(digest.number);
-    if (found == flights_.begin()) return false;
-    Flight& flight = (--found)->second;
-    const std::optional<size_t> place = flight.part.find(digest.number);
-    if (flight.device != device || !place || flight.ended[*place]) return false;
-    const uint64_t ticket = flight.part.inputs->tickets[flight.part.begin + *place];
-    flight.ended[*place] = true;
-    running_--;
-    if (--flight.left == 0) flights_.erase(found);
-    held_++;
-    if (ordered_) in_order_.put(ticket, digest);
-    else ready_.push_back(digest);
-    return true;
+    // Most often the first one has it: where numbers rise, their ranges are disjoint.
+    for (auto at = by_number_.upper_bound(digest.number); at != by_number_.begin();) {
+      --at;
+      if (digest.number - at->first >= widest_) return false;
+      const auto found = flights_.find(at->second);
+      Flight& flight = found->second;
+      const std::optional<size_t> place = flight.device == device ? flight.find(digest.number) : std::nullopt;
+      if (!place) continue;
+      const uint64_t ticket = flight.part.inputs->tickets[flight.part.begin + *place];
+      flight.ended[*place] = true;
+      running_--;
+      if (--flight.left == 0) {
+        by_number_.erase(at);
+        flights_.erase(found);
+      }
+      held_++;
+      if (ordered_) in_order_.put(ticket, digest);
+      else ready_.push_back(digest);
+      return true;
+    }
+    return false;
   }
 
   /// The digests that are to be passed on next, as many as there are.
@@ -105,30 +114,31 @@ class DigestLedger {
       if (flight->second.device == device) {
         running_ -= flight->second.left;
         give_back(rest_of(flight->second));
+        by_number_.erase(flight->second.by_number);
         flights_.erase(flight);
       }
       flight = next;
     }
   }
   /// An input that was given back cannot run. With `ordered`, no digest behind it is passed on.
-  void end_before(uint64_t number) {
-    auto part = returned_.extract(number);
+  void end_before(uint64_t ticket) {
+    auto part = returned_.extract(ticket);
     if (part.empty()) return;
     part.mapped().begin++;
     give_back(std::move(part.mapped()));
   }
-  /// The first input with which `device` has begun and that has no digest.
+  /// The ticket of the first input with which `device` has begun and that has no digest.
   std::optional<uint64_t> first_with(size_t device) const {
-    for (const auto& [number, flight] : flights_) {
+    for (const auto& [ticket, flight] : flights_) {
       if (flight.device == device) return flight.first_outstanding();
     }
     return std::nullopt;
   }
 
-  /// Whether an input below `number` has begun, and has no digest.
-  bool any_outstanding_below(uint64_t number) const {
-    return (!flights_.empty() && flights_.begin()->second.first_outstanding() < number) ||
-           (!returned_.empty() && returned_.begin()->first < number);
+  /// Whether an input before the one with this ticket has begun, and has no digest.
+  bool any_outstanding_below(uint64_t ticket) const {
+    return (!flights_.empty() && flights_.begin()->second.first_outstanding() < ticket) ||
+           (!returned_.empty() && returned_.begin()->first < ticket);
   }
   /// Whether no input is without a digest. There may be digests that were not passed on.
   bool all_have_results() const { return waiting_parts_.empty() && flights_.empty() && returned_.empty(); }
@@ -141,7 +151,7 @@ class DigestLedger {
   struct Inputs {
     std::vector<uint8_t> bytes;
     std::vector<uint64_t> offsets;           // one more than there are inputs
-    std::vector<uint64_t> numbers, tickets;  // rising; a ticket is how many inputs came before it
+    std::vector<uint64_t> numbers, tickets;  // a ticket is how many inputs came before it; tickets rise
     bool as_file = false;
   };
   /// Those from `begin` on and before `end`.
@@ -151,28 +161,48 @@ class DigestLedger {
 
     size_t size() const { return end - begin; }
     uint64_t bytes() const { return inputs->offsets[end] - inputs->offsets[begin]; }
-    uint64_t first_number() const { return inputs->numbers[begin]; }
-    std::optional<size_t> find(uint64_t number) const {
-      const auto first = inputs->numbers.begin() + static_cast<ptrdiff_t>(begin);
-      const auto last = inputs->numbers.begin() + static_cast<ptrdiff_t>(end);
-      // Most often there are no gaps.
-      const uint64_t guess = number - *first;
-      if (guess < size() && first[static_cast<ptrdiff_t>(guess)] == number) return guess;
-      const auto found = std::lower_bound(first, last, number);
-      if (found == last || *found != number) return std::nullopt;
-      return static_cast<size_t>(found - first);
-    }
+    std::span<const uint64_t> numbers() const { return std::span(inputs->numbers).subspan(begin, size()); }
+    uint64_t first_ticket() const { return inputs->tickets[begin]; }
   };
   struct Flight {
+    Flight(size_t which, Part inputs) : device(which), part(std::move(inputs)), ended(part.size()), left(part.size()) {
+      if (std::is_sorted(part.numbers().begin(), part.numbers().end())) return;
+      places.resize(part.size());
+      std::iota(places.begin(), places.end(), 0);
+      std::sort(places.begin(), places.end(), [this](size_t a, size_t b) { return number(a) < number(b); });
+    }
+
     size_t device;
     Part part;
-    std::vector<bool> ended;  // of each input of the part
-    uint64_t left;            // how many have not
+    std::vector<bool> ended;     // of each input of the part
+    uint64_t left;               // how many have not
+    std::vector<size_t> places;  // of the inputs by number; empty: as they are
+    std::multimap<uint64_t, uint64_t>::iterator by_number = {};
 
+    uint64_t number(size_t place) const { return part.numbers()[place]; }
+    uint64_t lowest() const { return number(places.empty() ? 0 : places.front()); }
+    uint64_t highest() const { return number(places.empty() ? part.size() - 1 : places.back()); }
+    /// The place of an input that has no digest.
+    std::optional<size_t> find(uint64_t wanted) const {
+      if (places.empty()) {
+        // Most often there are no gaps.
+        const uint64_t guess = wanted - lowest();
+        if (guess < part.size() && number(guess) == wanted && !ended[guess]) return guess;
+      }
+      const auto is_lower = [&](size_t at) { return number(place(at)) < wanted; };
+      size_t at = *std::ranges::partition_point(std::views::iota(size_t{0}, part.size()), is_lower);
+      for (; at < part.size() && number(place(at)) == wanted; at++) {
+        if (!ended[place(at)]) return place(at);
+      }
+      return std::nullopt;
+    }
     uint64_t first_outstanding() const {
       const auto first = std::find(ended.begin(), ended.end(), false);
-      return part.inputs->numbers[part.begin + static_cast<size_t>(first - ended.begin())];
+      return part.inputs->tickets[part.begin + static_cast<size_t>(first - ended.begin())];
     }
+
+   private:
+    size_t place(size_t at) const { return places.empty() ? at : places[at]; }
   };
 
   uint64_t held_bytes() const { return held_ * sizeof(InputDigest); }
@@ -186,8 +216,14 @@ class DigestLedger {
   }
   void give_back(Part part) {
     if (part.size() == 0) return;
-    const uint64_t number = part.first_number();
-    returned_.emplace(number, std::move(part));
+    const uint64_t ticket = part.first_ticket();
+    returned_.emplace(ticket, std::move(part));
+  }
+  void begin(size_t device, Part part) {
+    const uint64_t ticket = part.first_ticket();
+    Flight& flight = flights_.emplace(ticket, Flight(device, std::move(part))).first->second;
+    flight.by_number = by_number_.emplace(flight.lowest(), ticket);
+    widest_ = std::max(widest_, flight.highest() - flight.lowest() + 1);
   }
   /// The inputs of a flight that have no digest.
   static Part rest_of(const Flight& flight) {
@@ -209,9 +245,11 @@ class DigestLedger {
 
   const bool ordered_;
   const uint64_t most_held_;
-  std::deque<Part> waiting_parts_;      // not begun, with numbers above all in the maps
-  std::map<uint64_t, Part> returned_;   // by the first number, as the following; their ranges of numbers are disjoint
-  std::map<uint64_t, Flight> flights_;  // what devices have
+  std::deque<Part> waiting_parts_;               // not begun, with tickets above all in the maps
+  std::map<uint64_t, Part> returned_;            // by the first ticket, as the following
+  std::map<uint64_t, Flight> flights_;           // what devices have
+  std::multimap<uint64_t, uint64_t> by_number_;  // the tickets of flights by their lowest numbers
+  uint64_t widest_ = 0;  // how many numbers lie between the lowest and the highest of a flight, with both, at most
   std::map<size_t, std::shared_ptr<const Inputs>> lent_;  // by device, what it was given last
   InOrder<InputDigest> in_order_;
   std::vector<InputDigest> ready_;  // without `ordered`

@@ -39,7 +39,7 @@ struct Results {
     const Supply supply = source(input, number, idle);
     lock.lock();
     if (supply != Supply::input) return supply;
-    linux_process::check_number(number, next);
+    linux_process::check_number(number, ordered ? next : 0);
     next = number + 1;
     ledger.add(number, std::move(input));
     return supply;
@@ -64,6 +64,7 @@ struct Results {
   const QueueSource& source;
   const QueueSink& sink;
   Ledger ledger;
+  bool ordered;
   uint64_t next = 0;  // the least number of the next input
 };
 
@@ -149,12 +150,12 @@ SharedQueue::SharedQueue(const ElfImage& image, std::span<const FleetOptions> fl
 SharedQueue::~SharedQueue() = default;
 
 QueueProgress SharedQueue::run(const QueueSource& source, const QueueSink& sink, const QueueOptions& options) {
-  Results results{source, sink, {options.ordered, options.held_bytes}};
+  Results results{source, sink, {options.ordered, options.held_bytes}, options.ordered};
   return SharedRun(*impl_, results, options).go();
 }
 
 QueueProgress SharedQueue::digest(const BatchSource& source, const DigestSink& sink, const QueueOptions& options) {
-  Digests digests{{source, true}, sink, {options.ordered, options.held_bytes}};
+  Digests digests{{source, options.ordered}, sink, {options.ordered, options.held_bytes}};
   return SharedRun(*impl_, digests, options).go();
 }
 

@@ -376,7 +376,7 @@ class SharedRun {
   InputLengths lengths_;                             // of inputs that have their results
   std::vector<DeviceFailure> new_failures_;          // that were not told yet
   std::exception_ptr fatal_;                         // an ArgumentError that does not belong to an input
-  std::map<uint64_t, std::exception_ptr> mistakes_;  // by the number of an input, why it cannot run
+  std::map<uint64_t, std::exception_ptr> mistakes_;  // by the ticket of an input, why it cannot run
 };
 
 }  // namespace myriarm::linux_process

@@ -9,8 +9,10 @@
 #include <random>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "linux/digest_ledger.h"
+#include "myriarm/likeness.h"
 #include "myriarm/shared_queue.h"
 #include "until.h"
 
@@ -177,6 +179,72 @@ TEST(SharedDigest, EachInputHasItsDigestOnceWhicheverDevicesFail) {
   EXPECT_GT(failures, 100u);
 }
 
+TEST(SharedDigest, WithoutOrderInputsCanBeGrouped) {
+  uint64_t failures = 0, moved = 0;
+  for (uint64_t seed = 0; seed < 200; seed++) {
+    std::mt19937_64 random(seed);
+    std::atomic<uint64_t> digests = 0;
+    MadeUpQueue::Plan fails{2 + random() % 49, random() % 100, random(), [&](uint64_t) { digests++; }};
+    MadeUpQueue::Plan stays{1 + random() % 50, ~uint64_t{0}, random()};
+    stays.before_digest = [&](uint64_t) { until([&] { return digests == fails.digests; }); };
+    SharedQueue queue({made_up("a", fails), made_up("b", stays)});
+    QueueOptions options;
+    options.ordered = false;
+    Batches batches(400, random());
+    Found found;
+    const BatchSource source = grouped(batches.source(), {.inputs = 1 + random() % 300});
+    uint64_t next = 0;
+    const auto count_moved = [&](InputBatch& batch, bool idle) {
+      const Supply supply = source(batch, idle);
+      for (const uint64_t number : batch.numbers) moved += number < std::exchange(next, number);
+      return supply;
+    };
+    queue.digest(count_moved, found.sink(), options);
+    std::ranges::sort(found.digests, {}, &InputDigest::number);
+    ASSERT_TRUE(found.digests == batches.expected) << seed;
+    failures += queue.failures().size();
+  }
+  EXPECT_GT(failures, 50u);
+  EXPECT_GT(moved, 10'000u);
+}
+
+TEST(SharedDigest, InOrderInputsCannotBeGrouped) {
+  SharedQueue queue({made_up("a", {30})});
+  Batches batches(400, 1);
+  Found found;
+  EXPECT_THROW(queue.digest(grouped(batches.source()), found.sink()), ArgumentError);
+}
+
+TEST(SharedDigest, AGroupedInputThatCannotRunEndsTheRun) {
+  for (uint64_t seed = 0; seed < 50; seed++) {
+    SharedQueue queue({made_up("a", {30, ~uint64_t{0}, seed}), made_up("b", {50, ~uint64_t{0}, seed + 1})});
+    Batches batches(1'000'000, seed);
+    batches.mistake = 300;
+    std::vector<uint64_t> before;  // the numbers of the inputs that were given before it
+    bool found_it = false;
+    const BatchSource source = grouped(batches.source(), {.inputs = 100});
+    const auto note = [&](InputBatch& batch, bool idle) {
+      const Supply supply = source(batch, idle);
+      for (uint64_t i = 0; i < batch.numbers.size() && !found_it; i++) {
+        found_it = batch.numbers[i] == batches.expected[300].number;
+        if (!found_it) before.push_back(batch.numbers[i]);
+      }
+      return supply;
+    };
+    Found found;
+    QueueOptions options;
+    options.ordered = false;
+    EXPECT_THROW(queue.digest(note, found.sink(), options), ArgumentError);
+    EXPECT_TRUE(queue.failures().empty());
+    std::vector<uint64_t> numbers;
+    for (const InputDigest& digest : found.digests) numbers.push_back(digest.number);
+    std::ranges::sort(numbers);
+    std::ranges::sort(before);
+    EXPECT_TRUE(std::ranges::includes(numbers, before)) << "those before it have their digests";
+    EXPECT_FALSE(std::ranges::binary_search(numbers, batches.expected[300].number));
+  }
+}
+
 TEST(SharedDigest, AllDevicesFail) {
   for (uint64_t seed = 0; seed < 50; seed++) {
     std::mt19937_64 random(seed);
@@ -301,7 +369,7 @@ TEST(DigestLedger, ADigestCountsFromTheDeviceThatHasTheInput) {
   InputBatch batch;
   ASSERT_TRUE(ledger.take(0, 3, batch));
   EXPECT_EQ(batch.size(), 3u);
-  EXPECT_EQ(ledger.first_with(0), 4u);
+  EXPECT_EQ(ledger.first_with(0), 0u) << "by the order in which they came";
   EXPECT_TRUE(ledger.put(0, digest_of(7, {})));
   EXPECT_FALSE(ledger.put(0, digest_of(7, {}))) << "it has its digest";
   EXPECT_FALSE(ledger.put(0, digest_of(5, {}))) << "there is no such input";
@@ -324,6 +392,39 @@ TEST(DigestLedger, ADigestCountsFromTheDeviceThatHasTheInput) {
   EXPECT_EQ(ledger.running(), 1u);
   EXPECT_TRUE(ledger.put(1, digest_of(4, {})));
   EXPECT_EQ(ledger.pass_on().size(), 3u);
+  EXPECT_TRUE(ledger.is_empty());
+}
+
+TEST(DigestLedger, NumbersNeedNotRise) {
+  DigestLedger ledger(false, 1 << 20);
+  const std::vector<uint64_t> numbers = {50, 7, 90, 8, 7, 60, 3};
+  ledger.add({0, {}, std::vector<uint64_t>(numbers.size() + 1), false, numbers});
+  InputBatch batch;
+  ASSERT_TRUE(ledger.take(0, 3, batch));
+  EXPECT_TRUE(std::ranges::equal(batch.numbers, std::span(numbers).first(3)));
+  ASSERT_TRUE(ledger.take(1, 3, batch));
+  EXPECT_EQ(ledger.first_with(1), 3u);
+  EXPECT_FALSE(ledger.put(0, digest_of(8, {}))) << "another device has it";
+  EXPECT_FALSE(ledger.put(0, digest_of(60, {})));
+  EXPECT_TRUE(ledger.put(0, digest_of(50, {})));
+  EXPECT_TRUE(ledger.put(0, digest_of(7, {}))) << "though the other device has one of this number too";
+  EXPECT_FALSE(ledger.put(0, digest_of(7, {})));
+  EXPECT_TRUE(ledger.put(1, digest_of(7, {})));
+  EXPECT_EQ(ledger.first_with(0), 2u);
+  EXPECT_TRUE(ledger.any_outstanding_below(3));
+  EXPECT_FALSE(ledger.any_outstanding_below(2));
+  ledger.give_back(0);
+  EXPECT_FALSE(ledger.put(0, digest_of(90, {}))) << "it was given back";
+  ASSERT_TRUE(ledger.take(2, 5, batch)) << "what was given back comes first";
+  EXPECT_EQ(batch.numbers[0], 90u);
+  ledger.give_back(1);
+  ledger.end_before(3);
+  ASSERT_TRUE(ledger.take(2, 5, batch));
+  EXPECT_EQ(batch.numbers[0], 60u) << "what cannot run is gone";
+  ASSERT_TRUE(ledger.take(2, 5, batch));
+  EXPECT_EQ(batch.numbers[0], 3u);
+  for (const uint64_t number : {3, 60, 90}) EXPECT_TRUE(ledger.put(2, digest_of(number, {}))) << number;
+  EXPECT_EQ(ledger.pass_on().size(), 6u);
   EXPECT_TRUE(ledger.is_empty());
 }
 

@@ -12,15 +12,14 @@
 #include <thread>
 
 #include "echo_guest.h"
-#include "linux/input_ledger.h"
 #include "linux_caller.h"
+#include "myriarm/likeness.h"
 #include "until.h"
 
 namespace myriarm {
 namespace {
 
 using namespace test;
-using linux_process::InputLedger;
 
 constexpr uint64_t kOutput = 1000;
 
@@ -180,6 +179,69 @@ TEST(SharedQueue, TheResultsAreThoseOfOneDevice) {
   std::sort(lines.begin(), lines.end());
   EXPECT_EQ(lines, expected);
   EXPECT_TRUE(queue.failures().empty());
+}
+
+TEST(SharedQueue, WithoutOrderInputsCanBeGrouped) {
+  uint64_t failures = 0;
+  for (uint64_t seed = 0; seed < 30; seed++) {
+    std::atomic<uint64_t> results = 0;
+    SharedQueue queue(
+        {made_up("a", {3, 20 + seed, seed, [&](uint64_t) { results++; }}),
+         made_up("b", {5, ~uint64_t{0}, seed + 1, [&](uint64_t) { until([&] { return results == 20 + seed; }); }})});
+    uint64_t taken = 0;
+    const QueueSource in_no_order = [&](ProcessInput& input, uint64_t& number, bool) {
+      if (taken == 100) return Supply::ended;
+      number = taken++ * 37 % 100;
+      input = input_of("input " + std::to_string(number));
+      return Supply::input;
+    };
+    const QueueSource source = grouped(in_no_order, {.inputs = 40});
+    std::vector<uint64_t> numbers, given;
+    const auto note = [&](ProcessInput& input, uint64_t& number, bool idle) {
+      const Supply supply = source(input, number, idle);
+      if (supply == Supply::input) given.push_back(number);
+      return supply;
+    };
+    const auto take = [&](QueueResult& result) {
+      expect_made_up(result);
+      numbers.push_back(result.number);
+      return true;
+    };
+    QueueOptions options;
+    options.ordered = false;
+    queue.run(note, take, options);
+    for (size_t i = 1; i < 40; i++) EXPECT_LT(given[i - 1], given[i]) << "they are alike in a window";
+    EXPECT_FALSE(std::ranges::is_sorted(given));
+    std::ranges::sort(numbers);
+    EXPECT_EQ(numbers, first_numbers(100));
+    failures += queue.failures().size();
+  }
+  EXPECT_GT(failures, 10u);
+  SharedQueue queue({made_up("a", {3})});
+  uint64_t taken = 100;
+  const QueueSource falling = [&](ProcessInput& input, uint64_t& number, bool) {
+    if (taken == 0) return Supply::ended;
+    number = --taken;
+    input = input_of("input");
+    return Supply::input;
+  };
+  EXPECT_THROW(queue.run(falling, [](QueueResult&) { return true; }), ArgumentError) << "in order";
+}
+
+TEST(SharedQueue, NoTwoInputsHaveANumber) {
+  SharedQueue queue({made_up("a", {50})});
+  QueueOptions options;
+  options.ordered = false;
+  uint64_t taken = 0;
+  const auto source = [&](ProcessInput& input, uint64_t& number, bool) {
+    input = input_of("input 4");
+    number = 4;
+    return taken++ == 2 ? Supply::ended : Supply::input;
+  };
+  uint64_t results = 0;
+  const auto take = [&](QueueResult&) { return ++results != 0; };
+  EXPECT_THROW(queue.run(source, take, options), ArgumentError);
+  EXPECT_EQ(results, 1u) << "that of the first";
 }
 
 TEST(SharedQueue, EveryProcessMayWriteAsMuch) {
@@ -496,26 +558,6 @@ TEST(SharedQueue, DevicesByName) {
   for (const char* wrong : {"", "cpu,", ",cpu", "cpu,abacus", "all,cpu"}) {
     EXPECT_THROW(queue_devices(wrong), ArgumentError) << wrong;
   }
-}
-
-TEST(InputLedger, AResultCountsFromTheDeviceThatHasTheInput) {
-  InputLedger ledger(true, 1 << 20);
-  for (uint64_t i = 0; i < 3; i++) ledger.add(i, input_of("x"));
-  ProcessInput input;
-  uint64_t number;
-  ASSERT_TRUE(ledger.take(0, input, number));
-  ASSERT_TRUE(ledger.take(0, input, number));
-  ledger.give_back(0);
-  ASSERT_TRUE(ledger.take(1, input, number));
-  EXPECT_EQ(number, 0u) << "what was given back comes first";
-  EXPECT_FALSE(ledger.put(0, result_of(0, input))) << "another device has it";
-  EXPECT_TRUE(ledger.put(1, result_of(0, input)));
-  EXPECT_FALSE(ledger.put(1, result_of(0, input))) << "it has its result";
-  ASSERT_TRUE(ledger.pass_on().has_value());
-  EXPECT_FALSE(ledger.pass_on().has_value());
-  EXPECT_FALSE(ledger.all_have_results());
-  ASSERT_TRUE(ledger.take(1, input, number));
-  EXPECT_EQ(number, 1u);
 }
 
 }  // namespace
