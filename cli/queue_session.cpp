@@ -30,7 +30,7 @@ class Session {
     const std::unique_ptr<InputQueue> queue = make_queue(image, fleets, std::move(process));
     Interrupt interrupt([&] { queue->cancel(); });
     QueueOptions options;
-    options.ordered = !command_.unordered;
+    options.ordered = !command_.unordered && !command_.group;
     options.instructions = command_.instructions;
     const bool bar = !command_.quiet && isatty(STDERR_FILENO);
     if (bar || !command_.json.empty()) {

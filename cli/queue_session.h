@@ -21,6 +21,7 @@ struct QueueCommand {
   std::string output_dir;  ///< folder for the output of each input and for results.jsonl; `results` is then empty
   std::string json;        ///< file for an object about the whole run; "-" is standard output; empty: none
   bool unordered = false;
+  bool group = false;  ///< inputs that resemble each other run at the same time; it implies `unordered`
   bool resume = false;
   bool quiet = false;
   bool ignore_unimplemented = false;

@@ -252,7 +252,8 @@ bool RunCommand::is_queue() const {
   for (const auto& [given, option] :
        {std::pair(!queue.results.empty(), "--results"),
         std::pair(!queue.output_dir.empty() && (has_inputs || process.collect.empty()), "--output-dir"),
-        std::pair(queue.unordered, "--unordered"), std::pair(queue.resume, "--resume")}) {
+        std::pair(queue.unordered, "--unordered"), std::pair(queue.group, "--group"),
+        std::pair(queue.resume, "--resume")}) {
     if (given && !has_inputs) {
       throw ArgumentError(
           fmt::format("{}: there is no queue of inputs; give one with --inputs or --args-file", option));
@@ -521,6 +522,9 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
                   "As --results, and the outputs of each input as files; and what --collect takes")
       ->type_name("DIR");
   run->add_flag("--unordered", command->queue.unordered, "Results of a queue come as they are ready");
+  run->add_flag("--group", command->queue.group,
+                "Inputs that resemble each other run at the same time: for a GPU, where 32 lanes execute an\n"
+                "instruction together; results come as they are ready");
   run->add_flag("--resume", command->queue.resume, "Goes on with a queue whose results are in the file or folder");
   run->add_option("--fork-after", command->fork_after,
                   "Runs the program once up to there, for all lanes: main or another symbol, an address, or read: the\n"

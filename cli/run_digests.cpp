@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lane_report.h"
+#include "myriarm/likeness.h"
 #include "npy_file.h"
 #include "number_set.h"
 
@@ -56,6 +57,7 @@ class DigestResults final : public QueueResults {
  public:
   DigestResults(InputFeeder& feeder, const QueueCommand& command)
       : feeder_(feeder),
+        group_(command.group),
         finished_(read_finished(command)),
         file_(label(command), command.results, finished_.digests()) {
     highest_ = finished_.highest_status();
@@ -64,10 +66,12 @@ class DigestResults final : public QueueResults {
 
   QueueProgress work_off(InputQueue& queue, const QueueOptions& options, const Output::Requests&) override {
     SourceWrites writes(queue);
+    BatchSource inputs = [this](InputBatch& batch, bool idle) { return next(batch, idle); };
+    if (group_) inputs = myriarm::grouped(std::move(inputs));
     const BatchSource source = [&, this](InputBatch& batch, bool idle) {
       // The next digests, and the next input, may take long.
       if (!writes.done([this] { file_.flush(); })) return Supply::ended;
-      const Supply supply = next(batch, idle);
+      const Supply supply = inputs(batch, idle);
       inputs_ended_ = supply == Supply::ended;
       return supply;
     };
@@ -117,6 +121,7 @@ class DigestResults final : public QueueResults {
   }
 
   InputFeeder& feeder_;
+  const bool group_;
   Finished finished_;
   NpyFile file_;
   bool inputs_ended_ = false;

@@ -18,6 +18,7 @@
 #include "collected.h"
 #include "file.h"
 #include "lane_report.h"
+#include "myriarm/likeness.h"
 #include "number_set.h"
 
 namespace myriarm::cli {
@@ -58,10 +59,14 @@ class JsonResults final : public QueueResults {
   QueueProgress work_off(InputQueue& queue, const QueueOptions& options, const Output::Requests& requests) override {
     out_.emplace(file_ ? file_.descriptor() : STDOUT_FILENO, label(), Output::Failure::is_thrown, requests);
     SourceWrites writes(queue);
+    QueueSource inputs = [this](ProcessInput& input, uint64_t& number, bool idle) { return next(input, number, idle); };
+    if (command_.group) inputs = myriarm::grouped(std::move(inputs));
     const QueueSource source = [&, this](ProcessInput& input, uint64_t& number, bool idle) {
       // Results that have come leave now: the next ones may take long, and so may the next input.
       if (!writes.done([this] { out_->flush(); })) return Supply::ended;
-      return next(input, number, idle);
+      const Supply supply = inputs(input, number, idle);
+      inputs_ended_ = supply == Supply::ended;
+      return supply;
     };
     const QueueProgress progress = queue.run(
         source, [this](QueueResult& result) { return write(result); }, options);
@@ -120,10 +125,7 @@ class JsonResults final : public QueueResults {
     std::string name;
     do {
       if (!feeder_.is_ready(idle)) return Supply::later;
-      if (!feeder_.next(input, name, number)) {
-        inputs_ended_ = true;
-        return Supply::ended;
-      }
+      if (!feeder_.next(input, name, number)) return Supply::ended;
     } while (finished_.numbers.contains(number));
     if (!name.empty()) names_[number] = std::move(name);
     return Supply::input;

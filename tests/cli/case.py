@@ -30,6 +30,13 @@ def catches(process, number):
     return bool(caught >> (number - 1) & 1)
 
 
+def two_families(count):
+    """Lines of two kinds in turn, and the order of their numbers when inputs that resemble each other follow
+    each other."""
+    lines = [b"%s(%d)\n" % ((b"print", b"fetch")[i % 2], i) for i in range(count)]
+    return b"".join(lines), [*range(1, count, 2), *range(0, count, 2)]
+
+
 class CliTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -161,6 +161,18 @@ class Digests(CliTest):
         mixed = self.digests("--inputs", path, "--lanes", 5, "--unordered", SHA256, device="cpu,cpu")
         self.assertEqual(sorted(mixed, key=lambda digest: digest["number"]), one)
 
+    def test_grouped_digests_are_the_same(self):
+        lines, order = case.two_families(300)
+        path = self.file("lines", lines)
+        one = self.digests("--inputs", path, "--lanes", 16, SHA256)
+        self.assertEqual([digest["number"] for digest in one], list(range(300)))
+        for device, lanes in ((DEVICE, 32), ("cpu", 1), ("cpu,cpu", 5), (f"{DEVICE},cpu", 8)):
+            with self.subTest(device=device):
+                found = self.digests("--inputs", path, "--lanes", lanes, "--group", SHA256, device=device)
+                self.assertEqual(sorted(found, key=lambda digest: digest["number"]), one)
+                if lanes == 1:
+                    self.assertEqual([digest["number"] for digest in found], order)
+
     def test_more_inputs_than_a_block_holds(self):
         """Blocks end within a read, and the last line has no newline."""
         count = 2**20 + 5000
@@ -311,6 +323,7 @@ class KilledDigests(CliTest):
     """Queues that are killed when their files have grown by some size, and resumed: what they leave must be
     what a run leaves that nothing disturbs."""
     KILLS = int(os.environ.get("MYRIARM_TEST_KILLS", "12"))  # in all
+    OPTIONS = (("--lanes", 500), ("--lanes", 300, "--unordered"), ("--lanes", 300, "--group"))
     RECORD, INPUTS = 16, 30_000
 
     def setUp(self):
@@ -344,9 +357,9 @@ class KilledDigests(CliTest):
         whole = self.folder / "whole.npy"
         subprocess.run(self.command(whole, ("--lanes", 500)), check=True, timeout=300)
         self.assertEqual(len(read_digests(whole)), self.INPUTS)
-        for part, options in enumerate((("--lanes", 500), ("--lanes", 300, "--unordered"))):
+        for part, options in enumerate(self.OPTIONS):
             with self.subTest(options=options):
-                kills = self.KILLS * (part + 1) // 2 - self.KILLS * part // 2
+                kills = self.KILLS * (part + 1) // len(self.OPTIONS) - self.KILLS * part // len(self.OPTIONS)
                 while kills:
                     if self.kill_once(self.command(self.npy, options), generator):
                         kills -= 1
@@ -356,7 +369,7 @@ class KilledDigests(CliTest):
                 done = subprocess.run(self.command(self.npy, options), capture_output=True, timeout=300)
                 self.assertEqual((done.returncode, done.stderr), (0, b""))
                 self.assertEqual(self.rows(self.npy), self.rows(whole))
-                if "--unordered" not in options:
+                if len(options) == 2:  # in order
                     self.assertEqual(self.npy.read_bytes(), whole.read_bytes())
                 self.npy.unlink()
 

@@ -58,6 +58,28 @@ class Queue(CliTest):
         self.assertIn(b"300 done, 0 failed", done.stderr)
         self.expect_digests(sorted(self.entries(log.read_text()), key=lambda entry: entry["number"]), lines)
 
+    def test_grouped_results_are_the_same(self):
+        lines, order = case.two_families(40)
+        path, log = self.file("lines", lines), self.folder / "log"
+        options = ("--quiet", "--inputs", path, "--lanes", 1)
+        one = self.run_guest(*options, SHA256).stdout
+        done = self.run_guest(*options, "--group", SHA256).stdout
+        self.assertEqual([entry["number"] for entry in self.entries(done)], order)
+        self.assertEqual(sorted(done.splitlines()), sorted(one.splitlines()))
+        done = self.shared(*options, "--group", SHA256, device="cpu,cpu").stdout
+        self.assertEqual(sorted(done.splitlines()), sorted(one.splitlines()))
+        self.run_guest("--quiet", "--inputs", path, "--group", "--output-dir", log, SHA256)
+        for number, entry in enumerate(self.entries(one)):
+            self.assertEqual((log / f"{number}.stdout").read_text(), entry["stdout"])
+
+    def test_arguments_are_grouped(self):
+        path = self.file("args", b"some 1\nother 1\nsome 2\nother 20\nother 3\n")
+        options = ("--quiet", "--args-file", path, "--lanes", 1)
+        one = self.run_guest(*options, SHA256.with_name("fault")).stdout
+        done = self.run_guest(*options, "--group", SHA256.with_name("fault")).stdout
+        self.assertEqual([entry["number"] for entry in self.entries(done)], [1, 4, 3, 0, 2])
+        self.assertEqual(sorted(done.splitlines()), sorted(one.splitlines()))
+
     def test_a_last_record_that_is_cut_off(self):
         path = self.file("records", bytes(100 * 16 + 5))
         for device in ("cpu", "cpu,cpu"):
@@ -165,8 +187,11 @@ class Queue(CliTest):
         self.expect_digests(*self.resumed(25, devices=SOME_DEVICES))
 
     def test_a_killed_queue_of_devices_without_order_goes_on(self):
-        entries, lines = self.resumed(10, "--unordered", devices=SOME_DEVICES[1:])
-        self.expect_digests(sorted(entries, key=lambda entry: entry["number"]), lines)
+        for option in ("--unordered", "--group"):
+            with self.subTest(option=option):
+                entries, lines = self.resumed(10, option, devices=SOME_DEVICES[1:])
+                self.expect_digests(sorted(entries, key=lambda entry: entry["number"]), lines)
+                (self.folder / "log").unlink()
 
     def shared(self, *arguments, device=f"{DEVICE},cpu", **options):
         return self.myriarm("run", "--device", device, *arguments, **options)
@@ -267,6 +292,7 @@ class Queue(CliTest):
         path, _ = self.lines(3)
         program = self.elf(guest.CAT)
         self.assert_refused("run", "--results", "-", program, says="no queue")
+        self.assert_refused("run", "--group", program, says="--group: there is no queue")
         self.assert_refused("run", "--resume", "--inputs", path, program, says="--results FILE")
         self.assert_refused("run", "--results", "-", "--output-dir", self.folder, "--inputs", path, program,
                             says="--output-dir already")
@@ -328,6 +354,7 @@ class KilledQueues(CliTest):
         return [
             KilledQueue(()),
             KilledQueue(("--unordered",)),
+            KilledQueue(("--group",)),
             KilledQueue(("--fork-after", "read"), record_size=512),
             KilledQueue(("--fork-after", "main"), program=common),
             KilledQueue(("--unordered", "--fork-after", "main"), folder=True, program=common),
@@ -367,7 +394,7 @@ class KilledQueues(CliTest):
                 done = subprocess.run(queue.command(inputs, results), capture_output=True, timeout=300)
                 self.assertEqual((done.returncode, done.stderr), (expected.returncode, b""))
                 self.assertEqual(queue.contents(results), queue.contents(whole))
-                if "--unordered" not in queue.options:
+                if not {"--unordered", "--group"} & set(queue.options):
                     self.assertEqual(queue.log(results).read_bytes(), queue.log(whole).read_bytes())
 
 
