@@ -115,6 +115,7 @@ class SharedQueue:
         inputs: Iterable[Input],
         *,
         ordered: bool = True,
+        group: bool = False,
         held_bytes: int = 2**28,
         instructions: Optional[int] = None,
         results: Union[str, os.PathLike[str], None] = None,
@@ -124,13 +125,13 @@ class SharedQueue:
         """Works the inputs off, and gives the same results as Queue.run(), whatever devices there are and
         whichever of them fail: an input has its result once, and in the order of the inputs.
 
-        inputs, ordered, instructions: as for Queue.run(). held_bytes: while results that wait for an earlier
-        one take more than that here, no later ones are asked for; those on their way are at most 4 MiB for
-        each device, or one result. Each device may hold back as much of its slice. results: the path of a
-        file that gets a line of JSON for each result before it is given here, as `myriarm run --results`
-        writes it, and beside it one that says which job they are of. resume: goes on with that file: inputs
-        that have a result there are left out, and the iterator gives those of the others. Then the job must
-        be the same as before, and the inputs be no iterator.
+        inputs, ordered, instructions: as for Queue.run(). group: as there, in each slice. held_bytes: while
+        results that wait for an earlier one take more than that here, no later ones are asked for; those on
+        their way are at most 4 MiB for each device, or one result. Each device may hold back as much of its
+        slice. results: the path of a file that gets a line of JSON for each result before it is given here,
+        as `myriarm run --results` writes it, and beside it one that says which job they are of. resume: goes
+        on with that file: inputs that have a result there are left out, and the iterator gives those of the
+        others. Then the job must be the same as before, and the inputs be no iterator.
         progress: as for Queue.run().
 
         A device that fails is left out with a RuntimeWarning, see `failures`; the next run tries it again.
@@ -141,7 +142,8 @@ class SharedQueue:
         if self._run is not None:
             raise StateError("this queue is at work; take all results of its run, or make another queue")
         limit = count(instructions, "instructions")
-        options = RunOptions(bool(ordered), integer(held_bytes, "held_bytes"), limit)
+        held = integer(held_bytes, "held_bytes")
+        options = RunOptions(bool(ordered) and not group, bool(group), held, limit)
         if resume and results is None:
             raise ArgumentError("resume needs the file of the earlier run; give its path as `results`")
         if resume and isinstance(inputs, Iterator):

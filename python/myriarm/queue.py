@@ -171,6 +171,7 @@ class Queue:
         *,
         numbers: Optional[Iterable[int]] = None,
         ordered: bool = True,
+        group: bool = False,
         held_bytes: int = 2**28,
         instructions: Optional[int] = None,
         progress: bool = False,
@@ -181,12 +182,16 @@ class Queue:
         "file", "arguments" and "environment", as for LinuxFleet; None: there is none now, and the iterator is
         asked again, so that inputs can be made from results. numbers: those of the inputs, each above the one
         before and below 10**10; by default 0, 1, 2, ... ordered: if False, results come as they are ready;
-        otherwise those that wait for an earlier one take at most held_bytes. instructions: the most that a
-        process retires; it then has the stop `budget`. progress: draws a bar with tqdm, if there is a
-        terminal or a notebook, and tqdm is installed. The iterator of results can be left early; processes
-        that run then have no result. Raises ArgumentError, StateError."""
+        otherwise those that wait for an earlier one take at most held_bytes. group: inputs that resemble
+        each other run at the same time, for a GPU, where 32 lanes execute an instruction together; results
+        come as they are ready. Lanes get what the iterator gives before it says None or ends, up to 2**18
+        inputs, or 256 MiB in which each counts twice, together: so an iterator that waits for inputs should
+        say None meanwhile. instructions: the most that a process retires; it then has the stop `budget`.
+        progress: draws a bar with tqdm, if there is a terminal or a notebook, and tqdm is installed. The
+        iterator of results can be left early; processes that run then have no result. Raises ArgumentError,
+        StateError."""
         counted = itertools.count() if numbers is None else numbers
-        work = self._work(inputs, counted, ordered, held_bytes, instructions)
+        work = self._work(inputs, counted, ordered, group, held_bytes, instructions)
         yield from self._with_bar(work, progress, len_of(inputs))
 
     def digests(
@@ -196,6 +201,7 @@ class Queue:
         as_file: bool = False,
         first_number: int = 0,
         ordered: bool = True,
+        group: bool = False,
         held_bytes: int = 2**28,
         instructions: Optional[int] = None,
         progress: bool = False,
@@ -210,10 +216,10 @@ class Queue:
         and must not change until their digests have come. None: there is no batch now, and the iterator is
         asked again, so that inputs can be made from digests. as_file: processes read an input as the file
         that `@@` names in an argument, not as standard input. first_number: that of the first input; the
-        others follow. ordered, held_bytes, instructions, progress: as for run(). What the iterable raises
-        ends the run and is raised; the iterator of digests can be left early. Raises ArgumentError,
+        others follow. ordered, group, held_bytes, instructions, progress: as for run(). What the iterable
+        raises ends the run and is raised; the iterator of digests can be left early. Raises ArgumentError,
         StateError."""
-        runs = self._digests(inputs, as_file, first_number, ordered, held_bytes, instructions)
+        runs = self._digests(inputs, as_file, first_number, ordered, group, held_bytes, instructions)
         yield from self._with_bar(runs, progress, None)
 
     def _with_bar(
@@ -250,6 +256,7 @@ class Queue:
         as_file: bool,
         first_number: int,
         ordered: bool,
+        group: bool,
         held_bytes: int,
         instructions: Optional[int],
     ) -> Generator[Optional[Digests], None, None]:
@@ -257,7 +264,7 @@ class Queue:
         first = integer(first_number, "first_number")
         held, limit = integer(held_bytes, "held_bytes"), count(instructions, "instructions")
         with self._at_work(None) as core:
-            core.start_digests(bool(ordered), held, limit)
+            core.start_digests(bool(ordered) and not group, bool(group), held, limit)
             yield from work(core, inputs, first, bool(as_file))
 
     def _work(
@@ -265,13 +272,14 @@ class Queue:
         inputs: Iterable[Input],
         numbers: Iterable[int],
         ordered: bool,
+        group: bool,
         held_bytes: int,
         instructions: Optional[int],
     ) -> Generator[Optional[QueueResult], None, None]:
         """run(), which gives None some times a second while there is no result."""
         held, limit = integer(held_bytes, "held_bytes"), count(instructions, "instructions")
         with self._at_work(len_of(inputs)) as core:
-            core.start(bool(ordered), held, limit)
+            core.start(bool(ordered) and not group, bool(group), held, limit)
             source, counter = iter(inputs), iter(numbers)
             more = True
             while True:
@@ -288,7 +296,8 @@ class Queue:
                     if number is None:
                         raise ArgumentError("there are more inputs than numbers; give each input a number")
                     number = integer(number, "the number of an input")
-                    core.push(number, *self._input(item, f"input {number}"))
+                    if not core.push(number, *self._input(item, f"input {number}")):
+                        break
                 result = core.pop(wait=True)
                 if result is False:
                     return

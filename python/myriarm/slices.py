@@ -38,6 +38,7 @@ class RunOptions(NamedTuple):
     """What is the same for all slices of a run; Queue.run() explains each."""
 
     ordered: bool
+    group: bool
     held_bytes: int
     instructions: Optional[int]
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "myriarm/likeness.h"
+
 namespace myriarm::python {
 namespace {
 
@@ -18,12 +20,14 @@ nb::object array_of(std::vector<InputDigest> digests) {
 
 }  // namespace
 
-void DigestLists::start(bool ordered, uint64_t held_bytes, uint64_t instructions) {
+void DigestLists::start(bool ordered, bool group, uint64_t held_bytes, uint64_t instructions) {
   worker_.start(
-      ordered, held_bytes, instructions, [this] { clear(); },
-      [this](const QueueOptions& options) {
-        return worker_.queue().digest([this](InputBatch& batch, bool idle) { return next(batch, idle); },
-                                      [this](std::span<const InputDigest> digests) { return take(digests); }, options);
+      ordered, group, held_bytes, instructions, [this] { clear(); },
+      [this, group](const QueueOptions& options) {
+        BatchSource source = [this](InputBatch& batch, bool idle) { return next(batch, idle); };
+        if (group) source = grouped(std::move(source));
+        return worker_.queue().digest(
+            source, [this](std::span<const InputDigest> digests) { return take(digests); }, options);
       });
 }
 
@@ -32,8 +36,9 @@ bool DigestLists::has_room() {
   std::vector<Batch> dropped;
   std::lock_guard lock(worker_.mutex);
   dropped.swap(read_);
-  return !worker_.has_all_inputs() && waiting_inputs_ < kMostInputsOfLane * worker_.fleet().lanes() &&
-         waiting_bytes_ < kMostBytes;
+  const uint64_t for_lanes = kMostInputsOfLane * worker_.fleet().lanes();
+  const uint64_t most = worker_.groups() ? std::max(for_lanes, GroupOptions().inputs) : for_lanes;
+  return !worker_.has_all_inputs() && waiting_inputs_ < most && waiting_bytes_ < kMostBytes;
 }
 
 void DigestLists::push(uint64_t first_number, Bytes bytes, Offsets offsets, bool as_file) {
@@ -41,6 +46,11 @@ void DigestLists::push(uint64_t first_number, Bytes bytes, Offsets offsets, bool
   waiting_inputs_ += offsets.size();
   waiting_bytes_ += bytes.size();
   waiting_.push_back({first_number, std::move(bytes), std::move(offsets), as_file});
+  if (!worker_.groups()) offer();
+}
+
+void DigestLists::offer() {
+  offered_ = waiting_.size();
   worker_.changed.notify_all();
 }
 
@@ -53,6 +63,7 @@ nb::object DigestLists::pop(bool wait) {
     nb::gil_scoped_release free;
     std::unique_lock lock(worker_.mutex);
     if (wait) {
+      offer();
       worker_.changed.wait_for(lock, QueueWorker::kPatience,
                                [&] { return !digests_.empty() || worker_.has_ended() || !read_.empty(); });
     }
@@ -70,7 +81,7 @@ void DigestLists::clear() {
   current_.reset();
   read_.clear();
   digests_.clear();
-  waiting_inputs_ = waiting_bytes_ = 0;
+  waiting_inputs_ = waiting_bytes_ = offered_ = 0;
 }
 
 Supply DigestLists::next(InputBatch& batch, bool idle) {
@@ -81,12 +92,12 @@ Supply DigestLists::next(InputBatch& batch, bool idle) {
     worker_.changed.notify_all();
   }
   if (idle) {
-    worker_.changed.wait_for(lock, QueueWorker::kPatience,
-                             [&] { return !waiting_.empty() || worker_.has_all_inputs(); });
+    worker_.changed.wait_for(lock, QueueWorker::kPatience, [&] { return offered_ != 0 || worker_.has_all_inputs(); });
   }
-  if (waiting_.empty()) return worker_.has_all_inputs() ? Supply::ended : Supply::later;
+  if (offered_ == 0) return worker_.has_all_inputs() ? Supply::ended : Supply::later;
   current_ = std::move(waiting_.front());
   waiting_.pop_front();
+  offered_--;
   waiting_inputs_ -= current_->offsets.size();
   waiting_bytes_ -= current_->bytes.size();
   batch = {current_->first_number,

@@ -16,11 +16,13 @@ class DigestLists {
 
   explicit DigestLists(QueueWorker& worker) : worker_(worker) {}
 
-  void start(bool ordered, uint64_t held_bytes, uint64_t instructions);
+  void start(bool ordered, bool group, uint64_t held_bytes, uint64_t instructions);
   /// Whether it takes a further batch now; false after the end.
   bool has_room();
   /// The arrays stay as long as the batch is worked off.
   void push(uint64_t first_number, Bytes bytes, Offsets offsets, bool as_file);
+  /// Lets the queue have what was pushed. To be called with the worker's mutex held.
+  void offer();
   /// All digests that are there, 72 bytes each, as a read-only array of bytes; None if there are none within some time;
   /// False after the end. Raises what has ended the run.
   nb::object pop(bool wait);
@@ -45,6 +47,7 @@ class DigestLists {
 
   QueueWorker& worker_;
   std::deque<Batch> waiting_;
+  size_t offered_ = 0;  // of these, how many the queue may take
   uint64_t waiting_inputs_ = 0, waiting_bytes_ = 0;
   std::optional<Batch> current_;  // the queue reads it
   std::vector<Batch> read_;       // to be dropped by a thread that has the GIL

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "digests.h"
+#include "myriarm/likeness.h"
 #include "process.h"
 #include "queue_worker.h"
 
@@ -29,15 +30,19 @@ class QueueHandle {
   QueueWorker& worker() { return worker_; }
   DigestLists& digests() { return digests_; }
 
-  void start(bool ordered, uint64_t held_bytes, uint64_t instructions) {
+  void start(bool ordered, bool group, uint64_t held_bytes, uint64_t instructions) {
     const auto clear = [this] {
       inputs_.clear();
       results_.clear();
+      bytes_ = offered_ = 0;
     };
-    worker_.start(ordered, held_bytes, instructions, clear, [this](const QueueOptions& options) {
+    worker_.start(ordered, group, held_bytes, instructions, clear, [this, group](const QueueOptions& options) {
+      QueueSource source = [this](ProcessInput& input, uint64_t& number, bool idle) {
+        return next(input, number, idle);
+      };
+      if (group) source = grouped(std::move(source));
       return worker_.queue().run(
-          [this](ProcessInput& input, uint64_t& number, bool idle) { return next(input, number, idle); },
-          [this](QueueResult& result) { return take(result); }, options);
+          source, [this](QueueResult& result) { return take(result); }, options);
     });
   }
 
@@ -45,12 +50,23 @@ class QueueHandle {
   uint64_t room() {
     worker_.refuse_if_inherited();
     std::lock_guard lock(worker_.mutex);
-    return worker_.has_all_inputs() ? 0 : most_ - std::min(most_, inputs_.size());
+    return worker_.has_all_inputs() || is_full() ? 0 : most_inputs() - inputs_.size();
   }
-  void push(uint64_t number, ProcessInput input) {
+  /// False: there is no room for another one, whatever room() has said.
+  bool push(uint64_t number, ProcessInput input) {
     std::lock_guard lock(worker_.mutex);
+    bytes_ += size_of(input);
     inputs_.emplace_back(number, std::move(input));
-    worker_.changed.notify_all();
+    if (!worker_.groups()) offer();
+    return !is_full();
+  }
+  void no_more_inputs() {
+    {
+      std::lock_guard lock(worker_.mutex);
+      offer();
+      digests_.offer();
+    }
+    worker_.no_more_inputs();
   }
 
   /// The next result as a tuple; None if there is none within some time; False after the end. Raises what ended the run.
@@ -61,6 +77,7 @@ class QueueHandle {
     {
       nb::gil_scoped_release free;
       std::unique_lock lock(worker_.mutex);
+      if (wait) offer();
       const auto there = [&] { return !results_.empty() || worker_.has_ended(); };
       if (wait) worker_.changed.wait_for(lock, QueueWorker::kPatience, there);
       if (!results_.empty()) {
@@ -94,12 +111,13 @@ class QueueHandle {
   Supply next(ProcessInput& input, uint64_t& number, bool idle) {
     std::unique_lock lock(worker_.mutex);
     if (idle)
-      worker_.changed.wait_for(lock, QueueWorker::kPatience,
-                               [&] { return !inputs_.empty() || worker_.has_all_inputs(); });
-    if (inputs_.empty()) return worker_.has_all_inputs() ? Supply::ended : Supply::later;
+      worker_.changed.wait_for(lock, QueueWorker::kPatience, [&] { return offered_ != 0 || worker_.has_all_inputs(); });
+    if (offered_ == 0) return worker_.has_all_inputs() ? Supply::ended : Supply::later;
     number = inputs_.front().first;
     input = std::move(inputs_.front().second);
+    bytes_ -= size_of(input);
     inputs_.pop_front();
+    offered_--;
     return Supply::input;
   }
 
@@ -123,8 +141,23 @@ class QueueHandle {
         bytes(result.standard_output), bytes(result.standard_error), list_of(result.files));
   }
 
+  /// Lets the queue have what was listed.
+  void offer() {
+    offered_ = inputs_.size();
+    worker_.changed.notify_all();
+  }
+  size_t most_inputs() const { return worker_.groups() ? std::max<size_t>(most_, GroupOptions().inputs) : most_; }
+  /// There are many inputs only if they are grouped, and then their bytes are bounded.
+  bool is_full() const {
+    return inputs_.size() >= most_inputs() || (worker_.groups() && bytes_ >= GroupOptions().bytes);
+  }
+  static uint64_t size_of(const ProcessInput& input) {
+    return (input.standard_input ? input.standard_input->size() : 0) + (input.file ? input.file->size() : 0);
+  }
+
   const size_t most_;                                     // inputs, and results, that wait
   std::deque<std::pair<uint64_t, ProcessInput>> inputs_;  // with their numbers
+  uint64_t bytes_ = 0, offered_ = 0;                      // of these: their bytes, and how many the queue may take
   std::deque<QueueResult> results_;
   DigestLists digests_{worker_};
   QueueWorker worker_;  // the last: its thread, which uses the lists, has ended before they go
@@ -149,25 +182,26 @@ void bind_queue(nb::module_& module) {
       .def_prop_ro("lanes", [](QueueHandle& queue) { return queue.worker().fleet().lanes(); })
       .def_prop_ro("device",
                    [](QueueHandle& queue) { return myriarm::python::tuple_of(queue.worker().fleet().device()); })
-      .def("start", &QueueHandle::start, nb::arg("ordered"), nb::arg("held_bytes"), nb::arg("instructions"))
+      .def("start", &QueueHandle::start, nb::arg("ordered"), nb::arg("group"), nb::arg("held_bytes"),
+           nb::arg("instructions"))
       .def("room", &QueueHandle::room)
       .def(
           "push",
           [](QueueHandle& queue, uint64_t number, nb::object arguments, nb::object environment,
              nb::object standard_input, nb::object file) {
-            queue.push(number, {strings_or_none(arguments), strings_or_none(environment), bytes_or_none(standard_input),
-                                bytes_or_none(file)});
+            return queue.push(number, {strings_or_none(arguments), strings_or_none(environment),
+                                       bytes_or_none(standard_input), bytes_or_none(file)});
           },
           nb::arg("number"), nb::arg("arguments").none(), nb::arg("environment").none(),
           nb::arg("standard_input").none(), nb::arg("file").none())
-      .def("no_more_inputs", [](QueueHandle& queue) { queue.worker().no_more_inputs(); })
+      .def("no_more_inputs", &QueueHandle::no_more_inputs)
       .def("pop", &QueueHandle::pop, nb::arg("wait"))
       .def(
           "start_digests",
-          [](QueueHandle& queue, bool ordered, uint64_t held_bytes, uint64_t instructions) {
-            queue.digests().start(ordered, held_bytes, instructions);
+          [](QueueHandle& queue, bool ordered, bool group, uint64_t held_bytes, uint64_t instructions) {
+            queue.digests().start(ordered, group, held_bytes, instructions);
           },
-          nb::arg("ordered"), nb::arg("held_bytes"), nb::arg("instructions"))
+          nb::arg("ordered"), nb::arg("group"), nb::arg("held_bytes"), nb::arg("instructions"))
       .def("has_room", [](QueueHandle& queue) { return queue.digests().has_room(); })
       .def(
           "push_batch",

@@ -23,8 +23,8 @@ QueueWorker::~QueueWorker() {
   end();
 }
 
-void QueueWorker::start(bool ordered, uint64_t held_bytes, uint64_t instructions, const std::function<void()>& clear,
-                        std::function<QueueProgress(const QueueOptions&)> work) {
+void QueueWorker::start(bool ordered, bool group, uint64_t held_bytes, uint64_t instructions,
+                        const std::function<void()>& clear, std::function<QueueProgress(const QueueOptions&)> work) {
   refuse_if_inherited();
   refuse_in_handler();
   handlers_->raised.reset();
@@ -37,6 +37,7 @@ void QueueWorker::start(bool ordered, uint64_t held_bytes, uint64_t instructions
   rate_ = QueueRate();
   error_ = nullptr;
   ended_ = supply_ended_ = abandoned_ = false;
+  groups_ = group;
   QueueOptions options;
   options.ordered = ordered;
   options.held_bytes = held_bytes;

@@ -34,7 +34,7 @@ class QueueWorker {
 
   /// Ends a run that is under way, calls `clear`, which empties the lists, and has the thread do `work`. Throws StateError
   /// in a handler, and in a process that has inherited the queue.
-  void start(bool ordered, uint64_t held_bytes, uint64_t instructions, const std::function<void()>& clear,
+  void start(bool ordered, bool group, uint64_t held_bytes, uint64_t instructions, const std::function<void()>& clear,
              std::function<QueueProgress(const QueueOptions&)> work);
   /// Throws StateError in a process that has inherited the queue by fork(): it has no thread there, and the lock may be
   /// held for ever.
@@ -55,6 +55,9 @@ class QueueWorker {
   bool is_abandoned() const { return abandoned_; }
   /// No further input comes.
   bool has_all_inputs() const { return ended_ || supply_ended_ || abandoned_; }
+  /// The source of the run is grouped(): it gets what Python lists before it waits for results at once, since it gives what it
+  /// has when there is no more.
+  bool groups() const { return groups_; }
 
  private:
   LinuxOptions with_tracer(LinuxOptions options);
@@ -69,7 +72,7 @@ class QueueWorker {
   QueueProgress progress_;
   QueueRate rate_;
   std::exception_ptr error_;
-  bool ended_ = true, supply_ended_ = false, abandoned_ = false;
+  bool ended_ = true, supply_ended_ = false, abandoned_ = false, groups_ = false;
 };
 
 }  // namespace myriarm::python

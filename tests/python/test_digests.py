@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from myriarm import DIGEST, ArgumentError, FaultKind, Queue, StateError, StopReason, output_hash
 from test_inputs import program_of_files
-from test_queue import PREBUILT, Bar
+from test_queue import PREBUILT, Bar, two_families
 
 NO_OUTPUT = 0xCBF29CE484222325
 
@@ -140,6 +140,17 @@ def test_without_order(json_queue):
     expected = whole(json_queue.digests([texts]))
     found = whole(json_queue.digests([texts[:150], texts[150:]], ordered=False, held_bytes=0))
     assert np.sort(found, order="number").tolist() == expected.tolist()
+
+
+def test_grouped(device):
+    """Batches are put into an order together. One lane shows it, on the CPU."""
+    texts, order = two_families(20)
+    with Queue(PREBUILT / "json", lanes=1, device=device) as queue:
+        expected = whole(queue.digests([texts]))
+        found = whole(queue.digests([texts[:5], texts[5:20], None, texts[20:]], group=True))
+        assert np.sort(found, order="number").tolist() == expected.tolist()
+        if device == "cpu":
+            assert found["number"].tolist() == order
 
 
 def test_many_inputs(loop):

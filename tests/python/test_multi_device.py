@@ -19,6 +19,7 @@ from myriarm import ArgumentError, DeviceError, MultiDeviceQueue, Queue, StateEr
 from myriarm.__main__ import COMMAND_LINE
 from myriarm.job import job_of_run
 from myriarm.slices import SliceResults
+from test_queue import two_families
 
 SOURCE = pathlib.Path(os.environ.get("MYRIARM_SOURCE", pathlib.Path(__file__).parents[2]))
 PREBUILT = SOURCE / "examples" / "prebuilt"
@@ -56,6 +57,14 @@ def test_the_same_results_as_one_queue():
         limited = list(queue.run(texts[:20], instructions=100))
         assert limited == of_one_queue(texts[:20], instructions=100)
         assert {result.stop.reason for result in limited} == {StopReason.budget}
+
+
+def test_grouped_in_each_slice():
+    texts, order = two_families(20)
+    with shared(devices=["cpu"], lanes=1, slice_inputs=20) as queue:
+        results = list(queue.run(texts, group=True))
+        assert [result.number for result in results] == order
+        assert sorted(results) == of_one_queue(texts)
 
 
 def test_numbers_and_kinds_of_inputs():

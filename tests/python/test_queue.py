@@ -29,6 +29,13 @@ def messages(number, seed=1):
     return [generator.randbytes(generator.randrange(3000)) for _ in range(number)]
 
 
+def two_families(half):
+    """Texts of two kinds in turn, and the order of their numbers when those that resemble each other follow
+    each other in each half."""
+    texts = [b"%s(%d)" % ((b"print", b"fetch")[i % 2], i) for i in range(2 * half)]
+    return texts, [i for first in (0, half) for odd in (1, 0) for i in range(first + odd, first + half, 2)]
+
+
 def digests(results):
     return [result.stdout.split()[0].decode() for result in results]
 
@@ -60,6 +67,50 @@ def test_without_order(sha256):
     texts = messages(200, seed=3)
     results = sorted(sha256.run(texts, ordered=False))
     assert digests(results) == [hashlib.sha256(text).hexdigest() for text in texts]
+
+
+def test_grouped(device):
+    """One lane shows the order in which inputs begin. None ends what is put into order together."""
+    texts, order = two_families(20)
+    with Queue(PREBUILT / "sha256", lanes=1, device=device) as queue:
+        expected = list(queue.run(texts))
+        results = list(queue.run(iter([*texts[:20], None, *texts[20:]]), group=True, ordered=True))
+        assert [result.number for result in results] == order
+        assert sorted(results) == expected
+        inputs = [{"stdin": text, "environment": ["A=1"]} for text in texts]
+        assert sorted(queue.run(inputs, group=True)) == list(queue.run(inputs))
+        assert list(queue.run(texts)) == expected, "the next run is not grouped"
+
+
+def test_grouped_results_become_inputs(sha256):
+    chain = [b"start"]
+
+    def inputs():
+        for length in range(1, 12):
+            while len(chain) < length:
+                yield None
+            yield chain[-1]
+
+    for result in sha256.run(inputs(), group=True):
+        chain.append(result.stdout)
+    assert len(chain) == 12
+
+
+def test_many_large_inputs_are_grouped_with_bounded_memory(device):
+    """The iterator is not asked for all of them before there are results."""
+    given, large = 0, bytes(1 << 20)
+
+    def inputs():
+        nonlocal given
+        while given < 500:
+            given += 1
+            yield large
+
+    with Queue(PREBUILT / "hello", lanes=4, device=device) as queue:
+        results = queue.run(inputs(), group=True)
+        first = next(results)
+        assert given < 500
+        assert len({first.number, *(result.number for result in results)}) == 500
 
 
 def test_inputs_of_all_kinds(device):
