@@ -11,7 +11,6 @@
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -189,9 +188,7 @@ class DigestLedger {
         const uint64_t guess = wanted - lowest();
         if (guess < part.size() && number(guess) == wanted && !ended[guess]) return guess;
       }
-      const auto is_lower = [&](size_t at) { return number(place(at)) < wanted; };
-      size_t at = *std::ranges::partition_point(std::views::iota(size_t{0}, part.size()), is_lower);
-      for (; at < part.size() && number(place(at)) == wanted; at++) {
+      for (size_t at = first_from(wanted); at < part.size() && number(place(at)) == wanted; at++) {
         if (!ended[place(at)]) return place(at);
       }
       return std::nullopt;
@@ -203,6 +200,14 @@ class DigestLedger {
 
    private:
     size_t place(size_t at) const { return places.empty() ? at : places[at]; }
+    /// Of the inputs by number, the first whose number is not below this one.
+    size_t first_from(uint64_t wanted) const {
+      const auto numbers = part.numbers();
+      if (places.empty())
+        return static_cast<size_t>(std::lower_bound(numbers.begin(), numbers.end(), wanted) - numbers.begin());
+      const auto is_below = [&](size_t place, uint64_t than) { return numbers[place] < than; };
+      return static_cast<size_t>(std::lower_bound(places.begin(), places.end(), wanted, is_below) - places.begin());
+    }
   };
 
   uint64_t held_bytes() const { return held_ * sizeof(InputDigest); }
