@@ -128,7 +128,8 @@ class InputLedger {
   void begin(size_t device, Given kept, ProcessInput& input, uint64_t& number) {
     input = kept.input;
     number = kept.number;
-    flights_.emplace(kept.ticket, Flight{device, std::move(kept)});
+    const uint64_t ticket = kept.ticket;
+    flights_.emplace(ticket, Flight{device, std::move(kept)});
   }
 
   const bool ordered_;

@@ -42,7 +42,7 @@ void append_key(Bytes input, std::vector<uint8_t>& keys) {
 }
 
 double share_in_common(const Key& a, const Key& b) {
-  if ((a <=> b) == 0) return 1;  // as most are where inputs are of few kinds; also if both are empty
+  if (std::is_eq(a <=> b)) return 1;  // as most are where inputs are of few kinds; also if both are empty
   const uint64_t shorter = std::min(a.size, b.size);
   if (shorter == 0) return 0;
   const auto common = static_cast<uint64_t>(std::mismatch(a.begin, a.begin + shorter, b.begin).first - a.begin);
@@ -76,7 +76,7 @@ std::vector<uint64_t> order_by_likeness(std::span<const Bytes> inputs, std::span
   };
   std::sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
     const std::strong_ordering order = a <=> b;
-    return order != 0 ? order < 0 : by_length(a, b);
+    return std::is_eq(order) ? by_length(a, b) : std::is_lt(order);
   });
   if (have_little_in_common(keys)) std::sort(keys.begin(), keys.end(), by_length);
   std::vector<uint64_t> places;

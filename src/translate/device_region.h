@@ -47,31 +47,8 @@ struct DevicePage {
   u32 granule_step;  // granule g lies g * 8 * granule_step bytes further
   u32 entry;         // as in a page table, but with the lane's own permissions; 0: the address is outside of the window
 };
-/// The page of an address, of the lane at this place of its team. Regions for lanes that may differ call it by this name, so that its text
-/// is in a multiprocessor's cache of instructions once, instead of wherever a region accesses memory.
+/// The function by which regions for lanes that may differ find a page: DevicePage(u64 address). See find_page.h.
 constexpr const char* kFindPageName = "myriarm_find_page";
-MYR_FN DevicePage find_page(DeviceTeamFacts* team, u32 lane, u64 address) {
-  const PagedMemory<kDeviceTeam> paged{
-      (u8*)team->frames,  (u32*)team->table,     team->first_page, team->page_count, lane,
-      team->granule_step, lane * team->lane_step};
-  const u64 page = paged.page_of(address);
-  // Volatile: a word must be read and written whole, since the lanes of a warp write there at once.
-  volatile u64* const place = &team->found[page % kFoundEntries];
-  const u64 found = *place;
-  u32 entry = (u32)(found >> 32);
-  if ((u32)found != page) {
-    if (page >= paged.page_count) return {0, 0, 0};
-    entry = paged.entry(page);
-    *place = (u64)entry << 32 | (u32)page;
-  }
-  const u64 frame = team->frames + ((u64)(entry >> kPageFlagBits) << kPageBits);
-  if ((entry & kPageDiffer) != 0) {
-    const u8 own = *(const u8*)permissions_place(frame, paged.granule_step, lane);
-    entry = (entry & ~(u32)(kPagePermissions | kPageDiffer)) | (own & kPagePermissions);
-  }
-  if ((entry & kPageShared) != 0) return {frame, 1, entry};
-  return {frame + paged.lane_offset, paged.granule_step, entry};
-}
 
 /// How many pages a region may keep the place of. Each is for the accesses with one base register.
 constexpr u32 kKeptPages = 4;

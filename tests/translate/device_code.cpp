@@ -14,6 +14,7 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include "translate/find_page.h"
 #include "translate/llvm/errors.h"
 
 namespace myriarm::translate {

@@ -4,7 +4,7 @@
 // own device code: it is compiled to a relocatable object, and the host links it with the regions (linked_regions.cpp).
 #include "backends/cuda/interpreter/run_process_kernel.cuh"
 #include "backends/cuda/translated/region_table.h"
-#include "translate/device_region.h"
+#include "translate/find_page.h"
 
 namespace myriarm::cuda {
 namespace {
