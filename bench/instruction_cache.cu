@@ -77,7 +77,8 @@ int main() {
   cudaMalloc(&results, sizeof(unsigned) * 32 * kWarpsOfBlock * 6 * multiprocessors);
   std::printf("%s, at most %.2f GHz; cycles between two instructions of a warp\n", device.name, kilohertz / 1e6);
   for (const bool same_order : {false, true}) {
-    std::printf("\n%s\n%-10s", same_order ? "all warps in the same order" : "each warp in an order of its own", "warps/SM");
+    std::printf("\n%s\n%-10s", same_order ? "all warps in the same order" : "each warp in an order of its own",
+                "warps/SM");
     for (const unsigned size : sizes) std::printf("%5u KiB", size * 2);
     for (const unsigned blocks_of_each : {1u, 3u, 6u}) {
       std::printf("\n%-10u", blocks_of_each * kWarpsOfBlock);
