@@ -12,9 +12,9 @@ import subprocess
 import sys
 
 HEADERS = {
-    "myriarm": ["byte_strings", "error", "file_tree", "fleet", "guest_thread", "inputs", "isa", "likeness", "linux"]
-    + ["myriarm", "process", "program", "queue", "queue_rate", "run", "shared_queue", "snapshot", "stop"]
-    + ["translation_cache", "version"],
+    "myriarm": ["byte_strings", "error", "file_tree", "fleet", "guest_thread", "inputs", "isa", "likeness"]
+    + ["linux", "myriarm", "process", "program", "queue", "queue_rate", "run", "shared_queue", "snapshot"]
+    + ["stop", "translation_cache", "version"],
     "myriarm-c": ["myriarm"],
 }
 
