@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Cpu policy of translated code for a GPU. A region has one object of it, whose members LLVM turns into machine
-// registers. A region calls nothing: what is not simple is refused, and another engine runs the instruction. Compiled by
+// registers. A region calls nothing but myriarm_find_page(): what is not simple is refused, and another engine runs it. Compiled by
 // clang to bitcode.
 #pragma once
 

@@ -64,6 +64,23 @@ struct Found {
   uint64_t refused = 0;  // calls that threw std::bad_alloc
 };
 
+/// One call of a source. `left`: how many allocations succeed before one fails; none once one has.
+template <class Call>
+Supply attempt(const Call& call, bool stay, std::optional<uint64_t>& left, Found& found) {
+  Supply supply = Supply::later;
+  until_failure = left;
+  all_fail_from_there = stay;
+  const uint64_t failures_before = failures;
+  try {
+    supply = call();
+  } catch (const std::bad_alloc&) {
+    found.refused++;
+  }
+  left = failures == failures_before ? until_failure : std::nullopt;
+  until_failure.reset();
+  return supply;
+}
+
 /// What a source of batches gives. The `failing`th of its allocations fails; with `stay`, all that follow within the same call do.
 Found batches_of(uint64_t failing, bool stay) {
   std::vector<uint8_t> bytes;
@@ -88,19 +105,7 @@ Found batches_of(uint64_t failing, bool stay) {
   std::optional<uint64_t> left = failing;
   while (true) {
     InputBatch batch;
-    Supply supply;
-    until_failure = left;
-    all_fail_from_there = stay;
-    const uint64_t failures_before = failures;
-    try {
-      supply = source(batch, true);
-    } catch (const std::bad_alloc&) {
-      supply = Supply::later;
-      found.refused++;
-    }
-    left = failures == failures_before ? until_failure : std::nullopt;
-    until_failure.reset();
-    if (supply == Supply::ended) return found;
+    if (attempt([&] { return source(batch, true); }, stay, left, found) == Supply::ended) return found;
     for (uint64_t i = 0; i < batch.size(); i++) {
       const uint64_t number = batch.numbers.empty() ? batch.first_number + i : batch.numbers[i];
       const auto input = batch.bytes.subspan(batch.offsets[i], batch.offsets[i + 1] - batch.offsets[i]);
@@ -126,18 +131,7 @@ Found inputs_of(uint64_t failing, bool stay) {
   for (uint64_t next = 0;;) {
     ProcessInput input;
     uint64_t number = next;
-    Supply supply;
-    until_failure = left;
-    all_fail_from_there = stay;
-    const uint64_t failures_before = failures;
-    try {
-      supply = source(input, number, true);
-    } catch (const std::bad_alloc&) {
-      supply = Supply::later;
-      found.refused++;
-    }
-    left = failures == failures_before ? until_failure : std::nullopt;
-    until_failure.reset();
+    const Supply supply = attempt([&] { return source(input, number, true); }, stay, left, found);
     if (supply == Supply::ended) return found;
     if (supply != Supply::input) continue;
     EXPECT_EQ(std::string(input.standard_input->begin(), input.standard_input->end()), text_of(number));

@@ -115,9 +115,8 @@ CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes,
     // Once the run is cancelled, the lanes go back before their calls.
     const bool goes_back = is_cancelled() || starve[i];
     const kernel::Result result = goes_back ? kernel::again() : serve_hosted(machine, host, given.traced);
-    if (result.served == kernel::Served::missing) {
-      if (processes_->knows_missing(registers.w8, given.number, stream_)) missing.insert(registers.w8);
-    }
+    if (result.served == kernel::Served::missing && processes_->knows_missing(registers.w8, given.number, stream_))
+      missing.insert(registers.w8);
     if (result.served == kernel::Served::again) {
       abandoned.push_back(lane);
       old_pcs.push_back(pcs[i] - 4);

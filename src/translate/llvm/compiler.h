@@ -35,7 +35,7 @@ class RegionCompiler {
   /// The optimised region of which code_of() makes code. One for a GPU may have operations that are written as PTX.
   std::unique_ptr<llvm::Module> module_of(const Shape& shape, const std::string& name);
   /// Whether regions of this kind have no code for an instruction. On a GPU that is what reads the count of retired
-  /// instructions, calls a function, or uses a variable.
+  /// instructions, calls a function other than kFindPageName, or uses a variable.
   bool is_refused(const Instruction& at);
   /// How many regions it has compiled. What they had in common stays in memory, and grows.
   unsigned compiled() const { return compiled_; }
@@ -46,7 +46,7 @@ class RegionCompiler {
   bool read(llvm::Function& function);
   void inline_rows(llvm::Function& region);
   void optimise(llvm::Function& function);
-  /// Whether a row neither calls a function nor uses a variable.
+  /// Whether a row calls no function but kFindPageName, and uses no variable.
   bool is_self_contained(u16 row);
   llvm::SmallVector<char, 0> emit(llvm::Module& module);
   /// A module with a copy of the region, of the functions that it still calls, and of the constants that they use.
