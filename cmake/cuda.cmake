@@ -7,11 +7,16 @@
 # for the GPUs of this machine. On a machine without a GPU the default is Hopper, and PTX that the driver of any GPU
 # from Turing on compiles on first use. For a binary that runs everywhere:
 # -DMYRIARM_CUDA_ARCHITECTURES="75-virtual;80-real;86-real;89-real;90-real;100-real;120-real".
+#
+# MYRIARM_CUDA_EMULATED: the backend is compiled for the processor, and its devices are emulated (tests/emulated_gpu/): for tests of
+# kernels on a machine without a GPU. Nothing of a toolkit is used.
 set(MYRIARM_CUDA OFF)
 set(cuda_reason "MYRIARM_WITH_CUDA is OFF")
 set(MYRIARM_WHY_NO_CUDA "it was built with MYRIARM_WITH_CUDA=OFF")
 
-if(MYRIARM_WITH_CUDA)
+if(MYRIARM_CUDA_EMULATED)
+  set(MYRIARM_CUDA ON)
+elseif(MYRIARM_WITH_CUDA)
   find_program(MYRIARM_NVCC nvcc HINTS ENV CUDACXX ENV CUDA_PATH PATH_SUFFIXES bin PATHS /usr/local/cuda/bin)
   mark_as_advanced(MYRIARM_NVCC)
   if(NOT MYRIARM_NVCC AND NOT DEFINED CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
@@ -60,7 +65,9 @@ if(MYRIARM_WITH_CUDA)
   endif()
 endif()
 
-if(MYRIARM_CUDA)
+if(MYRIARM_CUDA_EMULATED)
+  message(STATUS "myriarm: with emulated GPUs, for tests")
+elseif(MYRIARM_CUDA)
   # CMake before 3.26 does not know which option makes nvcc compile C++20.
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")

@@ -5,6 +5,7 @@
 #include "backends/cuda/code_kernels.h"
 
 #include "backends/cuda/predecode.h"
+#include "backends/cuda/start_kernel.cuh"
 #include "backends/cuda/team_memory.cuh"
 
 namespace myriarm::cuda {
@@ -304,23 +305,23 @@ __global__ void drop_code_kernel(const __grid_constant__ View view) {
 void launch_predecode_programs(const View& view, const u8* image, const NewCode* spans, u32 count, u64 pages,
                                cudaStream_t stream) {
   const dim3 grid((u32)(pages == 0 ? 1 : pages), count);
-  predecode_programs_kernel<<<grid, kBlock, 0, stream>>>(view, image, spans);
+  start(predecode_programs_kernel, grid, kBlock, stream, view, image, spans);
 }
 void launch_describe_code(const View& view, CodeKey* keys, const u8* image, u32* count, cudaStream_t stream) {
-  describe_code_kernel<<<view.teams, kTeamBlock, 0, stream>>>(view, image, keys, count);
+  start(describe_code_kernel, view.teams, kTeamBlock, stream, view, image, keys, count);
 }
 void launch_predecode_teams(const View& view, const u8* image, const NewCode* spans, u32 count, u64 pages,
                             cudaStream_t stream) {
-  predecode_teams_kernel<<<dim3((u32)pages, count), kBlock, 0, stream>>>(view, image, spans);
+  start(predecode_teams_kernel, dim3((u32)pages, count), kBlock, stream, view, image, spans);
 }
 void launch_assign_code(const View& view, const u8* image, const TeamCode* teams, u32 count, cudaStream_t stream) {
-  assign_code_kernel<<<count, kTeamBlock, 0, stream>>>(view, image, teams);
+  start(assign_code_kernel, count, kTeamBlock, stream, view, image, teams);
 }
 void launch_drop_code(const View& view, cudaStream_t stream) {
-  drop_code_kernel<<<(view.teams + kBlock - 1) / kBlock, kBlock, 0, stream>>>(view);
+  start(drop_code_kernel, (view.teams + kBlock - 1) / kBlock, kBlock, stream, view);
 }
 void launch_check_code(const View& view, const u8* image, cudaStream_t stream) {
-  check_code_kernel<<<view.teams, kTeamBlock, 0, stream>>>(view, image);
+  start(check_code_kernel, view.teams, kTeamBlock, stream, view, image);
 }
 
 }  // namespace myriarm::cuda

@@ -3,6 +3,7 @@
 #include "backends/backend.h"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/page_updates.cuh"
+#include "backends/cuda/start_kernel.cuh"
 #include "backends/cuda/team_run.cuh"
 
 namespace myriarm::cuda {
@@ -198,42 +199,42 @@ __global__ void resume_starved_kernel(const __grid_constant__ View view) {
 }  // namespace
 
 void launch_gather(const u64* plane, const u32* lanes, u64 count, u64* values, cudaStream_t stream) {
-  gather_kernel<<<blocks_for(count), kBlock, 0, stream>>>(plane, lanes, count, values);
+  start(gather_kernel, blocks_for(count), kBlock, stream, plane, lanes, count, values);
 }
 void launch_scatter(u64* plane, const u32* lanes, u64 count, const u64* values, u64 stride, cudaStream_t stream) {
-  scatter_kernel<<<blocks_for(count), kBlock, 0, stream>>>(plane, lanes, count, values, stride);
+  start(scatter_kernel, blocks_for(count), kBlock, stream, plane, lanes, count, values, stride);
 }
 void launch_scatter_stops(const View& view, const u32* lanes, u64 count, const StopRecord* values,
                           cudaStream_t stream) {
-  scatter_stops_kernel<<<blocks_for(count), kBlock, 0, stream>>>(view, lanes, count, values);
+  start(scatter_stops_kernel, blocks_for(count), kBlock, stream, view, lanes, count, values);
 }
 void launch_read(const View& view, const Transfer* transfers, u64 count, u8* buffer, u32* done, cudaStream_t stream) {
-  transfer_kernel<false, u8><<<blocks_for(count * 32), kBlock, 0, stream>>>(view, transfers, count, buffer, done);
+  start(transfer_kernel<false, u8>, blocks_for(count * 32), kBlock, stream, view, transfers, count, buffer, done);
 }
 void launch_prepare_write(const View& view, const Transfer* transfers, u64 count, PageChanges* changes,
                           cudaStream_t stream) {
-  prepare_write_kernel<<<blocks_for(count * 32), kBlock, 0, stream>>>(view, transfers, count, changes);
+  start(prepare_write_kernel, blocks_for(count * 32), kBlock, stream, view, transfers, count, changes);
 }
 void launch_write(const View& view, const Transfer* transfers, u64 count, const u8* buffer, u32* done,
                   cudaStream_t stream) {
-  transfer_kernel<true, const u8><<<blocks_for(count * 32), kBlock, 0, stream>>>(view, transfers, count, buffer, done);
+  start(transfer_kernel<true, const u8>, blocks_for(count * 32), kBlock, stream, view, transfers, count, buffer, done);
 }
 void launch_map(const View& view, const TeamMask* teams, u64 count, u64 page, u64 pages, u32 permissions,
                 kernel::PageAction action, PageChanges* changes, cudaStream_t stream) {
   for (MapPhase phase : {MapPhase::give, MapPhase::take}) {
-    map_kernel<<<blocks_for(count * pages * 32), kBlock, 0, stream>>>(view, teams, count, page, pages, permissions,
-                                                                      action, phase, changes);
+    start(map_kernel, blocks_for(count * pages * 32), kBlock, stream, view, teams, count, page, pages, permissions,
+          action, phase, changes);
   }
 }
 void launch_permissions(const View& view, const u32* lanes, u64 count, u64 page, u64 pages, u8* values,
                         cudaStream_t stream) {
-  permissions_kernel<<<blocks_for(count * pages), kBlock, 0, stream>>>(view, lanes, count, page, pages, values);
+  start(permissions_kernel, blocks_for(count * pages), kBlock, stream, view, lanes, count, page, pages, values);
 }
 void launch_fill_tables(const View& view, const u8* image, cudaStream_t stream) {
-  fill_tables_kernel<<<view.teams, kBlock, 0, stream>>>(view, image);
+  start(fill_tables_kernel, view.teams, kBlock, stream, view, image);
 }
 void launch_resume_starved(const View& view, cudaStream_t stream) {
-  resume_starved_kernel<<<blocks_for(view.lanes), kBlock, 0, stream>>>(view);
+  start(resume_starved_kernel, blocks_for(view.lanes), kBlock, stream, view);
 }
 
 }  // namespace myriarm::cuda

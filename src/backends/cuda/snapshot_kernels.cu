@@ -5,6 +5,7 @@
 #include "backends/backend.h"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/saved_pages.cuh"
+#include "backends/cuda/start_kernel.cuh"
 
 namespace myriarm::cuda {
 namespace {
@@ -236,27 +237,27 @@ u32 blocks_for(u64 threads) { return (u32)((threads + kBlock - 1) / kBlock); }
 }  // namespace
 
 void launch_save_pages(const View& view, const SavedTeams& saved, cudaStream_t stream) {
-  save_pages_kernel<<<saved.count, kBlock, 0, stream>>>(view, saved);
+  start(save_pages_kernel, saved.count, kBlock, stream, view, saved);
 }
 void launch_restore_pages(const View& view, const SavedTeams& saved, const TeamSources* teams, u64 count, bool dry,
                           u32* released, RestoreCounts* counts, cudaStream_t stream) {
-  restore_pages_kernel<<<(u32)count, kBlock, 0, stream>>>(view, saved, teams, dry, released, counts);
+  start(restore_pages_kernel, (u32)count, kBlock, stream, view, saved, teams, dry, released, counts);
 }
 void launch_release_list(const View& view, const u32* released, const RestoreCounts* counts, u32 most,
                          cudaStream_t stream) {
-  if (most != 0) release_list_kernel<<<blocks_for(most), kBlock, 0, stream>>>(view, released, counts);
+  if (most != 0) start(release_list_kernel, blocks_for(most), kBlock, stream, view, released, counts);
 }
 void launch_release_saved(const View& view, const SavedTeams& saved, u64 entries, cudaStream_t stream) {
-  if (entries != 0) release_saved_kernel<<<blocks_for(entries), kBlock, 0, stream>>>(view, saved.entries, entries);
+  if (entries != 0) start(release_saved_kernel, blocks_for(entries), kBlock, stream, view, saved.entries, entries);
 }
 void launch_copy_planes(const u64* from, u64 from_stride, const u32* from_lanes, u64* to, u64 to_stride,
                         const u32* to_lanes, u64 count, u64 planes, cudaStream_t stream) {
-  copy_planes_kernel<<<blocks_for(count * planes), kBlock, 0, stream>>>(from, from_stride, from_lanes, to, to_stride,
-                                                                        to_lanes, count, planes);
+  start(copy_planes_kernel, blocks_for(count * planes), kBlock, stream, from, from_stride, from_lanes, to, to_stride,
+        to_lanes, count, planes);
 }
 void launch_copy_stops(const StopRecord* from, const u32* from_lanes, StopRecord* to, const u32* to_lanes, u64 count,
                        u64* run_ends, cudaStream_t stream) {
-  copy_stops_kernel<<<blocks_for(count), kBlock, 0, stream>>>(from, from_lanes, to, to_lanes, count, run_ends);
+  start(copy_stops_kernel, blocks_for(count), kBlock, stream, from, from_lanes, to, to_lanes, count, run_ends);
 }
 
 }  // namespace myriarm::cuda

@@ -3,6 +3,7 @@
 // lane, faults, and the copy of a shared page. Out of line, since they are rare.
 #pragma once
 
+#include "backends/cuda/device_words.cuh"
 #include "backends/cuda/view.h"
 #include "core/slow_access.h"
 
@@ -143,11 +144,7 @@ static __device__ inline PageHistory& history_of(const View& view, u32 team, u64
   return view.page_history[team * kCodeSlots + page % kCodeSlots];
 }
 /// The time in ticks of 2^21 ns, some two milliseconds.
-static __device__ inline u64 tick_now() {
-  u64 nanoseconds;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(nanoseconds));
-  return nanoseconds >> 21;
-}
+static __device__ inline u64 tick_now() { return nanoseconds_now() >> 21; }
 
 enum class Writer : u8 { guest, host };
 /// To be called when the bytes or the permissions of a page change: from this page on the team decodes as it runs,

@@ -3,6 +3,8 @@
 // needs relocatable code, which would make the interpreter slower.
 #include "backends/cuda/chain/next_batch.h"
 
+#include "backends/cuda/start_kernel.cuh"
+
 namespace myriarm::cuda {
 namespace {
 
@@ -20,6 +22,6 @@ __global__ void next_batch_kernel(Control* control, Report* report, const u32* c
 
 }  // namespace
 
-const void* next_batch_function() { return (const void*)next_batch_kernel; }
+const void* next_batch_function() { return address_of(next_batch_kernel); }
 
 }  // namespace myriarm::cuda

@@ -27,17 +27,13 @@ static_assert(kSlotPlace < kSharedSlots);
 constexpr u32 kOutside = 0xFFFFFFFCu;
 
 /// The pages of a lane, where the lanes of its team may differ in their permissions: an entry is the lane's own, which takes
-/// one load more there. ptxas makes a branch of the load's predicate; to load something always is slower
-/// (docs/design/page-table-entries.md).
+/// one load more there.
 struct OwnPages : PagedMemory<kTeam> {
   u32 permissions_offset;  // from the first byte of a frame to that of the lane's permissions
   MYR_FN u32 entry(u64 page) const {
     const u32 entry = PagedMemory::entry(page);
     const u8* const place = frames + ((u64)(entry >> kPageFlagBits) << kPageBits) + permissions_offset;
-    u32 own = entry;
-    asm volatile("{\n.reg .pred differ;\nsetp.ne.u32 differ, %2, 0;\n@differ ld.global.u8 %0, [%1];\n}"
-                 : "+r"(own)
-                 : "l"(place), "r"(entry & kPageDiffer));
+    const u32 own = load_byte_if(entry & kPageDiffer, place, entry);
     return (entry & ~(u32)(kPagePermissions | kPageDiffer)) | (own & kPagePermissions);
   }
 };
@@ -59,16 +55,8 @@ struct Interpreter {
   u32 left = 0;             // instructions until the quantum ends
   Pending pending = Pending::none;
 
-  // In assembly, so that an access takes one multiply-add and one instruction: the compiler would rebuild a generic
-  // pointer each time.
-  MYR_FN u64 r(u32 slot) const {
-    u64 value;
-    asm volatile("ld.shared.u64 %0, [%1];" : "=l"(value) : "r"(registers + slot * (kTeam * 8)));
-    return value;
-  }
-  MYR_FN void set_r(u32 slot, u64 value) {
-    asm volatile("st.shared.u64 [%0], %1;" ::"r"(registers + slot * (kTeam * 8)), "l"(value));
-  }
+  MYR_FN u64 r(u32 slot) const { return load_shared64(registers + slot * (kTeam * 8)); }
+  MYR_FN void set_r(u32 slot, u64 value) { store_shared64(registers + slot * (kTeam * 8), value); }
   MYR_FN Flags flags() const { return unpack_flags(nzcv); }
   MYR_FN u32 packed_flags() const { return nzcv; }
   MYR_FN void set_flags(Flags flags) { nzcv = pack_flags(flags); }
@@ -78,33 +66,22 @@ struct Interpreter {
   MYR_FN u32 fp_field(SystemField field) const {
     return registers + kSlotFp * (kTeam * 8) + (field == SystemField::fpsr ? 4 : 0);
   }
-  MYR_FN void save_place() const {
-    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(registers + kSlotPlace * (kTeam * 8)), "r"(left), "r"(at));
-  }
-  MYR_FN void restore_place() {
-    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(left), "=r"(at) : "r"(registers + kSlotPlace * (kTeam * 8)));
-  }
+  MYR_FN void save_place() const { store_shared_pair(registers + kSlotPlace * (kTeam * 8), left, at); }
+  MYR_FN void restore_place() { load_shared_pair(registers + kSlotPlace * (kTeam * 8), left, at); }
   MYR_FN u64* plane(SystemField field) const { return view.state + plane_of(field) * view.lanes + lane; }
   MYR_FN u64 system(SystemField field) const {
     if (!is_fp(field)) return *plane(field);
-    u32 value;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(fp_field(field)));
-    return value;
+    return load_shared32(fp_field(field));
   }
   MYR_FN void set_system(SystemField field, u64 value) {
     if (!is_fp(field)) {
       *plane(field) = value;
     } else {
-      asm volatile("st.shared.u32 [%0], %1;" ::"r"(fp_field(field)), "r"((u32)value));
+      store_shared32(fp_field(field), (u32)value);
     }
   }
-  /// In assembly, so that the compiler keeps no part of the address in registers from one instruction to the next.
   MYR_FN u64* vector_half(u32 n, u32 half) const {
-    u64 address;
-    asm("{\n.reg .u64 column;\nmad.wide.u32 column, %1, 8, %2;\nmad.wide.u32 %0, %3, %4, column;\n}"
-        : "=l"(address)
-        : "r"(lane), "l"(view.vectors), "r"(half * 32 + n), "r"(view.plane_bytes));
-    return (u64*)address;
+    return element_of(view.vectors, lane, half * 32 + n, view.plane_bytes);
   }
   MYR_FN u64 v(u32 n, u32 half) const { return *vector_half(n, half); }
   MYR_FN void set_v(u32 n, u32 half, u64 value) { *vector_half(n, half) = value; }
@@ -193,16 +170,16 @@ MYR_FN bool not_predecoded(const Operands& o) { return o.kind == kKindOutOfLine 
 __device__ __noinline__ Operands decode_once(const View& view, u32 word) {
   DecodedWord* entry = view.decoded_words + entry_of_word(word);
   DecodedWord known;
-  asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(known.part[0]), "=l"(known.part[1]) : "l"(entry->part));
-  asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(known.part[2]), "=l"(known.part[3]) : "l"(entry->part + 2));
+  load_pair(entry->part, known.part[0], known.part[1]);
+  load_pair(entry->part + 2, known.part[2], known.part[3]);
   if (known.is_of(word)) return known.operands();
   Operands o = decode(view.decode, word);
   const DeviceRow device = view.rows[o.row];
   o.kind = device.kind;
   o.row = device.row;
   known = decoded_word(word, o);
-  asm volatile("st.global.v2.u64 [%0], {%1, %2};" ::"l"(entry->part), "l"(known.part[0]), "l"(known.part[1]));
-  asm volatile("st.global.v2.u64 [%0], {%1, %2};" ::"l"(entry->part + 2), "l"(known.part[2]), "l"(known.part[3]));
+  store_pair(entry->part, known.part[0], known.part[1]);
+  store_pair(entry->part + 2, known.part[2], known.part[3]);
   return o;
 }
 

@@ -4,6 +4,6 @@
 
 namespace myriarm::cuda {
 
-const void* few_blocks_kernel() { return (const void*)run_kernel<kFewBlocks, true>; }
+const void* few_blocks_kernel() { return address_of(run_kernel<kFewBlocks, true>); }
 
 }  // namespace myriarm::cuda

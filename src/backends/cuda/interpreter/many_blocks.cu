@@ -4,6 +4,6 @@
 
 namespace myriarm::cuda {
 
-const void* many_blocks_kernel() { return (const void*)run_kernel<kManyBlocks, false>; }
+const void* many_blocks_kernel() { return address_of(run_kernel<kManyBlocks, false>); }
 
 }  // namespace myriarm::cuda

@@ -4,6 +4,6 @@
 
 namespace myriarm::cuda {
 
-const void* many_blocks_several_spans_kernel() { return (const void*)run_kernel<kManyBlocks, true>; }
+const void* many_blocks_several_spans_kernel() { return address_of(run_kernel<kManyBlocks, true>); }
 
 }  // namespace myriarm::cuda

@@ -4,6 +4,6 @@
 
 namespace myriarm::cuda {
 
-const void* process_few_blocks_kernel() { return (const void*)run_process_kernel<kFewBlocks, true, false>; }
+const void* process_few_blocks_kernel() { return address_of(run_process_kernel<kFewBlocks, true, false>); }
 
 }  // namespace myriarm::cuda

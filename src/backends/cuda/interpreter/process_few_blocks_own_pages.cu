@@ -5,6 +5,6 @@
 
 namespace myriarm::cuda {
 
-const void* process_few_blocks_own_pages_kernel() { return (const void*)run_process_kernel<kFewBlocks, true, true>; }
+const void* process_few_blocks_own_pages_kernel() { return address_of(run_process_kernel<kFewBlocks, true, true>); }
 
 }  // namespace myriarm::cuda

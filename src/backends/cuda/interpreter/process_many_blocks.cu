@@ -4,6 +4,6 @@
 
 namespace myriarm::cuda {
 
-const void* process_many_blocks_kernel() { return (const void*)run_process_kernel<kManyBlocks, false, false>; }
+const void* process_many_blocks_kernel() { return address_of(run_process_kernel<kManyBlocks, false, false>); }
 
 }  // namespace myriarm::cuda

@@ -5,6 +5,6 @@
 
 namespace myriarm::cuda {
 
-const void* process_many_blocks_own_pages_kernel() { return (const void*)run_process_kernel<kManyBlocks, true, true>; }
+const void* process_many_blocks_own_pages_kernel() { return address_of(run_process_kernel<kManyBlocks, true, true>); }
 
 }  // namespace myriarm::cuda

@@ -5,7 +5,7 @@
 namespace myriarm::cuda {
 
 const void* process_many_blocks_several_spans_kernel() {
-  return (const void*)run_process_kernel<kManyBlocks, true, false>;
+  return address_of(run_process_kernel<kManyBlocks, true, false>);
 }
 
 }  // namespace myriarm::cuda

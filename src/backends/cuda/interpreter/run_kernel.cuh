@@ -11,7 +11,6 @@ namespace {
 
 template <u32 kBlocks, bool kSeveral>
 __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __grid_constant__ View view) {
-  extern __shared__ u64 shared[];
   const u32 warp = threadIdx.x / kTeam, lane_in_team = threadIdx.x % kTeam;
   const u32 team = blockIdx.x * kWarps + warp;
   if (team >= view.teams) return;
@@ -24,7 +23,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   bool alive = bounds.alive;
   if (__ballot_sync(members, alive) == 0) return;
 
-  const u32 column = (u32)__cvta_generic_to_shared(shared) + (warp * kSharedSlots * kTeam + lane_in_team) * 8;
+  const u32 column = (u32)__cvta_generic_to_shared(block_words()) + (warp * kSharedSlots * kTeam + lane_in_team) * 8;
   Interpreter<true> cpu{view, column, table_of(view, team, lane_in_team), lane, (u32)(lane_in_team * view.lane_step)};
   load_registers(cpu);
   cpu.nzcv = loaded_nzcv(view, lane);

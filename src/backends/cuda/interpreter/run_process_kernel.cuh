@@ -54,7 +54,6 @@ __device__ inline u32 release_waiting(volatile Kept& kept, u32 members, bool ali
 /// for a short time.
 template <bool kSeveral>
 __device__ __noinline__ void attend(const View& view, volatile Kept& kept) {
-  extern __shared__ u64 shared[];
   const u32 warp = threadIdx.x / kTeam, place = threadIdx.x % kTeam, team = blockIdx.x * kWarps + warp;
   const u32 lane = (u32)lane_at(team, place), members = kept.members;
   Pending pending = kept.pending;
@@ -75,7 +74,7 @@ __device__ __noinline__ void attend(const View& view, volatile Kept& kept) {
     }
   }
   if (__any_sync(members, wants != Wants::nothing || pending == Pending::look)) {
-    u64* const column = shared + warp * kSharedSlots * kTeam + place;
+    u64* const column = block_words() + warp * kSharedSlots * kTeam + place;
     const Registers registers{column, kTeam, column + kSlotFp * kTeam};
     u64& outside = view.state[kPlanePc * view.lanes + lane];
     LanePlace at{kept.at != kOutside ? view.window_begin + kept.at : outside, kept.retired, kept.nzcv};
@@ -105,7 +104,6 @@ __device__ __noinline__ void attend(const View& view, volatile Kept& kept) {
 template <bool kSeveral>
 __device__ __noinline__ bool goes_on_with_inputs(const View& view, volatile Kept& kept) {
   if (view.processes.queue == nullptr || kept.leaves) return false;
-  extern __shared__ u64 shared[];
   const u32 warp = threadIdx.x / kTeam, place = threadIdx.x % kTeam, team = blockIdx.x * kWarps + warp;
   const u32 lane = (u32)lane_at(team, place), members = kept.members;
   if (__any_sync(members, kept.alive || kept.pending == Pending::call)) {
@@ -123,7 +121,7 @@ __device__ __noinline__ bool goes_on_with_inputs(const View& view, volatile Kept
   const bool runs = take_inputs(view, members, lane, retired, pc);
   const bool has_input = view.processes.queue->lanes[lane].state != QueuedState::idle;
   if (!__any_sync(members, has_input)) return false;
-  u64* const own_column = shared + warp * kSharedSlots * kTeam + place;
+  u64* const own_column = block_words() + warp * kSharedSlots * kTeam + place;
   const u32 column = (u32)__cvta_generic_to_shared(own_column);
   Interpreter<true> cpu{view, column, table_of(view, team, place), lane, (u32)(place * view.lane_step)};
   load_registers(cpu);
@@ -143,13 +141,6 @@ __device__ __noinline__ bool goes_on_with_inputs(const View& view, volatile Kept
   // The team may have to leave the launch for its code, before its first instruction.
   if (*(volatile u32*)&view.report->orders != 0) kept.reported = clock_now() - kReportCycles;
   return true;
-}
-
-/// The number of the thread within its block. The compiler does not know that it stays the same.
-__device__ inline u32 thread_number() {
-  u32 thread;
-  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-  return thread;
 }
 
 /// The turn of a lane that is interpreted, which does not begin with its quantum used up: until it has run a call or a return,
@@ -183,13 +174,12 @@ struct InterpretedTurns {
 /// once, attend() now and then and at the end.
 template <u32 kBlocks, bool kSeveral, bool kOwnPages, class Turns>
 MYR_FN void run_team(const View& view, Turns& turns) {
-  extern __shared__ u64 shared[];
   volatile Kept kept;
   for (bool begins = true;; begins = false) {
     const u32 thread = thread_number(), warp = thread / kTeam, lane_in_team = thread % kTeam;
     const u32 team = blockIdx.x * kWarps + warp;
     const u32 lane = (u32)lane_at(team, lane_in_team);
-    const u32 column = (u32)__cvta_generic_to_shared(shared) + (warp * kSharedSlots * kTeam + lane_in_team) * 8;
+    const u32 column = (u32)__cvta_generic_to_shared(block_words()) + (warp * kSharedSlots * kTeam + lane_in_team) * 8;
     Interpreter<true, kOwnPages> cpu{view, column, table_of(view, team, lane_in_team), lane,
                                      (u32)(lane_in_team * view.lane_step)};
     if (begins) {

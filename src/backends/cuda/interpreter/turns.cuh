@@ -5,6 +5,7 @@
 #pragma once
 
 #include "backends/cuda/interpreter/execute.cuh"
+#include "backends/cuda/start_kernel.cuh"
 
 namespace myriarm::cuda {
 namespace {
@@ -46,10 +47,7 @@ struct Code {
   MYR_FN void find(u32 team) {
     if (!kSeveral) return;
     u64 words, begin_and_bytes;
-    asm volatile("ld.global.v2.u64 {%0, %1}, [%2];"
-                 : "=l"(words), "=l"(begin_and_bytes)
-                 : "l"(&view.team_code[team])
-                 : "memory");
+    load_pair_in_order(&view.team_code[team], words, begin_and_bytes);
     own_words = (const Operands*)words;
     own_bytes = (u32)(begin_and_bytes >> 32);
   }

@@ -25,13 +25,8 @@ struct DeviceAtomics {
   MYR_FN static u64 add(u64& word, u64 value) {
     return atomicAdd((unsigned long long*)&word, (unsigned long long)value);
   }
-  /// What the caller has written before is in memory for who sees the sum. Not __threadfence(), which also throws away what
-  /// the multiprocessor has read.
-  MYR_FN static u64 add_release(u64& word, u64 value) {
-    u64 before;
-    asm volatile("atom.add.release.gpu.u64 %0, [%1], %2;" : "=l"(before) : "l"(&word), "l"(value) : "memory");
-    return before;
-  }
+  /// Not __threadfence(), which also throws away what the multiprocessor has read.
+  MYR_FN static u64 add_release(u64& word, u64 value) { return cuda::add_release(word, value); }
   MYR_FN static void maximum(u64& word, u64 value) { atomicMax((unsigned long long*)&word, (unsigned long long)value); }
   MYR_FN static u64 read(const u64& word) { return *(const volatile u64*)&word; }
   MYR_FN static void write(u64& word, u64 value) { *(volatile u64*)&word = value; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/process/process_kernels.h"
 
+#include "backends/cuda/start_kernel.cuh"
 #include "backends/cuda/team_memory.cuh"
 
 namespace myriarm::cuda {
@@ -65,20 +66,20 @@ __global__ void refuse_output_kernel(const __grid_constant__ View view, const u3
 }  // namespace
 
 void launch_place(const u8* buffer, const Placement* placements, u64 count, cudaStream_t stream) {
-  place_kernel<<<blocks_for(count * kWarp), kBlock, 0, stream>>>(buffer, placements, count);
+  start(place_kernel, blocks_for(count * kWarp), kBlock, stream, buffer, placements, count);
 }
 void launch_place_inputs(const u32* lanes, const kernel::ProcessInput* values, u64 count, kernel::ProcessInput* inputs,
                          cudaStream_t stream) {
-  place_inputs_kernel<<<blocks_for(count), kBlock, 0, stream>>>(lanes, values, count, inputs);
+  start(place_inputs_kernel, blocks_for(count), kBlock, stream, lanes, values, count, inputs);
 }
 void launch_free_given_up(const View& view, cudaStream_t stream) {
-  free_given_up_kernel<<<blocks_for(view.teams), kBlock, 0, stream>>>(view);
+  start(free_given_up_kernel, blocks_for(view.teams), kBlock, stream, view);
 }
 void launch_count_differing(const View& view, u32* teams, cudaStream_t stream) {
-  count_differing_kernel<<<blocks_for((u64)view.teams * kWarp), kBlock, 0, stream>>>(view, teams);
+  start(count_differing_kernel, blocks_for((u64)view.teams * kWarp), kBlock, stream, view, teams);
 }
 void launch_refuse_output(const View& view, const u32* lanes, u64 count, cudaStream_t stream) {
-  refuse_output_kernel<<<blocks_for(count), kBlock, 0, stream>>>(view, lanes, count);
+  start(refuse_output_kernel, blocks_for(count), kBlock, stream, view, lanes, count);
 }
 
 }  // namespace myriarm::cuda

@@ -4,6 +4,7 @@
 // reference, and nothing is predecoded. Tests compare the interpreter with it.
 #include "backends/cuda/launch.h"
 #include "backends/cuda/process/serve.cuh"
+#include "backends/cuda/start_kernel.cuh"
 #include "core/semantics.h"
 #include "isa/decoder.h"
 #include "isa/semantics_ids.h"
@@ -200,7 +201,7 @@ __global__ void __launch_bounds__(kWarps* kTeam) step_kernel(const __grid_consta
 }  // namespace
 
 Launch stepper_launch(const View& view) {
-  return {(const void*)step_kernel, (view.teams + kWarps - 1) / kWarps, kWarps * kTeam, 0};
+  return {address_of(step_kernel), (view.teams + kWarps - 1) / kWarps, kWarps * kTeam, 0};
 }
 
 }  // namespace myriarm::cuda

@@ -95,7 +95,7 @@ class TranslatedTurns {
     clear();
     together_ = false;
     began_ = view.state[kPlaneInstructions * view.lanes + lane_at(team, threadIdx.x % kTeam)];
-    const u32 columns = (u32)__cvta_generic_to_shared(shared_words()) + threadIdx.x / kTeam * kSharedSlots * kTeam * 8;
+    const u32 columns = (u32)__cvta_generic_to_shared(block_words()) + threadIdx.x / kTeam * kSharedSlots * kTeam * 8;
     if (threadIdx.x % kTeam == 0) fill_facts(facts(), view, team, columns);
     __syncwarp(members);
   }
@@ -158,13 +158,9 @@ class TranslatedTurns {
     return chosen;
   }
 
-  MYR_FN static u64* shared_words() {
-    extern __shared__ u64 shared[];
-    return shared;
-  }
   /// What the lanes of the thread's team have in common.
   MYR_FN static translate::DeviceTeamFacts* facts() {
-    return (translate::DeviceTeamFacts*)(shared_words() + kWarps * kSharedSlots * kTeam) + threadIdx.x / kTeam;
+    return (translate::DeviceTeamFacts*)(block_words() + kWarps * kSharedSlots * kTeam) + threadIdx.x / kTeam;
   }
 
   /// All members call it.
