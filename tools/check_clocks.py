@@ -31,6 +31,8 @@ EXCEPTIONS = {
     "tests/isolation/floods.h": "a guest: its clock counts instructions",
     "tests/isolation/guest.c": "the same",
     "tests/isolation/wild.h": "the same",
+    "tests/emulated_gpu/threads.cpp": "the clock of the GPU, which kernels read",
+    "tests/emulated_gpu/include/emulated_gpu/device_language.h": "the same",
     "tests/roots/debian_commands.py": "programs that are compared; they wait for nothing of the host",
     "tests/roots/scripts": "the same",
     "tests/differential/qemu_engine.cpp": "ends a QEMU that hangs",

@@ -199,11 +199,12 @@ class CudaBackend final : public Backend {
   const bool caches_translation_;
   const Engine engine_;                   // of the fleet
   TranslationReport translation_report_;  // while there is no translated_
-  bool runs_translated_ = false;          // the launch that began last
+  bool asks_to_translate_ = false;        // the launch that began last, of a run with Engine::translate
+  bool runs_translated_ = false;          // the same: its kernel is the one of translated code
   bool is_compared_ = false;              // it counts for the choice of the next one's kernel
   std::chrono::steady_clock::time_point began_at_;
   std::atomic<u64> retired_translated_{0};   // in launches of translated code, also by interpretation
-  std::atomic<u64> retired_interpreted_{0};  // in others, while there is translated code
+  std::atomic<u64> retired_interpreted_{0};  // in others, if they ask to translate
   std::unique_ptr<Chain> chain_;
   std::vector<u8> chain_view_;  // bytes of the View that the chain was made with
   Engine chain_engine_ = Engine::interpreter;

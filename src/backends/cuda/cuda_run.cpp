@@ -48,6 +48,7 @@ void CudaBackend::begin_dispatch(const Control& control, Engine engine) {
   is_compared_ = translated != nullptr && processes_ && translated->chooses();
   const bool interprets = is_compared_ && translated->choice().next() == KernelChoice::kInterpreted;
   runs_translated_ = translated != nullptr && !interprets;
+  asks_to_translate_ = engine == Engine::translate;
   if (processes_) processes_->output().begin(stream_);
   *host_control_.data() = control;
   if (translated != nullptr) {
@@ -86,8 +87,8 @@ Report CudaBackend::end_dispatch() {
   if (is_compared_) {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began_at_;
     translated_->choice().ended(report.retired, took.count());
-    if (!runs_translated_) retired_interpreted_ += report.retired;
   }
+  if (asks_to_translate_ && !runs_translated_) retired_interpreted_ += report.retired;
   if (runs_translated_) {
     retired_translated_ += report.retired;
     translated_->between_launches(report.retired, stream_);

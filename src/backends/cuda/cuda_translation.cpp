@@ -76,7 +76,10 @@ std::unique_ptr<TranslatedProgram> CudaBackend::translate_program(std::string& w
 TranslationReport CudaBackend::translation() const {
   std::lock_guard lock(translation_mutex_);
   TranslationReport report = translation_report_;
-  if (translated_ == nullptr) return report;
+  if (translated_ == nullptr) {
+    report.interpreted = retired_interpreted_;
+    return report;
+  }
   report = translated_->report();
   const u64 retired = retired_translated_;
   report.translated = retired - std::min(retired, report.interpreted);
