@@ -319,7 +319,6 @@ uint64_t meet_warp(WarpFunction function, uint32_t mask, uint64_t value, uint32_
 bool meet_block(bool value) { return running_block->meet_block(value); }
 void give_way() { running_block->give_way(); }
 
-uint64_t cycles() { return __builtin_ia32_rdtsc(); }
 uint64_t nanoseconds() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
 }

@@ -28,7 +28,7 @@
 #define blockIdx (::emulated_gpu::current_place->block)
 #define blockDim (::emulated_gpu::current_place->threads)
 #define gridDim (::emulated_gpu::current_place->blocks)
-#define clock() ((long)::emulated_gpu::cycles())
+#define clock() ((long)::emulated_gpu::nanoseconds())
 
 inline void __syncthreads() { ::emulated_gpu::meet_block(true); }
 inline int __syncthreads_and(int value) { return ::emulated_gpu::meet_block(value != 0); }

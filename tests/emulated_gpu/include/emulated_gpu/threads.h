@@ -33,8 +33,7 @@ bool meet_block(bool value);
 /// The thread lets others go on: for those that try again until another one has done something.
 void give_way();
 
-/// The processor's time stamp.
-uint64_t cycles();
+/// The GPU's timer. Its clock, which counts cycles, is the same: one of 1 GHz.
 uint64_t nanoseconds();
 
 using Work = std::function<void()>;  // of one thread of a kernel
