@@ -93,7 +93,6 @@ class Block {
   void run(const ThreadPlace& first, uint32_t threads, size_t shared_bytes, const Work& work);
   uint64_t meet_warp(WarpFunction function, uint32_t mask, uint64_t value, uint32_t argument);
   bool meet_block(bool value);
-  void give_way() { leave(); }
 
  private:
   static void begin_thread();
@@ -317,7 +316,6 @@ uint64_t meet_warp(WarpFunction function, uint32_t mask, uint64_t value, uint32_
   return running_block->meet_warp(function, mask, value, argument);
 }
 bool meet_block(bool value) { return running_block->meet_block(value); }
-void give_way() { running_block->give_way(); }
 
 uint64_t nanoseconds() {
   return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));

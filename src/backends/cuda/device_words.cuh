@@ -77,8 +77,7 @@ MYR_FN void load_pair_in_order(const void* at, u64& first, u64& second) {
 #if defined(__CUDACC__)
   asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(first), "=l"(second) : "l"(at) : "memory");
 #else
-  first = ((const volatile u64*)at)[0];
-  second = ((const volatile u64*)at)[1];
+  load_pair((const u64*)at, first, second);
 #endif
 }
 MYR_FN void store_pair(u64* at, u64 first, u64 second) {

@@ -25,13 +25,11 @@ extern constinit thread_local uint8_t* block_memory;
 
 /// Functions of a warp (CUDA C++ Programming Guide, "Warp Vote Functions", "Warp Shuffle Functions").
 enum class WarpFunction : uint8_t { sync, ballot, any, all, shuffle, shuffle_down, shuffle_xor };
-/// The thread waits until all threads of `mask` that have not ended have called it. Threads that call different functions ended by the
-/// same mask, or a mask without the caller, are a mistake in the kernel: the process ends with a message.
+/// The thread waits until all threads of `mask` that have not ended have called it. Different functions
+/// with one mask, and a mask without the caller, are mistakes of the kernel: the process ends with a message.
 uint64_t meet_warp(WarpFunction function, uint32_t mask, uint64_t value, uint32_t argument);
 /// The thread waits for all of its block. Returns whether `value` holds for all.
 bool meet_block(bool value);
-/// The thread lets others go on: for those that try again until another one has done something.
-void give_way();
 
 /// The GPU's timer. Its clock, which counts cycles, is the same: one of 1 GHz.
 uint64_t nanoseconds();
