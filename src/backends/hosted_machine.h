@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/common/shared_memory.h"
 #include "backends/host_tree.h"
 #include "backends/machine_call.h"
 #include "kernel/guest_memory.h"
+#include "kernel/process_table.h"
 #include "kernel/serve.h"
 #include "myriarm/error.h"
 
@@ -33,13 +35,25 @@ struct HostedRegisters {
   u64 retired;
 };
 
-/// kernel::Machine of one lane. The lane must have a GivenInput, and be a process.
+/// The address spaces of lanes, which their device makes.
+class HostedSpaces {
+ public:
+  virtual u32 running_space(u32 lane) = 0;
+  virtual void enter_space(u32 lane, u32 number) = 0;
+  virtual void end_space(u32 lane, u32 number) = 0;
+
+ protected:
+  ~HostedSpaces() = default;
+};
+
+/// kernel::Machine of one lane. The lane must have a GivenInput, and be a process. It can go from one process to another;
+/// what makes an address space is abandoned, and the device does it.
 class HostedMachine : public HostTree {
  public:
   static constexpr bool kContiguous = true;
 
   HostedMachine(Backend& backend, const HostedWindow& window, const kernel::ProcessFacts& facts, ProcessHost& host,
-                const GivenInput& given, u32 lane, const HostedRegisters& registers)
+                const GivenInput& given, u32 lane, const HostedRegisters& registers, HostedSpaces* spaces, bool makes_spaces)
       : HostTree(host.root()),
         backend_(backend),
         window_(window),
@@ -47,7 +61,10 @@ class HostedMachine : public HostTree {
         host_(host),
         given_(given),
         lane_(lane),
-        registers_(registers) {}
+        registers_(registers),
+        spaces_(spaces),
+        space_(spaces == nullptr ? 0 : spaces->running_space(lane)),
+        makes_spaces_(makes_spaces) {}
 
   u32 lane() const { return lane_; }
   u32 number() const { return registers_.w8; }
@@ -90,7 +107,7 @@ class HostedMachine : public HostTree {
     if (copy.bytes == nullptr) {
       copy.bytes = std::make_unique<Bytes>();
       const Transfer transfer{lane_, kPageSize, address_of(copy.page), 0};
-      backend_.read(std::span(&transfer, 1), *copy.bytes, {});
+      in_space_of(copy, [&] { backend_.read(std::span(&transfer, 1), *copy.bytes, {}); });
     }
     return copy.bytes->data() + offset;
   }
@@ -119,15 +136,45 @@ class HostedMachine : public HostTree {
     }
     values_.clear();
     if (change.action == kernel::PageAction::protect) return true;
-    for (auto at = numbers_.lower_bound(first); at != numbers_.end() && at->first < first + count;) {
-      copies_[at->second - 1].own = false;
-      at = numbers_.erase(at);
-    }
+    std::erase_if(numbers_, [&](const auto& of) {
+      const auto [space, page] = of.first;
+      if (space != space_of(page) || page < first || page >= first + count) return false;
+      copies_[of.second - 1].own = false;
+      return true;
+    });
     return true;
   }
   kernel::Put put_out(u32 stream, u64 position, u64 address, u64 size) {
     return put_to_host(*this, host_, lane_, stream, position, address, size);
   }
+
+  // kernel::HasSpaces.
+  bool has_spaces() const { return makes_spaces_; }
+  u32 space() const { return space_; }
+  void enter_space(u32 number) {
+    if (number == space_) return;
+    spaces_->enter_space(lane_, number);
+    space_ = number;
+  }
+  bool make_space(kernel::SpaceKind kind, u32&) {
+    // On the device, the spaces of a lane have no pages in common.
+    refuses_space_ = kind == kernel::SpaceKind::fork && has_shared_memory(*this);
+    wants_space_ = !refuses_space_;
+    return false;
+  }
+  /// Why a call was abandoned: the device is to serve it, or nobody does.
+  bool wants_space() const { return wants_space_; }
+  bool refuses_space() const { return refuses_space_; }
+  void end_space(u32 number) {
+    std::erase_if(numbers_, [&](const auto& of) {
+      if (of.first.first != number || is_of_lane(of.first.second)) return false;
+      copies_[of.second - 1].own = false;
+      return true;
+    });
+    std::erase_if(values_, [&](const auto& of) { return of.first.first == number; });
+    spaces_->end_space(lane_, number);
+  }
+  void replace_space(u32) {}
 
   /// Why a call was abandoned: there is no frame for a page, or else the run is cancelled.
   bool out_of_memory() const { return out_of_memory_; }
@@ -143,6 +190,7 @@ class HostedMachine : public HostTree {
  private:
   using Bytes = std::array<u8, kPageSize>;
   struct Copy {
+    u32 space;
     u64 page;
     std::unique_ptr<Bytes> bytes;  // null: not fetched yet
     bool own;                      // the call may write to it
@@ -167,8 +215,18 @@ class HostedMachine : public HostTree {
   static constexpr u64 kBlock = 256;
 
   u64 address_of(u64 page) const { return window_.begin + (page << kPageBits); }
+  /// Whether a page is the same in all spaces.
+  bool is_of_lane(u64 page) const { return page >= window_.guest_pages + kernel::kOwnPages; }
+  u32 space_of(u64 page) const { return is_of_lane(page) ? 0 : space_; }
+  template <class Work>
+  void in_space_of(const Copy& copy, Work work) const {
+    const bool elsewhere = !is_of_lane(copy.page) && copy.space != space_;
+    if (elsewhere) spaces_->enter_space(lane_, copy.space);
+    work();
+    if (elsewhere) spaces_->enter_space(lane_, space_);
+  }
   const std::array<u8, kBlock>& values_of(u64 page) const {
-    const auto [at, fresh] = values_.try_emplace(page / kBlock);
+    const auto [at, fresh] = values_.try_emplace({space_, page / kBlock});
     if (fresh) {
       const u64 first = page / kBlock * kBlock, pages = window_.guest_pages + window_.kernel_pages;
       const u64 count = std::min(kBlock, pages - first);
@@ -177,16 +235,18 @@ class HostedMachine : public HostTree {
     return at->second;
   }
   u32 copy_of(u64 page) const {
-    const auto [at, fresh] = numbers_.try_emplace(page);
+    const auto [at, fresh] = numbers_.try_emplace({space_of(page), page});
     if (fresh) {
-      copies_.push_back({page, nullptr, false});
+      copies_.push_back({space_of(page), page, nullptr, false});
       at->second = static_cast<u32>(copies_.size());
     }
     return at->second;
   }
   bool store(const Copy& copy) {
     const Transfer transfer{lane_, kPageSize, address_of(copy.page), 0};
-    return backend_.write(std::span(&transfer, 1), *copy.bytes, {});
+    bool done = false;
+    in_space_of(copy, [&] { done = backend_.write(std::span(&transfer, 1), *copy.bytes, {}); });
+    return done;
   }
 
   Backend& backend_;
@@ -197,19 +257,25 @@ class HostedMachine : public HostTree {
   const u32 lane_;
   HostedRegisters registers_;
   std::map<Field, u64> changed_;
-  mutable std::map<u64, std::array<u8, kBlock>> values_;  // page_value() by page / kBlock
-  mutable std::map<u64, u32> numbers_;                    // of the copy of a page: its index, and 1
+  HostedSpaces* const spaces_;  // null: the lane has one alone
+  u32 space_;                   // that runs
+  using Place = std::pair<u32, u64>;                        // a space, and a number in it
+  mutable std::map<Place, std::array<u8, kBlock>> values_;  // page_value() by page / kBlock
+  mutable std::map<Place, u32> numbers_;                    // of the copy of a page: its index, and 1
   mutable std::vector<Copy> copies_;
   bool out_of_memory_ = false;
+  const bool makes_spaces_;
+  bool wants_space_ = false, refuses_space_ = false;
 };
-static_assert(kernel::Machine<HostedMachine> && kernel::HasTree<HostedMachine>);
+static_assert(kernel::Machine<HostedMachine> && kernel::HasTree<HostedMachine> && kernel::HasSpaces<HostedMachine>);
 
 /// Serves the call, with ProcessHost::before() and after() if the lane is traced. With Served::again nothing was done. The lane is
 /// behind its SVC.
 inline kernel::Result serve_hosted(HostedMachine& machine, ProcessHost& host, bool traced) {
   MachineCall call(machine, machine.lane(), machine.pc() - 4);
   if (traced) host.before(call);
-  const kernel::Result result = kernel::serve(machine);
+  kernel::Result result = kernel::serve(machine);
+  if (machine.refuses_space()) result = kernel::missing();
   if (result.served == kernel::Served::again) return result;
   machine.store_changes();
   if (result.served == kernel::Served::missing) host.unimplemented(call);

@@ -25,10 +25,13 @@ __device__ u64 mixed(u64 hash, u64 value) {
 struct TeamPages {
   const View& view;
   const u8* image;
-  u32 team;
+  u32 team;  // or the number of a further table
 
   __device__ u32 entry(u64 page) const { return *(volatile u32*)memory_of(view, team, 0).entry_place(page); }
-  __device__ u32 lanes() const { return (u32)smaller(kTeam, view.lanes - lane_at(team, 0)); }
+  __device__ u32 lanes() const { return lanes_of_table(view, team); }  // as a mask
+  __device__ u32 first() const { return (u32)__ffs(lanes()) - 1; }
+  /// The place of a lane: threads without one look at another's.
+  __device__ u32 place(u32 thread) const { return lanes() >> thread & 1 ? thread : first(); }
 
   /// Whether the team runs a page of its program's code as the program has it.
   __device__ bool is_unchanged(u64 page, u32 thread) const {
@@ -37,7 +40,7 @@ struct TeamPages {
     if (!is_flat(view)) return now == base;
     if ((now & (7 | kPageDiffer)) != (base & 7)) return false;
     const u64* from = (const u64*)(image + ((u64)(base >> kPageFlagBits) << kPageBits));
-    const PagedMemory<kTeam> memory = memory_of(view, team, thread < lanes() ? thread : 0);
+    const PagedMemory<kTeam> memory = memory_of(view, team, place(thread));
     bool same = true;
     for (u32 granule = 0; granule < kGranules; granule++)
       same &= *(const volatile u64*)memory.locate(now, granule * 8) == from[granule];
@@ -55,15 +58,15 @@ struct TeamPages {
   __device__ bool is_alike(u64 page, u32 thread, u64& hash) const {
     if (!may_execute(page)) return false;
     const u32 now = entry(page);
-    const PagedMemory<kTeam> memory = memory_of(view, team, thread < lanes() ? thread : 0);
+    const PagedMemory<kTeam> memory = memory_of(view, team, place(thread));
     bool same = true;
     hash = page;
 #pragma unroll 8
     for (u32 granule = 0; granule < kGranules; granule++) {
       const u64 own = *(const volatile u64*)memory.locate(now, granule * 8);
-      const u64 first = __shfl_sync(kAll, own, 0);
-      same &= own == first;
-      hash = mixed(hash, first);
+      const u64 of_first = __shfl_sync(kAll, own, first());
+      same &= own == of_first;
+      hash = mixed(hash, of_first);
     }
     return __all_sync(kAll, same);
   }
@@ -77,7 +80,7 @@ struct TeamPages {
 
   /// The predecoded word at an index of a page, from the bytes of the team's first lane.
   __device__ Operands word(u64 page, u32 index) const {
-    const PagedMemory<kTeam> memory = memory_of(view, team, 0);
+    const PagedMemory<kTeam> memory = memory_of(view, team, first());
     const u32 now = entry(page);
     auto raw = [&](u32 i) { return *(const volatile u32*)memory.locate(now, (i % kPageWords) * 4); };
     return predecode(view.decode, view.rows, raw(index), raw(index + 1), (page << kPageBits) + index * 4,
@@ -128,7 +131,7 @@ __global__ void __launch_bounds__(kTeamBlock)
     describe_code_kernel(const __grid_constant__ View view, const u8* image, CodeKey* keys, u32* count) {
   const u32 team = blockIdx.x;
   u32& state = view.code_state[team];
-  if (!(*(volatile u32*)&state & kCodeChanged)) return;
+  if (!(*(volatile u32*)&state & (kCodeChanged | kCodeShared)) || lanes_of_table(view, team) == 0) return;
   __shared__ CodeKey key;
   const u32 warp = threadIdx.x / 32, thread = threadIdx.x % 32, warps = blockDim.x / 32;
   const u32 program = view.team_program[team], now = (u32)tick_now();
@@ -139,9 +142,11 @@ __global__ void __launch_bounds__(kTeamBlock)
   }
   const TeamPages pages{view, image, team};
   // The pages where the lanes stand are the next that they run from.
-  if (warp == 0 && thread < pages.lanes()) {
-    const u64 page = (view.state[kPlanePc * view.lanes + lane_at(team, thread)] - view.window_begin) >> kPageBits;
-    if (page < view.guest_pages && !is_program_code(view, team, page)) code_slot(view, team, page) = (u32)page + 1;
+  if (warp == 0 && (pages.lanes() >> thread & 1)) {
+    const u64 lane = lane_at(team_of_table(view, team), thread);
+    const u64 page = (view.state[kPlanePc * view.lanes + lane] - view.window_begin) >> kPageBits;
+    const bool runs_here = page < view.guest_pages && guest_table(view, lane) == team;
+    if (runs_here && !is_program_code(view, team, page)) code_slot(view, team, page) = (u32)page + 1;
   }
   __syncthreads();
 
@@ -192,7 +197,7 @@ __global__ void __launch_bounds__(kTeamBlock)
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
-  atomicAnd(&state, ~(u32)(kCodeChanged | kCodeReported));
+  atomicAnd(&state, ~(u32)(kCodeChanged | kCodeReported | kCodeShared));
   keys[atomicAdd(count, 1)] = key;
 }
 
@@ -292,7 +297,7 @@ __global__ void __launch_bounds__(kTeamBlock) check_code_kernel(const __grid_con
 /// One thread for each team.
 __global__ void drop_code_kernel(const __grid_constant__ View view) {
   const u32 team = blockIdx.x * blockDim.x + threadIdx.x;
-  if (team >= view.teams) return;
+  if (team >= view.table_count) return;
   CodeSpan span = view.program_code[view.team_program[team]];
   if (view.team_code[team].words == span.words) return;
   span.bytes = 0;
@@ -308,7 +313,7 @@ void launch_predecode_programs(const View& view, const u8* image, const NewCode*
   start(predecode_programs_kernel, grid, kBlock, stream, view, image, spans);
 }
 void launch_describe_code(const View& view, CodeKey* keys, const u8* image, u32* count, cudaStream_t stream) {
-  start(describe_code_kernel, view.teams, kTeamBlock, stream, view, image, keys, count);
+  start(describe_code_kernel, view.table_count, kTeamBlock, stream, view, image, keys, count);
 }
 void launch_predecode_teams(const View& view, const u8* image, const NewCode* spans, u32 count, u64 pages,
                             cudaStream_t stream) {
@@ -318,7 +323,7 @@ void launch_assign_code(const View& view, const u8* image, const TeamCode* teams
   start(assign_code_kernel, count, kTeamBlock, stream, view, image, teams);
 }
 void launch_drop_code(const View& view, cudaStream_t stream) {
-  start(drop_code_kernel, (view.teams + kBlock - 1) / kBlock, kBlock, stream, view);
+  start(drop_code_kernel, (view.table_count + kBlock - 1) / kBlock, kBlock, stream, view);
 }
 void launch_check_code(const View& view, const u8* image, cudaStream_t stream) {
   start(check_code_kernel, view.teams, kTeamBlock, stream, view, image);

@@ -23,6 +23,11 @@ CodeVariants::CodeVariants(PageRange code, u64 most_pages, std::span<const u32> 
   next_ = programs_;
 }
 
+void CodeVariants::add_teams(u64 count) {
+  variant_of_.resize(variant_of_.size() + count, 0);
+  teams_of_program_[0] += static_cast<u32>(count);
+}
+
 PageRange CodeVariants::span_of(const CodeKey& key) const {
   u64 end = code_.first + code_.count;
   if (key.low <= key.high) end = std::max<u64>(end, key.high + u64{1});

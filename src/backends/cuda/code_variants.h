@@ -40,6 +40,8 @@ class CodeVariants {
   Plan plan(std::span<const CodeKey> keys, u64 room) const;
   /// Takes a plan over; its fresh variants are in this block.
   void carry_out(const Plan& plan, u32 block);
+  /// There are more, page tables of further address spaces, which are teams here. They run the first program's code.
+  void add_teams(u64 count);
   /// A team runs its program's code again.
   void give_program(u32 team, u32 program) { move(team, program); }
 

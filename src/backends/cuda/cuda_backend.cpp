@@ -72,6 +72,7 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
   view_.lanes = lanes_;
   view_.plane_bytes = static_cast<u32>(lanes_ * sizeof(u64));
   view_.teams = static_cast<u32>((lanes_ + kTeam - 1) / kTeam);
+  view_.table_count = view_.teams;
   without_memory_.resize(view_.teams);
   view_.window_begin = image.window_begin;
   view_.first_page = image.window_begin >> kPageBits;
@@ -347,6 +348,7 @@ void CudaBackend::write_later(std::span<const Transfer> transfers, std::span<con
 void CudaBackend::release_memory(std::span<const u32> lanes) {
   if (is_flat(view_)) return;  // it was allocated for all lanes, and the host may hold views of it
   use();
+  forget_spaces(lanes);
   std::vector<u32> ended;  // teams that have no lane with memory any more
   for (u32 lane : lanes) {
     u32& released = without_memory_[team_of(lane)];
@@ -384,9 +386,14 @@ void CudaBackend::change_pages(std::span<const u32> lanes, u64 page, u64 count, 
   if (lanes.empty()) {
     for (u32 team = 0; team < view_.teams; team++) masks.push_back({team, ~0u});
   } else {
-    std::map<u32, u32> by_team;
-    for (u32 lane : lanes) by_team[team_of(lane)] |= 1u << place_of(lane);
-    for (auto [team, mask] : by_team) masks.push_back({team, mask});
+    std::vector<LaneTables> running;
+    if (spaces_) running = fetch_running_tables();
+    std::map<u32, u32> by_table;
+    for (const u32 lane : lanes) {
+      const u32 table = spaces_ ? table_with(view_, lane, running[lane], page) : team_of(lane);
+      by_table[table] |= 1u << place_of(lane);
+    }
+    for (const auto& [table, mask] : by_table) masks.push_back({table, mask});
   }
   change_pages(masks, page, count, permissions, action);
 }

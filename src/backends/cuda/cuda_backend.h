@@ -18,11 +18,12 @@
 #include "backends/cuda/process/processes.h"
 #include "backends/cuda/saved_lanes.h"
 #include "backends/cuda/translated/translated_program.h"
+#include "backends/hosted_machine.h"
 #include "backends/run_batches.h"
 
 namespace myriarm::cuda {
 
-class CudaBackend final : public Backend {
+class CudaBackend final : public Backend, private HostedSpaces {
  public:
   CudaBackend(const Image& image, const FleetOptions& options, int device);
   ~CudaBackend() override;
@@ -122,6 +123,30 @@ class CudaBackend final : public Backend {
   ServedOnHost attend_to_calls(std::span<const HostCall> calls, DispatchReport& done);
   /// Chooses the kernel of the next launch of an interpreter by whether lanes differ in pages.
   void choose_kernel(Control& control);
+  // Address spaces of lanes with several processes: cuda_spaces.cpp.
+  struct Spaces {
+    Spaces(int device, u64 most_bytes) : tables(device, most_bytes) {}
+    GrowingRange tables;
+    DeviceArray<LaneTables> running;
+    DeviceArray<LaneSpaces> lanes;
+    DeviceArray<u32> numbers, present, owners, next;
+  };
+  void begin_spaces();
+  void grow_tables(u64 wanted);
+  void show_tables();
+  /// Makes further page tables. `wanted`: how many lanes and teams have asked for one.
+  void make_tables(u64 wanted);
+  u32 fetch_next_table();
+  /// These lanes have their first space alone, and run in it.
+  void forget_spaces(std::span<const TeamMask> teams);
+  void forget_spaces(std::span<const u32> lanes);
+  LaneSpaces fetch_spaces(u32 lane);
+  /// Throws StateError if one of them has more than its first space.
+  void refuse_several_spaces(std::span<const u32> lanes);
+  std::vector<LaneTables> fetch_running_tables();
+  u32 running_space(u32 lane) override;
+  void enter_space(u32 lane, u32 number) override;
+  void end_space(u32 lane, u32 number) override;
   /// Releases the memory of processes that have exited, unless it is kept. Returns whether there were any.
   bool release_exited();
   void synchronize(const char* doing) {
@@ -149,6 +174,8 @@ class CudaBackend final : public Backend {
   DeviceArray<u64> state_, vectors_, touched_;
   DeviceArray<DecodedWord> decoded_words_;
   DeviceArray<StopRecord> device_stops_;
+  std::optional<Spaces> spaces_;  // once a lane has asked for a second one
+  DeviceArray<u64> program_slices_;
   DeviceArray<u32> tables_, base_tables_, team_program_, free_frames_, frame_holders_, decode_first_;
   DeviceArray<u16> decode_candidates_;
   DeviceArray<RowPattern> decode_patterns_;

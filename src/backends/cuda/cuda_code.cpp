@@ -34,7 +34,7 @@ CodeSpan CudaBackend::span_of_variant(u32 number) const {
 void CudaBackend::update_common_code() {
   // The kernel for one span ends the launch for a team that changes a page of it.
   const u32 number = code_variants_->of_team(0);
-  const bool common = !guests_write_code_ && code_variants_->is_common(number);
+  const bool common = !guests_write_code_ && !spaces_ && code_variants_->is_common(number);
   view_.common_code = common ? span_of_variant(number) : CodeSpan{};
 }
 
@@ -77,6 +77,7 @@ void CudaBackend::free_unused_code(u64 keep) {
 bool CudaBackend::give_way_to_frames() {
   if (code_blocks_.empty()) return false;
   for (u32 team = 0; team < view_.teams; team++) code_variants_->give_program(team, program_of_team_[team]);
+  for (u32 table = view_.teams; table < view_.table_count; table++) code_variants_->give_program(table, 0);
   launch_drop_code(view_, stream_);
   synchronize("giving memory of code back to the pool");
   free_unused_code(0);
@@ -102,7 +103,7 @@ bool CudaBackend::allocate_code(u64 words, u32 block) {
 
 void CudaBackend::predecode_teams() {
   code_count_.resize(1, "allocating call results");
-  code_keys_.resize(view_.teams, "allocating call results");
+  code_keys_.resize(view_.table_count, "allocating call results");
   check(cudaMemsetAsync(code_count_.data(), 0, sizeof(u32), stream_), "looking for code");
   launch_describe_code(view_, code_keys_.data(), image_, code_count_.data(), stream_);
   u32 count = 0;
@@ -133,8 +134,10 @@ void CudaBackend::predecode_teams() {
     most_pages = std::max(most_pages, variant.pages.count);
   }
   std::vector<TeamCode> teams;
+  std::map<u32, u32> program_of;
+  for (const CodeKey& key : keys) program_of[key.team] = key.program;
   for (const auto& [team, number] : plan.variant_of)
-    teams.push_back({span_of_variant(number), team, program_of_team_[team]});
+    teams.push_back({span_of_variant(number), team, program_of.at(team)});
   if (!fresh.empty()) {
     new_code_.resize(fresh.size(), "allocating call arguments");
     new_code_.upload(fresh, stream_);

@@ -80,6 +80,13 @@ void CudaBackend::load_image(const Image& image) {
   base_tables_.upload(base, stream_);
   team_program_.resize(program_of_team.size(), "allocating the teams' programs");
   team_program_.upload(program_of_team, stream_);
+  std::vector<u64> slices(image.programs.size());
+  for (u64 at = 0; at < base.size(); at++) {
+    if (base[at] != 0) slices[at / view_.page_count] |= u64{1} << ((at % view_.page_count) >> view_.slice_shift);
+  }
+  program_slices_.resize(slices.size(), "allocating page tables");
+  program_slices_.upload(slices, stream_);
+  view_.program_slices = program_slices_.data();
   view_.base_tables = base_tables_.data();
   view_.team_program = team_program_.data();
   view_.programs = static_cast<u32>(image.programs.size());

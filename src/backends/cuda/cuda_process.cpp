@@ -13,6 +13,7 @@ namespace {
 
 /// The stop of a lane that makes its call again, on the device.
 constexpr StopRecord kMakesAgain = {StopCode::syscall, FaultCode::none, kCallsAgain, 0, 0};
+constexpr StopRecord kMakesOnDevice = {StopCode::syscall, FaultCode::none, kCallsHere, 0, 0};
 
 }  // namespace
 
@@ -27,6 +28,7 @@ void CudaBackend::choose_kernel(Control& control) {
 
 CudaBackend::ServedOnHost CudaBackend::attend_to_processes(const Report& report, DispatchReport& done) {
   differing_pages_.end(report);
+  if (report.wants_tables != 0) make_tables(report.wants_tables);
   launch_free_given_up(view_, stream_);
   std::vector<u32> refused;
   if (queue_host_ == nullptr) refused = processes_->output().take_rest({report.output_head});
@@ -111,13 +113,17 @@ CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes,
     HostedRegisters registers{{}, static_cast<u32>(numbers[i]), retired[i]};
     for (u32 n = 0; n < 6; n++) registers.x[n] = arguments[n][i];
     HostedMachine machine(*this, {view_.window_begin, view_.guest_pages, view_.page_count - view_.guest_pages},
-                          processes_->facts(program_of_team_[team_of(lane)]), host, given, lane, registers);
+                          processes_->facts(program_of_team_[team_of(lane)]), host, given, lane, registers,
+                          spaces_ ? this : nullptr, !is_flat(view_));
     // Once the run is cancelled, the lanes go back before their calls.
     const bool goes_back = is_cancelled() || starve[i];
     const kernel::Result result = goes_back ? kernel::again() : serve_hosted(machine, host, given.traced);
     if (result.served == kernel::Served::missing && processes_->knows_missing(registers.w8, given.number, stream_))
       missing.insert(registers.w8);
-    if (result.served == kernel::Served::again) {
+    if (result.served == kernel::Served::again && machine.wants_space()) {
+      records.push_back(kMakesOnDevice);
+      again++;
+    } else if (result.served == kernel::Served::again) {
       abandoned.push_back(lane);
       old_pcs.push_back(pcs[i] - 4);
       old_retired.push_back(retired[i] - (retired[i] != 0));

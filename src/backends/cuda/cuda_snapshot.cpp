@@ -27,6 +27,7 @@ u64 CudaBackend::take_snapshot(std::span<const u32> lanes) {
     } else {
       saved.lanes.assign(lanes.begin(), lanes.end());
     }
+    refuse_several_spaces(saved.lanes);
     const u64 count = saved.lanes.size();
     for (u32 lane : saved.lanes) {
       saved.has_memory.push_back(has_memory(lane));
@@ -215,6 +216,7 @@ void CudaBackend::restore(u64 number, std::span<const u32> from, std::span<const
   saved_places_.upload(places, stream_);
   const u32* numbers = upload_lanes(to);
 
+  forget_spaces(to);
   restore_pages(saved, from, to);
   for (size_t i = 0; i < count; i++) {
     const u32 bit = 1u << place_of(to[i]);

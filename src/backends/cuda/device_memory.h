@@ -42,6 +42,15 @@ class DeviceArray {
     check(cudaMalloc(reinterpret_cast<void**>(&data_), count * sizeof(T)), what);
     count_ = count;
   }
+  /// The same, and the content stays; further elements are zeros.
+  void grow(u64 count, const char* what, cudaStream_t stream) {
+    if (count <= count_) return;
+    DeviceArray larger(count, what);
+    if (count_ != 0) check(cudaMemcpyAsync(larger.data_, data_, bytes(), cudaMemcpyDeviceToDevice, stream), what);
+    check(cudaMemsetAsync(larger.data_ + count_, 0, larger.bytes() - bytes(), stream), what);
+    check(cudaStreamSynchronize(stream), what);
+    *this = std::move(larger);
+  }
   void upload(std::span<const T> values, cudaStream_t stream) {
     check(cudaMemcpyAsync(data_, values.data(), values.size_bytes(), cudaMemcpyHostToDevice, stream),
           "copying to the device");

@@ -39,10 +39,16 @@ __global__ void scatter_stops_kernel(const __grid_constant__ View view, const u3
   run_end = RunEnd{run_end}.included().bits;
 }
 
+/// The table that has a page of a lane.
+__device__ u32 table_of_page(const View& view, u32 lane, u64 page) {
+  return table_with(view, lane, running_tables(view, lane), page);
+}
 /// The entry of the page that holds an address, as the lane has it; 0 if not mapped.
-__device__ u32 mapped_entry(const View& view, u32 team, const PagedMemory<kTeam>& memory, u64 address) {
-  u64 page = memory.page_of(address);
-  return page < memory.page_count ? entry_of_lane(view, team, page, memory.entry(page), memory.lane_in_team) : 0;
+__device__ u32 mapped_entry(const View& view, u32 lane, u64 address) {
+  const u64 page = (untagged(address) >> kPageBits) - view.first_page;
+  if (page >= view.page_count) return 0;
+  const u32 table = table_of_page(view, lane, page);
+  return entry_of_lane(view, table, page, *memory_of(view, table, place_of(lane)).entry_place(page), place_of(lane));
 }
 
 /// One warp for each transfer; its threads take the bytes in turn.
@@ -53,11 +59,11 @@ __global__ void transfer_kernel(const __grid_constant__ View view, const Transfe
   u32 thread = threadIdx.x % 32;
   if (index >= count) return;
   Transfer t = transfers[index];
-  PagedMemory<kTeam> memory = memory_of(view, team_of(t.lane), place_of(t.lane));
+  const PagedMemory<kTeam> memory = memory_of(view, guest_table(view, t.lane), place_of(t.lane));
   u32 reached = t.size;
   for (u32 begin = 0; begin < t.size; begin += 32) {
     u32 i = begin + thread;
-    u32 entry = i < t.size ? mapped_entry(view, team_of(t.lane), memory, t.address + i) : 1;
+    u32 entry = i < t.size ? mapped_entry(view, t.lane, t.address + i) : 1;
     if (kWrite && entry != 1 && (entry & (kPageShared | kPageCode)))
       entry = 0;  // the pool was spent, and the page is still shared
     u32 missing = __ballot_sync(0xFFFFFFFFu, entry == 0);
@@ -95,10 +101,11 @@ __global__ void prepare_write_kernel(const __grid_constant__ View view, const Tr
   if (index >= count) return;
   Transfer t = transfers[index];
   if (t.size == 0) return;
-  u32 team = team_of(t.lane);
-  PagedMemory<kTeam> memory = memory_of(view, team, thread);
-  u64 last = memory.page_of(t.address + t.size - 1);
-  for (u64 page = memory.page_of(t.address); page <= last && page < memory.page_count; page++) {
+  const u64 first = (untagged(t.address) >> kPageBits) - view.first_page;
+  const u64 last = (untagged(t.address + t.size - 1) >> kPageBits) - view.first_page;
+  for (u64 page = first; page <= last && page < view.page_count; page++) {
+    const u32 team = table_of_page(view, t.lane, page);
+    const PagedMemory<kTeam> memory = memory_of(view, team, thread);
     u32 entry = 0;
     if (thread == 0) {
       entry = *(volatile u32*)memory.entry_place(page);
@@ -146,10 +153,8 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
   if (index >= count * pages) return;
   TeamMask which = teams[index / pages];
   u64 page = first_page + index % pages;
-  const u64 present64 = view.lanes - lane_at(which.team, 0);
-  const u32 present = present64 >= 32 ? 0xFFFFFFFFu : (1u << present64) - 1;
   const PageUpdate update =
-      plan_update(view, {which.team, 0xFFFFFFFFu, present, which.mask}, page, permissions, action);
+      plan_update(view, {which.team, 0xFFFFFFFFu, lanes_of_table(view, which.team), which.mask}, page, permissions, action);
   if (update.gives != (phase == MapPhase::give)) return;
 
   if (thread == 0) {
@@ -165,9 +170,9 @@ __global__ void permissions_kernel(const __grid_constant__ View view, const u32*
   const u64 i = thread_index();
   if (i >= count * pages) return;
   const u64 lane = lanes ? lanes[i / pages] : i / pages, page = first_page + i % pages;
-  const u32 team = team_of(lane), in_team = place_of(lane);
-  const u32 entry = memory_of(view, team, in_team).entry(page);
-  values[i] = page_value(entry_of_lane(view, team, page, entry, in_team));
+  const u32 table = table_of_page(view, (u32)lane, page), in_team = place_of(lane);
+  const u32 entry = memory_of(view, table, in_team).entry(page);
+  values[i] = page_value(entry_of_lane(view, table, page, entry, in_team));
 }
 
 /// One block for each team.

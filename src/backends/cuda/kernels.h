@@ -57,7 +57,7 @@ void launch_prepare_write(const View& view, const Transfer* transfers, u64 count
 void launch_write(const View& view, const Transfer* transfers, u64 count, const u8* buffer, u32* done,
                   cudaStream_t stream);
 
-/// Some lanes of one team, one bit each.
+/// Some lanes of one team, one bit each. launch_map() also takes a further table, as TeamMask::team.
 struct TeamMask {
   u32 team;
   u32 mask;

@@ -21,16 +21,17 @@ struct SlowResult {
 struct TeamMemory {
   const View& view;
   u32 lane;
+  u32 table;
   PagedMemory<kTeam> paged;
   SlowOutcome outcome = SlowOutcome::done;
   u64 copy_address = 0;
 
   __device__ TeamMemory(const View& v, u32 of_lane)
-      : view(v), lane(of_lane), paged(memory_of(v, team_of(of_lane), place_of(of_lane))) {}
+      : view(v), lane(of_lane), table(guest_table(v, of_lane)), paged(memory_of(v, table, place_of(of_lane))) {}
   MYR_FN u64 page_of(u64 address) const { return paged.page_of(address); }
   MYR_FN u64 page_count() const { return view.guest_pages; }
   MYR_FN u32 entry(u64 page) const {
-    return entry_of_lane(view, team_of(lane), page, paged.entry(page), paged.lane_in_team);
+    return entry_of_lane(view, table, page, paged.entry(page), paged.lane_in_team);
   }
   MYR_FN u8* locate(u32 entry, u32 offset) const { return paged.locate(entry, offset); }
   MYR_FN bool refuse(FaultCode fault, u64 address) {
@@ -63,7 +64,7 @@ static __device__ __noinline__ SlowResult team_store(const View& view, u32 lane,
 
 /// The word at `pc`, from which an instruction was fetched: permissions are not checked again.
 static __device__ __noinline__ u32 fetched_word(const View& view, u32 lane, u64 pc) {
-  const PagedMemory<kTeam> memory = memory_of(view, team_of(lane), place_of(lane));
+  const PagedMemory<kTeam> memory = memory_of(view, guest_table(view, lane), place_of(lane));
   return read_once<u32>(memory.locate(memory.entry(memory.page_of(pc)), (u32)pc & (kPageSize - 1)));
 }
 

@@ -7,6 +7,7 @@
 #include "backends/cuda/code_span.h"
 #include "backends/cuda/decoded_words.h"
 #include "backends/cuda/page_history.h"
+#include "backends/cuda/process/spaces.h"
 #include "core/cpu.h"
 #include "core/memory.h"
 #include "core/stop.h"
@@ -52,6 +53,8 @@ enum CallStops : u32 {
 /// StopRecord::reserved of a lane whose call waited for the host, which has brought what it needs: the next launch begins
 /// with the call.
 constexpr u16 kCallsAgain = 3;
+/// The same, of a lane whose calls the host serves: this one it cannot.
+constexpr u16 kCallsHere = 4;
 
 /// What a launch must do: see RunOrder in backend.h. Two planes hold how far each lane may go in the run and in the
 /// batch.
@@ -82,6 +85,7 @@ struct Report {
   u32 wants_code;         // not 0: a team runs from pages that have no predecoded words, or has changed such pages
   u32 host_calls;         // lanes in ProcessView::host_calls
   u32 missing_calls;      // 1: MissingCall::count has risen
+  u32 wants_tables;       // page tables that lanes need for further address spaces
   u32 pages_differ;       // not 0: lanes of a team have come to differ in the permissions of a page
   u64 host_waits_from;    // the tick since which some lanes wait for the host to serve their calls; 0: none does
   u64 output_head;        // OutputHead
@@ -112,6 +116,7 @@ enum CodeState : u32 {
   kCodeChanged = 1,    // the team may run from a page that has no predecoded words in its span, or had when it changed
   kCodeReported = 2,   // the report of a launch has said so
   kCodeSlotsUsed = 4,  // View::code_slots has pages beside the program's code
+  kCodeShared = 8,     // the span is that of another table: the host's books do not know it yet
 };
 /// Bits of Report::orders, which all warps follow some hundred times a second.
 enum Order : u32 {
@@ -145,6 +150,7 @@ struct ProcessView {
   const kernel::FlatContent* contents;  // of each of its files; changes between launches alone
   u32 keep_memory;                      // 0: nobody sees the memory of a lane that has exited
   u32 pages_differ;                     // not 0: the kernel runs for which pages in which lanes differ are simple
+  SpacesView spaces;
 };
 
 /// Entries of a page table have these flags beside the permissions:
@@ -154,6 +160,7 @@ struct ProcessView {
 struct View {
   u64 lanes;
   u32 teams;
+  u32 table_count;    // page tables: those of the teams, then further ones. Where an array is "of each team", it is of each table
   u32 granule_step;   // see PagedMemory
   u64 lane_step;      // bytes from a lane's part of a frame to the next lane's
   u32 frame_units;    // units of a frame: a page for each lane, and one with a byte of permissions for each lane
@@ -172,9 +179,10 @@ struct View {
   u32* frame_holders;       // of each frame: how many page tables and snapshots refer to it
   u32* team_frames;         // of each team: the first frame of those that it gave up in this launch; 0: none
   u64* touched;             // of each team: slices of its table that may differ from the program's
-  const u32* team_program;  // program of each team
+  u32* team_program;        // program of each team
   u32 programs;
   const u32* base_tables;        // page_count entries a program: its lanes' tables at the beginning
+  const u64* program_slices;     // of each program: the slices that have entries there
   const DeviceRow* rows;         // kRowCount rows, for words that the device decodes
   u32 code_begin;                // where all spans begin, an offset in the window
   CodeSpan common_code;          // the span of which all teams run all or a part; its words are null if there is none
@@ -196,11 +204,34 @@ struct View {
   StopCode* codes;
 };
 
-/// The page table of the lane at `place` of a team. Today the lanes of a team share one table; entries of pages in
-/// which they differ have kPageDiffer. docs/design/address-spaces.md says what may come after that.
-MYR_FN u32* table_of(const View& view, u32 team, u32 place) {
+/// The page table of this number, for the lane at `place` of its team. The lanes of a team share it; entries of pages in which
+/// they differ have kPageDiffer.
+MYR_FN u32* table_of(const View& view, u32 table, u32 place) {
   (void)place;
-  return view.tables + team * view.page_count;
+  if (table < view.teams) return view.tables + (u64)table * view.page_count;
+  return view.processes.spaces.tables + (u64)(table - view.teams) * view.page_count;
+}
+/// The tables of the space in which a lane runs.
+MYR_FN LaneTables running_tables(const View& view, u64 lane) {
+  const LaneTables* running = view.processes.spaces.running;
+  if (running == nullptr) return {team_of(lane), team_of(lane)};
+  return running[lane];
+}
+/// The table that has the guest's pages of the space in which a lane runs.
+MYR_FN u32 guest_table(const View& view, u64 lane) { return running_tables(view, lane).guest; }
+/// The table that has a page of a lane, given those of the space in which it runs.
+MYR_FN u32 table_with(const View& view, u64 lane, const LaneTables& running, u64 page) {
+  if (page < view.guest_pages) return running.guest;
+  return page < view.guest_pages + kernel::kOwnPages ? running.own : team_of(lane);
+}
+/// The team that a table belongs to, and the lanes that have pages there.
+MYR_FN u32 team_of_table(const View& view, u32 table) {
+  return table < view.teams ? table : view.processes.spaces.owners[table - view.teams] / kTeamTables;
+}
+MYR_FN u32 lanes_of_table(const View& view, u32 table) {
+  if (table >= view.teams) return view.processes.spaces.present[view.processes.spaces.owners[table - view.teams]];
+  const u64 lanes = view.lanes - lane_at(table, 0);
+  return lanes >= kTeam ? ~(u32)0 : ((u32)1 << lanes) - 1;
 }
 /// The entry of a page in the table that a program begins with.
 MYR_FN u32 program_entry(const View& view, u32 program, u64 page) {
@@ -240,9 +271,9 @@ MYR_FN u32 entry_of_lane(const View& view, u32 team, u64 page, u32 entry, u32 la
   return own == 0 ? 0 : (entry & ~(u32)(kPagePermissions | kPageDiffer)) | (own & kPagePermissions);
 }
 
-/// All pages of a lane, kernel pages too.
-MYR_FN PagedMemory<kTeam> memory_of(const View& view, u32 team, u32 place) {
-  return {view.frames,       table_of(view, team, place),  view.first_page, view.page_count, place,
+/// All pages of a lane in a table, kernel pages too.
+MYR_FN PagedMemory<kTeam> memory_of(const View& view, u32 table, u32 place) {
+  return {view.frames,       table_of(view, table, place), view.first_page, view.page_count, place,
           view.granule_step, (u32)(place * view.lane_step)};
 }
 

@@ -198,10 +198,10 @@ __device__ __noinline__ Operands fetch_slow(const View& view, u32 lane, u32 at) 
   // note_code() does the rest: what this function needs of registers is taken from those that run_kernel keeps during
   // execute_out_of_line().
   const u32 page = at >> kPageBits;
-  u32& slot = code_slot(view, team_of(lane), page);
+  u32& slot = code_slot(view, memory.table, page);
   if (slot != page + 1) {
     slot = page + 1;
-    view.code_ran[team_of(lane)] = 1;
+    view.code_ran[memory.table] = 1;
   }
   // Only this lane and the host write to the word, and it needs no order with other memory: the L1 cache may have it.
   return decode_once(view, *(const u32*)memory.locate(entry, at & (kPageSize - 1)));

@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
       }
     }
     __syncwarp(members);
-    if (copy_pending_pages(view, team, members, cpu.pending, alive)) {
+    if (copy_pending_pages(view, lane, team, members, cpu.pending, alive)) {
       if (!code.kEachTurn) code.find(team);
       reported -= kReportCycles;
     }

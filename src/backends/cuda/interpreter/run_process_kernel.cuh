@@ -59,7 +59,7 @@ __device__ __noinline__ void attend(const View& view, volatile Kept& kept) {
   Pending pending = kept.pending;
   bool alive = kept.alive;
   const u64 end = state_of(view, kPlaneBatchEnd, lane);
-  if (copy_pending_pages(view, team, members, pending, alive)) kept.reported = kept.reported - kReportCycles;
+  if (copy_pending_pages(view, lane, guest_table(view, lane), members, pending, alive)) kept.reported = kept.reported - kReportCycles;
   Wants wants = Wants::nothing;
   if (pending == Pending::call || (pending == Pending::stopped && is_to_be_served(view, lane))) {
     wants = Wants::call;
@@ -123,7 +123,7 @@ __device__ __noinline__ bool goes_on_with_inputs(const View& view, volatile Kept
   if (!__any_sync(members, has_input)) return false;
   u64* const own_column = block_words() + warp * kSharedSlots * kTeam + place;
   const u32 column = (u32)__cvta_generic_to_shared(own_column);
-  Interpreter<true> cpu{view, column, table_of(view, team, place), lane, (u32)(place * view.lane_step)};
+  Interpreter<true> cpu{view, column, nullptr, lane, (u32)(place * view.lane_step)};
   load_registers(cpu);
   kept.nzcv = loaded_nzcv(view, lane);
   kept.at = loaded_place(view, lane);
@@ -151,7 +151,7 @@ MYR_FN void interpret(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& 
   const u64 retired = cpu.retired(), remaining = end - retired;
   cpu.left = remaining < most ? (u32)remaining : most;
   cpu.retires_at_zero = retired + cpu.left;
-  if (code.kEachTurn) code.find(team_of(cpu.lane));
+  if (code.kEachTurn) code.find(guest_table(cpu.view, cpu.lane));
   run_lane<kLean>(cpu, code);
 }
 
@@ -180,8 +180,7 @@ MYR_FN void run_team(const View& view, Turns& turns) {
     const u32 team = blockIdx.x * kWarps + warp;
     const u32 lane = (u32)lane_at(team, lane_in_team);
     const u32 column = (u32)__cvta_generic_to_shared(block_words()) + (warp * kSharedSlots * kTeam + lane_in_team) * 8;
-    Interpreter<true, kOwnPages> cpu{view, column, table_of(view, team, lane_in_team), lane,
-                                     (u32)(lane_in_team * view.lane_step)};
+    const u32 lane_offset = (u32)(lane_in_team * view.lane_step);
     if (begins) {
       if (team >= view.teams) return;
       // Threads without a lane leave: if they waited, they would slow the others down.
@@ -190,7 +189,8 @@ MYR_FN void run_team(const View& view, Turns& turns) {
       const LaneBounds bounds = begin_lane<true>(view, lane);
       const bool any = __ballot_sync(members, bounds.alive) != 0;
       if (!any && view.processes.queue == nullptr) return;
-      load_registers(cpu);
+      Interpreter<true> loaded{view, column, nullptr, lane, lane_offset};
+      load_registers(loaded);
       kept.nzcv = loaded_nzcv(view, lane);
       kept.at = loaded_place(view, lane);
       kept.retired = view.state[kPlaneInstructions * view.lanes + lane];
@@ -214,11 +214,14 @@ MYR_FN void run_team(const View& view, Turns& turns) {
     const bool parks = (reported & kNobodyWaits) == 0;
     const u64 end = kept.look_at;
     bool alive = kept.alive, waits = kept.waits, leaves = kept.leaves;
+    // What the warp has attended to may have let the lane enter another address space.
+    const u32 table = guest_table(view, lane);
+    Interpreter<true, kOwnPages> cpu{view, column, table_of(view, table, lane_in_team), lane, lane_offset};
     cpu.nzcv = kept.nzcv;
     cpu.at = kept.at;
     cpu.retires_at_zero = kept.retired;
     Code<kBlocks == kManyBlocks, kSeveral> code{view, 0, nullptr, 0};
-    if (!code.kEachTurn) code.find(team);
+    if (!code.kEachTurn) code.find(table);
     // The shuffle hides from the compiler that this is a constant: it would load a constant again for each instruction.
     code.skip = __shfl_sync(members, 4 - view.code_begin, 0);
 

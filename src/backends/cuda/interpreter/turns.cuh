@@ -44,10 +44,10 @@ struct Code {
   u32 own_bytes;              // with kSeveral: of guest code; a predecoded word is four times as long
 
   /// The span of a team changes during a launch, but only by plain stores of this warp: the L1 cache may have it.
-  MYR_FN void find(u32 team) {
+  MYR_FN void find(u32 table) {
     if (!kSeveral) return;
     u64 words, begin_and_bytes;
-    load_pair_in_order(&view.team_code[team], words, begin_and_bytes);
+    load_pair_in_order(&view.team_code[table], words, begin_and_bytes);
     own_words = (const Operands*)words;
     own_bytes = (u32)(begin_and_bytes >> 32);
   }
@@ -80,7 +80,7 @@ MYR_FN void run_lane(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& c
           execute_out_of_line(cpu.view, cpu.registers, cpu.table, cpu.lane, cpu.at, cpu.nzcv, cpu.retired(), o);
       if (kLean) {
         cpu.restore_place();
-        code.find(team_of(cpu.lane));
+        code.find(guest_table(cpu.view, cpu.lane));
       }
       cpu.pending = result.pending;
       cpu.nzcv = result.nzcv;
@@ -103,24 +103,24 @@ MYR_FN void run_lane(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& c
   } while (goes_on);
 }
 
-/// If a team runs from pages that may get predecoded words, tells the report of it. All members call it. `at`: where
-/// the lane is, or kOutside.
-__device__ inline void note_code(const View& view, u32 members, u32 team, u32 at) {
-  const CodeSpan code = view.team_code[team];
+/// If lanes run in a table from pages that may get predecoded words, tells the report of it. All members call it. `at`: where
+/// the lane is, or kOutside, also if it runs in another table.
+__device__ inline void note_code(const View& view, u32 members, u32 table, u32 at) {
+  const CodeSpan code = view.team_code[table];
   const u32 page = at >> kPageBits, offset = at - code.begin;
   const bool predecoded = offset < code.bytes && page_sources(code)[offset >> kPageBits] != kNoCode;
   const bool stays = at != kOutside && !predecoded;
-  if (stays) code_slot(view, team, page) = page + 1;
-  if (!__any_sync(members, stays || *(volatile u32*)&view.code_ran[team] != 0)) return;
+  if (stays) code_slot(view, table, page) = page + 1;
+  if (!__any_sync(members, stays || *(volatile u32*)&view.code_ran[table] != 0)) return;
   const u32 now = (u32)tick_now();
   bool wants = false;
   for (u32 i = threadIdx.x % kTeam; i < kCodeSlots; i += __popc(members)) {
-    const u32 slot = *(volatile u32*)&view.code_slots[team * kCodeSlots + i];
-    if (slot != 0) wants |= wants_words(view.page_history[team * kCodeSlots + i], slot - 1, now);
+    const u32 slot = *(volatile u32*)&view.code_slots[table * kCodeSlots + i];
+    if (slot != 0) wants |= wants_words(view.page_history[table * kCodeSlots + i], slot - 1, now);
   }
   wants = __any_sync(members, wants);
   if (threadIdx.x % kTeam == 0) {
-    u32& state = view.code_state[team];
+    u32& state = view.code_state[table];
     if (wants) atomicOr(&state, kCodeChanged | kCodeSlotsUsed);
     if ((*(volatile u32*)&state & (kCodeChanged | kCodeReported)) == kCodeChanged) {
       atomicOr(&state, kCodeReported);
@@ -136,7 +136,16 @@ __device__ inline void note_code(const View& view, u32 members, u32 team, u32 at
 template <bool kSeveral, bool kProcesses>
 __device__ __noinline__ bool follow_orders(const View& view, u32 members, u32 lane, u32 at, bool alive) {
   const u32 team = team_of(lane);
-  note_code(view, members, team, alive ? at : kOutside);
+  if constexpr (kProcesses) {
+    const u32 own = guest_table(view, lane);
+    for (u32 rest = members; rest != 0;) {
+      const u32 table = __shfl_sync(members, own, __ffs(rest) - 1);
+      note_code(view, members, table, alive && own == table ? at : kOutside);
+      rest &= ~__ballot_sync(members, own == table);
+    }
+  } else {
+    note_code(view, members, team, alive ? at : kOutside);
+  }
   u32 orders = __shfl_sync(members, current_orders<kProcesses>(view), 0);
   if (!kSeveral && *(volatile u32*)&view.team_code[team].bytes != view.common_code.bytes) {
     orders |= kYieldOrder;  // the host must use the other kernel

@@ -3,8 +3,10 @@
 // abandoned: serve.cuh then does it, and makes the call again.
 #pragma once
 
+#include "backends/common/shared_memory.h"
 #include "backends/cuda/process/input_queue.h"
 #include "backends/cuda/process/output_log.h"
+#include "backends/cuda/process/spaces.cuh"
 #include "backends/cuda/team_run.cuh"
 #include "kernel/flat_tree.h"
 #include "myriarm/inputs.h"
@@ -14,7 +16,8 @@ namespace myriarm::cuda {
 /// What an abandoned call waits for.
 enum class Need : u8 {
   nothing,
-  own_page,  // LaneMachine::page, and those behind it
+  own_page,  // LaneMachine::page, and those behind it, of LaneMachine::table
+  space,     // LaneMachine::kind
   change,    // LaneMachine::change
   room,      // in the log of output
   host,      // the host must serve it
@@ -56,7 +59,7 @@ class LaneMachine {
   static constexpr bool kContiguous = false;
 
   __device__ LaneMachine(const View& view, u32 lane, const Registers& registers, LanePlace& place)
-      : view_(view), lane_(lane), registers_(registers), place_(place) {}
+      : view_(view), lane_(lane), registers_(registers), place_(place), tables_(running_tables(view, lane)) {}
 
   MYR_FN u32 number() const { return (u32)registers_.at(8); }
   MYR_FN u64 argument(u32 n) const { return registers_.at(n); }
@@ -91,18 +94,21 @@ class LaneMachine {
   MYR_FN u64 page_of(u64 address) const { return (address >> kPageBits) - view_.first_page; }
   MYR_FN u64 guest_pages() const { return view_.guest_pages; }
   MYR_FN u32 entry(u64 page) const {
-    const u32 team = team_of(lane_), place = place_of(lane_);
-    return entry_of_lane(view_, team, page, table_of(view_, team, place)[page], place);
+    const u32 in = table_of_page(page), place = place_of(lane_);
+    return entry_of_lane(view_, in, page, table_of(view_, in, place)[page], place);
   }
   MYR_FN u8* locate(u32 entry, u32 offset) const {
-    return memory_of(view_, team_of(lane_), place_of(lane_)).locate(entry, offset);
+    return memory_of(view_, tables_.guest, place_of(lane_)).locate(entry, offset);
   }
+  /// The number of the table that has a page.
+  MYR_FN u32 table_of_page(u64 of_page) const { return table_with(view_, lane_, tables_, of_page); }
 
   MYR_FN bool own_page(u64 of_page) { return own_pages(of_page, 1); }
   MYR_FN bool own_pages(u64 first, u64 count) {
-    const u32* const table = table_of(view_, team_of(lane_), place_of(lane_));
+    table = table_of_page(first);  // all pages are the guest's, or there is one
+    const u32* const entries = table_of(view_, table, place_of(lane_));
     for (u64 i = 0; i < count; i++) {
-      if (!(table[first + i] & (kPageShared | kPageCode))) continue;
+      if (!(entries[first + i] & (kPageShared | kPageCode))) continue;
       page = first + i;
       pages = count - i;
       need = Need::own_page;
@@ -117,8 +123,40 @@ class LaneMachine {
       return true;
     }
     change = wanted;
+    table = table_of_page(page_of(wanted.begin));
     need = Need::change;
     return false;
+  }
+
+  // kernel::HasSpaces. The books of the lane are changed at once; the warp does the rest, once the call has been answered.
+  MYR_FN bool has_spaces() const { return !is_flat(view_); }
+  MYR_FN u32 space() const { return books() == nullptr ? 0 : books()->running; }
+  MYR_FN void enter_space(u32 number) {
+    if (number == space()) return;
+    books()->running = (u8)number;
+    tables_ = tables_of_space(view_, lane_, number);
+    view_.processes.spaces.running[lane_] = tables_;
+  }
+  MYR_FN bool make_space(kernel::SpaceKind wanted, u32& number) {
+    number = made_space_;
+    if (made_space_ != kNone) return true;
+    need = wanted == kernel::SpaceKind::fork && has_shared_memory(*this) ? Need::host : Need::space;
+    kind = wanted;
+    return false;
+  }
+  /// An attempt that is abandoned may end the space that it has made: the next one asks for it again.
+  MYR_FN void end_space(u32 number) {
+    if (need != Need::nothing) return;
+    books()->own[number] = kNoPlace;
+    spaces_changed = true;
+  }
+  MYR_FN void replace_space(u32 with) {
+    const u32 running = space();
+    books()->own[running] = books()->own[with];
+    books()->guest[running] = books()->guest[with];
+    tables_ = tables_of_space(view_, lane_, running);
+    view_.processes.spaces.running[lane_] = tables_;
+    end_space(with);
   }
   MYR_FN kernel::Put put_out(u32 stream, u64 position, u64 address, u64 size);
 
@@ -146,12 +184,43 @@ class LaneMachine {
   }
   /// To be called when `change` has been made.
   MYR_FN void change_is_made() { made_++; }
+  /// To be called when the lane has pages for a space in a table of its team.
+  MYR_FN void space_is_made(u32 place) {
+    LaneSpaces& spaces = *books();
+    u32 number = 1;
+    while (spaces.own[number] != kNoPlace) number++;
+    spaces.own[number] = (u8)place;
+    spaces.guest[number] = kind == kernel::SpaceKind::borrow ? spaces.guest[spaces.running] : (u8)place;
+    made_space_ = number;
+  }
+  /// To be called when the call has been answered, or else is not made again by this machine.
+  MYR_FN void call_has_ended(bool answered) {
+    need = Need::nothing;
+    if (made_space_ != kNone && !answered) end_space(made_space_);
+    made_space_ = kNone;
+  }
+  /// The lane has exited, and nobody sees its memory.
+  MYR_FN void leave_all_spaces() {
+    if (books() == nullptr) return;
+    forget_spaces(view_, lane_);
+    tables_ = running_tables(view_, lane_);
+    spaces_changed = true;
+  }
+  /// The tables of the space that runs.
+  MYR_FN const LaneTables& tables() const { return tables_; }
 
   Need need = Need::nothing;
   u64 page = 0, pages = 0;
+  u32 table = 0;
   kernel::PageChange change = {};
+  kernel::SpaceKind kind = {};
+  bool spaces_changed = false;  // leave_tables() is to be called
 
  private:
+  static constexpr u32 kNone = ~(u32)0;
+  MYR_FN LaneSpaces* books() const {
+    return view_.processes.spaces.lanes == nullptr ? nullptr : &view_.processes.spaces.lanes[lane_];
+  }
   MYR_FN kernel::FlatTree tree() const { return {view_.processes.tree, view_.processes.contents}; }
   MYR_FN u64& vector_half(u32 n, u32 half) const { return view_.vectors[(half * 32 + n) * view_.lanes + lane_]; }
   /// The granule of 8 bytes that holds a readable address.
@@ -167,6 +236,8 @@ class LaneMachine {
   u32 lane_;
   Registers registers_;
   LanePlace& place_;
+  LaneTables tables_;
+  u32 made_space_ = kNone;     // that this call has made and the kernel has not taken yet
   u32 made_ = 0, passed_ = 0;  // changes of this call that were made, and of those that this attempt has asked for
   u64 logged_ = 0;             // bytes of the log that this attempt has taken
   mutable u32 wanted_ = 0;
@@ -232,6 +303,6 @@ MYR_FN kernel::Put LaneMachine::put_out(u32 stream, u64 position, u64 address, u
   }
   return {PutKind::taken, size};
 }
-static_assert(kernel::Machine<LaneMachine> && kernel::HasTree<LaneMachine>);
+static_assert(kernel::Machine<LaneMachine> && kernel::HasTree<LaneMachine> && kernel::HasSpaces<LaneMachine>);
 
 }  // namespace myriarm::cuda

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backends/cuda/process/input_queue.h"
+#include "backends/cuda/process/spaces.cuh"
 #include "backends/cuda/saved_pages.cuh"
 #include "backends/cuda/team_run.cuh"
 #include "kernel/start_bytes.h"
@@ -148,6 +149,10 @@ static __device__ inline bool take_inputs(const View& view, u32 members, u32 lan
   }
   // What the lane has done is added to the report before its count goes back.
   add_to_report(view.report, members, retired - state_of(view, kPlaneInstructions, lane), false, StopCode::none, false);
+  if (view.processes.spaces.lanes != nullptr) {
+    forget_spaces(view, lane);
+    leave_tables(view, members, team, [&](u32 table, u32 frame) { give_up_frame(view, table, frame); });
+  }
   if (restore_pages_of(view, members, team) && thread == 0) {
     *(volatile u32*)&view.report->wants_code = 1;
     atomicOr(&view.report->orders, (u32)kYieldOrder);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/process/process_kernels.h"
 
+#include "backends/cuda/process/spaces.cuh"
 #include "backends/cuda/start_kernel.cuh"
-#include "backends/cuda/team_memory.cuh"
 
 namespace myriarm::cuda {
 namespace {
@@ -32,7 +32,7 @@ __global__ void place_inputs_kernel(const u32* lanes, const kernel::ProcessInput
 /// One thread for each team.
 __global__ void free_given_up_kernel(const __grid_constant__ View view) {
   const u64 team = thread_index();
-  if (team >= view.teams) return;
+  if (team >= view.table_count) return;
   for (u32 unit = view.team_frames[team]; unit != 0; unit = next_of_given_up(view, unit)) {
     view.free_frames[atomicAdd(&view.pool->free_count, 1)] = unit;
   }
@@ -42,7 +42,7 @@ __global__ void free_given_up_kernel(const __grid_constant__ View view) {
 /// One warp for each team.
 __global__ void count_differing_kernel(const __grid_constant__ View view, u32* teams) {
   const u64 team = thread_index() / kWarp;
-  if (team >= view.teams) return;
+  if (team >= view.table_count) return;
   const PagedMemory<kTeam> memory = memory_of(view, (u32)team, 0);
   const u64 slice_pages = (u64)1 << view.slice_shift;
   u32 flags = 0;
@@ -54,6 +54,36 @@ __global__ void count_differing_kernel(const __grid_constant__ View view, u32* t
   }
   const bool differs = __any_sync(~0u, (flags & kPageDiffer) != 0);
   if (differs && threadIdx.x % kWarp == 0) atomicAdd(teams, 1);
+}
+
+/// One warp for each team of the list.
+__global__ void forget_spaces_kernel(const __grid_constant__ View view, const TeamMask* teams, u64 count) {
+  const u64 index = thread_index() / kWarp;
+  if (index >= count) return;
+  const u32 team = teams[index].team, thread = threadIdx.x % kTeam;
+  const u32 members = __ballot_sync(~0u, lanes_of_table(view, team) >> thread & 1);
+  if (!(members >> thread & 1)) return;
+  if (teams[index].mask >> thread & 1) forget_spaces(view, (u32)lane_at(team, thread));
+  __syncwarp(members);
+  leave_tables(view, members, team, [&](u32, u32 frame) { release_frame(view, frame); });
+}
+
+/// One warp: `enters`, or the space ends.
+__global__ void change_space_kernel(const __grid_constant__ View view, u32 lane, u32 number, bool enters) {
+  const u32 team = team_of(lane), thread = threadIdx.x % kTeam;
+  const u32 members = __ballot_sync(~0u, lanes_of_table(view, team) >> thread & 1);
+  if (!(members >> thread & 1)) return;
+  if (thread == place_of(lane)) {
+    LaneSpaces& spaces = view.processes.spaces.lanes[lane];
+    if (enters) {
+      spaces.running = (u8)number;
+      view.processes.spaces.running[lane] = tables_of_space(view, lane, number);
+    } else {
+      spaces.own[number] = kNoPlace;
+    }
+  }
+  __syncwarp(members);
+  if (!enters) leave_tables(view, members, team, [&](u32, u32 frame) { release_frame(view, frame); });
 }
 
 __global__ void refuse_output_kernel(const __grid_constant__ View view, const u32* lanes, u64 count) {
@@ -73,10 +103,16 @@ void launch_place_inputs(const u32* lanes, const kernel::ProcessInput* values, u
   start(place_inputs_kernel, blocks_for(count), kBlock, stream, lanes, values, count, inputs);
 }
 void launch_free_given_up(const View& view, cudaStream_t stream) {
-  start(free_given_up_kernel, blocks_for(view.teams), kBlock, stream, view);
+  start(free_given_up_kernel, blocks_for(view.table_count), kBlock, stream, view);
 }
 void launch_count_differing(const View& view, u32* teams, cudaStream_t stream) {
-  start(count_differing_kernel, blocks_for((u64)view.teams * kWarp), kBlock, stream, view, teams);
+  start(count_differing_kernel, blocks_for((u64)view.table_count * kWarp), kBlock, stream, view, teams);
+}
+void launch_forget_spaces(const View& view, const TeamMask* teams, u64 count, cudaStream_t stream) {
+  start(forget_spaces_kernel, blocks_for(count * kWarp), kBlock, stream, view, teams, count);
+}
+void launch_change_space(const View& view, u32 lane, u32 number, bool enters, cudaStream_t stream) {
+  start(change_space_kernel, 1, kWarp, stream, view, lane, number, enters);
 }
 void launch_refuse_output(const View& view, const u32* lanes, u64 count, cudaStream_t stream) {
   start(refuse_output_kernel, blocks_for(count), kBlock, stream, view, lanes, count);

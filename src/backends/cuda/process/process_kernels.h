@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "backends/cuda/kernels.h"
 #include "backends/cuda/view.h"
 
 namespace myriarm::cuda {
@@ -22,6 +23,11 @@ void launch_place_inputs(const u32* lanes, const kernel::ProcessInput* values, u
 void launch_free_given_up(const View& view, cudaStream_t stream);
 /// Stops lanes whose output the host has refused with out_of_memory, so that no more memory resumes them.
 void launch_refuse_output(const View& view, const u32* lanes, u64 count, cudaStream_t stream);
+
+/// These lanes have their first space alone, and run in it.
+void launch_forget_spaces(const View& view, const TeamMask* teams, u64 count, cudaStream_t stream);
+/// A lane enters one of its spaces, or with `enters` false that ends.
+void launch_change_space(const View& view, u32 lane, u32 number, bool enters, cudaStream_t stream);
 
 /// Adds to `teams` the number of those whose lanes differ in the permissions of a page that a guest may access.
 void launch_count_differing(const View& view, u32* teams, cudaStream_t stream);

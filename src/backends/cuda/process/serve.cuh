@@ -61,6 +61,69 @@ static __device__ inline Wants next_wants(const LaneMachine& machine, u64 end) {
   return retired < end && kernel::attention_at(machine) <= retired ? Wants::signals : Wants::nothing;
 }
 
+/// Makes the spaces that lanes ask for: those that ask for the same get them together. All members call it. `asks` is cleared for
+/// lanes that have theirs. Returns what kept a lane from it that still asks.
+static __device__ __noinline__ SpaceOutcome make_spaces(const View& view, u32 members, u32 lane, LaneMachine& machine,
+                                                        bool& asks) {
+  const u32 team = team_of(lane);
+  if (view.processes.spaces.lanes == nullptr) {
+    if (view.processes.spaces.is_final) return SpaceOutcome::no_memory;
+    if (asks) atomicAdd(&view.report->wants_tables, 1u);
+    return SpaceOutcome::no_table;
+  }
+  SpaceOutcome kept_from = SpaceOutcome::made;
+  bool open = asks;
+  for (u32 asking; (asking = __ballot_sync(members, open)) != 0;) {
+    const int first = __ffs(asking) - 1;
+    const u32 own_place = open ? free_place(view, lane) : kTeamTables;
+    const u32 place = __shfl_sync(members, own_place, first), kind = __shfl_sync(members, (u32)machine.kind, first);
+    const LaneTables from{__shfl_sync(members, machine.tables().guest, first),
+                          __shfl_sync(members, machine.tables().own, first)};
+    const bool mine = open && own_place == place && (u32)machine.kind == kind && machine.tables().guest == from.guest &&
+                      machine.tables().own == from.own;
+    const u32 lanes = __ballot_sync(members, mine);
+    const SpaceOutcome outcome = place >= kTeamTables
+                                     ? SpaceOutcome::no_memory
+                                     : make_space(view, members, team, place, (kernel::SpaceKind)kind, from, lanes);
+    if (!mine) continue;
+    open = false;
+    kept_from = outcome;
+    if (outcome != SpaceOutcome::made) continue;
+    asks = false;
+    machine.need = Need::nothing;
+    machine.space_is_made(place);
+  }
+  return kept_from;
+}
+
+/// Changes the pages that lanes ask for: those that ask for the same have it done together. All members call it. `failed` is set for
+/// lanes that do not get a frame which they need.
+static __device__ __noinline__ void change_pages_for(const View& view, u32 members, u32 lane, LaneMachine& machine,
+                                                     bool asks, bool& failed) {
+  const u32 team = team_of(lane);
+  for (u32 asking; (asking = __ballot_sync(members, asks)) != 0;) {
+    const kernel::PageChange& own = machine.change;
+    const int first = __ffs(asking) - 1;
+    const u64 begin = __shfl_sync(members, own.begin, first), end_of_all = __shfl_sync(members, own.end, first);
+    const u32 kind = (u32)own.action << 8 | own.permissions, kind_of_all = __shfl_sync(members, kind, first);
+    const u32 table = __shfl_sync(members, machine.table, first);
+    const bool mine =
+        asks && own.begin == begin && own.end == end_of_all && kind == kind_of_all && machine.table == table;
+    const bool gone = view.processes.keep_memory == 0 && view.stops[lane].code == StopCode::exited;
+    const u32 here = __ballot_sync(members, !gone);
+    const u32 present = table == team ? here : here & lanes_of_table(view, table);
+    const TeamLanes lanes{table, members, present, __ballot_sync(members, mine)};
+    const PageRun run{(begin >> kPageBits) - view.first_page, (end_of_all - begin) >> kPageBits, kind_of_all & 0xFF,
+                      (kernel::PageAction)(kind_of_all >> 8)};
+    const bool changed = change_pages(view, lanes, run);
+    if (!mine) continue;
+    asks = false;
+    machine.need = Need::nothing;
+    failed = !changed;
+    if (changed) machine.change_is_made();
+  }
+}
+
 /// Does for the lanes what they want. All members call it. `end`: the count of retired instructions at which the batch of the
 /// thread's lane ends. Returns whether the lane goes on; else it has a stop.
 static __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u32 lane, Registers registers,
@@ -69,13 +132,15 @@ static __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u
   LaneMachine machine(view, lane, registers, place);
   bool goes_on = false;
   const StopRecord stop = view.stops[lane];
-  if (wants == Wants::call && machine.input().on_host) {
+  if (wants == Wants::call && machine.input().on_host && stop.reserved != kCallsHere) {
     leave_for_host(view, lane, 0);
     wants = Wants::nothing;
   }
   while (__any_sync(members, wants != Wants::nothing)) {
     machine.begin_attempt();
-    if (wants != Wants::nothing) {
+    const bool attempts = wants != Wants::nothing;
+    bool answered = false;
+    if (attempts) {
       using kernel::Served;
       const kernel::Result result = wants == Wants::call    ? kernel::serve(machine)
                                     : wants == Wants::fault ? kernel::deliver_fault(machine, stop)
@@ -85,12 +150,14 @@ static __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u
           known) {
         if (wants == Wants::call && kernel::sets_x0(result.served)) registers.at(0) = (u64)result.value;
         view.stops[lane] = {};
-        goes_on = true;
+        goes_on = answered = true;
         wants = next_wants(machine, end);
       } else if (result.served == Served::ended) {
         view.stops[lane] = stop_record(StopCode::exited, (u32)result.value);
         goes_on = false;
+        answered = true;
         wants = Wants::nothing;
+        if (view.processes.keep_memory == 0) machine.leave_all_spaces();
       } else if (result.served == Served::missing || machine.need == Need::host || machine.awaits_content()) {
         if (wants == Wants::call) leave_for_host(view, lane, machine.wanted());  // else the lane keeps its stop
         wants = Wants::nothing;
@@ -101,32 +168,28 @@ static __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u
       }
     }
     __syncwarp(members);
-    const bool open = wants != Wants::nothing;
+    const bool open = !answered && wants != Wants::nothing;
     bool failed = false;
     // In step, so that lanes which want the same pages get them together.
     u64 more = open && machine.need == Need::own_page ? machine.pages : 0;
     for (; __any_sync(members, more != 0); machine.page++) {
-      copy_pages_for(view, team, members, more != 0, machine.page, failed);
+      copy_pages_for(view, machine.table, members, more != 0, machine.page, failed);
       more = failed || more == 0 ? 0 : more - 1;
     }
-    for (u32 wanting; (wanting = __ballot_sync(members, open && !failed && machine.need == Need::change)) != 0;) {
-      // Lanes that ask for the same have it done together.
-      const kernel::PageChange& own = machine.change;
-      const int first = __ffs(wanting) - 1;
-      const u64 begin = __shfl_sync(members, own.begin, first), end_of_all = __shfl_sync(members, own.end, first);
-      const u32 kind = (u32)own.action << 8 | own.permissions, kind_of_all = __shfl_sync(members, kind, first);
-      const bool mine =
-          (wanting >> threadIdx.x % kTeam & 1) && own.begin == begin && own.end == end_of_all && kind == kind_of_all;
-      const bool gone = view.processes.keep_memory == 0 && view.stops[lane].code == StopCode::exited;
-      const TeamLanes lanes{team, members, __ballot_sync(members, !gone), __ballot_sync(members, mine)};
-      const PageRun run{(begin >> kPageBits) - view.first_page, (end_of_all - begin) >> kPageBits, kind_of_all & 0xFF,
-                        (kernel::PageAction)(kind_of_all >> 8)};
-      const bool changed = change_pages(view, lanes, run);
-      if (mine) {
-        machine.need = Need::nothing;
-        failed = !changed;
-        if (changed) machine.change_is_made();
+    bool asks = open && machine.need == Need::space;
+    if (__any_sync(members, asks)) {
+      const SpaceOutcome outcome = make_spaces(view, members, lane, machine, asks);
+      failed |= asks && outcome == SpaceOutcome::no_memory;
+      if (asks && outcome == SpaceOutcome::no_table) {
+        // The host makes tables, and the call is made again.
+        abandon_call(view, lane, StopCode::none);
+        atomicOr(&view.report->orders, (u32)kHostOrder);
+        goes_on = false;
+        wants = Wants::nothing;
       }
+    }
+    if (__any_sync(members, open && machine.need == Need::change)) {
+      change_pages_for(view, members, lane, machine, open && machine.need == Need::change, failed);
     }
     if (failed) {
       // What is no call begins again at the instruction where the lane is.
@@ -134,6 +197,11 @@ static __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u
       else view.stops[lane] = stop_record(StopCode::out_of_memory);
       goes_on = false;
       wants = Wants::nothing;
+    }
+    if (attempts && (answered || wants == Wants::nothing)) machine.call_has_ended(answered);
+    if (__any_sync(members, machine.spaces_changed)) {
+      leave_tables(view, members, team, [&](u32 table, u32 frame) { give_up_frame(view, table, frame); });
+      machine.spaces_changed = false;
     }
   }
   return goes_on;

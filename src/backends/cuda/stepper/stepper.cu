@@ -44,7 +44,7 @@ struct Stepper {
   MYR_FN u64 pc() const { return address; }
   MYR_FN u64 retired() const { return count; }
 
-  MYR_FN PagedMemory<kTeam> memory() const { return memory_of(view, team_of(lane), place_of(lane)); }
+  MYR_FN PagedMemory<kTeam> memory() const { return memory_of(view, guest_table(view, lane), place_of(lane)); }
   MYR_FN bool finish(const SlowResult& result) {
     pending = pending_of(view, lane, result);
     return pending == Pending::none;
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(kWarps* kTeam) step_kernel(const __grid_consta
         if (cpu.pending == Pending::stopped) alive = false;
       }
       __syncwarp(members);
-      copy_pending_pages(view, team, members, cpu.pending, alive);
+      copy_pending_pages(view, lane, guest_table(view, lane), members, cpu.pending, alive);
       const bool stopped = cpu.pending == Pending::stopped;
       serve(stopped && is_to_be_served(view, lane) ? Wants::call
             : stopped && is_signal(view, lane)     ? Wants::fault

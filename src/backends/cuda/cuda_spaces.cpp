@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory for the further page tables of lanes with several processes, and what the host's calls need of address spaces.
+#include <algorithm>
+#include <map>
+
+#include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/process/process_kernels.h"
+#include "myriarm/error.h"
+
+namespace myriarm::cuda {
+namespace {
+
+/// Tables that are made at once, at least.
+constexpr u64 kLeastTables = 16;
+constexpr const char* kMaking = "making page tables of further processes";
+
+bool has_one_space(const LaneSpaces& spaces) {
+  const auto exists = [](u8 place) { return place != kNoPlace; };
+  return spaces.running == 0 && spaces.own[0] == 0 && spaces.guest[0] == 0 &&
+         std::none_of(spaces.own + 1, spaces.own + kMostSpaces, exists);
+}
+
+}  // namespace
+
+void CudaBackend::begin_spaces() {
+  Spaces& made = spaces_.emplace(device_, u64{view_.teams} * (kTeamTables - 1) * view_.page_count * sizeof(u32));
+  made.running.grow(lanes_, kMaking, stream_);
+  made.lanes.grow(lanes_, kMaking, stream_);
+  made.numbers.grow(u64{view_.teams} * kTeamTables, kMaking, stream_);
+  made.present.grow(u64{view_.teams} * kTeamTables, kMaking, stream_);
+  made.next.grow(1, kMaking, stream_);
+  made.next.upload(std::span(&view_.teams, 1), stream_);
+  view_.processes.spaces = {made.running.data(),
+                            made.lanes.data(),
+                            made.numbers.data(),
+                            made.present.data(),
+                            nullptr,
+                            made.next.data(),
+                            view_.teams,
+                            0,
+                            reinterpret_cast<u32*>(made.tables.data())};
+  std::vector<TeamMask> all;
+  for (u32 team = 0; team < view_.teams; team++) all.push_back({team, ~0u});
+  forget_spaces(all);
+  update_common_code();
+}
+
+void CudaBackend::make_tables(u64 wanted) {
+  try {
+    if (!spaces_) begin_spaces();
+    grow_tables(wanted);
+  } catch (const DeviceError&) {
+    cudaGetLastError();  // a later check must not find this error
+    if (view_.processes.spaces.lanes == nullptr) spaces_.reset();
+    view_.processes.spaces.is_final = 1;  // lanes that want more are out of memory
+  }
+  show_tables();
+}
+
+void CudaBackend::grow_tables(u64 wanted) {
+  const u64 have = view_.table_count - view_.teams, most = u64{view_.teams} * (kTeamTables - 1);
+  u64 more = std::min(std::max({std::min<u64>(wanted, view_.teams), have, kLeastTables}), most - have);
+  const u64 table_bytes = view_.page_count * sizeof(u32), before = spaces_->tables.bytes();
+  while (more != 0 && !spaces_->tables.grow((have + more) * table_bytes)) more /= 2;
+  if (more == 0) throw DeviceError("there is no memory for more page tables");
+  check(cudaMemsetAsync(spaces_->tables.data() + before, 0, spaces_->tables.bytes() - before, stream_), kMaking);
+  const u64 count = view_.table_count + more;
+  spaces_->owners.grow(have + more, kMaking, stream_);
+  touched_.grow(count, kMaking, stream_);
+  team_frames_.grow(count, kMaking, stream_);
+  team_program_.grow(count, kMaking, stream_);
+  team_code_.grow(count, kMaking, stream_);
+  code_state_.grow(count, kMaking, stream_);
+  code_ran_.grow(count, kMaking, stream_);
+  code_slots_.grow(count * kCodeSlots, kMaking, stream_);
+  page_history_.grow(count * kCodeSlots, kMaking, stream_);
+  // Lanes that found no table have counted on.
+  const u32 first_free = std::min(fetch_next_table(), view_.table_count);
+  spaces_->next.upload(std::span(&first_free, 1), stream_);
+  synchronize(kMaking);
+  code_variants_->add_teams(more);
+  view_.table_count = static_cast<u32>(count);
+}
+
+/// Also after a growth that has failed half way: each array is as large as before, or larger.
+void CudaBackend::show_tables() {
+  if (!spaces_) return;
+  SpacesView& spaces = view_.processes.spaces;
+  spaces.owners = spaces_->owners.data();
+  spaces.end = view_.table_count;
+  view_.touched = touched_.data();
+  view_.team_frames = team_frames_.data();
+  view_.team_program = team_program_.data();
+  view_.team_code = team_code_.data();
+  view_.code_state = code_state_.data();
+  view_.code_ran = code_ran_.data();
+  view_.code_slots = code_slots_.data();
+  view_.page_history = page_history_.data();
+}
+
+u32 CudaBackend::fetch_next_table() {
+  u32 next = 0;
+  check(cudaMemcpyAsync(&next, spaces_->next.data(), sizeof next, cudaMemcpyDeviceToHost, stream_), kMaking);
+  synchronize(kMaking);
+  return next;
+}
+
+void CudaBackend::forget_spaces(std::span<const TeamMask> teams) {
+  if (!spaces_ || teams.empty()) return;
+  team_masks_.resize(teams.size(), "allocating call arguments");
+  team_masks_.upload(teams, stream_);
+  launch_forget_spaces(view_, team_masks_.data(), teams.size(), stream_);
+  synchronize("ending the address spaces of lanes");
+}
+void CudaBackend::forget_spaces(std::span<const u32> lanes) {
+  std::map<u32, u32> by_team;
+  for (const u32 lane : lanes) by_team[team_of(lane)] |= 1u << place_of(lane);
+  std::vector<TeamMask> masks;
+  for (const auto& [team, mask] : by_team) masks.push_back({team, mask});
+  forget_spaces(masks);
+}
+
+LaneSpaces CudaBackend::fetch_spaces(u32 lane) {
+  LaneSpaces spaces;
+  check(cudaMemcpyAsync(&spaces, spaces_->lanes.data() + lane, sizeof spaces, cudaMemcpyDeviceToHost, stream_),
+        "asking for the address spaces of a lane");
+  synchronize("asking for the address spaces of a lane");
+  return spaces;
+}
+void CudaBackend::refuse_several_spaces(std::span<const u32> lanes) {
+  if (!spaces_) return;
+  std::vector<LaneSpaces> all(lanes_);
+  check(cudaMemcpyAsync(all.data(), spaces_->lanes.data(), lanes_ * sizeof(LaneSpaces), cudaMemcpyDeviceToHost, stream_),
+        "asking for the address spaces of lanes");
+  synchronize("asking for the address spaces of lanes");
+  for (const u32 lane : lanes) {
+    if (has_one_space(all[lane])) continue;
+    throw StateError("lane " + std::to_string(lane) +
+                     " cannot be in a snapshot, because on a GPU that holds no lane whose process has called fork() or "
+                     "execve(); take the snapshot before, or use the CPU");
+  }
+}
+
+std::vector<LaneTables> CudaBackend::fetch_running_tables() {
+  std::vector<LaneTables> tables(lanes_);
+  check(cudaMemcpyAsync(tables.data(), spaces_->running.data(), lanes_ * sizeof(LaneTables), cudaMemcpyDeviceToHost,
+                        stream_),
+        "asking for the address spaces of lanes");
+  synchronize("asking for the address spaces of lanes");
+  return tables;
+}
+
+// HostedSpaces.
+u32 CudaBackend::running_space(u32 lane) { return spaces_ ? fetch_spaces(lane).running : 0; }
+void CudaBackend::enter_space(u32 lane, u32 number) {
+  launch_change_space(view_, lane, number, true, stream_);
+  synchronize("entering an address space");
+}
+void CudaBackend::end_space(u32 lane, u32 number) {
+  launch_change_space(view_, lane, number, false, stream_);
+  synchronize("ending an address space");
+}
+
+}  // namespace myriarm::cuda
