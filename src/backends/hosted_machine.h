@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "backends/backend.h"
-#include "backends/common/shared_memory.h"
 #include "backends/host_tree.h"
 #include "backends/machine_call.h"
 #include "kernel/guest_memory.h"
@@ -156,15 +155,12 @@ class HostedMachine : public HostTree {
     spaces_->enter_space(lane_, number);
     space_ = number;
   }
-  bool make_space(kernel::SpaceKind kind, u32&) {
-    // On the device, the spaces of a lane have no pages in common.
-    refuses_space_ = kind == kernel::SpaceKind::fork && has_shared_memory(*this);
-    wants_space_ = !refuses_space_;
+  bool make_space(kernel::SpaceKind, u32&) {
+    wants_space_ = true;
     return false;
   }
-  /// Why a call was abandoned: the device is to serve it, or nobody does.
+  /// Whether that is why the call was abandoned.
   bool wants_space() const { return wants_space_; }
-  bool refuses_space() const { return refuses_space_; }
   void end_space(u32 number) {
     std::erase_if(numbers_, [&](const auto& of) {
       if (of.first.first != number || is_of_lane(of.first.second)) return false;
@@ -265,7 +261,7 @@ class HostedMachine : public HostTree {
   mutable std::vector<Copy> copies_;
   bool out_of_memory_ = false;
   const bool makes_spaces_;
-  bool wants_space_ = false, refuses_space_ = false;
+  bool wants_space_ = false;
 };
 static_assert(kernel::Machine<HostedMachine> && kernel::HasTree<HostedMachine> && kernel::HasSpaces<HostedMachine>);
 
@@ -274,8 +270,7 @@ static_assert(kernel::Machine<HostedMachine> && kernel::HasTree<HostedMachine> &
 inline kernel::Result serve_hosted(HostedMachine& machine, ProcessHost& host, bool traced) {
   MachineCall call(machine, machine.lane(), machine.pc() - 4);
   if (traced) host.before(call);
-  kernel::Result result = kernel::serve(machine);
-  if (machine.refuses_space()) result = kernel::missing();
+  const kernel::Result result = kernel::serve(machine);
   if (result.served == kernel::Served::again) return result;
   machine.store_changes();
   if (result.served == kernel::Served::missing) host.unimplemented(call);

@@ -51,6 +51,7 @@ struct TeamPages {
   __device__ bool may_execute(u64 page) const {
     const u32 now = entry(page);
     const bool zeros = (now & kPageShared) && now >> kPageFlagBits == kZeroUnit;
+    if (is_common(view, now)) return false;  // its stores cannot be noticed
     return (now & (kPageExecutable | kPageDiffer)) == kPageExecutable && !zeros;
   }
 
@@ -159,7 +160,7 @@ __global__ void __launch_bounds__(kTeamBlock)
     if (thread != 0) return;
     // A store to the page must be noticed from now on; one to a shared page is.
     const u32 entry = pages.entry(page);
-    if (!left_out && (entry & (kPageExecutable | kPageShared)) == kPageExecutable)
+    if (!left_out && (entry & (kPageExecutable | kPageShared)) == kPageExecutable && !is_common(view, entry))
       *memory_of(view, team, 0).entry_place(page) = entry | kPageCode;
     if (!alike) hash = ~page;
     if (!alike && !is_program_code(view, team, page)) return;

@@ -129,7 +129,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
     GrowingRange tables;
     DeviceArray<LaneTables> running;
     DeviceArray<LaneSpaces> lanes;
-    DeviceArray<u32> numbers, present, owners, next;
+    DeviceArray<u32> numbers, present, exclusive, owners, next;
   };
   void begin_spaces();
   void grow_tables(u64 wanted);

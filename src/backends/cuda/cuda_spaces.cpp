@@ -28,12 +28,14 @@ void CudaBackend::begin_spaces() {
   made.lanes.grow(lanes_, kMaking, stream_);
   made.numbers.grow(u64{view_.teams} * kTeamTables, kMaking, stream_);
   made.present.grow(u64{view_.teams} * kTeamTables, kMaking, stream_);
+  made.exclusive.grow(u64{view_.teams} * kTeamTables, kMaking, stream_);
   made.next.grow(1, kMaking, stream_);
   made.next.upload(std::span(&view_.teams, 1), stream_);
   view_.processes.spaces = {made.running.data(),
                             made.lanes.data(),
                             made.numbers.data(),
                             made.present.data(),
+                            made.exclusive.data(),
                             nullptr,
                             made.next.data(),
                             view_.teams,

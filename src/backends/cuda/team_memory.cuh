@@ -173,6 +173,11 @@ static __device__ inline bool has_frame(const View& view, u32 entry) {
   return entry != 0 && !(entry & kPageShared) && !is_flat(view);
 }
 
+/// Whether a page of a table is common to several spaces of a lane: stores are not noticed, and yet others hold its frame.
+static __device__ inline bool is_common(const View& view, u32 entry) {
+  return has_frame(view, entry) && !(entry & kPageCode) && holders_of(view, entry >> kPageFlagBits) > 1;
+}
+
 /// Gives a team a new frame with a copy of the page that has this entry, permissions by lane included. All threads of
 /// `members`, which include lane 0, call it together. Returns 0 if the pool is spent.
 static __device__ inline u32 copy_to_new_frame(const View& view, u32 team, const PagedMemory<kTeam>& memory,

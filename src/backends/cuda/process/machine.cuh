@@ -3,12 +3,12 @@
 // abandoned: serve.cuh then does it, and makes the call again.
 #pragma once
 
-#include "backends/common/shared_memory.h"
 #include "backends/cuda/process/input_queue.h"
 #include "backends/cuda/process/output_log.h"
 #include "backends/cuda/process/spaces.cuh"
 #include "backends/cuda/team_run.cuh"
 #include "kernel/flat_tree.h"
+#include "kernel/ranges.h"
 #include "myriarm/inputs.h"
 
 namespace myriarm::cuda {
@@ -140,8 +140,9 @@ class LaneMachine {
   MYR_FN bool make_space(kernel::SpaceKind wanted, u32& number) {
     number = made_space_;
     if (made_space_ != kNone) return true;
-    need = wanted == kernel::SpaceKind::fork && has_shared_memory(*this) ? Need::host : Need::space;
+    need = Need::space;
     kind = wanted;
+    shares_memory = wanted == kernel::SpaceKind::fork && has_shared_memory();
     return false;
   }
   /// An attempt that is abandoned may end the space that it has made: the next one asks for it again.
@@ -184,6 +185,18 @@ class LaneMachine {
   }
   /// To be called when `change` has been made.
   MYR_FN void change_is_made() { made_++; }
+  /// To be called when what the lane has in one table of its team is in another one.
+  MYR_FN void place_has_moved(u32 from, u32 to) {
+    LaneSpaces& spaces = *books();
+    for (u32 number = 0; number < kMostSpaces; number++) {
+      if (spaces.own[number] == kNoPlace) continue;
+      if (spaces.own[number] == from) spaces.own[number] = (u8)to;
+      if (spaces.guest[number] == from) spaces.guest[number] = (u8)to;
+    }
+    tables_ = tables_of_space(view_, lane_, spaces.running);
+    view_.processes.spaces.running[lane_] = tables_;
+    spaces_changed = true;
+  }
   /// To be called when the lane has pages for a space in a table of its team.
   MYR_FN void space_is_made(u32 place) {
     LaneSpaces& spaces = *books();
@@ -192,6 +205,7 @@ class LaneMachine {
     spaces.own[number] = (u8)place;
     spaces.guest[number] = kind == kernel::SpaceKind::borrow ? spaces.guest[spaces.running] : (u8)place;
     made_space_ = number;
+    need = Need::nothing;
   }
   /// To be called when the call has been answered, or else is not made again by this machine.
   MYR_FN void call_has_ended(bool answered) {
@@ -214,10 +228,18 @@ class LaneMachine {
   u32 table = 0;
   kernel::PageChange change = {};
   kernel::SpaceKind kind = {};
+  bool shares_memory = false;   // the space has pages in common with the one that runs
   bool spaces_changed = false;  // leave_tables() is to be called
 
  private:
   static constexpr u32 kNone = ~(u32)0;
+  MYR_FN bool has_shared_memory() const {
+    const u32 count = kernel::range_count(*this);
+    for (u32 i = 0; i < count; i++) {
+      if (kernel::range_at(*this, i).flags & kernel::kSharedMemory) return true;
+    }
+    return false;
+  }
   MYR_FN LaneSpaces* books() const {
     return view_.processes.spaces.lanes == nullptr ? nullptr : &view_.processes.spaces.lanes[lane_];
   }

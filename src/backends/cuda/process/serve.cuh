@@ -61,6 +61,42 @@ static __device__ inline Wants next_wants(const LaneMachine& machine, u64 end) {
   return retired < end && kernel::attention_at(machine) <= retired ? Wants::signals : Wants::nothing;
 }
 
+/// The tables of the space in which the lane of another thread runs.
+static __device__ inline LaneTables tables_of_member(u32 members, const LaneMachine& machine, int of) {
+  return {__shfl_sync(members, machine.tables().guest, of), __shfl_sync(members, machine.tables().own, of)};
+}
+
+/// Makes the space that the lane of one thread, `first`, asks for, and that has memory in common with the one in which it runs. Both
+/// get tables that this lane has alone: where others have pages too, a page could not be in common for one lane and not for another.
+/// All members call it.
+static __device__ __noinline__ SpaceOutcome make_sharing_space(const View& view, u32 members, u32 lane, int first,
+                                                               LaneMachine& machine) {
+  const u32 team = team_of(lane);
+  const bool mine = (int)(threadIdx.x % kTeam) == first;
+  const u32 bit = (u32)1 << first;
+  LaneTables from = tables_of_member(members, machine, first);
+  const u32 guest_place = from.guest == team ? 0 : view.processes.spaces.owners[from.guest - view.teams] % kTeamTables;
+  if (guest_place == 0 || !*(volatile u32*)&is_exclusive(view, team, guest_place)) {
+    const u32 place = __shfl_sync(members, free_place(view, lane, true), first);
+    const LaneTables old{from.guest, from.guest};
+    const SpaceOutcome moved = make_space(view, members, team, place, kernel::SpaceKind::fork, old, bit, true);
+    if (moved != SpaceOutcome::made) return moved;
+    if (mine) machine.place_has_moved(guest_place, place);
+    from = tables_of_member(members, machine, first);
+  }
+  const u32 place = __shfl_sync(members, free_place(view, lane, true), first);
+  const SpaceOutcome made = make_space(view, members, team, place, kernel::SpaceKind::fork, from, bit, true);
+  if (made != SpaceOutcome::made || !mine) return made;
+  machine.space_is_made(place);
+  const u32 table = table_in_place(view, team, place), count = kernel::range_count(machine);
+  for (u32 i = 0; i < count; i++) {
+    const kernel::Range range = kernel::range_at(machine, i);
+    if (!(range.flags & kernel::kSharedMemory)) continue;
+    for (u64 at = range.begin; at < range.end; at += kPageSize) make_common(view, from.guest, table, machine.page_of(at));
+  }
+  return made;
+}
+
 /// Makes the spaces that lanes ask for: those that ask for the same get them together. All members call it. `asks` is cleared for
 /// lanes that have theirs. Returns what kept a lane from it that still asks.
 static __device__ __noinline__ SpaceOutcome make_spaces(const View& view, u32 members, u32 lane, LaneMachine& machine,
@@ -75,22 +111,29 @@ static __device__ __noinline__ SpaceOutcome make_spaces(const View& view, u32 me
   bool open = asks;
   for (u32 asking; (asking = __ballot_sync(members, open)) != 0;) {
     const int first = __ffs(asking) - 1;
-    const u32 own_place = open ? free_place(view, lane) : kTeamTables;
-    const u32 place = __shfl_sync(members, own_place, first), kind = __shfl_sync(members, (u32)machine.kind, first);
-    const LaneTables from{__shfl_sync(members, machine.tables().guest, first),
-                          __shfl_sync(members, machine.tables().own, first)};
-    const bool mine = open && own_place == place && (u32)machine.kind == kind && machine.tables().guest == from.guest &&
+    const u32 own_kind = (u32)machine.kind << 1 | (u32)machine.shares_memory;
+    const u32 kind = __shfl_sync(members, own_kind, first);
+    if ((kind & 1) != 0) {
+      const bool mine = open && (int)(threadIdx.x % kTeam) == first;
+      const SpaceOutcome outcome = make_sharing_space(view, members, lane, first, machine);
+      if (!mine) continue;
+      open = false;
+      kept_from = outcome;
+      asks = outcome != SpaceOutcome::made;
+      continue;
+    }
+    const u32 own_place = open ? free_place(view, lane, false) : kTeamTables;
+    const u32 place = __shfl_sync(members, own_place, first);
+    const LaneTables from = tables_of_member(members, machine, first);
+    const bool mine = open && own_place == place && own_kind == kind && machine.tables().guest == from.guest &&
                       machine.tables().own == from.own;
     const u32 lanes = __ballot_sync(members, mine);
-    const SpaceOutcome outcome = place >= kTeamTables
-                                     ? SpaceOutcome::no_memory
-                                     : make_space(view, members, team, place, (kernel::SpaceKind)kind, from, lanes);
+    const SpaceOutcome outcome = make_space(view, members, team, place, (kernel::SpaceKind)(kind >> 1), from, lanes, false);
     if (!mine) continue;
     open = false;
     kept_from = outcome;
     if (outcome != SpaceOutcome::made) continue;
     asks = false;
-    machine.need = Need::nothing;
     machine.space_is_made(place);
   }
   return kept_from;

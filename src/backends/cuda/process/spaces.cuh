@@ -27,11 +27,17 @@ MYR_FN void forget_spaces(const View& view, u32 lane) {
   spaces.running = spaces.own[0] = spaces.guest[0] = 0;
   view.processes.spaces.running[lane] = {team_of(lane), team_of(lane)};
 }
-/// The lowest place whose table has nothing of the lane; kTeamTables: there is none.
-MYR_FN u32 free_place(const View& view, u32 lane) {
-  const u32 team = team_of(lane);
+MYR_FN u32& is_exclusive(const View& view, u32 team, u32 place) {
+  return view.processes.spaces.exclusive[team * kTeamTables + place];
+}
+/// The lowest place whose table has nothing of the lane, and if it is to have it alone, of others; kTeamTables: there is none.
+MYR_FN u32 free_place(const View& view, u32 lane, bool alone) {
+  const u32 team = team_of(lane), mine = alone ? ~(u32)0 : (u32)1 << place_of(lane);
   u32 place = 1;
-  while (place < kTeamTables && (*(volatile u32*)&lanes_in_place(view, team, place) >> place_of(lane) & 1)) place++;
+  for (; place < kTeamTables; place++) {
+    const u32 present = *(volatile u32*)&lanes_in_place(view, team, place);
+    if (present == 0 || !(present & mine || *(volatile u32*)&is_exclusive(view, team, place))) break;
+  }
   return place;
 }
 
@@ -163,10 +169,12 @@ static __device__ inline SpaceOutcome find_table(const View& view, u32 team, u32
 }
 
 /// Gives lanes of a team a space in the table of a place where they have none. `from`: the tables of the space in which they run.
-/// All members call it together.
+/// `alone`: it is one lane, and no other gets one there. All members call it together.
 static __device__ __noinline__ SpaceOutcome make_space(const View& view, u32 members, u32 team, u32 place,
-                                                       kernel::SpaceKind kind, LaneTables from, u32 lanes) {
+                                                       kernel::SpaceKind kind, LaneTables from, u32 lanes,
+                                                       bool alone) {
   using kernel::SpaceKind;
+  if (place >= kTeamTables) return SpaceOutcome::no_memory;
   const bool first_thread = threadIdx.x % kTeam == 0;
   u32 table = 0, outcome = 0;
   if (first_thread) outcome = (u32)find_table(view, team, place, table);
@@ -195,11 +203,21 @@ static __device__ __noinline__ SpaceOutcome make_space(const View& view, u32 mem
       return SpaceOutcome::no_memory;
     }
   }
-  if (first_thread) lanes_in_place(view, team, place) = others | lanes;
+  if (first_thread) {
+    lanes_in_place(view, team, place) = others | lanes;
+    is_exclusive(view, team, place) = alone;
+  }
   __syncwarp(members);
   return SpaceOutcome::made;
 }
 
+/// A page that is in two tables, of which each belongs to one lane, is the same in both from now on. One thread calls it.
+static __device__ inline void make_common(const View& view, u32 table, u32 other, u64 page) {
+  for (const u32 in : {table, other}) {
+    u32* const entry = memory_of(view, in, 0).entry_place(page);
+    if (has_frame(view, *entry)) *entry &= ~(u32)kPageCode;
+  }
+}
 /// No lane has pages in a further table any more. All members call it; `give_back(frame)` is called by the first thread.
 template <class GiveBack>
 static __device__ inline void clear_table(const View& view, u32 members, u32 table, GiveBack give_back) {

@@ -11,9 +11,9 @@ namespace myriarm::cuda {
 
 /// Spaces of a lane: one for each process, and one that execve() makes.
 constexpr u32 kMostSpaces = kernel::kMostProcesses + 1;
-/// Tables of a team: its own, in place 0, and further ones. A lane that has borrowed memory from a process which has ended needs
-/// one more for each such process.
-constexpr u32 kTeamTables = 96;
+/// Tables of a team: its own, in place 0, and further ones. A lane needs one for each of its processes, and one more for each
+/// that has borrowed memory from a process which has ended; with common memory, it has them alone.
+constexpr u32 kTeamTables = 255;
 constexpr u8 kNoPlace = 0xFF;
 
 /// The spaces of a lane, by number: in which of its team's tables the process's own kernel pages are, and in which the guest's.
@@ -35,6 +35,7 @@ struct SpacesView {
   LaneSpaces* lanes;
   u32* numbers;  // kTeamTables of each team: the number of its table in this place; 0: there is none yet. Place 0 is unused
   u32* present;  // as many: the lanes that have a space in this table. If none does, all of its entries are 0
+  u32* exclusive;  // as many: not 0: one lane has this table alone
   u32* owners;   // of each further table: team * kTeamTables + place
   u32* next;     // the number of the first table that is nobody's yet
   u32 end;       // the number behind the last one
