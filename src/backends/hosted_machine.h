@@ -52,7 +52,8 @@ class HostedMachine : public HostTree {
   static constexpr bool kContiguous = true;
 
   HostedMachine(Backend& backend, const HostedWindow& window, const kernel::ProcessFacts& facts, ProcessHost& host,
-                const GivenInput& given, u32 lane, const HostedRegisters& registers, HostedSpaces* spaces, bool makes_spaces)
+                const GivenInput& given, u32 lane, const HostedRegisters& registers,
+                HostedSpaces* spaces = nullptr)
       : HostTree(host.root()),
         backend_(backend),
         window_(window),
@@ -62,8 +63,7 @@ class HostedMachine : public HostTree {
         lane_(lane),
         registers_(registers),
         spaces_(spaces),
-        space_(spaces == nullptr ? 0 : spaces->running_space(lane)),
-        makes_spaces_(makes_spaces) {}
+        space_(spaces == nullptr ? 0 : spaces->running_space(lane)) {}
 
   u32 lane() const { return lane_; }
   u32 number() const { return registers_.w8; }
@@ -148,7 +148,7 @@ class HostedMachine : public HostTree {
   }
 
   // kernel::HasSpaces.
-  bool has_spaces() const { return makes_spaces_; }
+  bool has_spaces() const { return spaces_ != nullptr; }
   u32 space() const { return space_; }
   void enter_space(u32 number) {
     if (number == space_) return;
@@ -253,14 +253,13 @@ class HostedMachine : public HostTree {
   const u32 lane_;
   HostedRegisters registers_;
   std::map<Field, u64> changed_;
-  HostedSpaces* const spaces_;  // null: the lane has one alone
+  HostedSpaces* const spaces_;  // null: the lane cannot have several
   u32 space_;                   // that runs
   using Place = std::pair<u32, u64>;                        // a space, and a number in it
   mutable std::map<Place, std::array<u8, kBlock>> values_;  // page_value() by page / kBlock
   mutable std::map<Place, u32> numbers_;                    // of the copy of a page: its index, and 1
   mutable std::vector<Copy> copies_;
   bool out_of_memory_ = false;
-  const bool makes_spaces_;
   bool wants_space_ = false;
 };
 static_assert(kernel::Machine<HostedMachine> && kernel::HasTree<HostedMachine> && kernel::HasSpaces<HostedMachine>);

@@ -114,7 +114,7 @@ CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes,
     for (u32 n = 0; n < 6; n++) registers.x[n] = arguments[n][i];
     HostedMachine machine(*this, {view_.window_begin, view_.guest_pages, view_.page_count - view_.guest_pages},
                           processes_->facts(program_of_team_[team_of(lane)]), host, given, lane, registers,
-                          spaces_ ? this : nullptr, !is_flat(view_));
+                          is_flat(view_) ? nullptr : this);
     // Once the run is cancelled, the lanes go back before their calls.
     const bool goes_back = is_cancelled() || starve[i];
     const kernel::Result result = goes_back ? kernel::again() : serve_hosted(machine, host, given.traced);

@@ -158,15 +158,16 @@ static __device__ inline u32 end_lane(const View& view, u32 members, u32 lane, b
   return back ? 4 : 0;
 }
 
-/// Makes a page of each lane that `wants` it writable, one page after the other. All members call it together. `failed` is
-/// set for lanes whose page gets no frame. Returns whether a span of predecoded words has become shorter.
+/// Makes a page of each lane that `wants` it writable, one page after the other. All members call it together. `own_table`: the
+/// number of the page table of the thread's lane, which without `kProcesses` is the same for all. `failed` is set for lanes whose page
+/// gets no frame. Returns whether a span of predecoded words has become shorter.
+template <bool kProcesses>
 static __device__ inline bool copy_pages_for(const View& view, u32 own_table, u32 members, bool wants, u64 own_page,
                                              bool& failed) {
   bool code = false;
   for (u32 wanting; (wanting = __ballot_sync(members, wants)) != 0;) {
-    const int first = __ffs(wanting) - 1;
-    const u64 page = __shfl_sync(members, own_page, first);
-    const u32 table = __shfl_sync(members, own_table, first);
+    const u64 page = __shfl_sync(members, own_page, __ffs(wanting) - 1);
+    const u32 table = kProcesses ? __shfl_sync(members, own_table, __ffs(wanting) - 1) : own_table;
     const CopyOutcome copied = make_page_writable(view, table, threadIdx.x % kTeam, members, page);
     if (wants && own_page == page && own_table == table) {
       wants = false;
@@ -177,14 +178,16 @@ static __device__ inline bool copy_pages_for(const View& view, u32 own_table, u3
   return code;
 }
 
-/// Copies the pages that lanes wait for. All members call it together. `table`: of the guest's pages of the thread's lane. Returns
-/// whether a span of predecoded words has become shorter.
-static __device__ inline bool copy_pending_pages(const View& view, u32 lane, u32 table, u32 members, Pending& pending,
+/// Copies the pages that lanes wait for. All members call it together. Returns whether a span of predecoded words has become shorter.
+template <bool kProcesses>
+static __device__ inline bool copy_pending_pages(const View& view, u32 team, u32 members, Pending& pending,
                                                  bool& alive) {
+  const u32 lane = (u32)lane_at(team, threadIdx.x % kTeam);
   const bool wants = pending == Pending::copy_page;
   const u64 page = wants ? (untagged(view.stops[lane].address) >> kPageBits) - view.first_page : 0;
+  const u32 table = kProcesses ? guest_table(view, lane) : team;
   bool failed = false;
-  const bool code = copy_pages_for(view, table, members, wants, page, failed);
+  const bool code = copy_pages_for<kProcesses>(view, table, members, wants, page, failed);
   if (failed) {
     view.stops[lane] = stop_record(StopCode::out_of_memory);
     alive = false;

@@ -204,11 +204,13 @@ struct View {
   StopCode* codes;
 };
 
+/// The page table of a team.
+MYR_FN u32* table_of_team(const View& view, u32 team) { return view.tables + team * view.page_count; }
 /// The page table of this number, for the lane at `place` of its team. The lanes of a team share it; entries of pages in which
 /// they differ have kPageDiffer.
 MYR_FN u32* table_of(const View& view, u32 table, u32 place) {
   (void)place;
-  if (table < view.teams) return view.tables + (u64)table * view.page_count;
+  if (table < view.teams) return table_of_team(view, table);
   return view.processes.spaces.tables + (u64)(table - view.teams) * view.page_count;
 }
 /// The tables of the space in which a lane runs.

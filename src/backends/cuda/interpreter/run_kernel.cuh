@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   if (__ballot_sync(members, alive) == 0) return;
 
   const u32 column = (u32)__cvta_generic_to_shared(block_words()) + (warp * kSharedSlots * kTeam + lane_in_team) * 8;
-  Interpreter<true> cpu{view, column, table_of(view, team, lane_in_team), lane, (u32)(lane_in_team * view.lane_step)};
+  Interpreter<true> cpu{view, column, table_of_team(view, team), lane, (u32)(lane_in_team * view.lane_step)};
   load_registers(cpu);
   cpu.nzcv = loaded_nzcv(view, lane);
   cpu.at = loaded_place(view, lane);
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
       }
     }
     __syncwarp(members);
-    if (copy_pending_pages(view, lane, team, members, cpu.pending, alive)) {
+    if (copy_pending_pages<false>(view, team, members, cpu.pending, alive)) {
       if (!code.kEachTurn) code.find(team);
       reported -= kReportCycles;
     }

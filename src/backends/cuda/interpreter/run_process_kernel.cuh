@@ -59,7 +59,7 @@ __device__ __noinline__ void attend(const View& view, volatile Kept& kept) {
   Pending pending = kept.pending;
   bool alive = kept.alive;
   const u64 end = state_of(view, kPlaneBatchEnd, lane);
-  if (copy_pending_pages(view, lane, guest_table(view, lane), members, pending, alive)) kept.reported = kept.reported - kReportCycles;
+  if (copy_pending_pages<true>(view, team, members, pending, alive)) kept.reported = kept.reported - kReportCycles;
   Wants wants = Wants::nothing;
   if (pending == Pending::call || (pending == Pending::stopped && is_to_be_served(view, lane))) {
     wants = Wants::call;

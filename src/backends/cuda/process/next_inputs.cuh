@@ -115,7 +115,7 @@ static __device__ inline bool place_start_bytes(const View& view, u32 members, u
   const u64 address = queue.start_bytes_at, size = queue.start_bytes;
   for (u64 page = address >> kPageBits; size != 0 && page <= (address + size - 1) >> kPageBits; page++) {
     bool failed = false;
-    copy_pages_for(view, team, members, lacks, page - view.first_page, failed);
+    copy_pages_for<true>(view, team, members, lacks, page - view.first_page, failed);
     lacks &= !failed;
   }
   if (wanted && !lacks) view.stops[lane] = stop_record(StopCode::out_of_memory);

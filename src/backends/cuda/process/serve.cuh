@@ -216,7 +216,7 @@ static __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u
     // In step, so that lanes which want the same pages get them together.
     u64 more = open && machine.need == Need::own_page ? machine.pages : 0;
     for (; __any_sync(members, more != 0); machine.page++) {
-      copy_pages_for(view, machine.table, members, more != 0, machine.page, failed);
+      copy_pages_for<true>(view, machine.table, members, more != 0, machine.page, failed);
       more = failed || more == 0 ? 0 : more - 1;
     }
     bool asks = open && machine.need == Need::space;

@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(kWarps* kTeam) step_kernel(const __grid_consta
         if (cpu.pending == Pending::stopped) alive = false;
       }
       __syncwarp(members);
-      copy_pending_pages(view, lane, guest_table(view, lane), members, cpu.pending, alive);
+      copy_pending_pages<true>(view, team, members, cpu.pending, alive);
       const bool stopped = cpu.pending == Pending::stopped;
       serve(stopped && is_to_be_served(view, lane) ? Wants::call
             : stopped && is_signal(view, lane)     ? Wants::fault
