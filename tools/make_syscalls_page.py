@@ -21,8 +21,6 @@ and lacks is in [limits.md](limits.md#linux).
 | number | call | |
 |---|---|---|
 """
-# What a reader is to know of a call beside its place.
-NOTES = dict.fromkeys(("clone", "clone3"), "on a GPU threads alone, no [processes](limits.md#linux)")
 MISSING = """
 These return ENOSYS, as from a kernel that lacks them, and the run reports each by its name, with its
 arguments, lane and address:
@@ -38,7 +36,6 @@ def page() -> str:
         note = "with a [root](roots.md)" if place == "tree" else ""
         if handler == "not_offered":
             note = "ENOSYS without a report: C libraries do without it"
-        note = NOTES.get(name, note)
         text += f"| {number} | `{name}` | {note} |\n".replace("|  |", "| |")
     text += MISSING
     line = ""

@@ -62,9 +62,13 @@ void CudaBackend::make_tables(u64 wanted) {
 void CudaBackend::grow_tables(u64 wanted) {
   const u64 have = view_.table_count - view_.teams, most = u64{view_.teams} * (kTeamTables - 1);
   u64 more = std::min(std::max({std::min<u64>(wanted, view_.teams), have, kLeastTables}), most - have);
+  // Tables and frames share what the device had free when the fleet was made.
   const u64 table_bytes = view_.page_count * sizeof(u32), before = spaces_->tables.bytes();
+  const u64 taken = pool_size() + code_bytes(), room = pool_limit_ - std::min(pool_limit_, taken);
+  more = std::min(more, room / table_bytes);
   while (more != 0 && !spaces_->tables.grow((have + more) * table_bytes)) more /= 2;
   if (more == 0) throw DeviceError("there is no memory for more page tables");
+  pool_limit_ -= std::min(pool_limit_, spaces_->tables.bytes() - before);
   check(cudaMemsetAsync(spaces_->tables.data() + before, 0, spaces_->tables.bytes() - before, stream_), kMaking);
   const u64 count = view_.table_count + more;
   spaces_->owners.grow(have + more, kMaking, stream_);
