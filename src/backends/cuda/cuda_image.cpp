@@ -23,12 +23,14 @@ bool is_code(const ImagePage& page) { return (page.permissions & kExecute) && !p
 }  // namespace
 
 void CudaBackend::load_image(const Image& image) {
-  u64 most_bytes = kMostCodeBytes;
+  const auto whole_pages = [](u64 bytes) { return bytes >> kPageBits << kPageBits; };
+  const u64 least_bytes = std::min(kMostCodeBytes, whole_pages(kMostCodeOfAll / image.programs.size()));
+  u64 most_bytes = least_bytes;
   if (view_.processes.tree != nullptr) {
     size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "asking for free device memory");
     const u64 most = std::min<u64>(free / kPartsForRoot, kMostCodeOfAll) / image.programs.size();
-    most_bytes = std::clamp(most >> kPageBits << kPageBits, kMostCodeBytes, kMostCodeBytesOfRoot);
+    most_bytes = std::clamp(whole_pages(most), least_bytes, kMostCodeBytesOfRoot);
   }
   // The span of the window that is predecoded.
   u64 first = ~u64{0}, last = 0;
@@ -43,10 +45,6 @@ void CudaBackend::load_image(const Image& image) {
     }
   }
   const u64 span = first == ~u64{0} ? 0 : last - first + 1;
-  if ((span << kPageBits) * image.programs.size() > kMostCodeOfAll) {
-    throw ArgumentError(std::to_string(image.programs.size()) + " programs with code over " +
-                        std::to_string(span >> 8) + " MiB are too many for one fleet; use several fleets");
-  }
 
   std::vector<u8> bytes(image_units_ << kPageBits);
   std::vector<u32> base(image.programs.size() * view_.page_count);

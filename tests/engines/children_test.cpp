@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lanes with several processes: children that write to what they share with their parents until then, map memory, and have children
+// of their own, in lanes that are out of step. Any split of a run gives the state and the counts of one run, on every engine and
+// device; snapshots and restores keep the processes, or say that they do not.
+#include <random>
+
+#include "mode_fixture.h"
+#include "myriarm/error.h"
+#include "silent_host.h"
+
+namespace fleet_test {
+namespace {
+
+// Numbers of Linux on AArch64.
+constexpr uint32_t kExitGroupCall = 94, kYieldCall = 124, kCloneCall = 220, kMmapCall = 222, kWaitCall = 260;
+constexpr uint32_t kChildFlags = 17, kSharesMemory = 0x100, kVfork = 0x4000;  // SIGCHLD, CLONE_VM, CLONE_VFORK
+constexpr uint32_t kProtReadWrite = 3, kPrivate = 0x22, kShared = 0x21;
+constexpr uint64_t kStatus = kData + 64, kPages = kUnmapped + 8 * kPageBytes;
+constexpr uint64_t kTurns = 12;
+
+Words operator+(Words a, const Words& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+Words value_of(uint32_t reg, uint64_t value) {
+  return {guest::movz(reg, value & 0xFFFF), guest::movk(reg, value >> 16 & 0xFFFF, 16)};
+}
+Words make_call(uint32_t number) { return {guest::movz(8, number), guest::svc(0)}; }
+int32_t size_of(const Words& words) { return static_cast<int32_t>(words.size()); }
+Words clone_call(uint32_t flags) {
+  return value_of(0, flags) + Words{guest::movz(1, 0), guest::movz(2, 0), guest::movz(3, 0), guest::movz(4, 0)} +
+         make_call(kCloneCall);
+}
+/// Waits for any child; its id and status go into the hash in x27.
+Words wait_for_child() {
+  return Words{guest::movz(0, 0), guest::sub(0, 0, 1)} + value_of(1, kStatus) +
+         Words{guest::movz(2, 0), guest::movz(3, 0)} + make_call(kWaitCall) + value_of(1, kStatus) +
+         Words{guest::ldr(2, 2, 1), guest::madd(27, 27, 26, 2), guest::madd(27, 27, 26, 0)};
+}
+/// Adds x19 to a word of page 0 to 3, by the lower bits of x19, and that to the hash.
+Words write_page() {
+  return value_of(21, kPages) + Words{guest::tbnz(19, 0, 2), guest::add(21, 21, 8)} +
+         Words{guest::tbnz(19, 1, 4)} + value_of(22, kPageBytes) + Words{guest::add_register(21, 21, 22)} +
+         Words{guest::ldr(3, 2, 21), guest::madd(2, 2, 26, 19), guest::str(3, 2, 21), guest::madd(27, 27, 26, 2)};
+}
+Words map_page(uint32_t kind) {
+  return Words{guest::movz(0, 0)} + value_of(1, 2 * kPageBytes) + value_of(2, kProtReadWrite) + value_of(3, kind) +
+         Words{guest::movz(4, 0), guest::sub(4, 4, 1), guest::movz(5, 0)} + make_call(kMmapCall);
+}
+Words exit_with_hash() { return Words{guest::add(0, 27, 0)} + make_call(kExitGroupCall) + Words{guest::hlt(9)}; }
+/// `child` in the child alone.
+Words in_child(const Words& child) { return Words{guest::cbnz(0, size_of(child) + 1)} + child; }
+
+/// x19 turns, each of which makes a child; those of even turns make one themselves. x23: what the lane spins first.
+Words family() {
+  const Words spin = {guest::sub(23, 23, 1), guest::cbnz(23, -1)};
+  const Words grandchild = write_page() + exit_with_hash();
+  const Words further = clone_call(kChildFlags) + in_child(grandchild) + write_page() + wait_for_child();
+  const Words child = write_page() + map_page(kPrivate) +
+                      Words{guest::str(3, 27, 0), guest::tbnz(19, 0, size_of(further) + 1)} + further +
+                      exit_with_hash();
+  const Words turn = clone_call(kChildFlags) + in_child(child) + write_page() + make_call(kYieldCall) + write_page() +
+                     wait_for_child();
+  const Words vfork = clone_call(kChildFlags | kSharesMemory | kVfork) + in_child(write_page() + exit_with_hash()) +
+                      write_page() + wait_for_child();
+  return spin + turn + vfork + Words{guest::subs(19, 19, 1), guest::b_cond(guest::kNe, -size_of(turn + vfork) - 1)} +
+         exit_with_hash();
+}
+
+/// A parent and its child write to a page that both have, and to one that they have not.
+Words sharing_family() {
+  const Words add = {guest::ldr(3, 2, 25), guest::madd(2, 2, 26, 19), guest::str(3, 2, 25)};
+  const Words child = add + write_page() + exit_with_hash();
+  const Words turn = clone_call(kChildFlags) + in_child(child) + wait_for_child() + add +
+                     Words{guest::madd(27, 27, 26, 2)} + write_page();
+  return Words{guest::sub(23, 23, 1), guest::cbnz(23, -1)} + map_page(kShared) + Words{guest::add(25, 0, 0)} + turn +
+         Words{guest::subs(19, 19, 1), guest::b_cond(guest::kNe, -size_of(turn) - 1)} + exit_with_hash();
+}
+
+Fleet family_fleet(const Words& words, uint64_t lanes, bool on_the_cpu = false) {
+  Program program = program_of(words);
+  program.process = myriarm::ProcessStart{kUnmapped + 4 * kPageBytes, kEnd, 4 * kPageBytes, "/bin/test"};
+  program.segments.push_back({kPages, 4 * kPageBytes, kRead | kWrite, {}});
+  FleetOptions options = options_of(lanes);
+  if (on_the_cpu) options.device = "cpu";
+  options.processes.host = std::make_shared<myriarm::test::SilentHost>();
+  options.processes.keep_memory = true;
+  Fleet fleet(program, options);
+  for (uint32_t lane = 0; lane < lanes; lane++) {
+    fleet.set(x(19), lane, kTurns + lane % 3);
+    fleet.set(x(23), lane, 1 + lane * 7919 % 1000);
+  }
+  fleet.fill(x(26), 0x9E3779B1);
+  return fleet;
+}
+bool have_all_exited(const Fleet& fleet) {
+  for (const Stop& stop : fleet.stops()) {
+    if (stop.reason != StopReason::exited) return false;
+  }
+  return true;
+}
+
+class ChildSplits : public testing::TestWithParam<std::tuple<uint64_t, uint32_t>> {};
+INSTANTIATE_TEST_SUITE_P(All, ChildSplits, testing::Combine(testing::Values(1, 5, 40), testing::Values(1u, 2u)));
+
+TEST_P(ChildSplits, LeaveTheStateOfOneRunOnTheCpu) {
+  const auto [lanes, seed] = GetParam();
+  for (const Words& words : {family(), sharing_family()}) {
+    Fleet whole = family_fleet(words, lanes, true), parts = family_fleet(words, lanes);
+    std::mt19937 random(seed * 104729 + static_cast<uint32_t>(lanes));
+    const auto below = [&](uint64_t end) { return std::uniform_int_distribution<uint64_t>(0, end - 1)(random); };
+    whole.run();
+    ASSERT_TRUE(have_all_exited(whole));
+    bool seen_refusal = false;
+    for (int call = 0; call < 400 && !have_all_exited(parts); call++) {
+      RunOptions options;
+      options.instructions = 1 + below(call % 3 == 0 ? 4 : 300);
+      constexpr Engine kEngines[] = {Engine::interpreter, Engine::stepper, Engine::translate};
+      options.engine = kEngines[below(on_cpu() ? 3 : 2)];
+      Snapshot before;
+      bool taken_back = below(6) == 0;
+      try {
+        if (taken_back) before = parts.snapshot();
+      } catch (const myriarm::StateError&) {
+        ASSERT_FALSE(on_cpu());
+        seen_refusal = true;
+        taken_back = false;
+      }
+      parts.run(options);
+      if (taken_back) parts.restore(before);
+    }
+    EXPECT_NE(seen_refusal, on_cpu()) << "a GPU takes no snapshot of several processes";
+    parts.run();
+    expect_same(states_of(parts, kCode), states_of(whole, kCode), "split against whole");
+  }
+}
+
+TEST(Children, AreTheSameOnEachEngine) {
+  constexpr uint64_t kLanes = 70;
+  for (const Words& words : {family(), sharing_family()}) {
+    Fleet expected = family_fleet(words, kLanes, true);
+    expected.run();
+    ASSERT_TRUE(have_all_exited(expected));
+    for (const Engine engine : {Engine::interpreter, Engine::stepper, Engine::translate}) {
+      Fleet fleet = family_fleet(words, kLanes);
+      RunOptions options;
+      options.engine = engine;
+      fleet.run(options);
+      expect_same(states_of(fleet, kCode), states_of(expected, kCode), "engine");
+    }
+  }
+}
+
+TEST(Children, EndWhenTheirLaneIsRestored) {
+  constexpr uint64_t kLanes = 40;
+  Fleet expected = family_fleet(family(), kLanes, true), fleet = family_fleet(family(), kLanes);
+  expected.run();
+  const Snapshot beginning = fleet.snapshot();
+  for (const uint64_t begun : {300, 1500, 4000}) {
+    RunOptions options;
+    options.instructions = begun;
+    fleet.run(options);
+    constexpr uint32_t kSome[] = {0, 3, 4, 31, 39};
+    fleet.restore(beginning, kSome);
+    fleet.run(options);
+    fleet.restore(beginning);
+    fleet.run();
+    expect_same(states_of(fleet, kCode), states_of(expected, kCode), "after a restore");
+    fleet.restore(beginning);
+  }
+}
+
+}  // namespace
+}  // namespace fleet_test
