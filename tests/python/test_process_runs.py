@@ -332,7 +332,7 @@ def test_traced_calls(process):
         assert texts[-2:] == ['read(0, "", 4) = 0', "exit(0) = ?"]
 
 
-def test_threads_and_processes_that_leave_are_traced(process, on_cuda):
+def test_threads_and_processes_that_leave_are_traced(process):
     clone, exit_group, wait4 = 220, 94, 260
     # Makes a thread and waits for a process; the thread leaves with 4, the process with 3.
     family = elf(
@@ -360,10 +360,9 @@ def test_threads_and_processes_that_leave_are_traced(process, on_cuda):
     told = []
     process(family, on_call=lambda lane, text: told.append(text)).run()
     assert told[-1] == "exit_group(0) = ?"
-    if not on_cuda:  # on a GPU a lane is one process, and nothing waits for the thread
-        assert told.count("exit(4) = ?") == told.count("exit_group(3) = ?") == 1
-        assert told.index("exit(4) = ?") < told.index("exit_group(3) = ?") < len(told) - 2
-        assert told[-2].startswith("wait4(-1, ") and told[-2].endswith(" = 1002")
+    assert told.count("exit(4) = ?") == told.count("exit_group(3) = ?") == 1
+    assert told.index("exit(4) = ?") < told.index("exit_group(3) = ?") < len(told) - 2
+    assert told[-2].startswith("wait4(-1, ") and told[-2].endswith(" = 1002")
 
 
 def test_all_lanes_are_traced_by_default_and_none_of_an_empty_list(process):

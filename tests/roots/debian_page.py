@@ -12,7 +12,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE.parents[1] / "docs/programs.md"
 RESULTS = HERE / "results"
 DEVICES = ("cpu", "cuda")
-PROCESS_CALLS = {"clone", "clone3", "execve", "execveat"}
 HEAD = """# Debian's programs
 
 Made by [`tests/roots/debian_test.py`](../tests/roots/debian_test.py), which runs Debian's own arm64 programs in a [root](roots.md), one
@@ -27,11 +26,6 @@ def results_of(device):
     """What --keep has kept: {line: whether it is the same}, and calls that are missing; {} if nothing is."""
     path = RESULTS / f"{device}.json"
     return json.loads(path.read_text()) if path.exists() else {"same": None, "missing": {}}
-
-
-def wanted_processes(missing):
-    """Whether calls that are missing are those by which a process makes another, or becomes one."""
-    return not PROCESS_CALLS.isdisjoint(missing)
 
 
 def keep_results(device, same, missing):
@@ -69,17 +63,12 @@ def tried(lines):
     return names
 
 
-def on_cuda(results, missing):
+def on_cuda(results):
     """What is equal on the CPU and differs on CUDA."""
     lines = [line for line, same in results["cuda"].items() if not same and results["cpu"].get(line)]
-    others = [line for line in lines if not wanted_processes(missing.get(line, []))]
-    text = f"""
-On CUDA a lane has one process: `clone` of a process and `execve` are ENOSYS there.
-Of the {len(lines)} commands that are equal on the CPU alone, {len(lines) - len(others)} made these calls.
-"""
-    if not others:
-        return text
-    return text + "The others:\n\n" + "".join(f"- `` {line} ``\n" for line in others)
+    if not lines:
+        return ""
+    return "\nEqual on the CPU alone:\n\n" + "".join(f"- `` {line} ``\n" for line in lines)
 
 
 def page():
@@ -110,7 +99,7 @@ def page():
     if results["cuda"] is None:
         text += "\nNot run on CUDA yet.\n"
     else:
-        text += on_cuda(results, kept["cuda"]["missing"])
+        text += on_cuda(results)
     text += "\n## What the programs are\n"
     for program in ("coreutils", "busybox"):
         names = tried(line for line, _ in programs[program])

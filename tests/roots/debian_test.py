@@ -10,8 +10,7 @@
 #   debian_test.py --page      makes docs/programs.md of the results that --keep has kept, of every device
 #   debian_test.py --check     exit status 1, and a sentence, if the page is not what they say
 # FOLDER gets root/ and peer/, made by tools/debian-root, unless they are there. Prints a line for each
-# command: the same, or what differs. Exit status 1 if one differs that is not in DIFFERENT, or the other way;
-# on a GPU, whose lanes have one process, commands that wanted another one may differ too.
+# command: the same, or what differs. Exit status 1 if one differs that is not in DIFFERENT, or the other way.
 # Native peers need chroot(1), so root's privileges; without them these commands are left out, and counted.
 # --peers FILE: what the peers give is kept there, and taken from there.
 import argparse
@@ -31,8 +30,8 @@ import threading
 from debian_commands import PACKAGES, commands
 from debian_differences import DIFFERENT
 from debian_folder import USER, left_in, make_folder
-from debian_page import PROCESS_CALLS, check_page, keep_results, wanted_processes, write_page
-from debian_together import by_program, names_of_calls, read_results, write_table
+from debian_page import check_page, keep_results, write_page
+from debian_together import by_program, read_results, write_table
 from lanes import stream_of
 
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/debian-root"
@@ -110,27 +109,11 @@ class Comparison:
             if line not in self.peers:
                 self.peers[line] = self.theirs(words, top / "own", native)
             expected = self.peers[line]
-            if line in self.in_lanes and got != expected:
-                self.missing[line] = self.processes_of(line, words)
         with self.lock:
             self.add(line, "native" if native else "QEMU", expected, got)
 
-    def processes_of(self, line, words):
-        """Which of PROCESS_CALLS a command makes on the CPU; a fleet says what is missing, but not where."""
-        with tempfile.TemporaryDirectory() as scratch:
-            own, calls = pathlib.Path(scratch) / "own", pathlib.Path(scratch) / "calls"
-            subprocess.run(["cp", "-a", self.options.template, own], check=True)
-            command = [*self.start_of("cpu", own), "--strace", "all", "--strace-file", calls]
-            command += [f"--env={name}={value}" for name, value in VARIABLES.items()]
-            run([*command, *words], self.options.limit)
-            made = names_of_calls(calls.read_text(errors="replace"))
-        return sorted(made & PROCESS_CALLS)
-
     def add(self, line, who, expected, got):
         self.same[line] = got == expected
-        if got != expected and self.options.device != "cpu" and wanted_processes(self.missing.get(line, [])):
-            print(f"differs: {line}: it wanted another process", flush=True)
-            return
         if (got == expected) != (line in DIFFERENT):
             why = DIFFERENT.get(line)
             print(f"differs: {line}: {why}" if why else f"same: {line}", flush=True)

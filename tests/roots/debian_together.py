@@ -65,8 +65,3 @@ def read_results(path, lines):
         ended = int(status) if status.isdigit() else status
         found[line] = (output, problem, ended, files, instructions)
     return found, [read.text().decode() for _ in range(read.number())]
-
-
-def names_of_calls(strace):
-    """The calls in what --strace has printed."""
-    return {line.split("(")[0].split()[-1] for line in strace.splitlines() if line.split("(")[0].split()}
