@@ -3,8 +3,8 @@
 # processes.c does the same natively on the host's Linux and under myriarm, on each engine, in each of several
 # runs; hostile.c is survived.
 #   processes_test.py MYRIARM DIVIDED FOLDER
-# On the device that MYRIARM_TEST_DEVICE names (default: the CPU); a GPU takes no snapshot of a lane with several processes,
-# so that runs are divided on the CPU alone.
+# On the device that MYRIARM_TEST_DEVICE names (default: the CPU); a GPU takes no snapshot of a lane with
+# several processes, so that runs are divided on the CPU alone.
 # QEMU user mode gives programs that its guests execute to the host's kernel, and a vfork() of its own is a
 # fork(): it is a second opinion for the checks before these alone.
 import os
@@ -31,7 +31,7 @@ MAPPING_CHECKS = 210
 FUZZED, FILES = 10, 200
 DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
 ON_GPU = not DEVICE.startswith("cpu")
-# Engines, and in how many lanes. On a GPU the calls of a lane that is alone are served by the host, the others by the device.
+# Engines, and in how many lanes. On a GPU the host serves the calls of a lane that is alone.
 RUNS = [("interpreter", 1), ("stepper", 1), ("translate", 1)]
 if ON_GPU:
     RUNS = [("interpreter", 1), ("interpreter", 5), ("stepper", 3), ("translate", 5)]

@@ -155,6 +155,8 @@ __global__ void __launch_bounds__(kTeamBlock)
     PageHistory& history = history_of(view, team, page);
     const bool left_out = __any_sync(kAll, must_wait(history, (u32)page, now));
     if (thread == 0) page_is_described(history, (u32)page, now, left_out);
+    // No span reaches as far: its words are decoded as they run.
+    if (page >= (code.begin >> kPageBits) + view.span_pages) return;
     u64 hash = 0;
     const bool alike = !left_out && pages.is_alike(page, thread, hash);
     if (thread != 0) return;

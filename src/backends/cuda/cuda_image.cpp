@@ -136,6 +136,7 @@ void CudaBackend::predecode_programs(const Image& image, u64 first, u64 span, u6
   team_code_.resize(team_code.size(), "allocating the teams' code");
   team_code_.upload(team_code, stream_);
   view_.team_code = team_code_.data();
+  view_.span_pages = most_pages;
   code_variants_.emplace(code, most_pages, program_of_team_);
   update_common_code();
   synchronize("predecoding the program");

@@ -185,6 +185,7 @@ struct View {
   const u64* program_slices;     // of each program: the slices that have entries there
   const DeviceRow* rows;         // kRowCount rows, for words that the device decodes
   u32 code_begin;                // where all spans begin, an offset in the window
+  u64 span_pages;                // the most pages that a span has
   CodeSpan common_code;          // the span of which all teams run all or a part; its words are null if there is none
   CodeSpan* team_code;           // the span that each team runs from; with 0 bytes it decodes as it runs
   const CodeSpan* program_code;  // the span of each program
