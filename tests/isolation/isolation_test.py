@@ -48,7 +48,7 @@ What a program in a lane tries in vain, and what ends it. This page is made by [
 - that the host's process has as many descriptors and threads as before, no children, and took no more memory than the pool, the output that is kept, and {slack} MiB.
 
 The fleet has `--memory 64M`, `--file-bytes 2M`, `--max-instructions 6M`, a pool of 192 MiB and 64 MiB of output for all lanes, and runs in the interpreter and translated.
-The attempts are functions of [`tests/isolation`](../tests/isolation/guest.c), by the names in the first column. Every attempt runs on the CPU: many make processes, of which a lane of a GPU has one.
+The attempts are functions of [`tests/isolation`](../tests/isolation/guest.c), by the names in the first column. Every attempt runs on the CPU. On a GPU a page that one lane writes takes room for 32, so that in a fleet which is no queue lanes that take memory leave none for others.
 
 """  # noqa: E501
 TAIL = """
