@@ -141,9 +141,12 @@ class CudaBackend final : public Backend, private HostedSpaces {
   void forget_spaces(std::span<const TeamMask> teams);
   void forget_spaces(std::span<const u32> lanes);
   LaneSpaces fetch_spaces(u32 lane);
+  void keep_spaces(u32 lane, const LaneSpaces& spaces);
   /// Throws StateError if one of them has more than its first space.
   void refuse_several_spaces(std::span<const u32> lanes);
   std::vector<LaneTables> fetch_running_tables();
+  /// Tells the host what became of traced calls that it had given back to these lanes.
+  void tell_of_given_back(std::span<const u32> lanes);
   u32 running_space(u32 lane) override;
   void enter_space(u32 lane, u32 number) override;
   void end_space(u32 lane, u32 number) override;
@@ -175,6 +178,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
   DeviceArray<DecodedWord> decoded_words_;
   DeviceArray<StopRecord> device_stops_;
   std::optional<Spaces> spaces_;  // once a lane has asked for a second one
+  std::vector<u32> given_back_;   // lanes that have a traced call to make which the host cannot serve
   DeviceArray<u64> program_slices_;
   DeviceArray<u32> tables_, base_tables_, team_program_, free_frames_, frame_holders_, decode_first_;
   DeviceArray<u16> decode_candidates_;

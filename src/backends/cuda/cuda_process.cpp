@@ -75,6 +75,7 @@ CudaBackend::ServedOnHost CudaBackend::attend_to_calls(std::span<const HostCall>
 /// `starve`: by place in `lanes`, whether the lane is out of memory. `makes_again`: a lane may come to its call once more.
 CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes, const std::vector<bool>& starve,
                                                      bool makes_again, DispatchReport& done) {
+  tell_of_given_back(lanes);
   const u64 count = lanes.size();
   const auto fetch = [&](Field field) {
     std::vector<u64> values(count);
@@ -122,6 +123,7 @@ CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes,
       missing.insert(registers.w8);
     if (result.served == kernel::Served::again && machine.wants_space()) {
       records.push_back(kMakesOnDevice);
+      if (given.traced) given_back_.push_back(lane);
       again++;
     } else if (result.served == kernel::Served::again) {
       abandoned.push_back(lane);
@@ -150,6 +152,23 @@ CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes,
   }
   scatter_stops(served_lanes, records);
   return {answered.size() + again, starved};
+}
+
+void CudaBackend::tell_of_given_back(std::span<const u32> lanes) {
+  ProcessHost& host = queue_host_ ? *queue_host_ : processes_->host();
+  std::erase_if(given_back_, [&](u32 lane) {
+    if (std::ranges::find(lanes, lane) == lanes.end()) return false;
+    LaneSpaces spaces = spaces_ ? fetch_spaces(lane) : LaneSpaces{};
+    if (spaces.is_answered == 0) return true;  // it waits, or is out of memory: it is made again
+    spaces.is_answered = 0;
+    keep_spaces(lane, spaces);
+    const GivenInput given = processes_->given(lane);
+    HostedMachine machine(*this, {view_.window_begin, view_.guest_pages, view_.page_count - view_.guest_pages},
+                          processes_->facts(program_of_team_[team_of(lane)]), host, given, lane, {}, this);
+    MachineCall call(machine, lane, 0);
+    host.after(call, &spaces.result);
+    return true;
+  });
 }
 
 bool CudaBackend::release_exited() {

@@ -133,6 +133,11 @@ LaneSpaces CudaBackend::fetch_spaces(u32 lane) {
   synchronize("asking for the address spaces of a lane");
   return spaces;
 }
+void CudaBackend::keep_spaces(u32 lane, const LaneSpaces& spaces) {
+  check(cudaMemcpyAsync(spaces_->lanes.data() + lane, &spaces, sizeof spaces, cudaMemcpyHostToDevice, stream_),
+        "setting the address spaces of a lane");
+  synchronize("setting the address spaces of a lane");
+}
 void CudaBackend::refuse_several_spaces(std::span<const u32> lanes) {
   if (!spaces_) return;
   std::vector<LaneSpaces> all(lanes_);

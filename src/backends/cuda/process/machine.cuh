@@ -213,6 +213,12 @@ class LaneMachine {
     if (made_space_ != kNone && !answered) end_space(made_space_);
     made_space_ = kNone;
   }
+  /// The host, which gave the call back, is to know what became of it, unless it is made again.
+  MYR_FN void note_result(const kernel::Result& result) {
+    if (books() == nullptr || result.served == kernel::Served::waits) return;
+    books()->is_answered = 1;
+    books()->result = result.value;
+  }
   /// The lane has exited, and nobody sees its memory.
   MYR_FN void leave_all_spaces() {
     if (books() == nullptr) return;

@@ -194,6 +194,7 @@ static __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u
         if (wants == Wants::call && kernel::sets_x0(result.served)) registers.at(0) = (u64)result.value;
         view.stops[lane] = {};
         goes_on = answered = true;
+        if (wants == Wants::call && stop.reserved == kCallsHere) machine.note_result(result);
         wants = next_wants(machine, end);
       } else if (result.served == Served::ended) {
         view.stops[lane] = stop_record(StopCode::exited, (u32)result.value);

@@ -21,9 +21,9 @@ struct LaneSpaces {
   u8 running;
   u8 own[kMostSpaces];  // kNoPlace: there is no such space
   u8 guest[kMostSpaces];
-  u8 padding;
+  u8 is_answered;  // the call that the host gave back (kCallsHere), with this result
+  i64 result;
 };
-static_assert(sizeof(LaneSpaces) % 4 == 0, "words are copied");
 
 /// The numbers of the tables of the space that runs.
 struct LaneTables {
