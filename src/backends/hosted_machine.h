@@ -52,8 +52,7 @@ class HostedMachine : public HostTree {
   static constexpr bool kContiguous = true;
 
   HostedMachine(Backend& backend, const HostedWindow& window, const kernel::ProcessFacts& facts, ProcessHost& host,
-                const GivenInput& given, u32 lane, const HostedRegisters& registers,
-                HostedSpaces* spaces = nullptr)
+                const GivenInput& given, u32 lane, const HostedRegisters& registers, HostedSpaces* spaces = nullptr)
       : HostTree(host.root()),
         backend_(backend),
         window_(window),
@@ -253,8 +252,8 @@ class HostedMachine : public HostTree {
   const u32 lane_;
   HostedRegisters registers_;
   std::map<Field, u64> changed_;
-  HostedSpaces* const spaces_;  // null: the lane cannot have several
-  u32 space_;                   // that runs
+  HostedSpaces* const spaces_;                              // null: the lane cannot have several
+  u32 space_;                                               // that runs
   using Place = std::pair<u32, u64>;                        // a space, and a number in it
   mutable std::map<Place, std::array<u8, kBlock>> values_;  // page_value() by page / kBlock
   mutable std::map<Place, u32> numbers_;                    // of the copy of a page: its index, and 1

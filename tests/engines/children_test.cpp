@@ -39,8 +39,8 @@ Words wait_for_child() {
 }
 /// Adds x19 to a word of page 0 to 3, by the lower bits of x19, and that to the hash.
 Words write_page() {
-  return value_of(21, kPages) + Words{guest::tbnz(19, 0, 2), guest::add(21, 21, 8)} +
-         Words{guest::tbnz(19, 1, 4)} + value_of(22, kPageBytes) + Words{guest::add_register(21, 21, 22)} +
+  return value_of(21, kPages) + Words{guest::tbnz(19, 0, 2), guest::add(21, 21, 8)} + Words{guest::tbnz(19, 1, 4)} +
+         value_of(22, kPageBytes) + Words{guest::add_register(21, 21, 22)} +
          Words{guest::ldr(3, 2, 21), guest::madd(2, 2, 26, 19), guest::str(3, 2, 21), guest::madd(27, 27, 26, 2)};
 }
 Words map_page(uint32_t kind) {

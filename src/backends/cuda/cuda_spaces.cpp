@@ -141,8 +141,9 @@ void CudaBackend::keep_spaces(u32 lane, const LaneSpaces& spaces) {
 void CudaBackend::refuse_several_spaces(std::span<const u32> lanes) {
   if (!spaces_) return;
   std::vector<LaneSpaces> all(lanes_);
-  check(cudaMemcpyAsync(all.data(), spaces_->lanes.data(), lanes_ * sizeof(LaneSpaces), cudaMemcpyDeviceToHost, stream_),
-        "asking for the address spaces of lanes");
+  check(
+      cudaMemcpyAsync(all.data(), spaces_->lanes.data(), lanes_ * sizeof(LaneSpaces), cudaMemcpyDeviceToHost, stream_),
+      "asking for the address spaces of lanes");
   synchronize("asking for the address spaces of lanes");
   for (const u32 lane : lanes) {
     if (has_one_space(all[lane])) continue;

@@ -30,9 +30,7 @@ struct TeamMemory {
       : view(v), lane(of_lane), table(guest_table(v, of_lane)), paged(memory_of(v, table, place_of(of_lane))) {}
   MYR_FN u64 page_of(u64 address) const { return paged.page_of(address); }
   MYR_FN u64 page_count() const { return view.guest_pages; }
-  MYR_FN u32 entry(u64 page) const {
-    return entry_of_lane(view, table, page, paged.entry(page), paged.lane_in_team);
-  }
+  MYR_FN u32 entry(u64 page) const { return entry_of_lane(view, table, page, paged.entry(page), paged.lane_in_team); }
   MYR_FN u8* locate(u32 entry, u32 offset) const { return paged.locate(entry, offset); }
   MYR_FN bool refuse(FaultCode fault, u64 address) {
     view.stops[lane] = fault_record(fault, address);

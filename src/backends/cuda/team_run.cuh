@@ -62,7 +62,8 @@ static __device__ inline LaneBounds begin_lane(const View& view, u32 lane) {
   bool calls = false;
   if constexpr (kProcesses) {
     const bool serves = control.serves_stopped != 0 && !(*(volatile u32*)&view.report->orders & kCancelOrder);
-    calls = stop == StopCode::syscall && (serves || view.stops[lane].reserved == kCallsAgain || view.stops[lane].reserved == kCallsHere) &&
+    calls = stop == StopCode::syscall &&
+            (serves || view.stops[lane].reserved == kCallsAgain || view.stops[lane].reserved == kCallsHere) &&
             process_of(view, team_of(lane)) != nullptr;
   }
   const bool alive = calls || takes_part(stop, control.phase, control.go_on != 0, end, retired);

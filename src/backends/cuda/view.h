@@ -160,7 +160,7 @@ struct ProcessView {
 struct View {
   u64 lanes;
   u32 teams;
-  u32 table_count;    // page tables: those of the teams, then further ones. Where an array is "of each team", it is of each table
+  u32 table_count;  // page tables: those of the teams, then further ones. Where an array is "of each team", it is of each table
   u32 granule_step;   // see PagedMemory
   u64 lane_step;      // bytes from a lane's part of a frame to the next lane's
   u32 frame_units;    // units of a frame: a page for each lane, and one with a byte of permissions for each lane
@@ -175,11 +175,11 @@ struct View {
   u64 window_begin, window_bytes;  // of the guest
   u8* frames;                      // unit 0 is here
   Pool* pool;
-  u32* free_frames;         // stack of first units
-  u32* frame_holders;       // of each frame: how many page tables and snapshots refer to it
-  u32* team_frames;         // of each team: the first frame of those that it gave up in this launch; 0: none
-  u64* touched;             // of each team: slices of its table that may differ from the program's
-  u32* team_program;        // program of each team
+  u32* free_frames;    // stack of first units
+  u32* frame_holders;  // of each frame: how many page tables and snapshots refer to it
+  u32* team_frames;    // of each team: the first frame of those that it gave up in this launch; 0: none
+  u64* touched;        // of each team: slices of its table that may differ from the program's
+  u32* team_program;   // program of each team
   u32 programs;
   const u32* base_tables;        // page_count entries a program: its lanes' tables at the beginning
   const u64* program_slices;     // of each program: the slices that have entries there

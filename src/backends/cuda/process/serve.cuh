@@ -92,7 +92,8 @@ static __device__ __noinline__ SpaceOutcome make_sharing_space(const View& view,
   for (u32 i = 0; i < count; i++) {
     const kernel::Range range = kernel::range_at(machine, i);
     if (!(range.flags & kernel::kSharedMemory)) continue;
-    for (u64 at = range.begin; at < range.end; at += kPageSize) make_common(view, from.guest, table, machine.page_of(at));
+    for (u64 at = range.begin; at < range.end; at += kPageSize)
+      make_common(view, from.guest, table, machine.page_of(at));
   }
   return made;
 }
@@ -128,7 +129,8 @@ static __device__ __noinline__ SpaceOutcome make_spaces(const View& view, u32 me
     const bool mine = open && own_place == place && own_kind == kind && machine.tables().guest == from.guest &&
                       machine.tables().own == from.own;
     const u32 lanes = __ballot_sync(members, mine);
-    const SpaceOutcome outcome = make_space(view, members, team, place, (kernel::SpaceKind)(kind >> 1), from, lanes, false);
+    const SpaceOutcome outcome =
+        make_space(view, members, team, place, (kernel::SpaceKind)(kind >> 1), from, lanes, false);
     if (!mine) continue;
     open = false;
     kept_from = outcome;

@@ -58,7 +58,8 @@ static __device__ inline void visit_pages(const View& view, u32 members, u64 sli
 }
 static __device__ inline u64 slices_of(const View& view, u64 first, u64 end) {
   u64 slices = 0;
-  for (u64 slice = first >> view.slice_shift; slice <= (end - 1) >> view.slice_shift; slice++) slices |= (u64)1 << slice;
+  for (u64 slice = first >> view.slice_shift; slice <= (end - 1) >> view.slice_shift; slice++)
+    slices |= (u64)1 << slice;
   return slices;
 }
 
@@ -132,7 +133,8 @@ static __device__ __noinline__ bool take_page(const View& view, const TeamLanes&
   return true;
 }
 /// The same for all pages of [first, end) that they have there; without `from`, they have none afterwards.
-static __device__ inline bool take_pages(const View& view, const TeamLanes& lanes, const u32* from, u64 first, u64 end) {
+static __device__ inline bool take_pages(const View& view, const TeamLanes& lanes, const u32* from, u64 first,
+                                         u64 end) {
   const PagedMemory<kTeam> made = memory_of(view, lanes.team, 0), old = memory_of(view, from ? *from : lanes.team, 0);
   const u64 slices = used_slices(view, lanes.team) | (from ? used_slices(view, *from) : 0);
   bool done = true;
@@ -171,8 +173,7 @@ static __device__ inline SpaceOutcome find_table(const View& view, u32 team, u32
 /// Gives lanes of a team a space in the table of a place where they have none. `from`: the tables of the space in which they run.
 /// `alone`: it is one lane, and no other gets one there. All members call it together.
 static __device__ __noinline__ SpaceOutcome make_space(const View& view, u32 members, u32 team, u32 place,
-                                                       kernel::SpaceKind kind, LaneTables from, u32 lanes,
-                                                       bool alone) {
+                                                       kernel::SpaceKind kind, LaneTables from, u32 lanes, bool alone) {
   using kernel::SpaceKind;
   if (place >= kTeamTables) return SpaceOutcome::no_memory;
   const bool first_thread = threadIdx.x % kTeam == 0;

@@ -33,14 +33,15 @@ struct LaneTables {
 struct SpacesView {
   LaneTables* running;  // of each lane; null: no lane has asked for a second space, and each runs in its team's table
   LaneSpaces* lanes;
-  u32* numbers;  // kTeamTables of each team: the number of its table in this place; 0: there is none yet. Place 0 is unused
-  u32* present;  // as many: the lanes that have a space in this table. If none does, all of its entries are 0
+  u32*
+      numbers;  // kTeamTables of each team: the number of its table in this place; 0: there is none yet. Place 0 is unused
+  u32* present;    // as many: the lanes that have a space in this table. If none does, all of its entries are 0
   u32* exclusive;  // as many: not 0: one lane has this table alone
-  u32* owners;   // of each further table: team * kTeamTables + place
-  u32* next;     // the number of the first table that is nobody's yet
-  u32 end;       // the number behind the last one
-  u32 is_final;  // not 0: there is no memory for more tables
-  u32* tables;   // entries of the further tables
+  u32* owners;     // of each further table: team * kTeamTables + place
+  u32* next;       // the number of the first table that is nobody's yet
+  u32 end;         // the number behind the last one
+  u32 is_final;    // not 0: there is no memory for more tables
+  u32* tables;     // entries of the further tables
 };
 
 }  // namespace myriarm::cuda

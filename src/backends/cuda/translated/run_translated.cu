@@ -104,8 +104,8 @@ class TranslatedTurns {
   MYR_FN void run(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& code, u64 end) {
     code.find(guest_table(cpu.view, cpu.lane));
     // Regions find pages in the team's table.
-    const bool has_regions = code.own_words == table_.words && code.own_bytes == table_.bytes &&
-                             (u64)cpu.table == facts()->table;
+    const bool has_regions =
+        code.own_words == table_.words && code.own_bytes == table_.bytes && (u64)cpu.table == facts()->table;
     RegionEntry entry = {kCold, 0, 0};
     if (has_regions) entry = entry_at(cpu.at);
     cpu.retires_at_zero = cpu.retired();
