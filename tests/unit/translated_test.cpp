@@ -522,27 +522,42 @@ TEST(Translated, WithoutATranslatorEverythingIsInterpreted) {
   EXPECT_EQ(fleet.translation().regions, 0u);
 }
 
+/// Where threads that translate are held.
+class Gate {
+ public:
+  void pass() {
+    std::unique_lock lock(mutex_);
+    someone_waits_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return is_open_; });
+  }
+  void wait_for_someone() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return someone_waits_; });
+  }
+  void open() {
+    std::lock_guard lock(mutex_);
+    is_open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_open_ = false, someone_waits_ = false;
+};
+
 TEST(Translated, ASlowTranslatorHoldsUpNoRun) {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool may_go_on = false, begun = false;
+  Gate gate;
   FakeRegions regions;
-  regions.allow = [&](uint64_t, std::string&) {
-    std::unique_lock lock(mutex);
-    begun = true;
-    changed.notify_all();
-    changed.wait(lock, [&] { return may_go_on; });
-    return true;
-  };
+  regions.allow = [&](uint64_t, std::string&) { return gate.pass(), true; };
   FakeTranslation fakes(regions, 10, 1, false);
   Fleet fleet = wanderers(Engine::translate, 10, 700), reference = wanderers(Engine::stepper, 10, 700);
   for (Fleet* each : {&fleet, &reference}) each->run();
   same_states(fleet, reference, "while it translates");
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return begun; });
+  gate.wait_for_someone();
   EXPECT_EQ(fleet.translation().regions, 0u);
-  may_go_on = true;
-  changed.notify_all();
+  gate.open();
 }
 
 TEST(Translated, ColdCodeMakesNoTranslator) {
@@ -556,16 +571,10 @@ TEST(Translated, ColdCodeMakesNoTranslator) {
 // test, and it holds no lock of a memory allocator, which gcc's address sanitizer would leave locked in the child.
 TEST(Translated, AForkedChildHasFleetsOfItsOwn) {
   const pid_t parent = getpid();
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool may_go_on = false, begun = false;
+  Gate gate;
   FakeRegions regions;
   regions.allow = [&](uint64_t, std::string&) {
-    if (getpid() != parent) return true;
-    std::unique_lock lock(mutex);
-    begun = true;
-    changed.notify_all();
-    changed.wait(lock, [&] { return may_go_on; });
+    if (getpid() == parent) gate.pass();
     return true;
   };
   FakeTranslation fakes(regions, 30, 2, false);
@@ -577,10 +586,7 @@ TEST(Translated, AForkedChildHasFleetsOfItsOwn) {
   Fleet fleet(wandering(), options);
   prepare_wandering(fleet, 900);
   fleet.run(budget_of(2000));
-  {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return begun; });
-  }
+  gate.wait_for_someone();
   const pid_t child = fork();
   if (child == 0) {
     Fleet own = wanderers(Engine::translate, 20, 900, wandering(), 2);
@@ -591,11 +597,7 @@ TEST(Translated, AForkedChildHasFleetsOfItsOwn) {
     { Fleet gone = std::move(own); }
     _exit(same ? 0 : 1);
   }
-  {
-    std::lock_guard lock(mutex);
-    may_go_on = true;
-  }
-  changed.notify_all();
+  gate.open();
   ASSERT_GE(child, 0);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
