@@ -4,12 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <mutex>
 #include <thread>
 
 #include "engines/mode_fixture.h"
 #include "fake_translator/fake_translator.h"
+#include "fake_translator/gate.h"
 
 namespace fleet_test {
 namespace {
@@ -17,6 +17,7 @@ namespace {
 using myriarm::TranslationReport;
 using myriarm::test::FakeRegions;
 using myriarm::test::FakeTranslation;
+using myriarm::test::Gate;
 
 FleetOptions options_for(Engine engine, uint64_t lanes, unsigned threads = 1) {
   FleetOptions options;
@@ -521,31 +522,6 @@ TEST(Translated, WithoutATranslatorEverythingIsInterpreted) {
   EXPECT_EQ(fleet.translation().translated, 0u);
   EXPECT_EQ(fleet.translation().regions, 0u);
 }
-
-/// Where threads that translate are held.
-class Gate {
- public:
-  void pass() {
-    std::unique_lock lock(mutex_);
-    someone_waits_ = true;
-    changed_.notify_all();
-    changed_.wait(lock, [&] { return is_open_; });
-  }
-  void wait_for_someone() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return someone_waits_; });
-  }
-  void open() {
-    std::lock_guard lock(mutex_);
-    is_open_ = true;
-    changed_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_open_ = false, someone_waits_ = false;
-};
 
 TEST(Translated, ASlowTranslatorHoldsUpNoRun) {
   Gate gate;
