@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <mutex>
 #include <thread>
 
 #include "engines/mode_fixture.h"
