@@ -20,10 +20,6 @@ whose result on Linux is what the manual says; the other columns count those who
 """  # noqa: E501
 
 
-def is_served(program, who):
-    return who != "cuda" or not PROGRAMS[program]
-
-
 class Counts:
     """For each who, how many checks agree."""
 

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Each with whether it needs a root, which a device other than the CPU has not.
+# Each with whether it needs a root.
 PROGRAMS = {
     "files": True,
     "copying": True,

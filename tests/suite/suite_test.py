@@ -120,8 +120,6 @@ class Suite:
         native = self.settled(program, "native", self.runner.natively)
         engines = ["interpreter", "stepper"] + (["translate"] if self.device == "cpu" else [])
         ours = {}
-        if self.device != "cpu" and PROGRAMS[program]:
-            engines = []
         for engine in engines:
             output = self.runner.here(program, engine)
             if engine == "translate" and "LLVM" in output[1]:
@@ -142,9 +140,6 @@ class Suite:
             self.compare(program, "qemu", theirs, reference, "QEMU")
         else:
             self.not_run.add("qemu")
-        if not ours:
-            print(f"{program}: not run, it needs a root", flush=True)
-            return 0, 0
         results = [{key: check.result for key, check in found.items()} for found in ours.values()]
         agree = sum(all(found.get(key) == right for found in results) for key, right in reference.items())
         print(f"{program}: {agree} of {len(reference)} agree", flush=True)
