@@ -319,18 +319,26 @@ void CudaBackend::read(std::span<const Transfer> transfers, std::span<u8> buffer
 bool CudaBackend::write(std::span<const Transfer> transfers, std::span<const u8> buffer, std::span<u32> done) {
   use();
   transfers_.resize(transfers.size(), "allocating call arguments");
-  transfers_.upload(transfers, stream_);
   buffer_.resize(std::max<u64>(buffer.size(), 1), "allocating a transfer buffer");
   buffer_.upload(buffer, stream_);
+  const auto prepare = [&](std::span<const Transfer> some) {
+    transfers_.upload(some, stream_);
+    launch_prepare_write(view_, transfers_.data(), some.size(), page_changes_.data(), stream_);
+  };
   PageChanges changes = {};
   do {
     check(cudaMemsetAsync(page_changes_.data(), 0, sizeof changes, stream_), "writing guest memory");
-    launch_prepare_write(view_, transfers_.data(), transfers.size(), page_changes_.data(), stream_);
+    if (!spaces_) {
+      prepare(transfers);
+    } else {
+      for (const std::vector<Transfer>& round : rounds_of(transfers)) prepare(round);
+    }
     check(cudaMemcpyAsync(&changes, page_changes_.data(), sizeof changes, cudaMemcpyDeviceToHost, stream_),
           "writing guest memory");
     synchronize("writing guest memory");
     host_wrote_code_ |= changes.code_changed != 0;
   } while (changes.pool_spent != 0 && make_room());
+  transfers_.upload(transfers, stream_);
   done_.resize(transfers.size(), "allocating call results");
   launch_write(view_, transfers_.data(), transfers.size(), buffer_.data(), done_.data(), stream_);
   if (!done.empty()) {
@@ -382,18 +390,14 @@ std::vector<u64> CudaBackend::fetch_touched() {
 
 void CudaBackend::change_pages(std::span<const u32> lanes, u64 page, u64 count, u32 permissions,
                                kernel::PageAction action) {
+  if (spaces_) return change_pages_in_tables(lanes, page, count, permissions, action);
   std::vector<TeamMask> masks;
   if (lanes.empty()) {
     for (u32 team = 0; team < view_.teams; team++) masks.push_back({team, ~0u});
   } else {
-    std::vector<LaneTables> running;
-    if (spaces_) running = fetch_running_tables();
-    std::map<u32, u32> by_table;
-    for (const u32 lane : lanes) {
-      const u32 table = spaces_ ? table_with(view_, lane, running[lane], page) : team_of(lane);
-      by_table[table] |= 1u << place_of(lane);
-    }
-    for (const auto& [table, mask] : by_table) masks.push_back({table, mask});
+    std::map<u32, u32> by_team;
+    for (u32 lane : lanes) by_team[team_of(lane)] |= 1u << place_of(lane);
+    for (auto [team, mask] : by_team) masks.push_back({team, mask});
   }
   change_pages(masks, page, count, permissions, action);
 }

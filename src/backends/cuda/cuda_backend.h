@@ -114,6 +114,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
   /// Lanes whose calls the host has served: how many go on with their batch, and how many need memory for their calls.
   struct ServedOnHost {
     u64 answered = 0, starved = 0;
+    u64 calling = 0;  // of those answered: lanes that make their calls again
   };
   /// What the host does for processes after a launch. `done`: what the batch has done so far.
   ServedOnHost attend_to_processes(const Report& report, DispatchReport& done);
@@ -145,6 +146,10 @@ class CudaBackend final : public Backend, private HostedSpaces {
   /// Throws StateError if one of them has more than its first space.
   void refuse_several_spaces(std::span<const u32> lanes);
   std::vector<LaneTables> fetch_running_tables();
+  // A frame may be in several tables of a team. So a launch that gives pages frames of their own looks at one table of each team alone.
+  std::vector<std::vector<Transfer>> rounds_of(std::span<const Transfer> transfers);
+  void change_pages_in_tables(std::span<const u32> lanes, u64 page, u64 count, u32 permissions,
+                              kernel::PageAction action);
   /// Tells the host what became of traced calls that it had given back to these lanes.
   void tell_of_given_back(std::span<const u32> lanes);
   u32 running_space(u32 lane) override;

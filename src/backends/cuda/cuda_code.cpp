@@ -115,6 +115,22 @@ void CudaBackend::predecode_teams() {
         "looking for code");
   synchronize("looking for code");
 
+  // A further table runs the span that its parent had, which the books do not know. Before spans are freed, it runs none.
+  std::vector<TeamCode> unknown;
+  for (const CodeKey& key : keys) {
+    if (key.team < view_.teams) continue;
+    CodeSpan span = program_spans_[key.program];
+    span.bytes = 0;
+    unknown.push_back({span, key.team, key.program});
+    code_variants_->give_program(key.team, 0);
+  }
+  if (!unknown.empty()) {
+    team_codes_.resize(unknown.size(), "allocating call arguments");
+    team_codes_.upload(unknown, stream_);
+    launch_assign_code(view_, image_, team_codes_.data(), static_cast<u32>(unknown.size()), stream_);
+    synchronize("looking for code");
+  }
+
   CodeVariants::Plan plan = code_variants_->plan(keys, 0);
   if (!plan.complete) plan = code_variants_->plan(keys, room_for_code());
   if (!plan.complete) {

@@ -34,6 +34,9 @@ CudaBackend::ServedOnHost CudaBackend::attend_to_processes(const Report& report,
   if (queue_host_ == nullptr) refused = processes_->output().take_rest({report.output_head});
   ServedOnHost served;
   if (report.host_calls != 0) served = attend_to_calls(processes_->waiting(report.host_calls, stream_), done);
+  done.stops[static_cast<u32>(StopCode::syscall)] -= report.waits_for_tables;
+  served.answered += report.waits_for_tables;
+  served.calling += report.waits_for_tables;
   if (!refused.empty()) {
     stops_are_current_ = false;
     const std::span<const StopRecord> now = stops();
@@ -69,6 +72,7 @@ CudaBackend::ServedOnHost CudaBackend::attend_to_calls(std::span<const HostCall>
   ServedOnHost served;
   if (!lanes.empty()) served = serve_on_host(lanes, starve, makes_again, done);
   served.answered += again.size();
+  served.calling += again.size();
   return served;
 }
 
@@ -151,13 +155,15 @@ CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes,
     scatter(Field::instructions, abandoned, old_retired);
   }
   scatter_stops(served_lanes, records);
-  return {answered.size() + again, starved};
+  return {answered.size() + again, starved, again};
 }
 
 void CudaBackend::tell_of_given_back(std::span<const u32> lanes) {
   ProcessHost& host = queue_host_ ? *queue_host_ : processes_->host();
   std::erase_if(given_back_, [&](u32 lane) {
-    if (std::ranges::find(lanes, lane) == lanes.end()) return false;
+    const StopRecord stop = stops()[lane];
+    const bool is_to_come = stop.code == StopCode::syscall && stop.reserved == kCallsHere;
+    if (is_to_come || std::ranges::find(lanes, lane) == lanes.end()) return false;
     LaneSpaces spaces = spaces_ ? fetch_spaces(lane) : LaneSpaces{};
     if (spaces.is_answered == 0) return true;  // it waits, or is out of memory: it is made again
     spaces.is_answered = 0;

@@ -208,7 +208,7 @@ RunReport CudaBackend::run(const RunOrder& order) {
       control.batches = 1;
       if (report.orders & kYieldOrder) guests_write_code_ = true;
       update_common_code();
-      if (returns && done.stops[static_cast<u32>(StopCode::syscall)] != 0) {
+      if (returns && served.calling == 0 && done.stops[static_cast<u32>(StopCode::syscall)] != 0) {
         done.paused = paused;
         return done;
       }

@@ -147,9 +147,10 @@ void CudaBackend::refuse_several_spaces(std::span<const u32> lanes) {
   synchronize("asking for the address spaces of lanes");
   for (const u32 lane : lanes) {
     if (has_one_space(all[lane])) continue;
-    throw StateError("lane " + std::to_string(lane) +
-                     " cannot be in a snapshot, because on a GPU that holds no lane whose process has called fork() or "
-                     "execve(); take the snapshot before, or use the CPU");
+    throw StateError(
+        "lane " + std::to_string(lane) +
+        " cannot be in a snapshot: on a GPU that cannot hold a lane which has several processes or has called "
+        "execve(); take the snapshot before, or use the CPU");
   }
 }
 
@@ -160,6 +161,43 @@ std::vector<LaneTables> CudaBackend::fetch_running_tables() {
         "asking for the address spaces of lanes");
   synchronize("asking for the address spaces of lanes");
   return tables;
+}
+
+std::vector<std::vector<Transfer>> CudaBackend::rounds_of(std::span<const Transfer> transfers) {
+  const std::vector<LaneTables> running = fetch_running_tables();
+  std::map<u32, std::vector<std::pair<u32, u32>>> tables;  // by team: those of its lanes, each pair once
+  std::vector<std::vector<Transfer>> rounds;
+  for (const Transfer& transfer : transfers) {
+    std::vector<std::pair<u32, u32>>& of_team = tables[team_of(transfer.lane)];
+    const std::pair own(running[transfer.lane].guest, running[transfer.lane].own);
+    const size_t round = static_cast<size_t>(std::ranges::find(of_team, own) - of_team.begin());
+    if (round == of_team.size()) of_team.push_back(own);
+    if (round == rounds.size()) rounds.emplace_back();
+    rounds[round].push_back(transfer);
+  }
+  return rounds;
+}
+
+void CudaBackend::change_pages_in_tables(std::span<const u32> lanes, u64 page, u64 count, u32 permissions,
+                                         kernel::PageAction action) {
+  const std::vector<LaneTables> running = fetch_running_tables();
+  std::map<u32, std::map<u32, u32>> by_team;  // by team and table: its lanes
+  const auto add = [&](u32 lane) {
+    by_team[team_of(lane)][table_with(view_, lane, running[lane], page)] |= 1u << place_of(lane);
+  };
+  if (lanes.empty()) {
+    for (u32 lane = 0; lane < lanes_; lane++) add(lane);
+  }
+  for (const u32 lane : lanes) add(lane);
+  std::vector<std::vector<TeamMask>> rounds;
+  for (const auto& [team, tables] : by_team) {
+    size_t round = 0;
+    for (const auto& [table, mask] : tables) {
+      if (round == rounds.size()) rounds.emplace_back();
+      rounds[round++].push_back({table, mask});
+    }
+  }
+  for (const std::vector<TeamMask>& round : rounds) change_pages(round, page, count, permissions, action);
 }
 
 // HostedSpaces.

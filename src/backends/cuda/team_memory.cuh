@@ -166,7 +166,7 @@ static __device__ __noinline__ bool code_page_changes(const View& view, u32 team
   return predecoded;
 }
 
-/// Whether an entry names a frame of the pool, which the team holds alone or together with snapshots.
+/// Whether an entry names a frame of the pool, which the table holds alone or together with snapshots and other tables.
 static __device__ inline bool has_frame(const View& view, u32 entry) {
   return entry != 0 && !(entry & kPageShared) && !is_flat(view);
 }

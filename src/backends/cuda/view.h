@@ -86,6 +86,7 @@ struct Report {
   u32 host_calls;         // lanes in ProcessView::host_calls
   u32 missing_calls;      // 1: MissingCall::count has risen
   u32 wants_tables;       // page tables that lanes need for further address spaces
+  u32 waits_for_tables;   // lanes whose calls wait for them
   u32 pages_differ;       // not 0: lanes of a team have come to differ in the permissions of a page
   u64 host_waits_from;    // the tick since which some lanes wait for the host to serve their calls; 0: none does
   u64 output_head;        // OutputHead
@@ -231,10 +232,20 @@ MYR_FN u32 table_with(const View& view, u64 lane, const LaneTables& running, u64
 MYR_FN u32 team_of_table(const View& view, u32 table) {
   return table < view.teams ? table : view.processes.spaces.owners[table - view.teams] / kTeamTables;
 }
-MYR_FN u32 lanes_of_table(const View& view, u32 table) {
-  if (table >= view.teams) return view.processes.spaces.present[view.processes.spaces.owners[table - view.teams]];
-  const u64 lanes = view.lanes - lane_at(table, 0);
+MYR_FN u32 lanes_of_team(const View& view, u32 team) {
+  const u64 lanes = view.lanes - lane_at(team, 0);
   return lanes >= kTeam ? ~(u32)0 : ((u32)1 << lanes) - 1;
+}
+MYR_FN u32 lanes_of_table(const View& view, u32 table) {
+  const SpacesView& spaces = view.processes.spaces;
+  if (table >= view.teams) return spaces.present[spaces.owners[table - view.teams]];
+  const u32 all = lanes_of_team(view, table);
+  return spaces.present == nullptr ? all : all & spaces.present[table * kTeamTables];
+}
+/// The lanes that a page of a table may be changed for: those behind the own pages of a process are the lane's, in the team's table.
+MYR_FN u32 lanes_with_page(const View& view, u32 table, u64 page) {
+  const bool is_of_lane = table < view.teams && page >= view.guest_pages + kernel::kOwnPages;
+  return is_of_lane ? lanes_of_team(view, table) : lanes_of_table(view, table);
 }
 /// The entry of a page in the table that a program begins with.
 MYR_FN u32 program_entry(const View& view, u32 program, u64 page) {

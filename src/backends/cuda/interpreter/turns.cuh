@@ -104,7 +104,7 @@ MYR_FN void run_lane(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& c
 }
 
 /// If lanes run in a table from pages that may get predecoded words, tells the report of it. All members call it. `at`: where
-/// the lane is, or kOutside, also if it runs in another table.
+/// the lane is; kOutside if that is outside the window, or if the lane runs in another table.
 __device__ inline void note_code(const View& view, u32 members, u32 table, u32 at) {
   const CodeSpan code = view.team_code[table];
   const u32 page = at >> kPageBits, offset = at - code.begin;

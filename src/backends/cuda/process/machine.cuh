@@ -145,7 +145,7 @@ class LaneMachine {
     shares_memory = wanted == kernel::SpaceKind::fork && has_shared_memory();
     return false;
   }
-  /// An attempt that is abandoned may end the space that it has made: the next one asks for it again.
+  /// What an abandoned attempt ends stays, and the next attempt gets it.
   MYR_FN void end_space(u32 number) {
     if (need != Need::nothing) return;
     books()->own[number] = kNoPlace;
@@ -215,8 +215,8 @@ class LaneMachine {
   }
   /// The host, which gave the call back, is to know what became of it, unless it is made again.
   MYR_FN void note_result(const kernel::Result& result) {
-    if (books() == nullptr || result.served == kernel::Served::waits) return;
-    books()->is_answered = 1;
+    if (books() == nullptr) return;
+    books()->is_answered = result.served != kernel::Served::waits;
     books()->result = result.value;
   }
   /// The lane has exited, and nobody sees its memory.

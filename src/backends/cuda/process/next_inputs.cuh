@@ -150,7 +150,7 @@ static __device__ inline bool take_inputs(const View& view, u32 members, u32 lan
   // What the lane has done is added to the report before its count goes back.
   add_to_report(view.report, members, retired - state_of(view, kPlaneInstructions, lane), false, StopCode::none, false);
   if (view.processes.spaces.lanes != nullptr) {
-    forget_spaces(view, lane);
+    return_to_team(view, lane);
     leave_tables(view, members, team, [&](u32 table, u32 frame) { give_up_frame(view, table, frame); });
   }
   if (restore_pages_of(view, members, team) && thread == 0) {

@@ -61,9 +61,9 @@ __global__ void forget_spaces_kernel(const __grid_constant__ View view, const Te
   const u64 index = thread_index() / kWarp;
   if (index >= count) return;
   const u32 team = teams[index].team, thread = threadIdx.x % kTeam;
-  const u32 members = __ballot_sync(~0u, lanes_of_table(view, team) >> thread & 1);
+  const u32 members = __ballot_sync(~0u, lanes_of_team(view, team) >> thread & 1);
   if (!(members >> thread & 1)) return;
-  if (teams[index].mask >> thread & 1) forget_spaces(view, (u32)lane_at(team, thread));
+  if (teams[index].mask >> thread & 1) return_to_team(view, (u32)lane_at(team, thread));
   __syncwarp(members);
   leave_tables(view, members, team, [&](u32, u32 frame) { release_frame(view, frame); });
 }
@@ -71,7 +71,7 @@ __global__ void forget_spaces_kernel(const __grid_constant__ View view, const Te
 /// One warp: `enters`, or the space ends.
 __global__ void change_space_kernel(const __grid_constant__ View view, u32 lane, u32 number, bool enters) {
   const u32 team = team_of(lane), thread = threadIdx.x % kTeam;
-  const u32 members = __ballot_sync(~0u, lanes_of_table(view, team) >> thread & 1);
+  const u32 members = __ballot_sync(~0u, lanes_of_team(view, team) >> thread & 1);
   if (!(members >> thread & 1)) return;
   if (thread == place_of(lane)) {
     LaneSpaces& spaces = view.processes.spaces.lanes[lane];

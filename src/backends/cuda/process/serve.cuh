@@ -77,14 +77,14 @@ static __device__ __noinline__ SpaceOutcome make_sharing_space(const View& view,
   LaneTables from = tables_of_member(members, machine, first);
   const u32 guest_place = from.guest == team ? 0 : view.processes.spaces.owners[from.guest - view.teams] % kTeamTables;
   if (guest_place == 0 || !*(volatile u32*)&is_exclusive(view, team, guest_place)) {
-    const u32 place = __shfl_sync(members, free_place(view, lane, true), first);
+    const u32 place = __shfl_sync(members, free_place(view, lane, true, machine.kind), first);
     const LaneTables old{from.guest, from.guest};
     const SpaceOutcome moved = make_space(view, members, team, place, kernel::SpaceKind::fork, old, bit, true);
     if (moved != SpaceOutcome::made) return moved;
     if (mine) machine.place_has_moved(guest_place, place);
     from = tables_of_member(members, machine, first);
   }
-  const u32 place = __shfl_sync(members, free_place(view, lane, true), first);
+  const u32 place = __shfl_sync(members, free_place(view, lane, true, machine.kind), first);
   const SpaceOutcome made = make_space(view, members, team, place, kernel::SpaceKind::fork, from, bit, true);
   if (made != SpaceOutcome::made || !mine) return made;
   machine.space_is_made(place);
@@ -123,7 +123,7 @@ static __device__ __noinline__ SpaceOutcome make_spaces(const View& view, u32 me
       asks = outcome != SpaceOutcome::made;
       continue;
     }
-    const u32 own_place = open ? free_place(view, lane, false) : kTeamTables;
+    const u32 own_place = open ? free_place(view, lane, false, machine.kind) : kTeamTables;
     const u32 place = __shfl_sync(members, own_place, first);
     const LaneTables from = tables_of_member(members, machine, first);
     const bool mine = open && own_place == place && own_kind == kind && machine.tables().guest == from.guest &&
@@ -156,7 +156,7 @@ static __device__ __noinline__ void change_pages_for(const View& view, u32 membe
         asks && own.begin == begin && own.end == end_of_all && kind == kind_of_all && machine.table == table;
     const bool gone = view.processes.keep_memory == 0 && view.stops[lane].code == StopCode::exited;
     const u32 here = __ballot_sync(members, !gone);
-    const u32 present = table == team ? here : here & lanes_of_table(view, table);
+    const u32 present = here & lanes_with_page(view, table, (begin >> kPageBits) - view.first_page);
     const TeamLanes lanes{table, members, present, __ballot_sync(members, mine)};
     const PageRun run{(begin >> kPageBits) - view.first_page, (end_of_all - begin) >> kPageBits, kind_of_all & 0xFF,
                       (kernel::PageAction)(kind_of_all >> 8)};
@@ -227,8 +227,10 @@ static __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u
       const SpaceOutcome outcome = make_spaces(view, members, lane, machine, asks);
       failed |= asks && outcome == SpaceOutcome::no_memory;
       if (asks && outcome == SpaceOutcome::no_table) {
-        // The host makes tables, and the call is made again.
-        abandon_call(view, lane, StopCode::none);
+        // The host makes tables, and the call is made again, without a stop of its own.
+        view.stops[lane] = {StopCode::syscall, FaultCode::none, stop.reserved == kCallsHere ? kCallsHere : kCallsAgain,
+                            0, 0};
+        atomicAdd(&view.report->waits_for_tables, 1u);
         atomicOr(&view.report->orders, (u32)kHostOrder);
         goes_on = false;
         wants = Wants::nothing;

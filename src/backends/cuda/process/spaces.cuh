@@ -27,13 +27,24 @@ MYR_FN void forget_spaces(const View& view, u32 lane) {
   spaces.running = spaces.own[0] = spaces.guest[0] = 0;
   view.processes.spaces.running[lane] = {team_of(lane), team_of(lane)};
 }
+/// The same of a lane that gets its pages in the team's table again.
+static __device__ inline void return_to_team(const View& view, u32 lane) {
+  forget_spaces(view, lane);
+  atomicOr(&lanes_in_place(view, team_of(lane), 0), (u32)1 << place_of(lane));
+}
 MYR_FN u32& is_exclusive(const View& view, u32 team, u32 place) {
   return view.processes.spaces.exclusive[team * kTeamTables + place];
 }
-/// The lowest place whose table has nothing of the lane, and if it is to have it alone, of others; kTeamTables: there is none.
-MYR_FN u32 free_place(const View& view, u32 lane, bool alone) {
+/// The lowest place whose table has nothing of the lane, and if it is to have it alone, of others; kTeamTables: there is none. A
+/// program that is new to the lane differs from what others have, so that it gets a table without pages if the team has one.
+MYR_FN u32 free_place(const View& view, u32 lane, bool alone, kernel::SpaceKind kind) {
   const u32 team = team_of(lane), mine = alone ? ~(u32)0 : (u32)1 << place_of(lane);
   u32 place = 1;
+  if (kind == kernel::SpaceKind::fresh) {
+    for (u32 empty = 1; empty < kTeamTables && *(volatile u32*)&table_in_place(view, team, empty) != 0; empty++) {
+      if (*(volatile u32*)&lanes_in_place(view, team, empty) == 0) return empty;
+    }
+  }
   for (; place < kTeamTables; place++) {
     const u32 present = *(volatile u32*)&lanes_in_place(view, team, place);
     if (present == 0 || !(present & mine || *(volatile u32*)&is_exclusive(view, team, place))) break;
@@ -81,6 +92,13 @@ static __device__ inline void share_pages(const View& view, u32 members, u32 fro
   __syncwarp(members);
 }
 
+/// The words of a further table are decoded as they run.
+static __device__ inline void run_no_span(const View& view, u32 table) {
+  CodeSpan code = view.program_code[view.team_program[table]];
+  code.bytes = 0;
+  view.team_code[table] = code;
+  view.code_state[table] = 0;
+}
 /// What a table knows of its code becomes what another one does, whose pages are the same.
 static __device__ inline void share_code(const View& view, u32 members, u32 from, u32 to) {
   for (u32 i = threadIdx.x % kTeam; i < kCodeSlots; i += __popc(members)) {
@@ -165,7 +183,6 @@ static __device__ inline SpaceOutcome find_table(const View& view, u32 team, u32
     return SpaceOutcome::no_table;
   }
   spaces.owners[table - view.teams] = team * kTeamTables + place;
-  view.team_program[table] = view.team_program[team];
   table_in_place(view, team, place) = table;
   return SpaceOutcome::made;
 }
@@ -186,10 +203,8 @@ static __device__ __noinline__ SpaceOutcome make_space(const View& view, u32 mem
   const u64 guest = view.guest_pages, own_end = guest + kernel::kOwnPages;
   if (others == 0) {
     if (first_thread) {
-      CodeSpan code = view.program_code[view.team_program[team]];
-      code.bytes = 0;
-      view.team_code[table] = code;
-      view.code_state[table] = 0;
+      view.team_program[table] = view.team_program[team];  // a restore may have changed it
+      run_no_span(view, table);
     }
     __syncwarp(members);
     share_pages(view, members, from.own, table, slices_of(view, guest, own_end), guest, own_end);
@@ -200,9 +215,9 @@ static __device__ __noinline__ SpaceOutcome make_space(const View& view, u32 mem
   } else {
     const TeamLanes changed{table, members, others | lanes, lanes};
     const u32* const guest_from = kind == SpaceKind::fork ? &from.guest : nullptr;
-    if (!take_pages(view, changed, &from.own, guest, own_end) || !take_pages(view, changed, guest_from, 0, guest)) {
-      return SpaceOutcome::no_memory;
-    }
+    if (!take_pages(view, changed, &from.own, guest, own_end)) return SpaceOutcome::no_memory;
+    // Who borrows looks for the guest's pages elsewhere.
+    if (kind != SpaceKind::borrow && !take_pages(view, changed, guest_from, 0, guest)) return SpaceOutcome::no_memory;
   }
   if (first_thread) {
     lanes_in_place(view, team, place) = others | lanes;
@@ -217,6 +232,7 @@ static __device__ inline void make_common(const View& view, u32 table, u32 other
   for (const u32 in : {table, other}) {
     u32* const entry = memory_of(view, in, 0).entry_place(page);
     if (has_frame(view, *entry)) *entry &= ~(u32)kPageCode;
+    code_page_changes(view, in, page, Writer::guest);  // stores are not noticed any more
   }
 }
 /// No lane has pages in a further table any more. All members call it; `give_back(frame)` is called by the first thread.
@@ -239,9 +255,8 @@ static __device__ inline void clear_table(const View& view, u32 members, u32 tab
   __syncwarp(members);
   if (thread == 0) {
     view.touched[table] = 0;
-    view.code_state[table] = 0;
     view.code_ran[table] = 0;
-    view.team_code[table].bytes = 0;
+    run_no_span(view, table);
   }
   __syncwarp(members);
 }
@@ -257,6 +272,9 @@ static __device__ __noinline__ void leave_tables(const View& view, u32 members, 
     used[spaces.own[number] / 32] |= (u32)1 << spaces.own[number] % 32;
     used[spaces.guest[number] / 32] |= (u32)1 << spaces.guest[number] % 32;
   }
+  // The team's table is not cleared: it has the pages that are the lanes', whichever process runs.
+  const u32 left = __ballot_sync(members, !(used[0] & 1));
+  if (thread == 0) lanes_in_place(view, team, 0) &= ~left;
   // A lane takes the lowest place, so that there is no table behind a place without one.
   for (u32 place = 1; place < kTeamTables; place++) {
     const u32 table = *(volatile u32*)&table_in_place(view, team, place);

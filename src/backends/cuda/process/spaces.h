@@ -34,7 +34,7 @@ struct SpacesView {
   LaneTables* running;  // of each lane; null: no lane has asked for a second space, and each runs in its team's table
   LaneSpaces* lanes;
   u32*
-      numbers;  // kTeamTables of each team: the number of its table in this place; 0: there is none yet. Place 0 is unused
+      numbers;  // kTeamTables of each team: the number of its table in this place; 0: there is none yet. That of place 0 is not here
   u32* present;    // as many: the lanes that have a space in this table. If none does, all of its entries are 0
   u32* exclusive;  // as many: not 0: one lane has this table alone
   u32* owners;     // of each further table: team * kTeamTables + place
