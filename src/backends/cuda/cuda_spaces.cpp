@@ -122,6 +122,7 @@ void CudaBackend::forget_spaces(std::span<const u32> lanes) {
   std::map<u32, u32> by_team;
   for (const u32 lane : lanes) by_team[team_of(lane)] |= 1u << place_of(lane);
   std::vector<TeamMask> masks;
+  masks.reserve(by_team.size());
   for (const auto& [team, mask] : by_team) masks.push_back({team, mask});
   forget_spaces(masks);
 }
