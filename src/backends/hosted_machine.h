@@ -169,7 +169,7 @@ class HostedMachine : public HostTree {
     std::erase_if(values_, [&](const auto& of) { return of.first.first == number; });
     spaces_->end_space(lane_, number);
   }
-  void replace_space(u32) {}
+  void replace_space(u32) {}  // for a space that was made
 
   /// Why a call was abandoned: there is no frame for a page, or else the run is cancelled.
   bool out_of_memory() const { return out_of_memory_; }

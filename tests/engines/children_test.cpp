@@ -6,6 +6,7 @@
 
 #include "mode_fixture.h"
 #include "myriarm/error.h"
+#include "process_words.h"
 #include "silent_host.h"
 
 namespace fleet_test {
@@ -18,14 +19,6 @@ constexpr uint32_t kProtReadWrite = 3, kPrivate = 0x22, kShared = 0x21;
 constexpr uint64_t kStatus = kData + 64, kPages = kUnmapped + 8 * kPageBytes;
 constexpr uint64_t kTurns = 12;
 
-Words operator+(Words a, const Words& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-Words value_of(uint32_t reg, uint64_t value) {
-  return {guest::movz(reg, value & 0xFFFF), guest::movk(reg, value >> 16 & 0xFFFF, 16)};
-}
-Words make_call(uint32_t number) { return {guest::movz(8, number), guest::svc(0)}; }
 int32_t size_of(const Words& words) { return static_cast<int32_t>(words.size()); }
 Words clone_call(uint32_t flags) {
   return value_of(0, flags) + Words{guest::movz(1, 0), guest::movz(2, 0), guest::movz(3, 0), guest::movz(4, 0)} +

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "mode_fixture.h"
+#include "process_words.h"
 
 namespace fleet_test {
 namespace {
@@ -72,13 +73,7 @@ class Host final : public myriarm::ProcessHost {
   std::mutex mutex_;
 };
 
-Words operator+(Words a, const Words& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-/// A call with the arguments that are in the registers.
-Words call(uint32_t number) { return {guest::movz(8, number), guest::svc(0)}; }
-Words exit_with(uint32_t reg) { return Words{guest::add(0, reg, 0)} + call(kExitGroup) + Words{guest::hlt(7)}; }
+Words exit_with(uint32_t reg) { return Words{guest::add(0, reg, 0)} + make_call(kExitGroup) + Words{guest::hlt(7)}; }
 /// `body` as often as x19 says.
 Words repeat(const Words& body) {
   return body + Words{guest::subs(19, 19, 1), guest::b_cond(guest::kNe, -static_cast<int32_t>(body.size()) - 1)};
@@ -91,7 +86,7 @@ Words map_memory() {
                guest::movz(3, kPrivateAnonymous),
                guest::sub(4, 31, 0),
                guest::movz(5, 0)} +
-         call(kMmap);
+         make_call(kMmap);
 }
 
 class Processes : public testing::TestWithParam<uint64_t> {
@@ -124,8 +119,8 @@ INSTANTIATE_TEST_SUITE_P(All, Processes, testing::ValuesIn(kFleetSizes));
 Words writes_lines() {
   return repeat(
       Words{guest::movz(0, 1), guest::movz(1, kData & 0xFFFF), guest::movk(1, kData >> 16, 16), guest::add(2, 22, 0)} +
-      call(kWrite64) + Words{guest::add_register(23, 23, 0), guest::movz(0, 1), guest::add(1, 1, 0x100)} +
-      call(kClockGettime) + Words{guest::add_register(23, 23, 0)});
+      make_call(kWrite64) + Words{guest::add_register(23, 23, 0), guest::movz(0, 1), guest::add(1, 1, 0x100)} +
+      make_call(kClockGettime) + Words{guest::add_register(23, 23, 0)});
 }
 constexpr uint64_t kWritesInstructions = 14;  // of one round
 
@@ -195,7 +190,7 @@ TEST_P(Processes, UnmappedPagesAreUsedAgain) {
   const Words words = repeat(map_memory() +
                              Words{guest::add(25, 0, 0), guest::ldr(3, 27, 25), guest::str(3, 25, 25),
                                    guest::add_register(28, 28, 27), guest::add(1, 20, 0)} +
-                             call(kMunmap)) +
+                             make_call(kMunmap)) +
                       exit_with(28);
   Fleet fleet = fleet_of_processes(words, uint64_t{16} << 20);
   set_each(fleet, x(19), [](uint64_t lane) { return 200 + lane; });
@@ -208,8 +203,8 @@ TEST_P(Processes, UnmappedPagesAreUsedAgain) {
 TEST_P(Processes, TheHostSeesTracedLanesAndMissingCalls) {
   const Words words = repeat(Words{guest::movz(0, 1), guest::movz(1, kData & 0xFFFF), guest::movk(1, kData >> 16, 16),
                                    guest::add(2, 22, 0)} +
-                             call(kWrite64) + call(kNoSuchCall) + Words{guest::add(24, 0, 0)}) +
-                      call(kGetpid) + exit_with(31);
+                             make_call(kWrite64) + make_call(kNoSuchCall) + Words{guest::add(24, 0, 0)}) +
+                      make_call(kGetpid) + exit_with(31);
   for (uint64_t lane = 0; lane < lanes(); lane++) host->given[lane].traced = lane % 3 == 1;
   Fleet fleet = fleet_of_processes(words);
   write_lines(fleet);
@@ -235,8 +230,8 @@ TEST_P(Processes, TheHostSeesTracedLanesAndMissingCalls) {
 TEST_P(Processes, MoreOutputThanALaunchCanKeep) {
   constexpr uint64_t kMemory = uint64_t{2} << 20;
   const Words words = map_memory() + Words{guest::add(25, 0, 0), guest::str(3, 20, 25)} +
-                      repeat(Words{guest::movz(0, 2), guest::add(1, 25, 0), guest::add(2, 20, 0)} + call(kWrite64) +
-                             Words{guest::add_register(23, 23, 0)}) +
+                      repeat(Words{guest::movz(0, 2), guest::add(1, 25, 0), guest::add(2, 20, 0)} +
+                             make_call(kWrite64) + Words{guest::add_register(23, 23, 0)}) +
                       exit_with(31);
   Fleet fleet = fleet_of_processes(words, 0, kMemory);
   const auto size_of = [](uint64_t lane) { return lane % 8 == 3 ? 700'001 : 20'000 + lane * 7; };
@@ -258,7 +253,7 @@ TEST_P(Processes, MoreOutputThanALaunchCanKeep) {
 Words writes() {
   return repeat(
       Words{guest::movz(0, 1), guest::movz(1, kData & 0xFFFF), guest::movk(1, kData >> 16, 16), guest::add(2, 22, 0)} +
-      call(kWrite64));
+      make_call(kWrite64));
 }
 
 TEST_P(Processes, OutputIsTakenWhileTheLanesRun) {
@@ -315,9 +310,9 @@ TEST_P(Processes, ReadWhatTheyAreGiven) {
   give();
   // Reads 16 bytes at a time to an address that is not aligned, and writes them.
   const Words words = Words{guest::movz(25, kData & 0xFFFF), guest::movk(25, kData >> 16, 16), guest::add(25, 25, 3)} +
-                      Words{guest::movz(0, 0), guest::add(1, 25, 0), guest::movz(2, 16)} + call(kRead63) +
+                      Words{guest::movz(0, 0), guest::add(1, 25, 0), guest::movz(2, 16)} + make_call(kRead63) +
                       Words{guest::cbz(0, 7), guest::add(2, 0, 0), guest::movz(0, 1), guest::add(1, 25, 0)} +
-                      call(kWrite64) + Words{guest::b(-11)} + exit_with(31);
+                      make_call(kWrite64) + Words{guest::b(-11)} + exit_with(31);
   Fleet fleet = fleet_of_processes(words);
   const myriarm::Snapshot start = fleet.snapshot();
   for (int round = 0; round < 2; round++) {
@@ -354,7 +349,7 @@ TEST_P(Processes, ASnapshotKeepsWhatAProcessIs) {
 }
 
 TEST_P(Processes, AHandlerServesSomeCallsItself) {
-  const Words words = repeat(call(kGetpid) + Words{guest::add_register(23, 23, 0)}) + exit_with(31);
+  const Words words = repeat(make_call(kGetpid) + Words{guest::add_register(23, 23, 0)}) + exit_with(31);
   Fleet fleet = fleet_of_processes(words);
   set_each(fleet, x(19), [](uint64_t lane) { return 3 + lane % 4; });
   myriarm::RunOptions options;
@@ -374,7 +369,7 @@ TEST_P(Processes, AHandlerServesSomeCallsItself) {
 
 TEST_P(Processes, AHandlerIsCalledWhileOthersCompute) {
   // Odd lanes wait for a word that the handler writes when lane 0 has made its last call.
-  const Words calling = repeat(call(kGetpid) + Words{guest::add_register(23, 23, 0)}) + exit_with(31);
+  const Words calling = repeat(make_call(kGetpid) + Words{guest::add_register(23, 23, 0)}) + exit_with(31);
   const Words words = Words{guest::cbnz(18, static_cast<int32_t>(calling.size()) + 1)} + calling +
                       Words{guest::ldr(3, 26, 25), guest::cbz(26, -1)} + exit_with(31);
   Fleet fleet = fleet_of_processes(words);

@@ -2,6 +2,7 @@
 // Processes with handlers of signals: alarms on guest time, faults, signals to itself. Any split of a run gives the state and
 // the counts of one run, on every engine, and snapshots, forks and restores keep all that belongs to signals.
 #include "mode_fixture.h"
+#include "process_words.h"
 #include "silent_host.h"
 
 namespace fleet_test {
@@ -18,14 +19,6 @@ constexpr uint64_t kSum = kData, kActions = kData + 0x100, kRealTimer = kData + 
 constexpr uint32_t kSignals[] = {kUser, kSegment, kAlarm, kVirtualAlarm};
 constexpr uint64_t kRounds = 3000;
 
-Words operator+(Words a, const Words& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-Words value_in(uint32_t reg, uint64_t value) {
-  return {guest::movz(reg, value & 0xFFFF), guest::movk(reg, value >> 16 & 0xFFFF, 16)};
-}
-Words call(uint32_t number) { return {guest::movz(8, number), guest::svc(0)}; }
 /// Skips `body` unless the lowest three bits of x19 are `bits`.
 Words every_eighth(uint32_t bits, Words body) {
   for (uint32_t bit = 0; bit < 3; bit++) {
@@ -41,23 +34,23 @@ Words every_eighth(uint32_t bits, Words body) {
 Words signalled_program(uint64_t& handler, uint64_t& restorer) {
   Words words;
   for (size_t i = 0; i < std::size(kSignals); i++) {
-    words = words + value_in(0, kSignals[i]) + value_in(1, kActions + i * 32) + value_in(2, 0) + value_in(3, 8) +
-            call(kRtSigaction);
+    words = words + value_of(0, kSignals[i]) + value_of(1, kActions + i * 32) + value_of(2, 0) + value_of(3, 8) +
+            make_call(kRtSigaction);
   }
-  words = words + value_in(0, 0) + value_in(1, kRealTimer) + value_in(2, 0) + call(kSetitimer);
-  words = words + value_in(0, 1) + value_in(1, kVirtualTimer) + value_in(2, 0) + call(kSetitimer);
-  words = words + value_in(26, 0x9E3779B1) + value_in(28, kUnmapped);
-  const Words body =
-      Words{guest::madd(25, 25, 26, 19), guest::add(27, 27, 1), guest::eor_register(24, 25, 27)} +
-      every_eighth(3, {guest::ldr(3, 5, 28)}) +
-      every_eighth(
-          5, value_in(0, kProcessNumber) + value_in(1, kUser) + call(kTkill) + Words{guest::add_register(25, 25, 0)}) +
-      every_eighth(6, value_in(0, kSleep) + value_in(1, 0) + call(kNanosleep) + Words{guest::add_register(25, 25, 0)});
+  words = words + value_of(0, 0) + value_of(1, kRealTimer) + value_of(2, 0) + make_call(kSetitimer);
+  words = words + value_of(0, 1) + value_of(1, kVirtualTimer) + value_of(2, 0) + make_call(kSetitimer);
+  words = words + value_of(26, 0x9E3779B1) + value_of(28, kUnmapped);
+  const Words body = Words{guest::madd(25, 25, 26, 19), guest::add(27, 27, 1), guest::eor_register(24, 25, 27)} +
+                     every_eighth(3, {guest::ldr(3, 5, 28)}) +
+                     every_eighth(5, value_of(0, kProcessNumber) + value_of(1, kUser) + make_call(kTkill) +
+                                         Words{guest::add_register(25, 25, 0)}) +
+                     every_eighth(6, value_of(0, kSleep) + value_of(1, 0) + make_call(kNanosleep) +
+                                         Words{guest::add_register(25, 25, 0)});
   words =
       words + body + Words{guest::subs(19, 19, 1), guest::b_cond(guest::kNe, -static_cast<int32_t>(body.size()) - 1)};
-  words = words + value_in(0, 7) + call(kExitGroup) + Words{guest::hlt(9)};
+  words = words + value_of(0, 7) + make_call(kExitGroup) + Words{guest::hlt(9)};
   handler = kCode + words.size() * 4;
-  words = words + value_in(9, kSum) + Words{guest::ldr(3, 10, 9),         guest::madd(10, 10, 26, 0),
+  words = words + value_of(9, kSum) + Words{guest::ldr(3, 10, 9),         guest::madd(10, 10, 26, 0),
                                             guest::str(3, 10, 9),         guest::add(9, 9, 8),
                                             guest::ldr(3, 10, 9),         guest::add(10, 10, 1),
                                             guest::str(3, 10, 9),         guest::cmp(0, kSegment),
@@ -65,7 +58,7 @@ Words signalled_program(uint64_t& handler, uint64_t& restorer) {
                                             guest::ldr(3, 12, 11),        guest::add(12, 12, 4),
                                             guest::str(3, 12, 11),        guest::ret()};
   restorer = kCode + words.size() * 4;
-  return words + call(kRtSigreturn) + Words{guest::hlt(8)};
+  return words + make_call(kRtSigreturn) + Words{guest::hlt(8)};
 }
 
 void write_word(Fleet& fleet, uint32_t lane, uint64_t address, uint64_t value) {

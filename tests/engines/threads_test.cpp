@@ -4,6 +4,7 @@
 #include <set>
 
 #include "mode_fixture.h"
+#include "process_words.h"
 #include "silent_host.h"
 
 namespace fleet_test {
@@ -21,14 +22,6 @@ constexpr uint64_t kCount = kData, kLeft = kData + 8, kHandled = kData + 16, kAc
                    kSleepTime = kData + 0x140, kStacks = kUnmapped + 8 * kPageBytes;
 constexpr uint64_t kTurns = 400, kSpins = 20'000;
 
-Words operator+(Words a, const Words& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-Words value_of(uint32_t reg, uint64_t value) {
-  return {guest::movz(reg, value & 0xFFFF), guest::movk(reg, value >> 16 & 0xFFFF, 16)};
-}
-Words make_call(uint32_t number) { return {guest::movz(8, number), guest::svc(0)}; }
 constexpr uint32_t stxr(uint32_t s, uint32_t t, uint32_t n) { return 0xC8007C00 | s << 16 | n << 5 | t; }
 /// Adds x20 to the word at the address in x21, by exclusives.
 Words add_exclusively() {

@@ -150,7 +150,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
   std::vector<std::vector<Transfer>> rounds_of(std::span<const Transfer> transfers);
   void change_pages_in_tables(std::span<const u32> lanes, u64 page, u64 count, u32 permissions,
                               kernel::PageAction action);
-  /// Tells the host what became of traced calls that it had given back to these lanes.
+  /// Tells the host what became of traced calls that it had given back to these lanes, whose numbers rise.
   void tell_of_given_back(std::span<const u32> lanes);
   u32 running_space(u32 lane) override;
   void enter_space(u32 lane, u32 number) override;

@@ -159,11 +159,12 @@ CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes,
 }
 
 void CudaBackend::tell_of_given_back(std::span<const u32> lanes) {
+  if (given_back_.empty()) return;
   ProcessHost& host = queue_host_ ? *queue_host_ : processes_->host();
   std::erase_if(given_back_, [&](u32 lane) {
     const StopRecord stop = stops()[lane];
     const bool is_to_come = stop.code == StopCode::syscall && stop.reserved == kCallsHere;
-    if (is_to_come || std::ranges::find(lanes, lane) == lanes.end()) return false;
+    if (is_to_come || !std::ranges::binary_search(lanes, lane)) return false;
     LaneSpaces spaces = spaces_ ? fetch_spaces(lane) : LaneSpaces{};
     if (spaces.is_answered == 0) return true;  // it waits, or is out of memory: it is made again
     spaces.is_answered = 0;

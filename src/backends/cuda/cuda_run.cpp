@@ -216,7 +216,8 @@ RunReport CudaBackend::run(const RunOrder& order) {
   };
   const RunReport report = run_batches(order, dispatch_batches, cancelled, resume_starved);
   if (!held_back.empty()) scatter_stops(held_back, kept);
-  if (!given_back_.empty()) tell_of_given_back(std::vector<u32>(given_back_));
+  std::ranges::sort(given_back_);
+  tell_of_given_back(std::vector<u32>(given_back_));
   release_exited();
   return report;
 }
