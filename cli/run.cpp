@@ -140,7 +140,7 @@ int RunCommand::execute() {
   }
   if (!seed.empty()) process.seed = parse_number(seed, "--seed");
   if (!memory.empty()) fleet.memory = parse_size(memory, "--memory");
-  else if (!raw.empty()) fleet.memory = kRawMemory;
+  else fleet.memory = raw.empty() ? kLinuxMemory : kRawMemory;
   if (!pool.empty()) fleet.pool = parse_pool(pool);
   if (!maximum.empty()) parse_count(maximum, "--max-instructions");
   if (!entry.empty()) parse_number(entry, "--entry");
@@ -498,7 +498,7 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
   run->add_option("--max-instructions,--timeout-instructions", command->maximum,
                   "Ends a lane after this many instructions, as in 1000000 or 1M")
       ->type_name("N");
-  run->add_option("--memory", command->memory, "Guest memory of a lane, as in 64M (bare programs: 4M)")
+  run->add_option("--memory", command->memory, "Guest addresses of a lane, as in 64M (1G; bare programs: 4M)")
       ->type_name("SIZE");
   run->add_option("--pool", command->pool,
                   "Memory for the pages that all lanes write, as in 2G (default: what there is)")

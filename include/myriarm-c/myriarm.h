@@ -106,8 +106,9 @@ typedef struct myriarm_fleet_options {
   uint64_t struct_size;
   const char* device; /* NULL: "auto" */
   uint64_t lanes;     /* 0: 1 */
-  uint64_t memory; /* bytes of guest addresses from the program's lowest page up; 0: a raw program's own, else 64 MiB */
-  uint64_t pool;   /* bytes for pages that lanes write, over all lanes; 0: see myriarm_fleet_get_pool() */
+  /* Bytes of guest addresses from the program's lowest page up; 0: a raw program's own, 1 GiB for a Linux process, else 64 MiB. */
+  uint64_t memory;
+  uint64_t pool;          /* bytes for pages that lanes write, over all lanes; 0: see myriarm_fleet_get_pool() */
   uint32_t threads;       /* CPU threads; 0: all */
   uint32_t memory_policy; /* MYRIARM_MEMORY_... */
   uint32_t engine;        /* MYRIARM_ENGINE_... of runs whose options do not name one */

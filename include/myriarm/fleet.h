@@ -89,12 +89,18 @@ enum class MemoryPolicy : uint8_t {
 /// The most lanes of a fleet.
 constexpr uint64_t kMostLanes = uint64_t{1} << 24;
 
+/// The windows of guest addresses that lanes have if nobody asks for another. Addresses cost nothing where nothing is
+/// mapped, but for the page tables of a GPU: docs/memory.md.
+constexpr uint64_t kFleetMemory = uint64_t{64} << 20;  ///< a Fleet
+constexpr uint64_t kLinuxMemory = uint64_t{1} << 30;   ///< a LinuxFleet
+constexpr uint64_t kUsualMemory = ~uint64_t{0};        ///< FleetOptions::memory: the one of these that it is
+
 struct FleetOptions {
   std::string device = "auto";  ///< "auto", "cpu", "cuda", "cuda:N"
   uint64_t lanes = 1;           ///< ignored if there are several programs: Placement::lanes says how many each has
   /// Bytes of guest address space from the lowest page of the programs up; multiple of 4 KiB. The shared policies
   /// allocate all of it for each lane.
-  uint64_t memory = uint64_t{64} << 20;
+  uint64_t memory = kUsualMemory;
   uint64_t pool = 0;     ///< bytes for pages that lanes write, over all lanes; 0: see Fleet::pool_size()
   unsigned threads = 0;  ///< CPU threads; 0: all
   MemoryPolicy memory_policy = MemoryPolicy::private_copy;

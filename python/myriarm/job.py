@@ -16,7 +16,7 @@ from . import _core
 from .arguments import integer
 from .errors import ArgumentError
 from .inputs import arguments_of, environment_of
-from .program import DEFAULT_MEMORY, ProgramFile
+from .program import PROCESS_MEMORY, ProgramFile
 
 HASHED_BYTES = 1 << 20
 """of a list of inputs"""
@@ -33,7 +33,7 @@ def job_of(file: ProgramFile, options: Mapping[str, Any]) -> Dict[str, str]:
         "arguments": _of_texts([*file.begin, *arguments]),
         "--env": _of_texts(environment),
         "--seed": str(integer(options.get("seed", 0), "seed")),
-        "--memory": str(integer(options.get("memory", DEFAULT_MEMORY), "memory")),
+        "--memory": str(integer(options.get("memory", PROCESS_MEMORY), "memory")),
         "--fork-after": point if isinstance(point, str) else hex(integer(point, "fork_after")),
     }
 

@@ -27,7 +27,7 @@ from .inputs import (
     same_for,
     trace_of,
 )
-from .program import DEFAULT_MEMORY, linux_placements_of, root_of
+from .program import PROCESS_MEMORY, linux_placements_of, root_of
 from .progress import make_tick
 from .results import (
     CollectedFile,
@@ -93,7 +93,7 @@ class LinuxFleet:
         seed: int = 0,
         lanes: Optional[int] = None,
         device: str = "auto",
-        memory: int = DEFAULT_MEMORY,
+        memory: int = PROCESS_MEMORY,
         pool: int = 0,
         threads: int = 0,
         memory_policy: str = "private",

@@ -22,6 +22,7 @@ from .errors import ArgumentError
 
 RAW_MEMORY = 4 << 20
 DEFAULT_MEMORY = 64 << 20
+PROCESS_MEMORY = 1 << 30
 
 Segment = Tuple[int, bytes, int, str]
 

@@ -28,7 +28,7 @@ from .digests import Batch, Digests, work
 from .errors import ArgumentError, StateError
 from .fleet import Device, find_device, fleet_options
 from .inputs import FILE_BYTES, Octets, OnCall, arguments_of, environment_of, process_options, trace_of
-from .program import DEFAULT_MEMORY, ProgramFile, read_program, root_of
+from .program import PROCESS_MEMORY, ProgramFile, read_program, root_of
 from .progress import make_queue_tick
 from .results import CollectedFile, Stop, UnimplementedCall, collected_file, stop_of
 
@@ -115,7 +115,7 @@ class Queue:
         seed: int = 0,
         lanes: Optional[int] = None,
         device: str = "auto",
-        memory: int = DEFAULT_MEMORY,
+        memory: int = PROCESS_MEMORY,
         pool: int = 0,
         threads: int = 0,
         engine: str = "interpreter",

@@ -10,9 +10,6 @@ using namespace myriarm::c_api;
 
 namespace {
 
-/// Bytes of memory of a fleet whose program and options give none.
-uint64_t default_memory() { return FleetOptions().memory; }
-
 /// The bytes of an argument.
 std::vector<uint8_t> bytes_of(const void* bytes, uint64_t size) {
   const std::span<const uint8_t> given = span_of(static_cast<const uint8_t*>(bytes), size, "bytes");
@@ -63,14 +60,14 @@ myriarm_status myriarm_program_raw(const void* bytes, uint64_t size, uint64_t ad
 myriarm_status myriarm_program_elf(const void* bytes, uint64_t size, const char* name, myriarm_program** program) {
   return guarded([&] {
     (void)required(program, "program");
-    add_program({parse_elf(bytes_of(bytes, size), &required(name, "name")), true, default_memory()}, program);
+    add_program({parse_elf(bytes_of(bytes, size), &required(name, "name")), true, kUsualMemory}, program);
   });
 }
 
 myriarm_status myriarm_program_load(const char* path, myriarm_program** program) {
   return guarded([&] {
     (void)required(program, "program");
-    add_program({load_elf(&required(path, "path")), true, default_memory()}, program);
+    add_program({load_elf(&required(path, "path")), true, kUsualMemory}, program);
   });
 }
 

@@ -168,6 +168,7 @@ void Fleet::Impl::make(Fleet* fleet, std::span<const PlacedProgram> programs, co
   owner = fleet;
   options = wanted;
   options.lanes = count_lanes(programs);
+  if (options.memory == kUsualMemory) options.memory = kFleetMemory;
   if (options.memory_policy > MemoryPolicy::device_shared) {
     throw ArgumentError("there is no memory policy " + std::to_string(static_cast<unsigned>(options.memory_policy)) +
                         "; use one of MemoryPolicy");

@@ -273,6 +273,7 @@ LinuxFleet::LinuxFleet(const ElfImage& image, const FleetOptions& fleet, LinuxOp
 
 LinuxFleet::LinuxFleet(std::span<const LinuxPlacement> programs, const FleetOptions& given, LinuxOptions options) {
   FleetOptions fleet = given;
+  if (fleet.memory == kUsualMemory) fleet.memory = kLinuxMemory;
   check_placements(programs, options);
   uint64_t lanes = 0, window_begin = ~uint64_t{0};
   for (const LinuxPlacement& program : programs) {

@@ -7,6 +7,8 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -15,6 +17,7 @@
 #include <map>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 namespace {
 
@@ -39,9 +42,19 @@ struct Allocation {
   size_t bytes;
   int device;  // -1: pinned memory of the host
 };
+/// Memory that is mapped where somebody wants it.
+struct Piece {
+  size_t bytes;
+  int device;
+  int file;  // -1: it has been released
+  unsigned mappings = 0;
+};
 struct Memory {
   std::mutex mutex;
   std::map<const void*, Allocation> allocations;
+  std::map<CUmemGenericAllocationHandle, Piece> pieces;
+  std::map<CUdeviceptr, CUmemGenericAllocationHandle> mapped;
+  CUmemGenericAllocationHandle last_handle = 0;
   size_t used[kMostDevices] = {};
 };
 Memory& memory() {
@@ -77,6 +90,13 @@ cudaError_t release(void* address) {
   memory().allocations.erase(found);
   std::free(address);
   return cudaSuccess;
+}
+
+void drop_unused(CUmemGenericAllocationHandle handle) {
+  const Piece& piece = memory().pieces.at(handle);
+  if (piece.file >= 0 || piece.mappings != 0) return;
+  memory().used[piece.device] -= piece.bytes;
+  memory().pieces.erase(handle);
 }
 
 }  // namespace
@@ -179,25 +199,50 @@ CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes) {
   munmap(reinterpret_cast<void*>(address), bytes);
   return CUDA_SUCCESS;
 }
-// The handle of memory is its size and its device: it has no place before it is mapped, and is mapped once.
+// Memory without a place is a file without a name, which may be mapped more than once. It is there until it has been released and
+// nobody maps it. Its handle is a number.
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const CUmemAllocationProp* properties,
                      unsigned long long) {
   std::lock_guard lock(memory().mutex);
   if (!take(properties->location.id, bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-  *handle = bytes | static_cast<unsigned long long>(properties->location.id);
+  const int file = memfd_create("emulated GPU", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) {
+    memory().used[properties->location.id] -= bytes;
+    if (file >= 0) close(file);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  *handle = ++memory().last_handle;
+  memory().pieces[*handle] = {bytes, properties->location.id, file};
   return CUDA_SUCCESS;
 }
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   std::lock_guard lock(memory().mutex);
-  memory().used[handle % kGranularity] -= handle / kGranularity * kGranularity;
+  Piece& piece = memory().pieces.at(handle);
+  close(std::exchange(piece.file, -1));
+  drop_unused(handle);
   return CUDA_SUCCESS;
 }
-CUresult cuMemMap(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long) {
+CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t, CUmemGenericAllocationHandle handle, unsigned long long) {
+  std::lock_guard lock(memory().mutex);
+  Piece& piece = memory().pieces.at(handle);
+  if (bytes != piece.bytes) return CUDA_ERROR_INVALID_VALUE;
+  void* const mapped = mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, piece.file, 0);
+  if (mapped == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  piece.mappings++;
+  memory().mapped[address] = handle;
   return CUDA_SUCCESS;
 }
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
+  std::lock_guard lock(memory().mutex);
+  const auto found = memory().mapped.find(address);
+  if (found == memory().mapped.end() || memory().pieces.at(found->second).bytes != bytes)
+    return CUDA_ERROR_INVALID_VALUE;
   mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
        0);
+  const CUmemGenericAllocationHandle handle = found->second;
+  memory().mapped.erase(found);
+  memory().pieces.at(handle).mappings--;
+  drop_unused(handle);
   return CUDA_SUCCESS;
 }
 CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc*, size_t) {

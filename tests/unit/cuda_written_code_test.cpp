@@ -63,6 +63,9 @@ Pairs sorted(Pairs pairs) {
   return pairs;
 }
 constexpr u64 kRoom = u64{1} << 40;
+CodeVariants::Plan plan_of(const CodeVariants& variants, std::span<const CodeKey> keys, u64 room) {
+  return variants.plan(keys, room, [&](const CodeKey& key) { return span_length(variants.span_of(key).count); });
+}
 
 TEST(CudaCodeVariants, TeamsWithEqualKeysShareOne) {
   const std::vector<u32> programs = {0, 0, 0, 1, 1};
@@ -70,14 +73,14 @@ TEST(CudaCodeVariants, TeamsWithEqualKeysShareOne) {
   EXPECT_FALSE(variants.is_common(0));
   const std::vector<CodeKey> keys = {key_of(0, 7), key_of(1, 8), key_of(2, 7), key_of(3, 7, 3, 3, 1),
                                      key_of(4, 0, ~0u, 0, 1)};
-  const CodeVariants::Plan plan = variants.plan(keys, kRoom);
+  const CodeVariants::Plan plan = plan_of(variants, keys, kRoom);
   EXPECT_TRUE(plan.complete);
   ASSERT_EQ(plan.fresh.size(), 3u) << "the programs differ, too";
   EXPECT_EQ(plan.fresh.at(2).key.hash, 7u) << "that of most teams comes first";
   EXPECT_EQ(plan.fresh.at(2).pages.first, 2u);
   EXPECT_EQ(plan.fresh.at(2).pages.count, 2u);
   EXPECT_EQ(plan.words, 3 * span_length(2));
-  EXPECT_EQ(plan.fresh.at(3).offset, span_length(2));
+  EXPECT_EQ(plan.fresh.at(3).index, 1u);
   variants.carry_out(plan, 0);
   EXPECT_EQ(variants.of_team(0), 2u);
   EXPECT_EQ(variants.of_team(2), 2u);
@@ -89,7 +92,7 @@ TEST(CudaCodeVariants, TeamsWithEqualKeysShareOne) {
   variants.give_program(0, 0);
   variants.give_program(2, 0);
   EXPECT_EQ(variants.made(2).teams, 0u);
-  const CodeVariants::Plan again = variants.plan(std::vector{key_of(1, 7), key_of(0, 7)}, 0);
+  const CodeVariants::Plan again = plan_of(variants, std::vector{key_of(1, 7), key_of(0, 7)}, 0);
   EXPECT_TRUE(again.complete);
   EXPECT_TRUE(again.fresh.empty());
   EXPECT_EQ(sorted(again.variant_of), (Pairs{{0, 2}, {1, 2}}));
@@ -98,21 +101,21 @@ TEST(CudaCodeVariants, TeamsWithEqualKeysShareOne) {
 TEST(CudaCodeVariants, KnowWhetherOneIsCommon) {
   CodeVariants variants({2, 1}, 100, std::vector<u32>(3));
   EXPECT_TRUE(variants.is_common(0));
-  variants.carry_out(variants.plan(std::vector{key_of(0, 5), key_of(1, 5)}, kRoom), 0);
+  variants.carry_out(plan_of(variants, std::vector{key_of(0, 5), key_of(1, 5)}, kRoom), 0);
   EXPECT_FALSE(variants.is_common(0));
   EXPECT_FALSE(variants.is_common(1));
-  variants.carry_out(variants.plan(std::vector{key_of(2, 5)}, kRoom), 1);
+  variants.carry_out(plan_of(variants, std::vector{key_of(2, 5)}, kRoom), 1);
   EXPECT_TRUE(variants.is_common(1));
 }
 
 TEST(CudaCodeVariants, WithoutRoomTeamsKeepWhatTheyHave) {
   CodeVariants variants({2, 1}, 100, std::vector<u32>(4));
   const std::vector<CodeKey> keys = {key_of(0, 5), key_of(1, 6), key_of(2, 6), key_of(3, 0, ~0u, 0)};
-  const CodeVariants::Plan none = variants.plan(keys, 0);
+  const CodeVariants::Plan none = plan_of(variants, keys, 0);
   EXPECT_FALSE(none.complete);
   EXPECT_TRUE(none.fresh.empty());
   EXPECT_EQ(none.variant_of, (Pairs{{3, 0}}));
-  const CodeVariants::Plan one = variants.plan(keys, 2 * span_length(2) - 1);
+  const CodeVariants::Plan one = plan_of(variants, keys, 2 * span_length(2) - 1);
   EXPECT_FALSE(one.complete);
   EXPECT_EQ(sorted(one.variant_of), (Pairs{{1, 1}, {2, 1}, {3, 0}}));
 }
@@ -120,15 +123,15 @@ TEST(CudaCodeVariants, WithoutRoomTeamsKeepWhatTheyHave) {
 TEST(CudaCodeVariants, ForgetBlocksThatNoTeamUses) {
   CodeVariants variants({2, 1}, 100, std::vector<u32>(2));
   for (u32 block = 0; block < 4; block++)
-    variants.carry_out(variants.plan(std::vector{key_of(0, 10 + block), key_of(1, 20 + block)}, kRoom), block);
+    variants.carry_out(plan_of(variants, std::vector{key_of(0, 10 + block), key_of(1, 20 + block)}, kRoom), block);
   EXPECT_EQ(variants.forget_unused(2), (std::vector<u32>{0})) << "of the unused 0, 1 and 2";
   EXPECT_EQ(variants.forget_unused(0), (std::vector<u32>{1, 2}));
   EXPECT_TRUE(variants.forget_unused(0).empty());
-  variants.carry_out(variants.plan(std::vector{key_of(0, 0, ~0u, 0)}, kRoom), 9);
+  variants.carry_out(plan_of(variants, std::vector{key_of(0, 0, ~0u, 0)}, kRoom), 9);
   EXPECT_TRUE(variants.forget_unused(0).empty()) << "the other team uses the block";
   variants.give_program(1, 0);
   EXPECT_EQ(variants.forget_unused(0), (std::vector<u32>{3}));
-  EXPECT_FALSE(variants.plan(std::vector{key_of(0, 13)}, 0).complete);
+  EXPECT_FALSE(plan_of(variants, std::vector{key_of(0, 13)}, 0).complete);
 }
 
 TEST(CudaCodeVariants, SpansHaveTheProgramAndItsOwnPagesWithinBounds) {
@@ -151,7 +154,8 @@ TEST(CudaCodeVariants, SpansHaveTheProgramAndItsOwnPagesWithinBounds) {
 TEST(CudaCodeVariants, CountTheLengthOfWhatTeamsRunFrom) {
   CodeVariants variants({2, 1}, 100, std::vector<u32>(3));
   EXPECT_EQ(variants.words_in_use(), 0u) << "the programs' spans are not counted";
-  variants.carry_out(variants.plan(std::vector{key_of(0, 5, 2, 3), key_of(1, 6, 2, 2), key_of(2, 6, 2, 2)}, kRoom), 0);
+  variants.carry_out(plan_of(variants, std::vector{key_of(0, 5, 2, 3), key_of(1, 6, 2, 2), key_of(2, 6, 2, 2)}, kRoom),
+                     0);
   EXPECT_EQ(variants.words_in_use(), span_length(2) + span_length(1));
   variants.give_program(1, 0);
   EXPECT_EQ(variants.words_in_use(), span_length(2) + span_length(1));

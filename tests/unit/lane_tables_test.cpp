@@ -11,7 +11,8 @@ namespace myriarm::cpu {
 namespace {
 
 constexpr u64 kPages = 8, kWholePages = 16;
-constexpr u32 kSliceShift = 2;
+const PageSlices kSlices(kWholePages, kWholePages);
+const u64 kTouched = kSlices.mask(0, 4);
 
 /// Two programs, in whose entries their numbers are.
 struct Programs {
@@ -34,7 +35,7 @@ TEST(LaneTables, ATableThatWasWidenedIsTheNextLanes) {
   for (u64 lane = 0; lane < 4; lane++) tables.begin(lane, lane % 2);
   u32* const first = tables.own(0, programs.all[0], 0);
   first[2] = 77;
-  u32* const widened = tables.widen(0, programs.all[0], 0, 1, kSliceShift);
+  u32* const widened = tables.widen(0, programs.all[0], 0, kTouched, kSlices);
   ASSERT_NE(widened, nullptr);
   EXPECT_EQ(tables.pages(0), kWholePages);
   std::vector<u32> expected = entries_of(programs.all[0], kWholePages);
@@ -78,7 +79,7 @@ TEST(LaneTables, AreNeverMoreThanLanesHadAtOnce) {
         }
         case 2:
           if (!it.own || it.wide) break;
-          ASSERT_NE(tables.widen(lane, program, it.program, 1, kSliceShift), nullptr);
+          ASSERT_NE(tables.widen(lane, program, it.program, kTouched, kSlices), nullptr);
           it.wide = true;
           it.entries.resize(kWholePages);
           break;

@@ -24,12 +24,6 @@ u64 lane_count(const Image& image) {
   return lanes;
 }
 
-u32 shift_for(u64 pages) {
-  u32 shift = 0;
-  while ((pages - 1) >> shift >= 64) shift++;
-  return shift;
-}
-
 /// The entries with which a lane's page table begins: without those behind kUsualPages, as long as no program has more there than
 /// kernel pages of zeros.
 u64 first_table_pages(const Image& image) {
@@ -60,7 +54,7 @@ CpuBackend::CpuBackend(const Image& image, const FleetOptions& options)
       first_page_(image.window_begin >> kPageBits),
       guest_pages_(image.window_pages),
       lane_pages_(image.window_pages + kernel::kOwnPages),
-      slice_shift_(shift_for(window_pages_)),
+      slices_(window_pages_, guest_pages_),
       pool_(image_frames(image), default_pool(options) >> kPageBits, options.pool == 0, lanes_, window_pages_),
       code_store_(pool_),
       flat_(is_flat(options.memory_policy) ? FlatMemory(lanes_, window_pages_) : FlatMemory()),
@@ -121,7 +115,7 @@ void CpuBackend::attach(Lane& lane, u64 index) {
   lane.v = vectors(index);
   lane.pool = flat_ ? nullptr : &pool_;
   lane.touched = &touched_[index];
-  lane.slice_shift = slice_shift_;
+  lane.slices = &slices_;
   lane.program_code = &program(index).code;
   lane.code_store = &code_store_;
   lane.own_code = &own_code_[index];
@@ -131,7 +125,7 @@ void CpuBackend::attach(Lane& lane, u64 index) {
 
 bool CpuBackend::widen_table(Lane& lane, u64 index, u64 end) {
   if (end <= lane.page_count) return true;
-  u32* table = tables_.widen(index, program(index), program_of_[index], touched_[index], slice_shift_);
+  u32* table = tables_.widen(index, program(index), program_of_[index], touched_[index], slices_);
   if (table == nullptr) {
     lane.stop = stop_record(StopCode::out_of_memory);
     return false;

@@ -215,8 +215,8 @@ class CpuBackend final : public Backend {
 
   u64 lanes_, window_pages_, first_page_;  // with the kernel pages
   u64 guest_pages_;
-  u64 lane_pages_;       // the first page that is the lane's, not a process's
-  u32 slice_shift_ = 0;  // a page table has at most 64 slices of 1 << slice_shift_ pages
+  u64 lane_pages_;  // the first page that is the lane's, not a process's
+  PageSlices slices_;
   FramePool pool_;
   SharedFrames shared_frames_{pool_};
   // Code of the store is what differs from theirs, and so goes before them.

@@ -111,9 +111,7 @@ void CpuBackend::release_page(u32& entry) {
 }
 
 void CpuBackend::touch(Lane& lane, u64 page, u64 count) {
-  for (u64 slice = page >> slice_shift_; slice <= (page + count - 1) >> slice_shift_; slice++) {
-    *lane.touched |= u64{1} << slice;
-  }
+  if (count != 0) *lane.touched |= slices_.mask(page, page + count);
 }
 
 /// What happens to the code of a lane of which the host or a system call changes `count` pages.

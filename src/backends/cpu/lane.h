@@ -7,6 +7,7 @@
 
 #include "backends/cpu/frame_pool.h"
 #include "backends/cpu/interpreter/place.h"
+#include "backends/page_slices.h"
 #include "core/slow_access.h"
 #include "translate/lane_state.h"
 
@@ -32,8 +33,8 @@ struct Lane : translate::LaneState {
   u32 longest_visit = 0;       // as in TranslationSetup, for run_translated_changing()
   u64 change_random = 0;       // its state
   FramePool* pool = nullptr;   // null: flat memory, whose pages are never shared and never move
-  u64* touched = nullptr;  // bit s: entries of slice s, pages s << slice_shift and up, may differ from the program's
-  u32 slice_shift = 0;
+  u64* touched = nullptr;      // bit s: entries of slice s may differ from the program's
+  const PageSlices* slices = nullptr;
   // Pages from this one on are the lane's, whichever of its address spaces it runs: in this table.
   u64 lane_pages = ~u64{0};
   u32* lane_table = nullptr;
@@ -47,7 +48,7 @@ struct Lane : translate::LaneState {
 
   /// To be called when the entry of a page has changed. `page`: its number in the lane's table.
   void touch(u64 page) {
-    *touched |= u64{1} << (page >> slice_shift);
+    *touched |= slices->bit(page);
     forget_found_page(first_page + page);
   }
 };

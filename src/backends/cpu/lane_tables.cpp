@@ -72,14 +72,14 @@ u32* LaneTables::own(u64 lane, const ProgramPages& program, u32 number) {
   return at(place_of_[lane]);
 }
 
-u32* LaneTables::widen(u64 lane, const ProgramPages& program, u32 number, u64 touched, u32 slice_shift) {
+u32* LaneTables::widen(u64 lane, const ProgramPages& program, u32 number, u64 touched, const PageSlices& slices) {
   u32* table = whole_tables_.take();
   if (table == nullptr) return nullptr;
   program.begin(table, whole_tables_.pages());
   u32* old = at(place_of_[lane]);
   for (; touched != 0; touched &= touched - 1) {
-    const u64 first = static_cast<u64>(std::countr_zero(touched)) << slice_shift;
-    const u64 end = std::min(first + (u64{1} << slice_shift), pages_);
+    const u32 slice = static_cast<u32>(std::countr_zero(touched));
+    const u64 first = slices.first(slice), end = std::min(slices.end(slice), pages_);
     if (first >= end) break;
     std::copy(old + first, old + end, table + first);
     program.fill(old + first, first, end);

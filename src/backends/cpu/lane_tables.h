@@ -15,6 +15,7 @@
 #include "backends/cpu/host_memory.h"
 #include "backends/cpu/lane_spaces.h"
 #include "backends/cpu/program_pages.h"
+#include "backends/page_slices.h"
 
 namespace myriarm::cpu {
 
@@ -39,10 +40,10 @@ class LaneTables {
   /// The lane's own table. If it had none, the entries are those that `program` begins with, whatever entries() said;
   /// `number` is the program's. Threads may call it at the same time for different lanes.
   u32* own(u64 lane, const ProgramPages& program, u32 number);
-  /// Gives a lane that has a table of its own a whole one with the same entries. `touched`: the slices, of 1 << `slice_shift`
-  /// pages, in which they may differ from those that program `number` begins with. Null, and nothing is done: the host refuses
+  /// Gives a lane that has a table of its own a whole one with the same entries. `touched`: the slices in
+  /// which they may differ from those that program `number` begins with. Null, and nothing is done: the host refuses
   /// the addresses. As own().
-  u32* widen(u64 lane, const ProgramPages& program, u32 number, u64 touched, u32 slice_shift);
+  u32* widen(u64 lane, const ProgramPages& program, u32 number, u64 touched, const PageSlices& slices);
   /// Takes the lane's own table away. Its entries must be those that program `number` begins with: the next lane of that
   /// program gets them as they are. The lane then reads its program's table, or with `empty` an empty one. As own().
   void give_back(u64 lane, const ProgramPages& program, u32 number, bool empty);

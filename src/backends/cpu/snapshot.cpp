@@ -21,7 +21,7 @@ bool same(u32 a, u32 b) { return ((a ^ b) & ~u32{kPageCode}) == 0; }
 
 template <class Visit>
 void for_bits(u64 mask, Visit visit) {
-  for (; mask != 0; mask &= mask - 1) visit(static_cast<u64>(std::countr_zero(mask)));
+  for (; mask != 0; mask &= mask - 1) visit(static_cast<u32>(std::countr_zero(mask)));
 }
 
 [[noreturn]] void no_room(const char* what) {
@@ -32,10 +32,10 @@ void for_bits(u64 mask, Visit visit) {
 
 void CpuBackend::save_pages(u64 lane, LaneSnapshot& kept, std::vector<PageSnapshot>& pages) {
   kept.first_page = pages.size();
-  std::vector<u32> initial(touched_[lane] == 0 ? 0 : u64{1} << slice_shift_);
+  std::vector<u32> initial(touched_[lane] == 0 ? 0 : slices_.longest());
   const u32* table = tables_.entries(lane, program(lane));
-  for_bits(touched_[lane], [&](u64 slice) {
-    const u64 first = slice << slice_shift_, end = std::min(first + initial.size(), tables_.pages(lane));
+  for_bits(touched_[lane], [&](u32 slice) {
+    const u64 first = slices_.first(slice), end = std::min(slices_.end(slice), tables_.pages(lane));
     program(lane).fill(initial.data(), first, end);
     for (u64 page = first; page < end; page++) {
       const u32 entry = table[page];
@@ -63,9 +63,8 @@ void CpuBackend::save_spaces(u64 index, LaneSnapshot& kept, std::vector<PageSnap
       saved.code = saved_code(lane);
     }
     saved.first_page = pages.size();
-    for_bits(space->touched, [&](u64 slice) {
-      const u64 first = slice << slice_shift_, end = std::min(first + (u64{1} << slice_shift_), window_pages_);
-      for (u64 page = first; page < end; page++) {
+    for_bits(space->touched, [&](u32 slice) {
+      for (u64 page = slices_.first(slice); page < slices_.end(slice); page++) {
         if (space->table[page] != 0) pages.push_back({static_cast<u32>(page), space->table[page] & ~u32{kPageCode}});
       }
     });
@@ -88,7 +87,7 @@ void CpuBackend::restore_spaces(u64 index, const LaneSnapshot& kept, const std::
       u32 entry = pages[i].entry;
       if (!(entry & kPageShared)) pool_.retain(entry >> kPageFlagBits);
       space.table[pages[i].page] = entry | kPageCode;
-      space.touched |= u64{1} << (pages[i].page >> slice_shift_);
+      space.touched |= slices_.bit(pages[i].page);
     }
     (void)charge_space(space);
   }
@@ -187,7 +186,7 @@ struct CpuBackend::Restorer {
   std::vector<u32> wanted;  // what the entries of a slice must become
   std::vector<u32> freed;   // frames that have no holder any more
 
-  Restorer(CpuBackend& b, const FleetSnapshot& s) : backend(b), snapshot(s), wanted(u64{1} << b.slice_shift_) {}
+  Restorer(CpuBackend& b, const FleetSnapshot& s) : backend(b), snapshot(s), wanted(b.slices_.longest()) {}
   ~Restorer() { backend.pool_.give_back(freed); }
   Restorer(const Restorer&) = delete;
 
@@ -198,13 +197,13 @@ struct CpuBackend::Restorer {
  private:
   bool is_counted(u32 entry) const { return !backend.flat_ && entry != 0 && !(entry & kPageShared); }
   /// Restores one slice of a page table with so many entries, and moves `at` to the pages of the next slice.
-  void restore_slice(u32* table, u64 pages, u64 slice, const ProgramPages& program, const PageSnapshot*& at,
+  void restore_slice(u32* table, u64 pages, u32 slice, const ProgramPages& program, const PageSnapshot*& at,
                      const PageSnapshot* end);
 };
 
-void CpuBackend::Restorer::restore_slice(u32* table, u64 pages, u64 slice, const ProgramPages& program,
+void CpuBackend::Restorer::restore_slice(u32* table, u64 pages, u32 slice, const ProgramPages& program,
                                          const PageSnapshot*& at, const PageSnapshot* end) {
-  const u64 first = slice << backend.slice_shift_, last = std::min(first + wanted.size(), pages);
+  const u64 first = backend.slices_.first(slice), last = std::min(backend.slices_.end(slice), pages);
   if (first >= last) return;
   program.fill(wanted.data(), first, last);
   for (; at != end && at->page < last; at++) {
@@ -236,7 +235,7 @@ void CpuBackend::Restorer::forget(u64 lane, bool empty) {
     const u64 pages = backend.tables_.pages(lane);
     const PageSnapshot* none = nullptr;
     for_bits(backend.touched_[lane],
-             [&](u64 slice) { restore_slice(table, pages, slice, *backend.programs_[number], none, none); });
+             [&](u32 slice) { restore_slice(table, pages, slice, *backend.programs_[number], none, none); });
   }
   backend.touched_[lane] = 0;
   backend.waiting_.drop(lane);
@@ -261,10 +260,10 @@ void CpuBackend::Restorer::restore(u64 lane, u64 index) {
     const PageSnapshot* end = at + kept.page_count;
     if (backend.lacks_entries(lane, kept, snapshot.pages)) {
       table = backend.tables_.widen(lane, backend.program(lane), kept.program, backend.touched_[lane],
-                                    backend.slice_shift_);  // restore() has reserved it
+                                    backend.slices_);  // restore() has reserved it
     }
     const u64 pages = backend.tables_.pages(lane);
-    for_bits(mask, [&](u64 slice) { restore_slice(table, pages, slice, backend.program(lane), at, end); });
+    for_bits(mask, [&](u32 slice) { restore_slice(table, pages, slice, backend.program(lane), at, end); });
     backend.touched_[lane] = kept.touched;
   }
   backend.waiting_.drop(lane);

@@ -71,8 +71,8 @@ void CpuBackend::exchange_kernel_pages(u64 index, u32 borrower) {
   const SpacePlace lent = space_place(index, guest_space(index, borrower)), own = space_place(index, borrower);
   for (u64 page = guest_pages_; page < lane_pages_; page++) std::swap(lent.table[page], own.table[page]);
   for (u64 page = guest_pages_; page < lane_pages_; page++) {
-    *lent.touched |= u64{1} << (page >> slice_shift_);
-    *own.touched |= u64{1} << (page >> slice_shift_);
+    *lent.touched |= slices_.bit(page);
+    *own.touched |= slices_.bit(page);
   }
 }
 
@@ -100,14 +100,15 @@ void CpuBackend::copy_entries(const SpacePlace& from, const SpacePlace& to, u64 
       entry |= kPageCode;
     }
     to.table[page] = entry;
-    *to.touched |= u64{1} << (page >> slice_shift_);
+    *to.touched |= slices_.bit(page);
   }
 }
 
 template <class Visit>
 void CpuBackend::for_slices(const SpacePlace& place, bool is_first, u64 first, u64 end, Visit visit) {
   for (u64 page = first; page < end;) {
-    const u64 slice = page >> slice_shift_, behind = std::min(end, (slice + 1) << slice_shift_);
+    const u32 slice = slices_.of(page);
+    const u64 behind = std::min(end, slices_.end(slice));
     // Slices of the first table that are not touched have what the program begins with.
     if (is_first || (*place.touched >> slice & 1)) visit(page, behind);
     page = behind;
@@ -121,8 +122,8 @@ void CpuBackend::move_entries(u64 index, u32 from_number, u32 to_number, u64 fir
       if (from.table[page] == 0) continue;
       to.table[page] = from.table[page];
       from.table[page] = 0;
-      *from.touched |= u64{1} << (page >> slice_shift_);
-      *to.touched |= u64{1} << (page >> slice_shift_);
+      *from.touched |= slices_.bit(page);
+      *to.touched |= slices_.bit(page);
     }
   });
 }
@@ -133,7 +134,7 @@ void CpuBackend::clear_entries(u64 index, u32 number, u64 first, u64 end) {
     for (; page < behind; page++) {
       if (place.table[page] == 0) continue;
       release_page(place.table[page]);
-      *place.touched |= u64{1} << (page >> slice_shift_);
+      *place.touched |= slices_.bit(page);
     }
   });
 }
@@ -179,8 +180,12 @@ u32 CpuBackend::make_space(Lane& lane, u64 index, kernel::SpaceKind kind) {
 }
 
 bool CpuBackend::charge_space(LaneSpace& space) {
-  const u64 bytes = sizeof(u32) << slice_shift_;
-  const u64 wanted = 1 + static_cast<u64>(std::popcount(space.touched)) * ((bytes + kPageSize - 1) >> kPageBits);
+  u64 wanted = 1;
+  for (u64 slices = space.touched; slices != 0; slices &= slices - 1) {
+    const u32 slice = static_cast<u32>(std::countr_zero(slices));
+    const u64 bytes = (slices_.end(slice) - slices_.first(slice)) * sizeof(u32);
+    wanted += (bytes + kPageSize - 1) >> kPageBits;
+  }
   if (wanted > space.charged && !pool_.charge(wanted - space.charged)) return false;
   if (wanted < space.charged) pool_.discharge(space.charged - wanted);
   space.charged = wanted;
@@ -269,9 +274,9 @@ void CpuBackend::for_pages_of(u64 index, u32 frame, Visit visit) {
     const SpacePlace place = space_place(index, number);
     const u64 pages = number == 0 ? tables_.pages(index) : lane_pages_;
     for (u64 slices = *place.touched; slices != 0; slices &= slices - 1) {
-      const u64 first = static_cast<u64>(std::countr_zero(slices)) << slice_shift_;
-      const u64 end = std::min(pages, first + (u64{1} << slice_shift_));
-      for (u64 page = first; page < end; page++) {
+      const u32 slice = static_cast<u32>(std::countr_zero(slices));
+      const u64 end = std::min(pages, slices_.end(slice));
+      for (u64 page = slices_.first(slice); page < end; page++) {
         u32& entry = place.table[page];
         if (entry >> kPageFlagBits == frame && !(entry & kPageShared) && !visit(entry)) return;
       }
@@ -341,7 +346,7 @@ void CpuBackend::part_page(u64 index, u64 file_page) {
   if (spaces_[index] == nullptr || (entry & kPageShared) || !pool_.is_shared(entry >> kPageFlagBits)) return;
   release_page(entry);
   entry = FramePool::kZeroFrame << kPageFlagBits | kPageShared;
-  touched_[index] |= u64{1} << (file_page >> slice_shift_);
+  touched_[index] |= slices_.bit(file_page);
 }
 
 // kernel::HasSpaces.

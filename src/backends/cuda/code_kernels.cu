@@ -109,12 +109,12 @@ __device__ u8& source_of_page(const CodeSpan& span, u64 index) {
   return ((u8*)((Operands*)span.words + 1 + span.bytes / 4))[index];
 }
 
-/// One block for each page of each program.
+/// One block for each listed page of each program, and at least one.
 __global__ void predecode_programs_kernel(const __grid_constant__ View view, const u8* image, const NewCode* spans) {
   const NewCode code = spans[blockIdx.y];
-  const u64 index = blockIdx.x, page = (code.span.begin >> kPageBits) + index;
-  if (index == 0 && threadIdx.x == 0) begin_span(code.span);
-  if (index >= code.span.bytes >> kPageBits) return;
+  if (blockIdx.x == 0 && threadIdx.x == 0) begin_span(code.span);
+  if (blockIdx.x >= code.count) return;
+  const u64 index = code.pages[blockIdx.x], page = (code.span.begin >> kPageBits) + index;
   const u32 base = program_entry(view, code.number, page);
   const bool is_code = (base & kPageCode) != 0;
   const u32* bytes = (const u32*)(image + ((u64)(base >> kPageFlagBits) << kPageBits));
@@ -204,12 +204,21 @@ __global__ void __launch_bounds__(kTeamBlock)
   keys[atomicAdd(count, 1)] = key;
 }
 
-/// One block for each page of each span.
+/// One thread for each page of a span.
+__global__ void find_code_kernel(const __grid_constant__ View view, const u32* teams, u64 pages, u32* found) {
+  const u64 index = (u64)blockIdx.x * blockDim.x + threadIdx.x, page = (view.code_begin >> kPageBits) + index;
+  const u32 team = teams[blockIdx.y];
+  const bool may_need = index < pages && page < view.guest_pages &&
+                        (is_program_code(view, team, page) || code_slot(view, team, page) == (u32)page + 1);
+  if (may_need) atomicOr(&found[blockIdx.y * ((pages + 31) / 32) + index / 32], 1u << index % 32);
+}
+
+/// One block for each listed page of each span, and at least one.
 __global__ void predecode_teams_kernel(const __grid_constant__ View view, const u8* image, const NewCode* spans) {
   const NewCode code = spans[blockIdx.y];
-  const u64 index = blockIdx.x, page = (code.span.begin >> kPageBits) + index;
-  if (index == 0 && threadIdx.x == 0) begin_span(code.span);
-  if (index >= code.span.bytes >> kPageBits) return;
+  if (blockIdx.x == 0 && threadIdx.x == 0) begin_span(code.span);
+  if (blockIdx.x >= code.count) return;
+  const u64 index = code.pages[blockIdx.x], page = (code.span.begin >> kPageBits) + index;
   const u32 team = code.number, thread = threadIdx.x % 32;
   const TeamPages pages{view, image, team};
   __shared__ CodeSource source;
@@ -320,7 +329,10 @@ void launch_describe_code(const View& view, CodeKey* keys, const u8* image, u32*
 }
 void launch_predecode_teams(const View& view, const u8* image, const NewCode* spans, u32 count, u64 pages,
                             cudaStream_t stream) {
-  start(predecode_teams_kernel, dim3((u32)pages, count), kBlock, stream, view, image, spans);
+  start(predecode_teams_kernel, dim3((u32)(pages == 0 ? 1 : pages), count), kBlock, stream, view, image, spans);
+}
+void launch_find_code(const View& view, const u32* teams, u32 count, u64 pages, u32* found, cudaStream_t stream) {
+  start(find_code_kernel, dim3((u32)((pages + kBlock - 1) / kBlock), count), kBlock, stream, view, teams, pages, found);
 }
 void launch_assign_code(const View& view, const u8* image, const TeamCode* teams, u32 count, cudaStream_t stream) {
   start(assign_code_kernel, count, kTeamBlock, stream, view, image, teams);

@@ -13,8 +13,9 @@ namespace myriarm::cuda {
 /// A span to be filled: with the words of a program, or with the code that a team has now.
 struct NewCode {
   CodeSpan span;
-  u32 number;  // of the program, or of the team
-  u32 reserved;
+  u32 number;        // of the program, or of the team
+  u32 count;         // of pages that may have predecoded words
+  const u32* pages;  // which these are, of the span; all others have the words that the span's memory began with
 };
 /// A span for a team, which must have been made from lanes of the same program.
 struct TeamCode {
@@ -24,12 +25,15 @@ struct TeamCode {
 };
 
 /// `image`: where the units of the image begin; read for programs, and with flat memory.
-/// Fills the span of each program, all of them with `pages` pages.
+/// Fills the span of each program, in each at most `pages` pages. The sources of all pages must be kNoCode.
 void launch_predecode_programs(const View& view, const u8* image, const NewCode* spans, u32 count, u64 pages,
                                cudaStream_t stream);
 /// Makes the key of each team with kCodeChanged, in any order, and takes that state away. *count must be 0.
 void launch_describe_code(const View& view, CodeKey* keys, const u8* image, u32* count, cudaStream_t stream);
-/// Fills spans, of at most `pages` pages each.
+/// Sets a bit for each page of a span, which are `pages`, that the code of the team may need: its program's and its own. The bits
+/// of team i begin at found[i * ((pages + 31) / 32)], and must be 0.
+void launch_find_code(const View& view, const u32* teams, u32 count, u64 pages, u32* found, cudaStream_t stream);
+/// Fills spans, in each at most `pages` pages. The sources of all pages must be kNoCode.
 void launch_predecode_teams(const View& view, const u8* image, const NewCode* spans, u32 count, u64 pages,
                             cudaStream_t stream);
 /// Gives each team its span if every predecoded page of the span has the words that the team's page has now; else the

@@ -5,8 +5,6 @@
 #include <set>
 #include <tuple>
 
-#include "backends/cuda/code_span.h"
-
 namespace myriarm::cuda {
 namespace {
 
@@ -34,7 +32,7 @@ PageRange CodeVariants::span_of(const CodeKey& key) const {
   return {code_.first, std::min(end - code_.first, most_pages_)};
 }
 
-CodeVariants::Plan CodeVariants::plan(std::span<const CodeKey> keys, u64 room) const {
+CodeVariants::Plan CodeVariants::plan(std::span<const CodeKey> keys, u64 room, const WordsOf& words_of) const {
   using Content = decltype(content_of(keys[0]));
   std::map<Content, std::vector<u32>> teams_with;
   for (const CodeKey& key : keys) teams_with[content_of(key)].push_back(key.team);
@@ -60,13 +58,13 @@ CodeVariants::Plan CodeVariants::plan(std::span<const CodeKey> keys, u64 room) c
     Variant fresh;
     fresh.key = {group->second.front(), program, low, high, hash};
     fresh.pages = span_of(fresh.key);
-    fresh.offset = plan.words;
-    const u64 length = span_length(fresh.pages.count);
-    if (fresh.pages.count == 0 || plan.words + length > room) {
+    fresh.words = fresh.pages.count == 0 ? 0 : words_of(fresh.key);
+    if (fresh.pages.count == 0 || fresh.words > room - plan.words) {
       plan.complete = false;
       continue;
     }
-    plan.words += length;
+    plan.words += fresh.words;
+    fresh.index = static_cast<u32>(plan.fresh.size());
     for (u32 team : group->second) plan.variant_of.emplace_back(team, number);
     plan.fresh.emplace(number++, fresh);
   }
@@ -93,7 +91,7 @@ void CodeVariants::move(u32 team, u32 number) {
 
 u64 CodeVariants::words_in_use() const {
   u64 words = 0;
-  for (const auto& [number, variant] : made_) words += variant.teams != 0 ? span_length(variant.pages.count) : 0;
+  for (const auto& [number, variant] : made_) words += variant.teams != 0 ? variant.words : 0;
   return words;
 }
 

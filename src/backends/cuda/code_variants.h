@@ -4,6 +4,7 @@
 // without a device use it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <vector>
@@ -26,18 +27,21 @@ class CodeVariants {
   struct Variant {
     CodeKey key;
     PageRange pages;
-    u64 offset = 0;  // in its block, in words
-    u32 block = 0;   // memory that was allocated with it
-    u32 teams = 0;   // how many run from it
+    u64 words = 0;  // the memory that it takes, in words
+    u32 index = 0;  // in its block
+    u32 block = 0;  // memory that was allocated with it
+    u32 teams = 0;  // how many run from it
   };
   struct Plan {
     std::map<u32, Variant> fresh;                 // to be made, by number
     std::vector<std::pair<u32, u32>> variant_of;  // team and the number of its variant
-    u64 words = 0;                                // length of the block for the fresh ones
+    u64 words = 0;                                // what the fresh ones take
     bool complete = true;  // false: `room` was too small for some, and their teams are not listed
   };
-  /// What to do for teams with these keys, if new variants may have `room` words. Those of most teams come first.
-  Plan plan(std::span<const CodeKey> keys, u64 room) const;
+  /// What to do for teams with these keys, if new variants may have `room` words. Those of most teams come first. `words_of` says
+  /// what a variant for a key takes.
+  using WordsOf = std::function<u64(const CodeKey& key)>;
+  Plan plan(std::span<const CodeKey> keys, u64 room, const WordsOf& words_of) const;
   /// Takes a plan over; its fresh variants are in this block.
   void carry_out(const Plan& plan, u32 block);
   /// There are more, page tables of further address spaces, which are teams here. They run the first program's code.
@@ -48,7 +52,7 @@ class CodeVariants {
   bool is_program(u32 number) const { return number < programs_; }
   const Variant& made(u32 number) const { return made_.at(number); }
   u32 of_team(u32 team) const { return variant_of_[team]; }
-  /// The length of the spans, without the programs', that teams run from.
+  /// What the spans take, without the programs', that teams run from.
   u64 words_in_use() const;
   /// Whether all teams run from one variant.
   bool is_common(u32 number) const;

@@ -17,6 +17,7 @@
 #include "backends/cuda/process/differing_pages.h"
 #include "backends/cuda/process/processes.h"
 #include "backends/cuda/saved_lanes.h"
+#include "backends/cuda/span_memory.h"
 #include "backends/cuda/translated/translated_program.h"
 #include "backends/hosted_machine.h"
 #include "backends/run_batches.h"
@@ -64,8 +65,10 @@ class CudaBackend final : public Backend, private HostedSpaces {
   void allocate_frames(u64 pool_bytes);
   void allocate_flat_memory();
   void load_image(const Image& image);
-  /// `most_pages`: of a span that has further code.
-  void predecode_programs(const Image& image, u64 first_page, u64 pages, u64 most_pages);
+  /// `code`: from the first page with code of any program to the last.
+  void predecode_programs(const Image& image, PageRange code);
+  /// Puts them on the device, with the pages of all, one after the other.
+  void upload_new_code(std::span<NewCode> fresh, std::span<const u32> pages);
   /// Predecodes what guests or the host have written, if the time for that has come.
   void predecode_if_due();
   void predecode_teams();
@@ -76,7 +79,9 @@ class CudaBackend final : public Backend, private HostedSpaces {
   u64 room_for_code();            // in words
   void set_code_units(u64 units);
   void free_unused_code(u64 keep);
-  bool allocate_code(u64 words, u32 block);
+  /// By the team that each fresh span is made from: its pages that may have code, as numbers within the span.
+  std::map<u32, std::vector<u32>> find_code(const CodeVariants::Plan& wanted);
+  bool allocate_code(const CodeVariants::Plan& plan, std::map<u32, std::vector<u32>>& pages_of, u32 block);
   /// Frees all predecoded code but the programs', if there is any.
   bool give_way_to_frames();
   /// Makes room for frames; false: there is no more.
@@ -189,12 +194,12 @@ class CudaBackend final : public Backend, private HostedSpaces {
   DeviceArray<u16> decode_candidates_;
   DeviceArray<RowPattern> decode_patterns_;
   DeviceArray<DeviceRow> rows_;
-  DeviceArray<Operands> code_;
   DeviceArray<CodeSpan> program_code_, team_code_;
   DeviceArray<u32> code_state_, code_ran_, code_slots_, code_count_;
   DeviceArray<PageHistory> page_history_;
   DeviceArray<CodeKey> code_keys_;
   DeviceArray<NewCode> new_code_;
+  DeviceArray<u32> code_pages_;  // of new_code_
   DeviceArray<TeamCode> team_codes_;
   DeviceArray<PageChanges> page_changes_;
   DeviceArray<u8> flat_permissions_, flat_memory_, flat_image_;
@@ -205,9 +210,11 @@ class CudaBackend final : public Backend, private HostedSpaces {
   std::vector<u32> program_of_team_;
   std::vector<u32> without_memory_;  // by team: the lanes without memory, as a mask; its frames are freed when all are
   // Predecoded code beside the programs'.
+  LazyBackground code_background_ = code_background();
+  std::vector<SpanMemory> program_code_memory_;
   std::vector<CodeSpan> program_spans_;
   std::optional<CodeVariants> code_variants_;
-  std::map<u32, DeviceArray<Operands>> code_blocks_;
+  std::map<u32, std::vector<SpanMemory>> code_blocks_;
   u32 next_code_block_ = 0;
   u64 code_units_ = 0;  // what it takes from a pool of fixed size
   CodeDelay code_delay_;

@@ -17,7 +17,7 @@ using std::chrono::steady_clock;
 constexpr u64 kKeptBlocks = 4;
 /// What predecoded spans of a fleet with flat memory, which has no pool, may take.
 constexpr u64 kMostFlatCode = u64{8} << 30;
-/// The most spans that one launch fills.
+/// The most spans that one launch fills: those of a dimension of its grid.
 constexpr u64 kMostFresh = 65535;
 
 constexpr u64 words_in(u64 bytes) { return bytes / sizeof(Operands); }
@@ -27,7 +27,7 @@ constexpr u64 words_in(u64 bytes) { return bytes / sizeof(Operands); }
 CodeSpan CudaBackend::span_of_variant(u32 number) const {
   if (code_variants_->is_program(number)) return program_spans_[number];
   const CodeVariants::Variant& variant = code_variants_->made(number);
-  return {code_blocks_.at(variant.block).data() + variant.offset, static_cast<u32>(variant.pages.first << kPageBits),
+  return {code_blocks_.at(variant.block)[variant.index].words(), static_cast<u32>(variant.pages.first << kPageBits),
           static_cast<u32>(variant.pages.count << kPageBits)};
 }
 
@@ -40,7 +40,9 @@ void CudaBackend::update_common_code() {
 
 u64 CudaBackend::code_bytes() const {
   u64 bytes = 0;
-  for (const auto& [number, block] : code_blocks_) bytes += block.bytes();
+  for (const auto& [number, block] : code_blocks_) {
+    for (const SpanMemory& span : block) bytes += span.bytes();
+  }
   return bytes;
 }
 
@@ -88,10 +90,43 @@ bool CudaBackend::give_way_to_frames() {
 
 bool CudaBackend::make_room() { return (pool_is_automatic_ && grow_automatically()) || give_way_to_frames(); }
 
+std::map<u32, std::vector<u32>> CudaBackend::find_code(const CodeVariants::Plan& wanted) {
+  std::map<u32, std::vector<u32>> pages_of;
+  if (wanted.fresh.empty()) return pages_of;
+  std::vector<u32> teams;
+  u64 pages = 0;
+  for (const auto& [number, variant] : wanted.fresh) {
+    teams.push_back(variant.key.team);
+    pages = std::max(pages, variant.pages.count);
+  }
+  constexpr const char* kLooking = "looking for code";
+  const u64 words = (pages + 31) / 32;
+  DeviceArray<u32> device_teams(teams.size(), kLooking), found(words * teams.size(), kLooking);
+  device_teams.upload(teams, stream_);
+  check(cudaMemsetAsync(found.data(), 0, found.bytes(), stream_), kLooking);
+  launch_find_code(view_, device_teams.data(), static_cast<u32>(teams.size()), pages, found.data(), stream_);
+  std::vector<u32> bits(words * teams.size());
+  check(cudaMemcpyAsync(bits.data(), found.data(), found.bytes(), cudaMemcpyDeviceToHost, stream_), kLooking);
+  synchronize(kLooking);
+  u64 at = 0;
+  for (const auto& [number, variant] : wanted.fresh) {
+    std::vector<u32>& of_team = pages_of[variant.key.team];
+    for (u32 page = 0; page < variant.pages.count; page++) {
+      if (bits[at + page / 32] >> page % 32 & 1) of_team.push_back(page);
+    }
+    at += words;
+  }
+  return pages_of;
+}
+
 /// False if the device has too little memory.
-bool CudaBackend::allocate_code(u64 words, u32 block) {
+bool CudaBackend::allocate_code(const CodeVariants::Plan& plan, std::map<u32, std::vector<u32>>& pages_of, u32 block) {
   try {
-    code_blocks_[block].resize(words, "allocating predecoded code");
+    std::vector<SpanMemory>& spans = code_blocks_[block];
+    for (const auto& [number, variant] : plan.fresh) {
+      spans.emplace_back(variant.pages.count, std::move(pages_of.at(variant.key.team)), device_, code_background_,
+                         stream_);
+    }
   } catch (const DeviceError&) {
     cudaGetLastError();  // a later check must not find this error
     code_blocks_.erase(block);
@@ -99,6 +134,18 @@ bool CudaBackend::allocate_code(u64 words, u32 block) {
   }
   set_code_units((code_bytes() + kPageSize - 1) >> kPageBits);
   return true;
+}
+
+void CudaBackend::upload_new_code(std::span<NewCode> fresh, std::span<const u32> pages) {
+  code_pages_.resize(std::max<u64>(pages.size(), 1), "allocating call arguments");
+  code_pages_.upload(pages, stream_);
+  u64 at = 0;
+  for (NewCode& code : fresh) {
+    code.pages = code_pages_.data() + at;
+    at += code.count;
+  }
+  new_code_.resize(fresh.size(), "allocating call arguments");
+  new_code_.upload(fresh, stream_);
 }
 
 void CudaBackend::predecode_teams() {
@@ -131,23 +178,34 @@ void CudaBackend::predecode_teams() {
     synchronize("looking for code");
   }
 
-  CodeVariants::Plan plan = code_variants_->plan(keys, 0);
-  if (!plan.complete) plan = code_variants_->plan(keys, room_for_code());
-  if (!plan.complete) {
-    free_unused_code(0);
-    plan = code_variants_->plan(keys, room_for_code());
+  const u64 piece = mapped_piece(device_);
+  std::map<u32, std::vector<u32>> pages_of;
+  const auto words_of = [&](const CodeKey& key) {
+    return words_in(span_bytes(code_variants_->span_of(key).count, pages_of.at(key.team), piece));
+  };
+  const auto nothing = [](const CodeKey&) { return u64{1}; };
+  CodeVariants::Plan plan = code_variants_->plan(keys, 0, nothing);
+  if (!plan.complete && room_for_code() != 0) {
+    pages_of = find_code(code_variants_->plan(keys, kMostFresh, nothing));
+    plan = code_variants_->plan(keys, room_for_code(), words_of);
+    if (!plan.complete) {
+      free_unused_code(0);
+      plan = code_variants_->plan(keys, room_for_code(), words_of);
+    }
   }
   const u32 block = next_code_block_;
-  if (!plan.fresh.empty() && (plan.fresh.size() > kMostFresh || !allocate_code(plan.words, block)))
-    plan = code_variants_->plan(keys, 0);
+  if (!plan.fresh.empty() && !allocate_code(plan, pages_of, block)) plan = code_variants_->plan(keys, 0, nothing);
   next_code_block_ += !plan.fresh.empty();
   code_variants_->carry_out(plan, block);
 
   std::vector<NewCode> fresh;
   u64 most_pages = 0;
+  std::vector<u32> pages;
   for (const auto& [number, variant] : plan.fresh) {
-    fresh.push_back({span_of_variant(number), variant.key.team, 0});
-    most_pages = std::max(most_pages, variant.pages.count);
+    const std::vector<u32>& fill = code_blocks_.at(block)[variant.index].pages_to_fill();
+    fresh.push_back({span_of_variant(number), variant.key.team, static_cast<u32>(fill.size()), nullptr});
+    pages.insert(pages.end(), fill.begin(), fill.end());
+    most_pages = std::max<u64>(most_pages, fill.size());
   }
   std::vector<TeamCode> teams;
   std::map<u32, u32> program_of;
@@ -155,8 +213,7 @@ void CudaBackend::predecode_teams() {
   for (const auto& [team, number] : plan.variant_of)
     teams.push_back({span_of_variant(number), team, program_of.at(team)});
   if (!fresh.empty()) {
-    new_code_.resize(fresh.size(), "allocating call arguments");
-    new_code_.upload(fresh, stream_);
+    upload_new_code(fresh, pages);
     launch_predecode_teams(view_, image_, new_code_.data(), static_cast<u32>(fresh.size()), most_pages, stream_);
   }
   if (!teams.empty()) {

@@ -11,40 +11,21 @@
 namespace myriarm::cuda {
 namespace {
 
-constexpr u64 kMiB = u64{1} << 20;
-/// The most bytes of the one span of the window whose code is predecoded. Code outside the span is decoded as it runs. With a
-/// root, libraries lie at the upper end of the window; then it is as much as takes an eighth of the free memory.
-constexpr u64 kMostCodeBytes = 64 * kMiB, kMostCodeBytesOfRoot = 1024 * kMiB, kPartsForRoot = 32;
-/// The most guest bytes of predecoded code, over all programs: on the device each takes four.
-constexpr u64 kMostCodeOfAll = u64{2} << 30;
-
 bool is_code(const ImagePage& page) { return (page.permissions & kExecute) && !page.bytes.empty(); }
 
 }  // namespace
 
 void CudaBackend::load_image(const Image& image) {
-  const auto whole_pages = [](u64 bytes) { return bytes >> kPageBits << kPageBits; };
-  const u64 least_bytes = std::min(kMostCodeBytes, whole_pages(kMostCodeOfAll / image.programs.size()));
-  u64 most_bytes = least_bytes;
-  if (view_.processes.tree != nullptr) {
-    size_t free = 0, total = 0;
-    check(cudaMemGetInfo(&free, &total), "asking for free device memory");
-    const u64 most = std::min<u64>(free / kPartsForRoot, kMostCodeOfAll) / image.programs.size();
-    most_bytes = std::clamp(whole_pages(most), least_bytes, kMostCodeBytesOfRoot);
-  }
   // The span of the window that is predecoded.
   u64 first = ~u64{0}, last = 0;
   for (const ImageProgram& program : image.programs) {
     for (const ImagePage& page : program.pages) {
-      if (is_code(page)) first = std::min(first, page.page);
+      if (!is_code(page)) continue;
+      first = std::min(first, page.page);
+      last = std::max(last, page.page);
     }
   }
-  for (const ImageProgram& program : image.programs) {
-    for (const ImagePage& page : program.pages) {
-      if (is_code(page) && (page.page - first + 1) << kPageBits <= most_bytes) last = std::max(last, page.page);
-    }
-  }
-  const u64 span = first == ~u64{0} ? 0 : last - first + 1;
+  const PageRange code = first == ~u64{0} ? PageRange{} : PageRange{first, last - first + 1};
 
   std::vector<u8> bytes(image_units_ << kPageBits);
   std::vector<u32> base(image.programs.size() * view_.page_count);
@@ -60,7 +41,7 @@ void CudaBackend::load_image(const Image& image) {
         std::memcpy(bytes.data() + (static_cast<u64>(number) << kPageBits), page.bytes.data(), kPageSize);
       }
       u32 entry = number << kPageFlagBits | (page.permissions & 7) | kPageShared;
-      if (is_code(page) && page.page <= last) entry |= kPageCode;
+      if (is_code(page)) entry |= kPageCode;
       std::fill_n(base.begin() + static_cast<i64>(p * view_.page_count + page.page), page.count, entry);
     }
     program_of_team.insert(program_of_team.end(), (program.lanes + kTeam - 1) / kTeam, static_cast<u32>(p));
@@ -89,7 +70,7 @@ void CudaBackend::load_image(const Image& image) {
   view_.team_program = team_program_.data();
   view_.programs = static_cast<u32>(image.programs.size());
   program_of_team_ = program_of_team;
-  predecode_programs(image, first, span, most_bytes >> kPageBits);
+  predecode_programs(image, code);
   launch_fill_tables(view_, units, stream_);
   if (image.programs.size() == 1) {
     fill(Field::pc, entries[0]);
@@ -101,7 +82,7 @@ void CudaBackend::load_image(const Image& image) {
   synchronize("loading the program");
 }
 
-void CudaBackend::predecode_programs(const Image& image, u64 first, u64 span, u64 most_pages) {
+void CudaBackend::predecode_programs(const Image& image, PageRange code) {
   const DecodeTable& table = decode_table();
   decode_first_.resize(DecodeTable::kBuckets + 1, "allocating decode tables");
   decode_candidates_.resize(table.candidate_count, "allocating decode tables");
@@ -115,29 +96,36 @@ void CudaBackend::predecode_programs(const Image& image, u64 first, u64 span, u6
   view_.decode = {decode_first_.data(), decode_candidates_.data(), table.candidate_count, decode_patterns_.data()};
   view_.rows = rows_.data();
 
-  const u64 programs = image.programs.size(), length = span_length(span);
-  const PageRange code{span == 0 ? 0 : first, span};
-  code_.resize(length * programs, "allocating predecoded code");
+  const u64 programs = image.programs.size();
   std::vector<NewCode> fresh;
+  std::vector<u32> pages;
+  u64 most_pages = 0;
   for (u32 program = 0; program < programs; program++) {
-    program_spans_.push_back({code_.data() + program * length, static_cast<u32>(code.first << kPageBits),
+    std::vector<u32> own;
+    for (const ImagePage& page : image.programs[program].pages) {
+      if (is_code(page)) own.push_back(static_cast<u32>(page.page - code.first));
+    }
+    program_code_memory_.emplace_back(code.count, std::move(own), device_, code_background_, stream_);
+    program_spans_.push_back({program_code_memory_.back().words(), static_cast<u32>(code.first << kPageBits),
                               static_cast<u32>(code.count << kPageBits)});
-    fresh.push_back({program_spans_.back(), program, 0});
+    const std::vector<u32>& fill = program_code_memory_.back().pages_to_fill();
+    fresh.push_back({program_spans_.back(), program, static_cast<u32>(fill.size()), nullptr});
+    pages.insert(pages.end(), fill.begin(), fill.end());
+    most_pages = std::max<u64>(most_pages, fill.size());
   }
   program_code_.resize(programs, "allocating predecoded code");
   program_code_.upload(program_spans_, stream_);
   view_.program_code = program_code_.data();
   view_.code_begin = static_cast<u32>(code.first << kPageBits);
-  new_code_.resize(programs, "allocating call arguments");
-  new_code_.upload(fresh, stream_);
-  launch_predecode_programs(view_, image_, new_code_.data(), static_cast<u32>(programs), span, stream_);
+  upload_new_code(fresh, pages);
+  launch_predecode_programs(view_, image_, new_code_.data(), static_cast<u32>(programs), most_pages, stream_);
   std::vector<CodeSpan> team_code;
   for (u32 program : program_of_team_) team_code.push_back(program_spans_[program]);
   team_code_.resize(team_code.size(), "allocating the teams' code");
   team_code_.upload(team_code, stream_);
   view_.team_code = team_code_.data();
-  view_.span_pages = most_pages;
-  code_variants_.emplace(code, most_pages, program_of_team_);
+  view_.span_pages = view_.guest_pages - code.first;
+  code_variants_.emplace(code, view_.span_pages, program_of_team_);
   update_common_code();
   synchronize("predecoding the program");
 }

@@ -41,31 +41,26 @@ std::unique_ptr<TranslatedProgram> CudaBackend::translate_program(std::string& w
         "fetching the program");
   synchronize("fetching the program");
   // The pages of the span: what regions are made of. A team whose code is no longer this runs from another span.
-  const u64 first = span.begin >> kPageBits, pages = span.bytes >> kPageBits;
-  std::vector<u8> code(span.bytes);
-  std::vector<bool> present(pages);
-  for (u64 i = 0; i < pages; i++) {
-    const u32 entry = table[first + i];
-    present[i] = (entry & kPageCode) != 0;
-    if (!present[i]) continue;
-    check(cudaMemcpyAsync(code.data() + (i << kPageBits), image_ + (u64{entry >> kPageFlagBits} << kPageBits),
-                          kPageSize, cudaMemcpyDeviceToHost, stream_),
+  const u64 first = span.begin >> kPageBits;
+  std::vector<u32> pages;
+  for (u32 i = 0; i < span.bytes >> kPageBits; i++) {
+    if (table[first + i] & kPageCode) pages.push_back(i);
+  }
+  std::vector<u8> bytes(pages.size() << kPageBits);
+  for (u64 i = 0; i < pages.size(); i++) {
+    const u64 unit = table[first + pages[i]] >> kPageFlagBits;
+    check(cudaMemcpyAsync(bytes.data() + (i << kPageBits), image_ + (unit << kPageBits), kPageSize,
+                          cudaMemcpyDeviceToHost, stream_),
           "fetching the program");
   }
   u64 entry = 0;
   const u32 lane = 0;
   gather(Field::pc, {&lane, 1}, {&entry, 1});
   synchronize("fetching the program");
-  const u64 begin = view_.window_begin + span.begin;
-  auto fetch = [begin, code, present = std::move(present)](u64 pc, u32& word) {
-    const u64 offset = pc - begin;
-    if ((pc & 3) != 0 || offset >= code.size() || !present[offset >> kPageBits]) return false;
-    std::memcpy(&word, code.data() + offset, 4);
-    return true;
-  };
+  const auto code =
+      std::make_shared<const ProgramCode>(view_.window_begin + span.begin, std::move(pages), std::move(bytes));
   const u32 threads = compile_threads_ != 0 ? compile_threads_ : std::max(1u, std::thread::hardware_concurrency());
-  auto program = TranslatedProgram::make(view_, span, std::move(code), std::move(fetch), threads, caches_translation_,
-                                         stream_, why);
+  auto program = TranslatedProgram::make(view_, span, code, threads, caches_translation_, stream_, why);
   if (program != nullptr && translates_all()) {
     program->translate_all(
         entry, [&] { return is_cancelled(); }, stream_);

@@ -19,6 +19,9 @@ namespace myriarm::cuda {
 /// Throws DeviceError with what was being done and CUDA's own words.
 void check(cudaError_t error, const char* doing);
 
+/// In what pieces memory can be mapped. Throws DeviceError if it cannot.
+u64 mapped_piece(int device);
+
 template <class T>
 class DeviceArray {
  public:

@@ -36,12 +36,13 @@ u32 changing_visits() {
   return most == nullptr ? 0 : static_cast<u32>(std::strtoul(most, nullptr, 10));
 }
 
-/// Targets of the direct calls in a span of code.
-std::vector<u64> call_targets(const translate::FetchWord& fetch, u64 begin, u64 bytes) {
+/// Targets of the direct calls in a program.
+std::vector<u64> call_targets(const ProgramCode& code) {
   std::vector<u64> targets;
-  for (u64 pc = begin; pc < begin + bytes; pc += 4) {
+  for (u64 i = 0; i < code.words(); i++) {
+    const u64 pc = code.address_of(i);
     u32 word = 0;
-    if (!fetch(pc, word)) continue;
+    if (!code.fetch(pc, word)) continue;
     const Operands o = decode(decode_table(), word);
     if (flow_of(o.row) == Flow::call && is_relative(o.row)) {
       targets.push_back(pc + static_cast<u64>(static_cast<i64>(o.offset)));
@@ -54,20 +55,18 @@ std::vector<u64> call_targets(const translate::FetchWord& fetch, u64 begin, u64 
 
 }  // namespace
 
-TranslatedProgram::TranslatedProgram(const View& view, const CodeSpan& span, std::vector<u8> code,
-                                     translate::FetchWord fetch, bool caches)
-    : begin_(view.window_begin + span.begin),
-      code_(std::move(code)),
-      fetch_(std::move(fetch)),
+TranslatedProgram::TranslatedProgram(const View& view, const CodeSpan& span, std::shared_ptr<const ProgramCode> code,
+                                     bool caches)
+    : code_(std::move(code)),
       cache_(caches ? std::make_shared<translate::RegionCache>() : nullptr),
-      call_targets_(call_targets(fetch_, begin_, span.bytes)),
-      places_of_span_(span.bytes / 4, kCold),
-      heat_of_span_(span.bytes / 4),
+      call_targets_(call_targets(*code_)),
+      places_(code_->words(), kCold),
+      heat_of_words_(code_->words()),
       changing_visits_(changing_visits()),
       ticks_(kFirstTicks) {
   std::vector<u32> words;
   for (const u64 pc : call_targets_) {
-    if (pc - begin_ < span.bytes) words.push_back(static_cast<u32>((pc - begin_) / 4));
+    if (code_->has(pc)) words.push_back(static_cast<u32>(code_->word_at(pc)));
   }
   hot_.emplace(std::move(words), std::min<u64>(view.lanes, kTeam));
   table_.words = span.words;
@@ -79,9 +78,29 @@ TranslatedProgram::TranslatedProgram(const View& view, const CodeSpan& span, std
 
 TranslatedProgram::~TranslatedProgram() { keep_entries(); }
 
-std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, const CodeSpan& span, std::vector<u8> code,
-                                                           translate::FetchWord fetch, u32 threads, bool caches,
-                                                           cudaStream_t stream, std::string& why) {
+void TranslatedProgram::allocate(u64 pages, cudaStream_t stream) {
+  constexpr const char* kAllocating = "allocating the table of regions";
+  int device = 0;
+  check(cudaGetDevice(&device), "selecting the CUDA device");
+  const auto array = [&](u64 word_bytes, LazyBackground& background) {
+    const u64 page_bytes = kPageWords * word_bytes;
+    const std::vector<bool> own = pieces_of(code_->pages(), page_bytes, 0, mapped_piece(device));
+    return LongArray(pages * page_bytes, own, device, background, kAllocating, stream);
+  };
+  entries_ = array(sizeof(RegionEntry), no_entries_);
+  heat_ = array(sizeof(u32), lost_heat_);
+  counts_.resize(1, kAllocating);
+  check(cudaMemsetAsync(counts_.data(), 0, sizeof(RegionCounts), stream), kAllocating);
+  if (entries_.is_short()) check(cudaMemsetAsync(entries_.data(), 0, entries_.bytes(), stream), kAllocating);
+  if (heat_.is_short()) check(cudaMemsetAsync(heat_.data(), 0, heat_.bytes(), stream), kAllocating);
+  table_.entries = reinterpret_cast<const RegionEntry*>(entries_.data());
+  table_.heat = reinterpret_cast<u32*>(heat_.data());
+  table_.counts = counts_.data();
+}
+
+std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, const CodeSpan& span,
+                                                           std::shared_ptr<const ProgramCode> code, u32 threads,
+                                                           bool caches, cudaStream_t stream, std::string& why) {
   int device = 0, major = 0, minor = 0;
   check(cudaGetDevice(&device), "selecting the CUDA device");
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "asking for the device's version");
@@ -89,20 +108,14 @@ std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, con
   translate::DeviceTarget target;
   target.compute_capability = static_cast<u32>(10 * major + minor);
   target.lanes_differ = view.processes.facts != nullptr;
-  std::unique_ptr<TranslatedProgram> program(
-      new TranslatedProgram(view, span, std::move(code), std::move(fetch), caches));
+  std::unique_ptr<TranslatedProgram> program(new TranslatedProgram(view, span, code, caches));
   auto translator = translate::make_device_translator(target, program->cache_, why);
   if (translator == nullptr) return nullptr;
   program->translator_ = translator.get();
   try {
-    program->makers_ = std::make_unique<RegionMakers>(std::move(translator), program->fetch_, threads);
-    constexpr const char* kAllocating = "allocating the table of regions";
-    program->heat_.resize(program->heat_of_span_.size(), kAllocating);
-    program->counts_.resize(1, kAllocating);
-    check(cudaMemsetAsync(program->counts_.data(), 0, sizeof(RegionCounts), stream), kAllocating);
-    program->table_.heat = program->heat_.data();
-    program->table_.counts = program->counts_.data();
-    check(cudaMemsetAsync(program->heat_.data(), 0, program->heat_.bytes(), stream), kAllocating);
+    const auto fetch = [code](u64 pc, u32& word) { return code->fetch(pc, word); };
+    program->makers_ = std::make_unique<RegionMakers>(std::move(translator), fetch, threads);
+    program->allocate(span.bytes >> kPageBits, stream);
     program->link(stream);
     program->take_up_kept(stream);
   } catch (const DeviceError& error) {
@@ -113,8 +126,8 @@ std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, con
 }
 
 void TranslatedProgram::take_up_kept(cudaStream_t stream) {
-  for (const u64 pc : translator_->kept_entries(begin_, code_)) {
-    if (pc - begin_ < table_.bytes) ask(pc);
+  for (const u64 pc : translator_->kept_entries(code_->begin(), code_->key())) {
+    if (code_->has(pc)) ask(pc);
   }
   if (makers_->open() == 0) return;
   kept_entries_ = entries_to_keep_.size();
@@ -124,7 +137,7 @@ void TranslatedProgram::take_up_kept(cudaStream_t stream) {
 void TranslatedProgram::keep_entries() {
   if (cache_ == nullptr || kept_entries_ == entries_to_keep_.size()) return;
   try {
-    translator_->keep_entries(begin_, code_, entries_to_keep_);
+    translator_->keep_entries(code_->begin(), code_->key(), entries_to_keep_);
   } catch (const std::exception&) {  // no memory: the next run does not know them
   }
   kept_entries_ = entries_to_keep_.size();
@@ -168,7 +181,6 @@ void TranslatedProgram::take_made() {
 }
 
 void TranslatedProgram::translate_all(u64 entry, const std::function<bool()>& cancelled, cudaStream_t stream) {
-  const u64 bytes = table_.bytes;
   chooses_ = false;
   std::vector<u64> waiting = call_targets_;
   waiting.insert(waiting.begin(), entry);
@@ -177,7 +189,7 @@ void TranslatedProgram::translate_all(u64 entry, const std::function<bool()>& ca
       [&] {
         while (next < waiting.size() && has_room()) {
           const u64 pc = waiting[next++];
-          if (pc - begin_ < bytes) ask(pc);
+          if (code_->has(pc)) ask(pc);
         }
         return next < waiting.size() && has_room();
       },
@@ -199,8 +211,8 @@ void TranslatedProgram::link(cudaStream_t stream) {
   std::vector<const translate::DeviceRegion*> regions;
   for (const auto& region : regions_) regions.push_back(region.get());
   auto linked = std::make_unique<LinkedRegions>(regions);
-  std::vector<RegionEntry> entries(places_of_span_.size());
-  const auto index_of = [&](u64 pc) { return (pc - begin_) / 4; };
+  std::vector<RegionEntry> entries(code_->words());
+  const auto index_of = [&](u64 pc) { return code_->word_at(pc); };
   for (const translate::DeviceRegion* region : regions) {
     for (const u64 pc : region->covered) entries[index_of(pc)].function = kInRegion;
   }
@@ -214,12 +226,16 @@ void TranslatedProgram::link(cudaStream_t stream) {
   }
   for (size_t i = 0; i < entries.size(); i++) {
     const u64 function = entries[i].function;
-    places_of_span_[i] = function == kCold || function == kInRegion ? static_cast<u32>(function) : kEntry;
+    places_[i] = function == kCold || function == kInRegion ? static_cast<u32>(function) : kEntry;
   }
-  entries_.resize(entries.size(), "allocating the table of regions");
-  entries_.upload(entries, stream);
-  check(cudaStreamSynchronize(stream), "copying the table of regions");
-  table_.entries = entries_.data();
+  constexpr const char* kCopying = "copying the table of regions";
+  constexpr u64 kPageBytes = kPageWords * sizeof(RegionEntry);
+  code_->for_runs([&](u64 first, u64 place, u64 count) {
+    check(cudaMemcpyAsync(entries_.data() + place * kPageBytes, entries.data() + first * kPageWords, count * kPageBytes,
+                          cudaMemcpyHostToDevice, stream),
+          kCopying);
+  });
+  check(cudaStreamSynchronize(stream), kCopying);
   linked_ = std::move(linked);
   linked_regions_ = regions_.size();
   linked_at_ = steady_clock::now();
@@ -229,14 +245,18 @@ void TranslatedProgram::link(cudaStream_t stream) {
 
 void TranslatedProgram::ask_for_hot(u64 retired, cudaStream_t stream) {
   constexpr const char* kLooking = "looking for hot code";
-  check(cudaMemcpyAsync(heat_of_span_.data(), heat_.data(), heat_of_span_.size() * sizeof(u32), cudaMemcpyDeviceToHost,
-                        stream),
-        kLooking);
-  check(cudaMemsetAsync(heat_.data(), 0, heat_of_span_.size() * sizeof(u32), stream), kLooking);
+  constexpr u64 kPageBytes = kPageWords * sizeof(u32);
+  code_->for_runs([&](u64 first, u64 place, u64 count) {
+    u8* const heat = heat_.data() + place * kPageBytes;
+    check(cudaMemcpyAsync(heat_of_words_.data() + first * kPageWords, heat, count * kPageBytes, cudaMemcpyDeviceToHost,
+                          stream),
+          kLooking);
+    check(cudaMemsetAsync(heat, 0, count * kPageBytes, stream), kLooking);
+  });
   check(cudaStreamSynchronize(stream), kLooking);
   // What waits for a thread would be made after what has become hotter meanwhile.
   const u64 most = makers_->threads() - std::min(makers_->threads(), makers_->open());
-  for (const u32 word : hot_->choose(heat_of_span_, places_of_span_, retired, most)) ask(begin_ + u64{word} * 4);
+  for (const u32 word : hot_->choose(heat_of_words_, places_, retired, most)) ask(code_->address_of(word));
   if (!has_room() && makers_->open() == 0) table_.heat = nullptr;
 }
 
@@ -272,7 +292,7 @@ void TranslatedProgram::between_launches(u64 retired, cudaStream_t stream) {
     // The kernel stays as it is, and so it does with whatever comes.
     table_.heat = nullptr;
     regions_.resize(linked_regions_);
-    note_refusal(begin_, error.what());
+    note_refusal(code_->begin(), error.what());
   }
 }
 

@@ -11,9 +11,11 @@
 #include <set>
 
 #include "backends/cuda/device_memory.h"
+#include "backends/cuda/long_array.h"
 #include "backends/cuda/translated/hot_places.h"
 #include "backends/cuda/translated/kernel_choice.h"
 #include "backends/cuda/translated/linked_regions.h"
+#include "backends/cuda/translated/program_code.h"
 #include "backends/cuda/translated/region_makers.h"
 #include "backends/cuda/translated/region_table.h"
 #include "backends/cuda/view.h"
@@ -24,11 +26,10 @@ namespace myriarm::cuda {
 
 class TranslatedProgram {
  public:
-  /// `code`: the bytes of the span, with zeros for pages without code, for which `fetch` gives nothing. It is called from any
-  /// thread; `threads` compile. With `caches`, what an earlier run has translated of this code is there before the first launch.
-  /// Null: `why` says why there is none, as part of a sentence.
-  static std::unique_ptr<TranslatedProgram> make(const View& view, const CodeSpan& span, std::vector<u8> code,
-                                                 translate::FetchWord fetch, u32 threads, bool caches,
+  /// `code`: of the span. `threads` compile. With `caches`, what an earlier run has translated of this code is there before the first
+  /// launch. Null: `why` says why there is none, as part of a sentence.
+  static std::unique_ptr<TranslatedProgram> make(const View& view, const CodeSpan& span,
+                                                 std::shared_ptr<const ProgramCode> code, u32 threads, bool caches,
                                                  cudaStream_t stream, std::string& why);
   ~TranslatedProgram();
   /// Translates what `entry` and the span's direct calls reach, and waits for it. Else it is not called.
@@ -48,8 +49,10 @@ class TranslatedProgram {
   TranslationReport report() const;
 
  private:
-  TranslatedProgram(const View& view, const CodeSpan& span, std::vector<u8> code, translate::FetchWord fetch,
-                    bool caches);
+  static constexpr u8 kNothing[1] = {0};
+
+  TranslatedProgram(const View& view, const CodeSpan& span, std::shared_ptr<const ProgramCode> code, bool caches);
+  void allocate(u64 pages, cudaStream_t stream);
   /// Waits for regions, as long as more may come or any are open.
   void wait_for(const std::function<bool()>& asks_for_more, const std::function<bool()>& cancelled,
                 cudaStream_t stream);
@@ -64,9 +67,7 @@ class TranslatedProgram {
   void ask_for_hot(u64 retired, cudaStream_t stream);
   void link(cudaStream_t stream);
 
-  const u64 begin_;  // guest address of the span
-  const std::vector<u8> code_;
-  const translate::FetchWord fetch_;
+  const std::shared_ptr<const ProgramCode> code_;
   std::vector<std::unique_ptr<translate::DeviceRegion>> regions_;
   size_t linked_regions_ = 0;  // the first of them, which the kernel is linked with
   std::set<u64> asked_;
@@ -76,10 +77,12 @@ class TranslatedProgram {
   translate::DeviceTranslator* translator_ = nullptr;    // of makers_
   const std::vector<u64> call_targets_;                  // of the span's direct calls, in order
   std::optional<HotPlaces> hot_;
-  std::vector<u32> places_of_span_, heat_of_span_;  // for each word kCold, kInRegion or kEntry, and RegionTable::heat
+  std::vector<u32> places_,
+      heat_of_words_;  // for each word of the code kCold, kInRegion or kEntry, and RegionTable::heat
   std::unique_ptr<LinkedRegions> linked_;
-  DeviceArray<u32> heat_;
-  DeviceArray<RegionEntry> entries_;
+  // Where a span has no code, nobody writes entries; heat that is noted there is lost in what lies behind such places.
+  LazyBackground no_entries_{kNothing}, lost_heat_{kNothing};
+  LongArray heat_, entries_;
   DeviceArray<RegionCounts> counts_;  // in the device's memory: not every device has atomics for the host's
   RegionTable table_ = {};
   KernelChoice choice_;
