@@ -2,7 +2,7 @@
 // The slices of page tables: every page has one, they follow each other, and those at both ends of a large window are short.
 #include <gtest/gtest.h>
 
-#include "backends/page_slices.h"
+#include "backends/common/page_slices.h"
 
 namespace myriarm {
 namespace {

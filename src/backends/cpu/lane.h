@@ -5,9 +5,9 @@
 
 #include <memory>
 
+#include "backends/common/page_slices.h"
 #include "backends/cpu/frame_pool.h"
 #include "backends/cpu/interpreter/place.h"
-#include "backends/page_slices.h"
 #include "core/slow_access.h"
 #include "translate/lane_state.h"
 

@@ -12,10 +12,10 @@
 #include <mutex>
 #include <vector>
 
+#include "backends/common/page_slices.h"
 #include "backends/cpu/host_memory.h"
 #include "backends/cpu/lane_spaces.h"
 #include "backends/cpu/program_pages.h"
-#include "backends/page_slices.h"
 
 namespace myriarm::cpu {
 

@@ -79,7 +79,7 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
   view_.page_count = image.window_pages + image.kernel_pages;
   view_.guest_pages = image.window_pages;
   view_.window_bytes = image.window_pages << kPageBits;
-  while ((view_.page_count - 1) >> view_.slice_shift >= kMostSlices) view_.slice_shift++;
+  view_.slices = PageSlices(view_.page_count, view_.guest_pages);
 
   allocate_state();
   if (image.kernel_pages != 0) {
@@ -368,15 +368,14 @@ void CudaBackend::release_memory(std::span<const u32> lanes) {
   const std::vector<u64> touched = fetch_touched();
   // Only slices that the team has changed have frames of its own.
   std::vector<TeamMask> masks;
-  for (u32 slice = 0; slice < kMostSlices; slice++) {
-    const u64 first = u64{slice} << view_.slice_shift;
-    if (first >= view_.page_count) break;
+  for (u32 slice = 0; slice < PageSlices::kMost; slice++) {
     masks.clear();
     for (u32 team : ended) {
       if (touched[team] >> slice & 1) masks.push_back({team, present(team)});
     }
-    const u64 pages = std::min(u64{1} << view_.slice_shift, view_.page_count - first);
-    if (!masks.empty()) change_pages(masks, first, pages, 0, kernel::PageAction::unmap);
+    if (masks.empty()) continue;
+    const u64 first = view_.slices.first(slice);
+    change_pages(masks, first, view_.slices.end(slice) - first, 0, kernel::PageAction::unmap);
   }
 }
 

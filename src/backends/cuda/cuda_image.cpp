@@ -61,7 +61,7 @@ void CudaBackend::load_image(const Image& image) {
   team_program_.upload(program_of_team, stream_);
   std::vector<u64> slices(image.programs.size());
   for (u64 at = 0; at < base.size(); at++) {
-    if (base[at] != 0) slices[at / view_.page_count] |= u64{1} << ((at % view_.page_count) >> view_.slice_shift);
+    if (base[at] != 0) slices[at / view_.page_count] |= view_.slices.bit(at % view_.page_count);
   }
   program_slices_.resize(slices.size(), "allocating page tables");
   program_slices_.upload(slices, stream_);

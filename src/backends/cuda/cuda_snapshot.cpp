@@ -43,7 +43,8 @@ u64 CudaBackend::take_snapshot(std::span<const u32> lanes) {
       first.push_back(static_cast<u32>(saved.entry_count));
       own.push_back(touched[team]);
       saved.programs.push_back(program_of_team_[team]);
-      saved.entry_count += static_cast<u64>(std::popcount(touched[team])) << view_.slice_shift;
+      saved.entry_count +=
+          view_.slices.entries_before(touched[team], PageSlices::kMost, [](u64 mask) { return std::popcount(mask); });
     }
     auto send = [&](auto& array, const auto& values) {
       array.resize(std::max<u64>(values.size(), 1), "allocating a snapshot");

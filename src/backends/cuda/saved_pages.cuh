@@ -12,14 +12,13 @@ constexpr u32 kNoPage = 0xFFFFFFFFu;
 /// The entry that a saved team had for a page.
 static __device__ inline u32 saved_entry(const View& view, const SavedTeams& saved, u32 index, u64 page) {
   const u64 touched = saved.touched[index];
-  const u32 slice = (u32)(page >> view.slice_shift);
+  const u32 slice = view.slices.of(page);
   if (!(touched >> slice & 1)) {
     const u32 base = program_entry(view, saved.programs[index], page);
     return first_entry(view, saved.teams[index], page, base);
   }
-  const u32 before = (u32)__popcll(touched & (((u64)1 << slice) - 1));
-  return saved
-      .entries[saved.first[index] + ((u64)before << view.slice_shift) + (page & (((u64)1 << view.slice_shift) - 1))];
+  const u64 before = view.slices.entries_before(touched, slice, [](u64 mask) { return (u32)__popcll(mask); });
+  return saved.entries[saved.first[index] + before + (page - view.slices.first(slice))];
 }
 
 /// To be called when the pages of a team have been restored: it runs its program's words, up to the first page that is not

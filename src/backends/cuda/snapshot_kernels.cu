@@ -19,13 +19,15 @@ __device__ u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.
 __global__ void save_pages_kernel(const __grid_constant__ View view, const SavedTeams saved) {
   const u32 team = saved.teams[blockIdx.x];
   const PagedMemory<kTeam> memory = memory_of(view, team, 0);
-  u64 at = saved.first[blockIdx.x];
-  const u64 slice_pages = (u64)1 << view.slice_shift;
-  for (u64 rest = saved.touched[blockIdx.x]; rest != 0; rest &= rest - 1, at += slice_pages) {
-    const u64 first = (u64)(__ffsll((long long)rest) - 1) << view.slice_shift;
-    for (u64 i = threadIdx.x; i < slice_pages; i += blockDim.x) {
+  const u64 touched = saved.touched[blockIdx.x];
+  for (u64 rest = touched; rest != 0; rest &= rest - 1) {
+    const u32 slice = (u32)__ffsll((long long)rest) - 1;
+    const u64 first = view.slices.first(slice), pages = view.slices.end(slice) - first;
+    const u64 at = saved.first[blockIdx.x] +
+                   view.slices.entries_before(touched, slice, [](u64 mask) { return (u32)__popcll(mask); });
+    for (u64 i = threadIdx.x; i < pages; i += blockDim.x) {
       const u64 page = first + i;
-      u32 entry = page < view.page_count ? memory.entry(page) : 0;
+      u32 entry = memory.entry(page);
       if (has_frame(view, entry)) {
         entry |= kPageCode;
         *memory.entry_place(page) = entry;
@@ -166,14 +168,14 @@ __global__ void restore_pages_kernel(const __grid_constant__ View view, const Sa
     atomicOr(&slices, (unsigned long long)saved.touched[saved.index[team_of(target.sources[thread])]]);
   __syncthreads();
   const Restore restore{view, saved, target, released, counts, dry};
-  const u64 slice_pages = (u64)1 << view.slice_shift;
   for (u64 rest = slices; rest != 0; rest &= rest - 1) {
-    const u64 first = (u64)(__ffsll((long long)rest) - 1) << view.slice_shift;
-    for (u64 begin = warp * 32; begin < slice_pages; begin += warps * 32) {
-      const u64 mine = first + begin + thread;
-      const bool exists = begin + thread < slice_pages && mine < view.page_count;
+    const u32 slice = (u32)__ffsll((long long)rest) - 1;
+    const u64 first = view.slices.first(slice), end = view.slices.end(slice);
+    for (u64 begin = first + warp * 32; begin < end; begin += warps * 32) {
+      const u64 mine = begin + thread;
+      const bool exists = mine < end;
       for (u32 todo = __ballot_sync(kAll, exists && restore.concerns(mine)); todo != 0; todo &= todo - 1) {
-        const u64 page = first + begin + __ffs(todo) - 1;
+        const u64 page = begin + __ffs(todo) - 1;
         if (!target.whole) {
           restore.mixed_page(page, thread);
         } else if (!dry) {
@@ -187,10 +189,8 @@ __global__ void restore_pages_kernel(const __grid_constant__ View view, const Sa
   // Find the slices that still differ from the program.
   __syncthreads();
   for (u64 rest = slices; rest != 0; rest &= rest - 1) {
-    const u32 slice = __ffsll((long long)rest) - 1;
-    for (u64 i = threadIdx.x; i < slice_pages; i += blockDim.x) {
-      const u64 page = ((u64)slice << view.slice_shift) + i;
-      if (page >= view.page_count) break;
+    const u32 slice = (u32)__ffsll((long long)rest) - 1;
+    for (u64 page = view.slices.first(slice) + threadIdx.x; page < view.slices.end(slice); page += blockDim.x) {
       const u32 base = first_entry(view, target.team, page, base_entry(view, target.team, page));
       if (*(volatile u32*)&restore.entry_at(page) == base) continue;
       atomicOr(&left, 1ull << slice);

@@ -123,7 +123,7 @@ static __device__ inline void copy_column(const PagedMemory<kTeam>& memory, u32 
 }
 
 static __device__ inline void touch(const View& view, u32 team, u64 page) {
-  atomicOr((unsigned long long*)&view.touched[team], 1ull << (page >> view.slice_shift));
+  atomicOr((unsigned long long*)&view.touched[team], view.slices.bit(page));
 }
 
 /// The entry that the team's program starts with.

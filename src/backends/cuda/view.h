@@ -3,6 +3,7 @@
 // kernel.
 #pragma once
 
+#include "backends/common/page_slices.h"
 #include "backends/common/run_protocol.h"
 #include "backends/cuda/code_span.h"
 #include "backends/cuda/decoded_words.h"
@@ -31,8 +32,6 @@ MYR_FN u64 lane_at(u32 team, u32 place) { return (u64)team * kTeam + place; }
 /// A unit is 4 KiB of the range of frames. Unit 0 is never used, 1 is the page of zeros, then come the programs' pages,
 /// then frames.
 constexpr u32 kZeroUnit = 1, kFirstImageUnit = 2;
-/// The most slices of a page table: each is one bit of View::touched.
-constexpr u32 kMostSlices = 64;
 
 /// Bump allocation of frames, with a stack of freed ones. A launch either takes frames from the stack or puts some on it,
 /// never both: see View::team_frames.
@@ -165,7 +164,7 @@ struct View {
   u32 granule_step;   // see PagedMemory
   u64 lane_step;      // bytes from a lane's part of a frame to the next lane's
   u32 frame_units;    // units of a frame: a page for each lane, and one with a byte of permissions for each lane
-  u32 slice_shift;    // a slice of a page table has 1 << slice_shift pages
+  PageSlices slices;  // of each page table
   u64* state;         // kPlaneCount planes of `lanes`
   u64* vectors;       // 64 planes of `lanes`: lower halves, then upper halves
   u32 plane_bytes;    // 8 * lanes

@@ -66,15 +66,15 @@ static __device__ inline void note_digests(const View& view, u32 members, u32 la
 static __device__ inline bool restore_pages_of(const View& view, u32 members, u32 team) {
   const SavedTeams& saved = view.processes.queue->beginning;
   const u32 index = saved.index[team], thread = threadIdx.x % kTeam, width = (u32)__popc(members);
-  const u64 slice_pages = (u64)1 << view.slice_shift;
   u64 left = 0;  // slices that still differ from the program's
   u32 first_code = kNoPage;
   for (u64 rest = view.touched[team] | saved.touched[index]; rest != 0; rest &= rest - 1) {
-    const u64 slice = __ffsll((long long)rest) - 1, first = slice << view.slice_shift;
+    const u32 slice = (u32)__ffsll((long long)rest) - 1;
+    const u64 end = view.slices.end(slice);
     bool differs = false;
-    for (u64 begin = 0; begin < slice_pages; begin += width) {
-      const u64 page = first + begin + thread;
-      const bool exists = begin + thread < slice_pages && page < view.page_count;
+    for (u64 begin = view.slices.first(slice); begin < end; begin += width) {
+      const u64 page = begin + thread;
+      const bool exists = page < end;
       u32 now = 0, wanted = 0;
       if (exists) {
         now = *(volatile u32*)memory_of(view, team, 0).entry_place(page);

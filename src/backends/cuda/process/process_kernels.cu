@@ -44,11 +44,11 @@ __global__ void count_differing_kernel(const __grid_constant__ View view, u32* t
   const u64 team = thread_index() / kWarp;
   if (team >= view.table_count) return;
   const PagedMemory<kTeam> memory = memory_of(view, (u32)team, 0);
-  const u64 slice_pages = (u64)1 << view.slice_shift;
   u32 flags = 0;
   for (u64 rest = view.touched[team]; rest != 0; rest &= rest - 1) {
-    const u64 first = (u64)(__ffsll((long long)rest) - 1) << view.slice_shift;
-    for (u64 page = first + threadIdx.x % kWarp; page < first + slice_pages && page < view.guest_pages; page += kWarp) {
+    const u32 slice = (u32)__ffsll((long long)rest) - 1;
+    const u64 first = view.slices.first(slice), end = view.slices.end(slice);
+    for (u64 page = first + threadIdx.x % kWarp; page < end && page < view.guest_pages; page += kWarp) {
       flags |= memory.entry(page);
     }
   }

@@ -62,16 +62,10 @@ template <class Visit>
 static __device__ inline void visit_pages(const View& view, u32 members, u64 slices, u64 first, u64 end, Visit visit) {
   const u32 thread = threadIdx.x % kTeam, width = (u32)__popc(members);
   for (; slices != 0; slices &= slices - 1) {
-    const u64 begin = ((u64)__ffsll((long long)slices) - 1) << view.slice_shift;
-    const u64 behind = smaller(begin + ((u64)1 << view.slice_shift), end);
+    const u32 slice = (u32)__ffsll((long long)slices) - 1;
+    const u64 begin = view.slices.first(slice), behind = smaller(view.slices.end(slice), end);
     for (u64 at = begin < first ? first : begin; at < behind; at += width) visit(at + thread, at + thread < behind);
   }
-}
-static __device__ inline u64 slices_of(const View& view, u64 first, u64 end) {
-  u64 slices = 0;
-  for (u64 slice = first >> view.slice_shift; slice <= (end - 1) >> view.slice_shift; slice++)
-    slices |= (u64)1 << slice;
-  return slices;
 }
 
 /// The pages of a table become pages of another one too, which has none there.
@@ -207,7 +201,7 @@ static __device__ __noinline__ SpaceOutcome make_space(const View& view, u32 mem
       run_no_span(view, table);
     }
     __syncwarp(members);
-    share_pages(view, members, from.own, table, slices_of(view, guest, own_end), guest, own_end);
+    share_pages(view, members, from.own, table, view.slices.mask(guest, own_end), guest, own_end);
     if (kind == SpaceKind::fork) {
       share_pages(view, members, from.guest, table, used_slices(view, from.guest), 0, guest);
       share_code(view, members, from.guest, table);

@@ -13,6 +13,7 @@ class PageSlices {
   static constexpr u32 kMost = 64;
 
   PageSlices() = default;
+#ifndef __CUDACC__  // the host makes them
   /// For a table with `pages` entries, of which the guest has the first `guest_pages`.
   PageSlices(u64 pages, u64 guest_pages) {
     // A zone begins where the one before ends; the last ends with the table.
@@ -30,6 +31,7 @@ class PageSlices {
     pages_ = pages;
     for (u32 slice = 0; slice < kMost; slice++) existing_ |= (u64)(first(slice) < end(slice)) << slice;
   }
+#endif
 
   /// The slice that a page lies in.
   MYR_FN u32 of(u64 page) const {
@@ -52,6 +54,20 @@ class PageSlices {
     const u64 end = zones_[at].page + ((u64)(slice - zones_[at].slice + 1) << zones_[at].shift);
     const u64 most = at + 1 < kZones ? zones_[at + 1].page : pages_;
     return end < most ? end : most;
+  }
+  /// The entries that the slices of a mask have in a row, of which each has room for as many as any of its zone: those in front of a
+  /// slice, or all with kMost. `count` counts bits.
+  template <class Count>
+  MYR_FN u64 entries_before(u64 mask, u32 slice, Count count) const {
+    const u64 in_front = slice == kMost ? mask : mask & (((u64)1 << slice) - 1);
+    u64 entries = 0;
+    for (u32 zone = 0; zone < kZones; zone++) {
+      const u32 begin = zones_[zone].slice, end = zone + 1 < kZones ? zones_[zone + 1].slice : kMost;
+      if (begin == end) break;
+      const u64 of_zone = in_front & ~(u64)0 << begin & ~(u64)0 >> (kMost - end);
+      entries += (u64)count(of_zone) << zones_[zone].shift;
+    }
+    return entries;
   }
   /// The most pages that a slice may have.
   u64 longest() const {
