@@ -50,6 +50,24 @@ LUA = {
     "for _,l in ipairs(o.links) do s=s+sum(l,depth+1) end return s end print('objects',sum(t[1],1))",
 }
 
+# Pieces of Python, as those of Lua: one expression each, since an input is one line.
+PYTHON = {
+    "json": "print(len(json.dumps([{{'k':r({b}),'v':[r(99) for _ in range(5)]}} for _ in range({a})])),"
+    "sum(d['k'] for d in json.loads(json.dumps([{{'k':r({b})}} for _ in range({a})]))))",
+    "words": "print(sorted(collections.Counter(r({b}) for _ in range({a}*4)).items(),"
+    "key=lambda p:(-p[1],p[0]))[:5])",
+    "regex": "t=' '.join('%05d-%x'%(r(99999),r(4096)) for _ in range({a}));"
+    "print(len(re.findall(r'0\\d+-[a-f]',t)),re.sub(r'(\\d)-','-\\\\1',t)[:30])",
+    "sieve": "n={a}*20;p=bytearray(n);p[2::2]=p[2::2];"
+    "print('primes',sum(all(i%j for j in range(2,int(i**.5)+1)) for i in range(2,n//8)))",
+    "strings": "s=''.join(chr(97+r(26)) for _ in range({a}*6));"
+    "print(s[::-1][:20],s.count('ab'),s.upper().find('QU'),hash(len(s)))",
+    "classes": "P=type('P',(),{{'__init__':lambda s,v:setattr(s,'v',v),'__lt__':lambda s,o:s.v<o.v}});"
+    "print([p.v for p in sorted(P(r(1000)) for _ in range({a}))][:6])",
+    "numbers": "print(pow(r(9999)+2,{b}*7,10**40+r(99)),sum(1.0/(r(50)+i) for i in range(1,{a})))",
+    "generators": "print(sum(x*y%97 for x in range({b}%40+9) for y in range({a}//3) if (x^y)&r(3)))",
+}
+
 SQL = (
     "create table item(id integer primary key, kind integer, name text, price real);"
     "create table sale(id integer primary key, item integer, day integer, pieces integer);"
@@ -120,6 +138,16 @@ def script(generator: random.Random, number: int) -> bytes:
     ).encode()
 
 
+def python_script(generator: random.Random, number: int) -> bytes:
+    """For an interpreter without site-packages: what it needs it imports."""
+    pieces = []
+    for name in generator.sample(sorted(PYTHON), 3):
+        pieces.append(PYTHON[name].format(a=generator.randrange(40, 120), b=generator.randrange(20, 200)))
+    seed = generator.randrange(1 << 31)
+    random_numbers = f"S=[{seed}];r=lambda n:(S.append((S.pop()*1103515245+12345)%2147483648),S[0]//65536%n)[1]"
+    return f"import json,re,collections;{random_numbers};print({number});{';'.join(pieces)}\n".encode()
+
+
 def queries(generator: random.Random, number: int) -> bytes:
     values = {
         "seed": generator.randrange(1 << 31),
@@ -142,6 +170,8 @@ MAKERS: dict[str, typing.Callable[[random.Random, int], bytes]] = {
     "gzip": lambda generator, number: text(generator, number, 4 << 10, 16 << 10),
     "lua": script,
     "sqlite": queries,
+    "debian-sqlite": queries,
+    "debian-python": python_script,
 }
 
 

@@ -12,6 +12,12 @@ gzip       busybox gzip -c of 4 to 16 KiB of text     1.5
 lua        lua with three of eight pieces of script   3.7
 sqlite     the shell of sqlite3: tables of 40 to 100 and 120 to 300 rows, an index, joins, groups   4
 
+With --root, a folder of Debian's arm64 packages as tools/debian-root makes it, these are there too; both are
+dynamic:
+
+debian-sqlite  sqlite3, with the inputs of sqlite
+debian-python  python3 -S -, with three of eight pieces of script
+
 Each is a queue of digests for each of --engines, ended after --seconds, or those behind its name, as in
 `interpreter:6`. The engines are `interpreter`, `translate` with an empty cache of translated code, and
 `cached`, which is `translate` with the cache that the one before left. Before them QEMU works off some inputs
@@ -65,12 +71,16 @@ PROGRAMS = {
     "gzip": ("busybox", "gzip", "-c"),
     "lua": ("lua", "-"),
     "sqlite": ("sqlite3",),
+    "debian-sqlite": ("/usr/bin/sqlite3",),
+    "debian-python": ("/usr/bin/python3", "-S", "-"),
 }
+ROOTED = ("debian-sqlite", "debian-python")
 CANCELLED, EXITED = 8, 9  # of StopReason in include/myriarm/stop.h
 CHUNK = 500  # inputs that are made at a time
 INPUTS_ON_THE_CPU = 20_000
 # 5.5, 6.2, 0.9 and 1.2 GB
 INPUTS_ON_A_GPU = {"sha256sum": 300_000, "gzip": 600_000, "lua": 1_000_000, "sqlite": 1_000_000}
+INPUTS_ON_A_GPU |= dict.fromkeys(ROOTED, 10_000)
 POINTS = 60  # at most so many of the progress of a queue are recorded
 
 
@@ -202,8 +212,19 @@ class Benchmark:
         return self.options.inputs or (INPUTS_ON_THE_CPU if on_cpu else INPUTS_ON_A_GPU[program])
 
     def words(self, program: str) -> list[str]:
+        """What myriarm runs."""
         guest, *arguments = PROGRAMS[program]
+        if program in ROOTED:
+            return ["--root", str(self.options.root), guest, *arguments]
         return [str(self.folder / guest), *arguments]
+
+    def words_for_qemu(self, program: str) -> list[str]:
+        command = [self.qemu, "-E", ENVIRONMENT]
+        if program not in ROOTED:
+            return [*command, *self.words(program)]
+        guest, *arguments = PROGRAMS[program]
+        root = str(self.options.root)
+        return [*command, "-L", root, "-0", guest, root + guest, *arguments]
 
     def make_inputs(self, program: str, path: pathlib.Path) -> None:
         """They are made twice, for their sizes first, so that all cores can write them at their places."""
@@ -225,7 +246,7 @@ class Benchmark:
         count = self.inputs(program)
         for first in range(0, min(options.sample * (8 if share > 1 else 1), count), share):
             numbers = range(first, min(first + share, count))
-            words = [self.qemu, "-E", ENVIRONMENT, *self.words(program)]
+            words = self.words_for_qemu(program)
             lines = [make(program, options.seed, number) for number in numbers]
             if share > 1 and program in ("sha256sum", "gzip"):  # a file for each; scripts can be put together
                 paths = [inputs / str(number) for number in numbers]
@@ -496,6 +517,7 @@ def parse(arguments: typing.Sequence[str] | None) -> argparse.Namespace:
     what.add_argument("--run", type=pathlib.Path, metavar="FOLDER")
     parser.add_argument("--myriarm", help="path of the command")
     parser.add_argument("--qemu", default="", help="default: that of the folder")
+    parser.add_argument("--root", type=pathlib.Path, metavar="FOLDER", help="for programs of Debian")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N")
     parser.add_argument(
         "--engines",
@@ -518,9 +540,14 @@ def parse(arguments: typing.Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--scratch", help="folder for files of up to 7 GB (default: that of the system)")
     parser.add_argument("--out", type=pathlib.Path, help="file that gets a line of JSON for each row")
     options = parser.parse_args(arguments)
-    options.programs = list(dict.fromkeys(options.programs or PROGRAMS))
+    usual = [name for name in PROGRAMS if name not in ROOTED]
+    options.programs = list(dict.fromkeys(options.programs or usual))
     if strange := set(options.programs) - set(PROGRAMS):
         parser.error(f"there is no program {', '.join(strange)}; there are {', '.join(PROGRAMS)}")
+    if rooted := [name for name in options.programs if name in ROOTED and not options.root]:
+        parser.error(f"{', '.join(rooted)} needs --root")
+    if options.root:
+        options.root = options.root.resolve()
     on_cpu = options.device == "cpu"
     options.lanes = options.lanes or (64 if on_cpu else 16_384)
     engines = options.engines or engines_of("interpreter,translate" if on_cpu else ",".join(ENGINES))

@@ -34,6 +34,8 @@ KNOWN_INPUTS = {
     "gzip": "5b25483c5490c8bd",
     "lua": "83463ede6d08c569",
     "sqlite": "14d77d36684fd04c",
+    "debian-sqlite": "20f29e462518bff4",
+    "debian-python": "472f2239f04cc7a3",
 }
 EXITED, CANCELLED, FAULT = 9, 8, 5
 
@@ -78,11 +80,15 @@ option("--json").write_text('{{"idle_share": 0.25, "history": []}}')
 {at_end}
 """
 )
-# Called as an emulator: -E HOME=/ GUEST [ARGUMENT...], with the lines on its standard input or in files.
+# Called as an emulator: -E HOME=/ [-L ROOT -0 NAME] GUEST [ARGUMENT...], with the lines on its standard input
+# or in files.
 QEMU = (
     STAND_INS
     + """
 _, _, _, guest, *arguments = sys.argv
+if guest == "-L":
+    _, _, named, guest, *arguments = arguments
+    assert guest.endswith(named) and guest != named, guest
 paths = [word for word in arguments if "/" in word]
 lines = [pathlib.Path(path).read_bytes() for path in paths]
 lines = lines or sys.stdin.buffer.read().splitlines(keepends=True)
@@ -315,7 +321,9 @@ class Runs(BenchTest):
         )
 
     def test_all_programs_and_engines(self):
-        rows, table, _ = self.run_all("--engines=interpreter,translate,cached")
+        rows, table, _ = self.run_all(
+            "--engines=interpreter,translate,cached", "--root=/root/of/debian", *real_programs.PROGRAMS
+        )
         for program in real_programs.PROGRAMS:
             self.assertEqual(rows[program, "qemu-aarch64, a process for each"]["inputs"], 10)
             self.assertEqual(rows[program, "qemu-aarch64, one for 4"]["inputs"], 30)
@@ -518,6 +526,7 @@ class Options(BenchTest):
             (["--inputs=0"], "'0' is not a whole number above 0"),
             (["--lanes=1.5"], "'1.5' is not a whole number above 0"),
             (["--myriarm="], "--run needs --myriarm"),
+            (["debian-python"], "debian-python needs --root"),
             (["--prepare=x"], "not allowed with argument"),
         ):
             with self.subTest(words), contextlib.redirect_stderr(io.StringIO()) as errors:

@@ -13,9 +13,8 @@ class PageSlices {
   static constexpr u32 kMost = 64;
 
   PageSlices() = default;
-#ifndef __CUDACC__  // the host makes them
   /// For a table with `pages` entries, of which the guest has the first `guest_pages`.
-  PageSlices(u64 pages, u64 guest_pages) {
+  MYR_FN PageSlices(u64 pages, u64 guest_pages) {
     // A zone begins where the one before ends; the last ends with the table.
     constexpr u64 kLow = u64{20} << kShort, kAbove = u64{6} << kShort, kHigh = (u64{20} << kShort) + kAbove;
     const u64 high_end = guest_pages + kAbove;
@@ -31,7 +30,6 @@ class PageSlices {
     pages_ = pages;
     for (u32 slice = 0; slice < kMost; slice++) existing_ |= (u64)(first(slice) < end(slice)) << slice;
   }
-#endif
 
   /// The slice that a page lies in.
   MYR_FN u32 of(u64 page) const {
@@ -84,7 +82,7 @@ class PageSlices {
     u32 shift;  // a slice of the zone has 1 << shift pages, the last one fewer
   };
 
-  static constexpr u32 shift_for(u64 pages, u64 slices) {
+  MYR_FN static u32 shift_for(u64 pages, u64 slices) {
     u32 shift = 0;
     while (pages != 0 && (pages - 1) >> shift >= slices) shift++;
     return shift;
