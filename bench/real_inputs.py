@@ -144,7 +144,8 @@ def python_script(generator: random.Random, number: int) -> bytes:
     for name in generator.sample(sorted(PYTHON), 3):
         pieces.append(PYTHON[name].format(a=generator.randrange(40, 120), b=generator.randrange(20, 200)))
     seed = generator.randrange(1 << 31)
-    random_numbers = f"S=[{seed}];r=lambda n:(S.append((S.pop()*1103515245+12345)%2147483648),S[0]//65536%n)[1]"
+    step = "S.append((S.pop()*1103515245+12345)%2147483648)"
+    random_numbers = f"S=[{seed}];r=lambda n:({step},S[0]//65536%n)[1]"
     return f"import json,re,collections;{random_numbers};print({number});{';'.join(pieces)}\n".encode()
 
 
