@@ -10,12 +10,14 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "backends/backend.h"
 #include "backends/host_tree.h"
 #include "backends/machine_call.h"
 #include "kernel/guest_memory.h"
+#include "kernel/mapped_pages.h"
 #include "kernel/process_table.h"
 #include "kernel/serve.h"
 #include "myriarm/error.h"
@@ -40,13 +42,20 @@ class HostedSpaces {
   virtual u32 running_space(u32 lane) = 0;
   virtual void enter_space(u32 lane, u32 number) = 0;
   virtual void end_space(u32 lane, u32 number) = 0;
+  // Pages that are the layer's and the guest's: kernel/mapped_pages.h.
+  /// False: the lane has none.
+  virtual bool has_common_pages(u32 lane) = 0;
+  /// The number of the memory that has a page, if another page may be there too; else 0. Of pages of the running space.
+  virtual u32 common_frame(u32 lane, u64 page) = 0;
+  virtual void join_page(u32 lane, u64 page, u64 file_page, u32 permissions) = 0;
+  virtual void part_page(u32 lane, u64 file_page) = 0;
 
  protected:
   ~HostedSpaces() = default;
 };
 
 /// kernel::Machine of one lane. The lane must have a GivenInput, and be a process. It can go from one process to another;
-/// what makes an address space is abandoned, and the device does it.
+/// what makes an address space, or needs tables of the lane's own, is abandoned, and the device does it.
 class HostedMachine : public HostTree {
  public:
   static constexpr bool kContiguous = true;
@@ -62,7 +71,8 @@ class HostedMachine : public HostTree {
         lane_(lane),
         registers_(registers),
         spaces_(spaces),
-        space_(spaces == nullptr ? 0 : spaces->running_space(lane)) {}
+        space_(spaces == nullptr ? 0 : spaces->running_space(lane)),
+        has_common_pages_(spaces != nullptr && spaces->has_common_pages(lane)) {}
 
   u32 lane() const { return lane_; }
   u32 number() const { return registers_.w8; }
@@ -134,12 +144,7 @@ class HostedMachine : public HostTree {
     }
     values_.clear();
     if (change.action == kernel::PageAction::protect) return true;
-    std::erase_if(numbers_, [&](const auto& of) {
-      const auto [space, page] = of.first;
-      if (space != space_of(page) || page < first || page >= first + count) return false;
-      copies_[of.second - 1].own = false;
-      return true;
-    });
+    forget_pages([&](u32 space, u64 page) { return space == space_of(page) && page >= first && page < first + count; });
     return true;
   }
   kernel::Put put_out(u32 stream, u64 position, u64 address, u64 size) {
@@ -155,21 +160,37 @@ class HostedMachine : public HostTree {
     space_ = number;
   }
   bool make_space(kernel::SpaceKind, u32&) {
-    wants_space_ = true;
+    wants_device_ = true;
     return false;
   }
-  /// Whether that is why the call was abandoned.
-  bool wants_space() const { return wants_space_; }
+  /// Whether the call was abandoned because only the device can do what it needs.
+  bool wants_device() const { return wants_device_; }
   void end_space(u32 number) {
-    std::erase_if(numbers_, [&](const auto& of) {
-      if (of.first.first != number || is_of_lane(of.first.second)) return false;
-      copies_[of.second - 1].own = false;
-      return true;
-    });
+    forget_pages([&](u32 space, u64 page) { return space == number && !is_of_lane(page); });
     std::erase_if(values_, [&](const auto& of) { return of.first.first == number; });
     spaces_->end_space(lane_, number);
   }
   void replace_space(u32) {}  // for a space that was made
+
+  // kernel::SharesFiles.
+  bool shares_files() const { return spaces_ != nullptr; }
+  bool begin_joining() {
+    wants_device_ = true;
+    return false;
+  }
+  void join_page(u64 page, u64 file_page, u32 permissions) {
+    forget_pages([&](u32 space, u64 of) { return space == space_ && of == page; });
+    values_.clear();
+    spaces_->join_page(lane_, page, file_page, permissions);
+    numbers_[{space_, page}] = copy_of(file_page);
+  }
+  void part_page(u64 file_page) {
+    if (!has_common_pages_) return;
+    Copy& copy = copies_[copy_of(file_page) - 1];
+    if (copy.own) store(copy);  // for the guest's pages
+    spaces_->part_page(lane_, file_page);
+    forget_pages([&](u32, u64 page) { return page == file_page; });
+  }
 
   /// Why a call was abandoned: there is no frame for a page, or else the run is cancelled.
   bool out_of_memory() const { return out_of_memory_; }
@@ -231,11 +252,35 @@ class HostedMachine : public HostTree {
   }
   u32 copy_of(u64 page) const {
     const auto [at, fresh] = numbers_.try_emplace({space_of(page), page});
-    if (fresh) {
-      copies_.push_back({space_of(page), page, nullptr, false});
-      at->second = static_cast<u32>(copies_.size());
-    }
+    if (!fresh) return at->second;
+    const u32 frame = has_common_pages_ ? spaces_->common_frame(lane_, page) : 0;
+    if (const auto known = frames_.find(frame); known != frames_.end()) return at->second = known->second;
+    copies_.push_back({space_of(page), page, nullptr, false});
+    at->second = static_cast<u32>(copies_.size());
+    if (frame != 0) frames_[frame] = at->second;
     return at->second;
+  }
+  /// Pages that are(space, page) are others from now on. What they were may still be another page.
+  template <class Are>
+  void forget_pages(Are are) {
+    std::vector<u32> left;
+    std::erase_if(numbers_, [&](const auto& of) {
+      const auto [space, page] = of.first;
+      if (!are(space, page)) return false;
+      left.push_back(of.second);
+      return true;
+    });
+    for (const u32 number : left) {
+      Copy& copy = copies_[number - 1];
+      if (!are(copy.space, copy.page)) continue;
+      const auto other = std::ranges::find(numbers_, number, [](const auto& of) { return of.second; });
+      if (other != numbers_.end()) {
+        std::tie(copy.space, copy.page) = other->first;
+        continue;
+      }
+      copy.own = false;
+      std::erase_if(frames_, [&](const auto& of) { return of.second == number; });
+    }
   }
   bool store(const Copy& copy) {
     const Transfer transfer{lane_, kPageSize, address_of(copy.page), 0};
@@ -257,11 +302,14 @@ class HostedMachine : public HostTree {
   using Place = std::pair<u32, u64>;                        // a space, and a number in it
   mutable std::map<Place, std::array<u8, kBlock>> values_;  // page_value() by page / kBlock
   mutable std::map<Place, u32> numbers_;                    // of the copy of a page: its index, and 1
+  const bool has_common_pages_;
+  mutable std::map<u32, u32> frames_;  // the same of the copy of common_frame()
   mutable std::vector<Copy> copies_;
   bool out_of_memory_ = false;
-  bool wants_space_ = false;
+  bool wants_device_ = false;
 };
-static_assert(kernel::Machine<HostedMachine> && kernel::HasTree<HostedMachine> && kernel::HasSpaces<HostedMachine>);
+static_assert(kernel::Machine<HostedMachine> && kernel::HasTree<HostedMachine> && kernel::HasSpaces<HostedMachine> &&
+              kernel::SharesFiles<HostedMachine>);
 
 /// Serves the call, with ProcessHost::before() and after() if the lane is traced. With Served::again nothing was done. The lane is
 /// behind its SVC.

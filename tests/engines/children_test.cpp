@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes with several processes: children that write to what they share with their parents until then, map memory, and have children
-// of their own, in lanes that are out of step. Any split of a run gives the state and the counts of one run, on every engine and
+// Lanes with several processes: children that write to what they share with their parents until then, map memory and files, and have
+// children of their own, in lanes that are out of step. Any split of a run gives the state and the counts of one run, on every engine and
 // device; snapshots and restores keep the processes, or say that they do not.
+#include <filesystem>
 #include <random>
 
 #include "mode_fixture.h"
 #include "myriarm/error.h"
+#include "myriarm/file_tree.h"
 #include "process_words.h"
 #include "silent_host.h"
 
@@ -14,8 +16,10 @@ namespace {
 
 // Numbers of Linux on AArch64.
 constexpr uint32_t kExitGroupCall = 94, kYieldCall = 124, kCloneCall = 220, kMmapCall = 222, kWaitCall = 260;
+constexpr uint32_t kTruncateCall = 46, kReadCall = 67, kWriteCall = 68,
+                   kMemoryFileCall = 279;                                     // ftruncate(), pread64(), pwrite64()
 constexpr uint32_t kChildFlags = 17, kSharesMemory = 0x100, kVfork = 0x4000;  // SIGCHLD, CLONE_VM, CLONE_VFORK
-constexpr uint32_t kProtReadWrite = 3, kPrivate = 0x22, kShared = 0x21;
+constexpr uint32_t kProtReadWrite = 3, kPrivate = 0x22, kShared = 0x21, kSharedFile = 1;
 constexpr uint64_t kStatus = kData + 64, kPages = kUnmapped + 8 * kPageBytes;
 constexpr uint64_t kTurns = 12;
 
@@ -70,13 +74,56 @@ Words sharing_family() {
          Words{guest::subs(19, 19, 1), guest::b_cond(guest::kNe, -size_of(turn) - 1)} + exit_with_hash();
 }
 
+/// Moves 8 bytes between kStatus and a place of the file in x20.
+Words file_call(uint32_t number, uint32_t offset) {
+  return Words{guest::add(0, 20, 0)} + value_of(1, kStatus) + Words{guest::movz(2, 8), guest::movz(3, offset)} +
+         make_call(number);
+}
+Words resize_file(uint64_t size) { return Words{guest::add(0, 20, 0)} + value_of(1, size) + make_call(kTruncateCall); }
+/// A file in memory, which a parent and its child have mapped: what one of them stores or writes is what the other loads and reads. It
+/// loses a page and gets it again, with zeros. Values differ from lane to lane.
+Words mapping_family() {
+  const Words begin = Words{guest::add_register(27, 27, 23)} + value_of(0, kData + 2 * kPageBytes) +
+                      Words{guest::movz(1, 0)} + make_call(kMemoryFileCall) + Words{guest::add(20, 0, 0)} +
+                      resize_file(2 * kPageBytes);
+  const Words map = Words{guest::movz(0, 0)} + value_of(1, 2 * kPageBytes) + value_of(2, kProtReadWrite) +
+                    value_of(3, kSharedFile) + Words{guest::add(4, 20, 0), guest::movz(5, 0)} + make_call(kMmapCall) +
+                    Words{guest::add(24, 0, 0)} + value_of(22, kPageBytes) + Words{guest::add_register(25, 24, 22)};
+  const Words store = {guest::ldr(3, 2, 24), guest::madd(2, 2, 26, 27), guest::str(3, 2, 24)};
+  const Words note = {guest::ldr(3, 2, 24), guest::madd(27, 27, 26, 2), guest::ldr(3, 2, 25),
+                      guest::madd(27, 27, 26, 2)};
+  const Words read =
+      file_call(kReadCall, 0) + value_of(1, kStatus) + Words{guest::ldr(3, 2, 1), guest::madd(27, 27, 26, 2)};
+  const Words write = value_of(1, kStatus) + Words{guest::str(3, 27, 1)} + file_call(kWriteCall, kPageBytes);
+  const Words turn = store + read + clone_call(kChildFlags) +
+                     in_child(note + store + write + write_page() + exit_with_hash()) + wait_for_child() + note +
+                     resize_file(kPageBytes) + write_page() + resize_file(2 * kPageBytes) + note;
+  return begin + Words{guest::sub(23, 23, 1), guest::cbnz(23, -1)} + map + turn +
+         Words{guest::subs(19, 19, 1), guest::b_cond(guest::kNe, -size_of(turn) - 1)} + exit_with_hash();
+}
+
+/// Its processes have a root, which is empty.
+class HostWithRoot final : public myriarm::test::SilentHost {
+ public:
+  HostWithRoot() {
+    const std::string folder = testing::TempDir() + "myriarm_empty_root";
+    std::filesystem::create_directories(folder);
+    root_ = myriarm::read_root(folder);
+  }
+  const myriarm::FileTree* root() const override { return root_.get(); }
+
+ private:
+  std::shared_ptr<const myriarm::FileTree> root_;
+};
+
 Fleet family_fleet(const Words& words, uint64_t lanes, bool on_the_cpu = false) {
   Program program = program_of(words);
   program.process = myriarm::ProcessStart{kUnmapped + 4 * kPageBytes, kEnd, 4 * kPageBytes, "/bin/test"};
+  program.process->file_bytes = 64 * kPageBytes;
   program.segments.push_back({kPages, 4 * kPageBytes, kRead | kWrite, {}});
   FleetOptions options = options_of(lanes);
   if (on_the_cpu) options.device = "cpu";
-  options.processes.host = std::make_shared<myriarm::test::SilentHost>();
+  options.processes.host = std::make_shared<HostWithRoot>();
   options.processes.keep_memory = true;
   Fleet fleet(program, options);
   for (uint32_t lane = 0; lane < lanes; lane++) {
@@ -98,7 +145,7 @@ INSTANTIATE_TEST_SUITE_P(All, ChildSplits, testing::Combine(testing::Values(1, 5
 
 TEST_P(ChildSplits, LeaveTheStateOfOneRunOnTheCpu) {
   const auto [lanes, seed] = GetParam();
-  for (const Words& words : {family(), sharing_family()}) {
+  for (const Words& words : {family(), sharing_family(), mapping_family()}) {
     Fleet whole = family_fleet(words, lanes, true), parts = family_fleet(words, lanes);
     std::mt19937 random(seed * 104729 + static_cast<uint32_t>(lanes));
     const auto below = [&](uint64_t end) { return std::uniform_int_distribution<uint64_t>(0, end - 1)(random); };
@@ -130,7 +177,7 @@ TEST_P(ChildSplits, LeaveTheStateOfOneRunOnTheCpu) {
 
 TEST(Children, AreTheSameOnEachEngine) {
   constexpr uint64_t kLanes = 70;
-  for (const Words& words : {family(), sharing_family()}) {
+  for (const Words& words : {family(), sharing_family(), mapping_family()}) {
     Fleet expected = family_fleet(words, kLanes, true);
     expected.run();
     ASSERT_TRUE(have_all_exited(expected));
@@ -146,20 +193,22 @@ TEST(Children, AreTheSameOnEachEngine) {
 
 TEST(Children, EndWhenTheirLaneIsRestored) {
   constexpr uint64_t kLanes = 40;
-  Fleet expected = family_fleet(family(), kLanes, true), fleet = family_fleet(family(), kLanes);
-  expected.run();
-  const Snapshot beginning = fleet.snapshot();
-  for (const uint64_t begun : {300, 1500, 4000}) {
-    RunOptions options;
-    options.instructions = begun;
-    fleet.run(options);
-    constexpr uint32_t kSome[] = {0, 3, 4, 31, 39};
-    fleet.restore(beginning, kSome);
-    fleet.run(options);
-    fleet.restore(beginning);
-    fleet.run();
-    expect_same(states_of(fleet, kCode), states_of(expected, kCode), "after a restore");
-    fleet.restore(beginning);
+  for (const Words& words : {family(), mapping_family()}) {
+    Fleet expected = family_fleet(words, kLanes, true), fleet = family_fleet(words, kLanes);
+    expected.run();
+    const Snapshot beginning = fleet.snapshot();
+    for (const uint64_t begun : {300, 1500, 4000}) {
+      RunOptions options;
+      options.instructions = begun;
+      fleet.run(options);
+      constexpr uint32_t kSome[] = {0, 3, 4, 31, 39};
+      fleet.restore(beginning, kSome);
+      fleet.run(options);
+      fleet.restore(beginning);
+      fleet.run();
+      expect_same(states_of(fleet, kCode), states_of(expected, kCode), "after a restore");
+      fleet.restore(beginning);
+    }
   }
 }
 

@@ -8,7 +8,7 @@
 
 namespace myriarm::test {
 
-class SilentHost final : public ProcessHost {
+class SilentHost : public ProcessHost {
  public:
   GivenInput input(uint32_t lane) const override {
     GivenInput given;

@@ -118,8 +118,6 @@ def main(myriarm, divided, folder):
         print(f"divided: status {status}\n{problem}")
     # Files whose pages are the guest's too: natively they are a test of tests/roots.
     compile_for("aarch64-linux-gnu-gcc", "../roots/mappings.c", root / "bin" / "mappings")
-    if ON_GPU:
-        return 1 if wrong else 0
     got, status, problem = run([os.path.abspath(divided), str(WAYS), str(root), "/bin/mappings", "/tmp"])
     if status != 0 or len(got) < MAPPING_CHECKS:
         wrong += 1

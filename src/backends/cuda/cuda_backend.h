@@ -135,7 +135,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
     GrowingRange tables;
     DeviceArray<LaneTables> running;
     DeviceArray<LaneSpaces> lanes;
-    DeviceArray<u32> numbers, present, exclusive, owners, next;
+    DeviceArray<u32> numbers, present, exclusive, away, owners, next;
   };
   void begin_spaces();
   void grow_tables(u64 wanted);
@@ -160,6 +160,10 @@ class CudaBackend final : public Backend, private HostedSpaces {
   u32 running_space(u32 lane) override;
   void enter_space(u32 lane, u32 number) override;
   void end_space(u32 lane, u32 number) override;
+  bool has_common_pages(u32 lane) override;
+  u32 common_frame(u32 lane, u64 page) override;
+  void join_page(u32 lane, u64 page, u64 file_page, u32 permissions) override;
+  void part_page(u32 lane, u64 file_page) override;
   /// Releases the memory of processes that have exited, unless it is kept. Returns whether there were any.
   bool release_exited();
   void synchronize(const char* doing) {

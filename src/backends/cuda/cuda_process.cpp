@@ -125,7 +125,7 @@ CudaBackend::ServedOnHost CudaBackend::serve_on_host(std::span<const u32> lanes,
     const kernel::Result result = goes_back ? kernel::again() : serve_hosted(machine, host, given.traced);
     if (result.served == kernel::Served::missing && processes_->knows_missing(registers.w8, given.number, stream_))
       missing.insert(registers.w8);
-    if (result.served == kernel::Served::again && machine.wants_space()) {
+    if (result.served == kernel::Served::again && machine.wants_device()) {
       records.push_back(kMakesOnDevice);
       if (given.traced) given_back_.push_back(lane);
       again++;

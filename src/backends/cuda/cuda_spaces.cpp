@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory for the further page tables of lanes with several processes, and what the host's calls need of address spaces.
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "backends/cuda/cuda_backend.h"
@@ -16,7 +17,7 @@ constexpr const char* kMaking = "making page tables of further processes";
 
 bool has_one_space(const LaneSpaces& spaces) {
   const auto exists = [](u8 place) { return place != kNoPlace; };
-  return spaces.running == 0 && spaces.own[0] == 0 && spaces.guest[0] == 0 &&
+  return spaces.running == 0 && spaces.lane == 0 && spaces.own[0] == 0 && spaces.guest[0] == 0 &&
          std::none_of(spaces.own + 1, spaces.own + kMostSpaces, exists);
 }
 
@@ -29,6 +30,7 @@ void CudaBackend::begin_spaces() {
   made.numbers.grow(u64{view_.teams} * kTeamTables, kMaking, stream_);
   made.present.grow(u64{view_.teams} * kTeamTables, kMaking, stream_);
   made.exclusive.grow(u64{view_.teams} * kTeamTables, kMaking, stream_);
+  made.away.grow(view_.teams, kMaking, stream_);
   made.next.grow(1, kMaking, stream_);
   made.next.upload(std::span(&view_.teams, 1), stream_);
   view_.processes.spaces = {made.running.data(),
@@ -36,6 +38,7 @@ void CudaBackend::begin_spaces() {
                             made.numbers.data(),
                             made.present.data(),
                             made.exclusive.data(),
+                            made.away.data(),
                             nullptr,
                             made.next.data(),
                             view_.teams,
@@ -150,8 +153,8 @@ void CudaBackend::refuse_several_spaces(std::span<const u32> lanes) {
     if (has_one_space(all[lane])) continue;
     throw StateError(
         "lane " + std::to_string(lane) +
-        " cannot be in a snapshot: on a GPU that cannot hold a lane which has several processes or has called "
-        "execve(); take the snapshot before, or use the CPU");
+        " cannot be in a snapshot: on a GPU that cannot hold a lane which has several processes, has called "
+        "execve() or has mapped a file so that stores change it; take the snapshot before, or use the CPU");
   }
 }
 
@@ -166,11 +169,12 @@ std::vector<LaneTables> CudaBackend::fetch_running_tables() {
 
 std::vector<std::vector<Transfer>> CudaBackend::rounds_of(std::span<const Transfer> transfers) {
   const std::vector<LaneTables> running = fetch_running_tables();
-  std::map<u32, std::vector<std::pair<u32, u32>>> tables;  // by team: those of its lanes, each pair once
+  std::map<u32, std::vector<std::array<u32, 3>>> tables;  // by team: those of its lanes, each set once
   std::vector<std::vector<Transfer>> rounds;
   for (const Transfer& transfer : transfers) {
-    std::vector<std::pair<u32, u32>>& of_team = tables[team_of(transfer.lane)];
-    const std::pair own(running[transfer.lane].guest, running[transfer.lane].own);
+    std::vector<std::array<u32, 3>>& of_team = tables[team_of(transfer.lane)];
+    const LaneTables& of_lane = running[transfer.lane];
+    const std::array own = {of_lane.guest, of_lane.own, of_lane.lane};
     const size_t round = static_cast<size_t>(std::ranges::find(of_team, own) - of_team.begin());
     if (round == of_team.size()) of_team.push_back(own);
     if (round == rounds.size()) rounds.emplace_back();
@@ -184,7 +188,7 @@ void CudaBackend::change_pages_in_tables(std::span<const u32> lanes, u64 page, u
   const std::vector<LaneTables> running = fetch_running_tables();
   std::map<u32, std::map<u32, u32>> by_team;  // by team and table: its lanes
   const auto add = [&](u32 lane) {
-    by_team[team_of(lane)][table_with(view_, lane, running[lane], page)] |= 1u << place_of(lane);
+    by_team[team_of(lane)][table_with(view_, running[lane], page)] |= 1u << place_of(lane);
   };
   if (lanes.empty()) {
     for (u32 lane = 0; lane < lanes_; lane++) add(lane);
@@ -210,6 +214,27 @@ void CudaBackend::enter_space(u32 lane, u32 number) {
 void CudaBackend::end_space(u32 lane, u32 number) {
   launch_change_space(view_, lane, number, false, stream_);
   synchronize("ending an address space");
+}
+bool CudaBackend::has_common_pages(u32 lane) { return spaces_ && fetch_spaces(lane).lane != 0; }
+u32 CudaBackend::common_frame(u32 lane, u64 page) {
+  constexpr const char* kAsking = "asking for a page of a lane";
+  LaneTables running;
+  check(cudaMemcpyAsync(&running, spaces_->running.data() + lane, sizeof running, cudaMemcpyDeviceToHost, stream_),
+        kAsking);
+  synchronize(kAsking);
+  const u32* const table = table_of(view_, table_with(view_, running, page), place_of(lane));
+  u32 entry = 0;
+  check(cudaMemcpyAsync(&entry, table + page, sizeof entry, cudaMemcpyDeviceToHost, stream_), kAsking);
+  synchronize(kAsking);
+  return entry & (kPageShared | kPageCode) ? 0 : entry >> kPageFlagBits;
+}
+void CudaBackend::join_page(u32 lane, u64 page, u64 file_page, u32 permissions) {
+  launch_join_page(view_, lane, page, file_page, permissions, stream_);
+  synchronize("mapping a page of a file");
+}
+void CudaBackend::part_page(u32 lane, u64 file_page) {
+  launch_part_page(view_, lane, file_page, stream_);
+  synchronize("taking a page from a file");
 }
 
 }  // namespace myriarm::cuda

@@ -41,7 +41,7 @@ __global__ void scatter_stops_kernel(const __grid_constant__ View view, const u3
 
 /// The table that has a page of a lane.
 __device__ u32 table_of_page(const View& view, u32 lane, u64 page) {
-  return table_with(view, lane, running_tables(view, lane), page);
+  return table_with(view, running_tables(view, lane), page);
 }
 /// The entry of the page that holds an address, as the lane has it; 0 if not mapped.
 __device__ u32 mapped_entry(const View& view, u32 lane, u64 address) {

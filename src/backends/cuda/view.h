@@ -217,15 +217,15 @@ MYR_FN u32* table_of(const View& view, u32 table, u32 place) {
 /// The tables of the space in which a lane runs.
 MYR_FN LaneTables running_tables(const View& view, u64 lane) {
   const LaneTables* running = view.processes.spaces.running;
-  if (running == nullptr) return {team_of(lane), team_of(lane)};
+  if (running == nullptr) return {team_of(lane), team_of(lane), team_of(lane)};
   return running[lane];
 }
 /// The table that has the guest's pages of the space in which a lane runs.
 MYR_FN u32 guest_table(const View& view, u64 lane) { return running_tables(view, lane).guest; }
 /// The table that has a page of a lane, given those of the space in which it runs.
-MYR_FN u32 table_with(const View& view, u64 lane, const LaneTables& running, u64 page) {
+MYR_FN u32 table_with(const View& view, const LaneTables& running, u64 page) {
   if (page < view.guest_pages) return running.guest;
-  return page < view.guest_pages + kernel::kOwnPages ? running.own : team_of(lane);
+  return page < view.guest_pages + kernel::kOwnPages ? running.own : running.lane;
 }
 /// The team that a table belongs to, and the lanes that have pages there.
 MYR_FN u32 team_of_table(const View& view, u32 table) {
@@ -241,10 +241,16 @@ MYR_FN u32 lanes_of_table(const View& view, u32 table) {
   const u32 all = lanes_of_team(view, table);
   return spaces.present == nullptr ? all : all & spaces.present[table * kTeamTables];
 }
-/// The lanes that a page of a table may be changed for: those behind the own pages of a process are the lane's, in the team's table.
+/// The lanes that a page of a table may be changed for: those behind the own pages of a process are the lane's.
 MYR_FN u32 lanes_with_page(const View& view, u32 table, u64 page) {
   const bool is_of_lane = table < view.teams && page >= view.guest_pages + kernel::kOwnPages;
-  return is_of_lane ? lanes_of_team(view, table) : lanes_of_table(view, table);
+  if (!is_of_lane || view.processes.spaces.away == nullptr) return lanes_of_table(view, table);
+  return lanes_of_team(view, table) & ~view.processes.spaces.away[table];
+}
+/// Whether one lane has a table alone.
+MYR_FN bool is_exclusive(const View& view, u32 table) {
+  const SpacesView& spaces = view.processes.spaces;
+  return table >= view.teams && *(volatile u32*)&spaces.exclusive[spaces.owners[table - view.teams]] != 0;
 }
 /// The entry of a page in the table that a program begins with.
 MYR_FN u32 program_entry(const View& view, u32 program, u64 page) {

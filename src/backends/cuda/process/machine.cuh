@@ -3,11 +3,12 @@
 // abandoned: serve.cuh then does it, and makes the call again.
 #pragma once
 
+#include "backends/cuda/process/file_pages.cuh"
 #include "backends/cuda/process/input_queue.h"
 #include "backends/cuda/process/output_log.h"
-#include "backends/cuda/process/spaces.cuh"
 #include "backends/cuda/team_run.cuh"
 #include "kernel/flat_tree.h"
+#include "kernel/mapped_pages.h"
 #include "kernel/ranges.h"
 #include "myriarm/inputs.h"
 
@@ -16,11 +17,12 @@ namespace myriarm::cuda {
 /// What an abandoned call waits for.
 enum class Need : u8 {
   nothing,
-  own_page,  // LaneMachine::page, and those behind it, of LaneMachine::table
-  space,     // LaneMachine::kind
-  change,    // LaneMachine::change
-  room,      // in the log of output
-  host,      // the host must serve it
+  own_page,    // LaneMachine::page, and those behind it, of LaneMachine::table
+  space,       // LaneMachine::kind
+  own_tables,  // of the guest's pages and of the lane's
+  change,      // LaneMachine::change
+  room,        // in the log of output
+  host,        // the host must serve it
 };
 
 /// Atomics of the log of output.
@@ -101,7 +103,7 @@ class LaneMachine {
     return memory_of(view_, tables_.guest, place_of(lane_)).locate(entry, offset);
   }
   /// The number of the table that has a page.
-  MYR_FN u32 table_of_page(u64 of_page) const { return table_with(view_, lane_, tables_, of_page); }
+  MYR_FN u32 table_of_page(u64 of_page) const { return table_with(view_, tables_, of_page); }
 
   MYR_FN bool own_page(u64 of_page) { return own_pages(of_page, 1); }
   MYR_FN bool own_pages(u64 first, u64 count) {
@@ -118,14 +120,16 @@ class LaneMachine {
   }
   MYR_FN void page_written(u64) {}  // make_page_writable() has called code_page_changes()
   MYR_FN bool change_pages(const kernel::PageChange& wanted) {
-    if (passed_ < made_) {
-      passed_++;
-      return true;
-    }
+    if (was_made(wanted)) return true;
     change = wanted;
     table = table_of_page(page_of(wanted.begin));
     need = Need::change;
-    return false;
+    if (!is_exclusive(view_, table)) return false;
+    const u64 first = page_of(wanted.begin);
+    change_pages_alone(view_, table, place_of(lane_),
+                       {first, page_of(wanted.end) - first, wanted.permissions, wanted.action});
+    change_is_made();
+    return was_made(wanted);
   }
 
   // kernel::HasSpaces. The books of the lane are changed at once; the warp does the rest, once the call has been answered.
@@ -159,6 +163,22 @@ class LaneMachine {
     view_.processes.spaces.running[lane_] = tables_;
     end_space(with);
   }
+
+  // kernel::SharesFiles. Nobody else is in the tables in which pages are joined and parted.
+  MYR_FN bool shares_files() const { return !is_flat(view_); }
+  MYR_FN bool begin_joining() {
+    if (is_exclusive(view_, tables_.guest) && is_exclusive(view_, tables_.lane)) return true;
+    need = Need::own_tables;
+    return false;
+  }
+  MYR_FN void join_page(u64 of_guest, u64 of_file, u32 permissions) {
+    join_file_page(view_, tables_, of_guest, of_file, permissions,
+                   [&](u32 from, u32 frame) { give_up_frame(view_, from, frame); });
+  }
+  MYR_FN void part_page(u64 of_file) {
+    part_file_page(view_, lane_, tables_, of_file, [&](u32 from, u32 frame) { give_up_frame(view_, from, frame); });
+  }
+
   MYR_FN kernel::Put put_out(u32 stream, u64 position, u64 address, u64 size);
 
   // kernel::HasTree.
@@ -184,7 +204,11 @@ class LaneMachine {
     wanted_ = 0;
   }
   /// To be called when `change` has been made.
-  MYR_FN void change_is_made() { made_++; }
+  MYR_FN void change_is_made() {
+    need = Need::nothing;
+    if (is_of_layer(change)) layer_change_ = change;
+    else made_++;
+  }
   /// To be called when what the lane has in one table of its team is in another one.
   MYR_FN void place_has_moved(u32 from, u32 to) {
     LaneSpaces& spaces = *books();
@@ -196,6 +220,12 @@ class LaneMachine {
     tables_ = tables_of_space(view_, lane_, spaces.running);
     view_.processes.spaces.running[lane_] = tables_;
     spaces_changed = true;
+  }
+  /// To be called when the pages that all processes of the lane have are in another table of its team.
+  MYR_FN void lane_pages_have_moved(u32 to) {
+    books()->lane = (u8)to;
+    tables_ = tables_of_space(view_, lane_, books()->running);
+    view_.processes.spaces.running[lane_] = tables_;
   }
   /// To be called when the lane has pages for a space in a table of its team.
   MYR_FN void space_is_made(u32 place) {
@@ -212,6 +242,8 @@ class LaneMachine {
     need = Need::nothing;
     if (made_space_ != kNone && !answered) end_space(made_space_);
     made_space_ = kNone;
+    made_ = 0;
+    layer_change_ = {};
   }
   /// The host, which gave the call back, is to know what became of it, unless it is made again.
   MYR_FN void note_result(const kernel::Result& result) {
@@ -239,6 +271,15 @@ class LaneMachine {
 
  private:
   static constexpr u32 kNone = ~(u32)0;
+  /// A change that maps further pages of the layer is not asked for any more once the layer has them, even if the call is abandoned
+  /// later; all others are asked for by each attempt.
+  MYR_FN bool is_of_layer(const kernel::PageChange& of) const { return page_of(of.begin) >= view_.guest_pages; }
+  MYR_FN bool was_made(const kernel::PageChange& wanted) {
+    if (is_of_layer(wanted)) return wanted.begin == layer_change_.begin && wanted.end == layer_change_.end;
+    if (passed_ == made_) return false;
+    passed_++;
+    return true;
+  }
   MYR_FN bool has_shared_memory() const {
     const u32 count = kernel::range_count(*this);
     for (u32 i = 0; i < count; i++) {
@@ -267,7 +308,8 @@ class LaneMachine {
   LaneTables tables_;
   u32 made_space_ = kNone;     // that this call has made and the kernel has not taken yet
   u32 made_ = 0, passed_ = 0;  // changes of this call that were made, and of those that this attempt has asked for
-  u64 logged_ = 0;             // bytes of the log that this attempt has taken
+  kernel::PageChange layer_change_ = {};  // the last one of the layer, which is none of these
+  u64 logged_ = 0;                        // bytes of the log that this attempt has taken
   mutable u32 wanted_ = 0;
 };
 
@@ -331,6 +373,7 @@ MYR_FN kernel::Put LaneMachine::put_out(u32 stream, u64 position, u64 address, u
   }
   return {PutKind::taken, size};
 }
-static_assert(kernel::Machine<LaneMachine> && kernel::HasTree<LaneMachine> && kernel::HasSpaces<LaneMachine>);
+static_assert(kernel::Machine<LaneMachine> && kernel::HasTree<LaneMachine> && kernel::HasSpaces<LaneMachine> &&
+              kernel::SharesFiles<LaneMachine>);
 
 }  // namespace myriarm::cuda

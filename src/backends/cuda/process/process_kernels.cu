@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/process/process_kernels.h"
 
-#include "backends/cuda/process/spaces.cuh"
+#include "backends/cuda/process/file_pages.cuh"
 #include "backends/cuda/start_kernel.cuh"
 
 namespace myriarm::cuda {
@@ -86,6 +86,17 @@ __global__ void change_space_kernel(const __grid_constant__ View view, u32 lane,
   if (!enters) leave_tables(view, members, team, [&](u32, u32 frame) { release_frame(view, frame); });
 }
 
+/// One thread.
+__global__ void join_page_kernel(const __grid_constant__ View view, u32 lane, u64 page, u64 file_page,
+                                 u32 permissions) {
+  join_file_page(view, running_tables(view, lane), page, file_page, permissions,
+                 [&](u32, u32 frame) { release_frame(view, frame); });
+}
+__global__ void part_page_kernel(const __grid_constant__ View view, u32 lane, u64 file_page) {
+  part_file_page(view, lane, running_tables(view, lane), file_page,
+                 [&](u32, u32 frame) { release_frame(view, frame); });
+}
+
 __global__ void refuse_output_kernel(const __grid_constant__ View view, const u32* lanes, u64 count) {
   const u64 i = thread_index();
   if (i >= count) return;
@@ -113,6 +124,12 @@ void launch_forget_spaces(const View& view, const TeamMask* teams, u64 count, cu
 }
 void launch_change_space(const View& view, u32 lane, u32 number, bool enters, cudaStream_t stream) {
   start(change_space_kernel, 1, kWarp, stream, view, lane, number, enters);
+}
+void launch_join_page(const View& view, u32 lane, u64 page, u64 file_page, u32 permissions, cudaStream_t stream) {
+  start(join_page_kernel, 1, 1, stream, view, lane, page, file_page, permissions);
+}
+void launch_part_page(const View& view, u32 lane, u64 file_page, cudaStream_t stream) {
+  start(part_page_kernel, 1, 1, stream, view, lane, file_page);
 }
 void launch_refuse_output(const View& view, const u32* lanes, u64 count, cudaStream_t stream) {
   start(refuse_output_kernel, blocks_for(count), kBlock, stream, view, lanes, count);

@@ -26,6 +26,9 @@ void launch_refuse_output(const View& view, const u32* lanes, u64 count, cudaStr
 
 /// These lanes have their first space alone, and run in it.
 void launch_forget_spaces(const View& view, const TeamMask* teams, u64 count, cudaStream_t stream);
+/// kernel::SharesFiles of the space in which a lane runs.
+void launch_join_page(const View& view, u32 lane, u64 page, u64 file_page, u32 permissions, cudaStream_t stream);
+void launch_part_page(const View& view, u32 lane, u64 file_page, cudaStream_t stream);
 /// A lane enters one of its spaces, or with `enters` false that ends.
 void launch_change_space(const View& view, u32 lane, u32 number, bool enters, cudaStream_t stream);
 

@@ -63,29 +63,54 @@ static __device__ inline Wants next_wants(const LaneMachine& machine, u64 end) {
 
 /// The tables of the space in which the lane of another thread runs.
 static __device__ inline LaneTables tables_of_member(u32 members, const LaneMachine& machine, int of) {
-  return {__shfl_sync(members, machine.tables().guest, of), __shfl_sync(members, machine.tables().own, of)};
+  return {__shfl_sync(members, machine.tables().guest, of), __shfl_sync(members, machine.tables().own, of),
+          __shfl_sync(members, machine.tables().lane, of)};
+}
+
+/// Gives the lane of one thread, `first`, a table that it has alone for the guest's pages of the space in which it runs: where others
+/// have pages too, a page could not be in common for one lane and not for another. All members call it.
+static __device__ __noinline__ SpaceOutcome take_guest_table(const View& view, u32 members, u32 lane, int first,
+                                                             LaneMachine& machine) {
+  const u32 team = team_of(lane), guest = tables_of_member(members, machine, first).guest;
+  if (is_exclusive(view, guest)) return SpaceOutcome::made;
+  const u32 place = __shfl_sync(members, free_place(view, lane, true, kernel::SpaceKind::fork), first);
+  const SpaceOutcome moved =
+      make_space(view, members, team, place, kernel::SpaceKind::fork, {guest, guest, team}, (u32)1 << first, true);
+  if (moved == SpaceOutcome::made && (int)(threadIdx.x % kTeam) == first) {
+    machine.place_has_moved(place_of_table(view, guest), place);
+  }
+  return moved;
+}
+
+/// The same for the pages that all processes of the lane have too, so that pages of the layer can be the guest's.
+static __device__ __noinline__ SpaceOutcome take_own_tables(const View& view, u32 members, u32 lane, int first,
+                                                            LaneMachine& machine) {
+  const SpaceOutcome taken = take_guest_table(view, members, lane, first, machine);
+  const LaneTables tables = tables_of_member(members, machine, first);
+  if (taken != SpaceOutcome::made || is_exclusive(view, tables.lane)) return taken;
+  const u64 begin = view.guest_pages + kernel::kOwnPages;
+  share_pages(view, members, tables.lane, tables.guest,
+              used_slices(view, tables.lane) & slices_of(view, begin, view.page_count), begin, view.page_count);
+  if ((int)(threadIdx.x % kTeam) == first) {
+    atomicOr(&view.processes.spaces.away[team_of(lane)], (u32)1 << first);
+    machine.lane_pages_have_moved(place_of_table(view, tables.guest));
+  }
+  __syncwarp(members);
+  return taken;
 }
 
 /// Makes the space that the lane of one thread, `first`, asks for, and that has memory in common with the one in which it runs. Both
-/// get tables that this lane has alone: where others have pages too, a page could not be in common for one lane and not for another.
-/// All members call it.
+/// get tables that this lane has alone. All members call it.
 static __device__ __noinline__ SpaceOutcome make_sharing_space(const View& view, u32 members, u32 lane, int first,
                                                                LaneMachine& machine) {
   const u32 team = team_of(lane);
   const bool mine = (int)(threadIdx.x % kTeam) == first;
-  const u32 bit = (u32)1 << first;
-  LaneTables from = tables_of_member(members, machine, first);
-  const u32 guest_place = from.guest == team ? 0 : view.processes.spaces.owners[from.guest - view.teams] % kTeamTables;
-  if (guest_place == 0 || !*(volatile u32*)&is_exclusive(view, team, guest_place)) {
-    const u32 place = __shfl_sync(members, free_place(view, lane, true, machine.kind), first);
-    const LaneTables old{from.guest, from.guest};
-    const SpaceOutcome moved = make_space(view, members, team, place, kernel::SpaceKind::fork, old, bit, true);
-    if (moved != SpaceOutcome::made) return moved;
-    if (mine) machine.place_has_moved(guest_place, place);
-    from = tables_of_member(members, machine, first);
-  }
+  const SpaceOutcome moved = take_guest_table(view, members, lane, first, machine);
+  if (moved != SpaceOutcome::made) return moved;
+  const LaneTables from = tables_of_member(members, machine, first);
   const u32 place = __shfl_sync(members, free_place(view, lane, true, machine.kind), first);
-  const SpaceOutcome made = make_space(view, members, team, place, kernel::SpaceKind::fork, from, bit, true);
+  const SpaceOutcome made =
+      make_space(view, members, team, place, kernel::SpaceKind::fork, from, (u32)1 << first, true);
   if (made != SpaceOutcome::made || !mine) return made;
   machine.space_is_made(place);
   const u32 table = table_in_place(view, team, place), count = kernel::range_count(machine);
@@ -98,8 +123,8 @@ static __device__ __noinline__ SpaceOutcome make_sharing_space(const View& view,
   return made;
 }
 
-/// Makes the spaces that lanes ask for: those that ask for the same get them together. All members call it. `asks` is cleared for
-/// lanes that have theirs. Returns what kept a lane from it that still asks.
+/// Makes the spaces that lanes ask for: those that ask for the same get them together; and gives lanes the tables of their own that
+/// they ask for. All members call it. `asks` is cleared for lanes that have theirs. Returns what kept a lane from it that still asks.
 static __device__ __noinline__ SpaceOutcome make_spaces(const View& view, u32 members, u32 lane, LaneMachine& machine,
                                                         bool& asks) {
   const u32 team = team_of(lane);
@@ -112,11 +137,13 @@ static __device__ __noinline__ SpaceOutcome make_spaces(const View& view, u32 me
   bool open = asks;
   for (u32 asking; (asking = __ballot_sync(members, open)) != 0;) {
     const int first = __ffs(asking) - 1;
-    const u32 own_kind = (u32)machine.kind << 1 | (u32)machine.shares_memory;
+    const bool joins = machine.need == Need::own_tables;
+    const u32 own_kind = (u32)machine.kind << 2 | (u32)joins << 1 | (u32)(machine.shares_memory && !joins);
     const u32 kind = __shfl_sync(members, own_kind, first);
-    if ((kind & 1) != 0) {
+    if ((kind & 3) != 0) {
       const bool mine = open && (int)(threadIdx.x % kTeam) == first;
-      const SpaceOutcome outcome = make_sharing_space(view, members, lane, first, machine);
+      const SpaceOutcome outcome = (kind & 2) != 0 ? take_own_tables(view, members, lane, first, machine)
+                                                   : make_sharing_space(view, members, lane, first, machine);
       if (!mine) continue;
       open = false;
       kept_from = outcome;
@@ -130,7 +157,7 @@ static __device__ __noinline__ SpaceOutcome make_spaces(const View& view, u32 me
                       machine.tables().own == from.own;
     const u32 lanes = __ballot_sync(members, mine);
     const SpaceOutcome outcome =
-        make_space(view, members, team, place, (kernel::SpaceKind)(kind >> 1), from, lanes, false);
+        make_space(view, members, team, place, (kernel::SpaceKind)(kind >> 2), from, lanes, false);
     if (!mine) continue;
     open = false;
     kept_from = outcome;
@@ -145,7 +172,6 @@ static __device__ __noinline__ SpaceOutcome make_spaces(const View& view, u32 me
 /// lanes that do not get a frame which they need.
 static __device__ __noinline__ void change_pages_for(const View& view, u32 members, u32 lane, LaneMachine& machine,
                                                      bool asks, bool& failed) {
-  const u32 team = team_of(lane);
   for (u32 asking; (asking = __ballot_sync(members, asks)) != 0;) {
     const kernel::PageChange& own = machine.change;
     const int first = __ffs(asking) - 1;
@@ -163,8 +189,8 @@ static __device__ __noinline__ void change_pages_for(const View& view, u32 membe
     const bool changed = change_pages(view, lanes, run);
     if (!mine) continue;
     asks = false;
-    machine.need = Need::nothing;
     failed = !changed;
+    machine.need = Need::nothing;
     if (changed) machine.change_is_made();
   }
 }
@@ -222,7 +248,7 @@ static __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u
       copy_pages_for<true>(view, machine.table, members, more != 0, machine.page, failed);
       more = failed || more == 0 ? 0 : more - 1;
     }
-    bool asks = open && machine.need == Need::space;
+    bool asks = open && (machine.need == Need::space || machine.need == Need::own_tables);
     if (__any_sync(members, asks)) {
       const SpaceOutcome outcome = make_spaces(view, members, lane, machine, asks);
       failed |= asks && outcome == SpaceOutcome::no_memory;

@@ -14,25 +14,31 @@ MYR_FN u32& table_in_place(const View& view, u32 team, u32 place) {
 MYR_FN u32& lanes_in_place(const View& view, u32 team, u32 place) {
   return view.processes.spaces.present[team * kTeamTables + place];
 }
+/// The place of a table of a team.
+MYR_FN u32 place_of_table(const View& view, u32 table) {
+  return table < view.teams ? 0 : view.processes.spaces.owners[table - view.teams] % kTeamTables;
+}
 /// The tables of one of a lane's spaces.
 MYR_FN LaneTables tables_of_space(const View& view, u32 lane, u32 number) {
   const LaneSpaces& spaces = view.processes.spaces.lanes[lane];
-  const u32 team = team_of(lane), own = spaces.own[number], guest = spaces.guest[number];
-  return {guest == 0 ? team : table_in_place(view, team, guest), own == 0 ? team : table_in_place(view, team, own)};
+  const u32 team = team_of(lane);
+  const auto in = [&](u32 place) { return place == 0 ? team : table_in_place(view, team, place); };
+  return {in(spaces.guest[number]), in(spaces.own[number]), in(spaces.lane)};
 }
 /// The lane has its first space alone, and runs in it.
 MYR_FN void forget_spaces(const View& view, u32 lane) {
   LaneSpaces& spaces = view.processes.spaces.lanes[lane];
   for (u32 number = 0; number < kMostSpaces; number++) spaces.own[number] = spaces.guest[number] = kNoPlace;
-  spaces.running = spaces.own[0] = spaces.guest[0] = 0;
-  view.processes.spaces.running[lane] = {team_of(lane), team_of(lane)};
+  spaces.running = spaces.lane = spaces.own[0] = spaces.guest[0] = 0;
+  view.processes.spaces.running[lane] = {team_of(lane), team_of(lane), team_of(lane)};
 }
 /// The same of a lane that gets its pages in the team's table again.
 static __device__ inline void return_to_team(const View& view, u32 lane) {
   forget_spaces(view, lane);
   atomicOr(&lanes_in_place(view, team_of(lane), 0), (u32)1 << place_of(lane));
+  atomicAnd(&view.processes.spaces.away[team_of(lane)], ~((u32)1 << place_of(lane)));
 }
-MYR_FN u32& is_exclusive(const View& view, u32 team, u32 place) {
+MYR_FN u32& place_is_exclusive(const View& view, u32 team, u32 place) {
   return view.processes.spaces.exclusive[team * kTeamTables + place];
 }
 /// The lowest place whose table has nothing of the lane, and if it is to have it alone, of others; kTeamTables: there is none. A
@@ -47,7 +53,7 @@ MYR_FN u32 free_place(const View& view, u32 lane, bool alone, kernel::SpaceKind 
   }
   for (; place < kTeamTables; place++) {
     const u32 present = *(volatile u32*)&lanes_in_place(view, team, place);
-    if (present == 0 || !(present & mine || *(volatile u32*)&is_exclusive(view, team, place))) break;
+    if (present == 0 || !(present & mine || *(volatile u32*)&place_is_exclusive(view, team, place))) break;
   }
   return place;
 }
@@ -215,7 +221,7 @@ static __device__ __noinline__ SpaceOutcome make_space(const View& view, u32 mem
   }
   if (first_thread) {
     lanes_in_place(view, team, place) = others | lanes;
-    is_exclusive(view, team, place) = alone;
+    place_is_exclusive(view, team, place) = alone;
   }
   __syncwarp(members);
   return SpaceOutcome::made;
@@ -229,12 +235,12 @@ static __device__ inline void make_common(const View& view, u32 table, u32 other
     code_page_changes(view, in, page, Writer::guest);  // stores are not noticed any more
   }
 }
-/// No lane has pages in a further table any more. All members call it; `give_back(frame)` is called by the first thread.
+/// No lane has pages of [0, end) in a further table any more. All members call it; `give_back(frame)` is called by the first thread.
 template <class GiveBack>
-static __device__ inline void clear_table(const View& view, u32 members, u32 table, GiveBack give_back) {
+static __device__ inline void clear_pages(const View& view, u32 members, u32 table, u64 end, GiveBack give_back) {
   const PagedMemory<kTeam> memory = memory_of(view, table, 0);
   const u32 thread = threadIdx.x % kTeam;
-  visit_pages(view, members, view.touched[table], 0, view.page_count, [&](u64 page, bool exists) {
+  visit_pages(view, members, view.touched[table] & slices_of(view, 0, end), 0, end, [&](u64 page, bool exists) {
     const u32 entry = exists ? *(volatile u32*)memory.entry_place(page) : 0;
     if (entry != 0) *memory.entry_place(page) = 0;
     for (u32 rest = __ballot_sync(members, has_frame(view, entry)); rest != 0; rest &= rest - 1) {
@@ -248,7 +254,7 @@ static __device__ inline void clear_table(const View& view, u32 members, u32 tab
   }
   __syncwarp(members);
   if (thread == 0) {
-    view.touched[table] = 0;
+    view.touched[table] &= end == view.page_count ? 0 : slices_of(view, end, view.page_count);
     view.code_ran[table] = 0;
     run_no_span(view, table);
   }
@@ -260,6 +266,7 @@ template <class GiveBack>
 static __device__ __noinline__ void leave_tables(const View& view, u32 members, u32 team, GiveBack give_back) {
   const u32 thread = threadIdx.x % kTeam;
   const LaneSpaces& spaces = view.processes.spaces.lanes[lane_at(team, thread)];
+  const u64 own_end = view.guest_pages + kernel::kOwnPages;
   u32 used[(kTeamTables + 31) / 32] = {};
   for (u32 number = 0; number < kMostSpaces; number++) {
     if (spaces.own[number] == kNoPlace) continue;
@@ -274,12 +281,17 @@ static __device__ __noinline__ void leave_tables(const View& view, u32 members, 
     const u32 table = *(volatile u32*)&table_in_place(view, team, place);
     if (table == 0) break;
     const u32 present = *(volatile u32*)&lanes_in_place(view, team, place);
-    const u32 gone = present & __ballot_sync(members, !(used[place / 32] >> place % 32 & 1));
+    const bool has_space = used[place / 32] >> place % 32 & 1;
+    const u32 gone = present & __ballot_sync(members, !has_space && spaces.lane != place);
+    const u32 with_space = present & __ballot_sync(members, has_space);
     __syncwarp(members);
-    if (gone == 0) continue;
+    if (with_space == present) continue;
     if (thread == 0) lanes_in_place(view, team, place) = present & ~gone;
     __syncwarp(members);
-    if (present == gone) clear_table(view, members, table, [&](u32 frame) { give_back(table, frame); });
+    // Where there are only pages of the lane, no other lane has any.
+    if (with_space == 0)
+      clear_pages(view, members, table, present == gone ? view.page_count : own_end,
+                  [&](u32 frame) { give_back(table, frame); });
   }
 }
 

@@ -16,18 +16,20 @@ constexpr u32 kMostSpaces = kernel::kMostProcesses + 1;
 constexpr u32 kTeamTables = 255;
 constexpr u8 kNoPlace = 0xFF;
 
-/// The spaces of a lane, by number: in which of its team's tables the process's own kernel pages are, and in which the guest's.
+/// The spaces of a lane, by number: in which of its team's tables the process's own kernel pages are, and in which the guest's. And in
+/// which the pages are that all processes of the lane have: the team's, until pages of the layer are to be the guest's too.
 struct LaneSpaces {
   u8 running;
+  u8 lane;
   u8 own[kMostSpaces];  // kNoPlace: there is no such space
   u8 guest[kMostSpaces];
   u8 is_answered;  // the call that the host gave back (kCallsHere), with this result
   i64 result;
 };
 
-/// The numbers of the tables of the space that runs.
+/// The numbers of the tables of the space that runs, and of the one that has the lane's pages.
 struct LaneTables {
-  u32 guest, own;
+  u32 guest, own, lane;
 };
 
 struct SpacesView {
@@ -37,6 +39,7 @@ struct SpacesView {
       numbers;  // kTeamTables of each team: the number of its table in this place; 0: there is none yet. That of place 0 is not here
   u32* present;    // as many: the lanes that have a space in this table. If none does, all of its entries are 0
   u32* exclusive;  // as many: not 0: one lane has this table alone
+  u32* away;       // of each team: the lanes whose pages of the lane are in a further table
   u32* owners;     // of each further table: team * kTeamTables + place
   u32* next;       // the number of the first table that is nobody's yet
   u32 end;         // the number behind the last one

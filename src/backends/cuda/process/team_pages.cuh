@@ -29,6 +29,22 @@ static __device__ inline u32 simple_entry(u32 entry, const PageRun& run) {
   }
 }
 
+/// Changes pages of a table that a lane has alone, at this place of its team. One thread calls it: no page needs a frame.
+static __device__ __noinline__ void change_pages_alone(const View& view, u32 table, u32 place, const PageRun& run) {
+  const PagedMemory<kTeam> memory = memory_of(view, table, place);
+  for (u64 page = run.first; page < run.first + run.count; page++) {
+    const u32 entry = *(volatile u32*)memory.entry_place(page);
+    u32 next = simple_entry(entry_of_lane(view, table, page, entry, place), run);
+    if (!is_simple(view, entry, run)) {
+      if (next & kPageShared) next &= ~(u32)kPageCode;  // the lane no longer runs the page's predecoded words
+      if (has_frame(view, entry) && !has_frame(view, next)) give_up_frame(view, table, entry >> kPageFlagBits);
+      code_page_changes(view, table, page, Writer::guest);
+    }
+    *memory.entry_place(page) = next;
+    touch(view, table, page);
+  }
+}
+
 /// Gives a page the frame that its change needs, and leaves what every lane sees of it as it is. False: there is none.
 static __device__ inline bool reserve_frame(const View& view, const PageUpdate& update) {
   const u32 team = update.lanes.team, threads = update.lanes.threads, thread = threadIdx.x % kTeam;
