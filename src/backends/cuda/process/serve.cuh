@@ -90,7 +90,7 @@ static __device__ __noinline__ SpaceOutcome take_own_tables(const View& view, u3
   if (taken != SpaceOutcome::made || is_exclusive(view, tables.lane)) return taken;
   const u64 begin = view.guest_pages + kernel::kOwnPages;
   share_pages(view, members, tables.lane, tables.guest,
-              used_slices(view, tables.lane) & slices_of(view, begin, view.page_count), begin, view.page_count);
+              used_slices(view, tables.lane) & view.slices.mask(begin, view.page_count), begin, view.page_count);
   if ((int)(threadIdx.x % kTeam) == first) {
     atomicOr(&view.processes.spaces.away[team_of(lane)], (u32)1 << first);
     machine.lane_pages_have_moved(place_of_table(view, tables.guest));

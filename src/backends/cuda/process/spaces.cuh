@@ -240,7 +240,7 @@ template <class GiveBack>
 static __device__ inline void clear_pages(const View& view, u32 members, u32 table, u64 end, GiveBack give_back) {
   const PagedMemory<kTeam> memory = memory_of(view, table, 0);
   const u32 thread = threadIdx.x % kTeam;
-  visit_pages(view, members, view.touched[table] & slices_of(view, 0, end), 0, end, [&](u64 page, bool exists) {
+  visit_pages(view, members, view.touched[table] & view.slices.mask(0, end), 0, end, [&](u64 page, bool exists) {
     const u32 entry = exists ? *(volatile u32*)memory.entry_place(page) : 0;
     if (entry != 0) *memory.entry_place(page) = 0;
     for (u32 rest = __ballot_sync(members, has_frame(view, entry)); rest != 0; rest &= rest - 1) {
@@ -254,7 +254,7 @@ static __device__ inline void clear_pages(const View& view, u32 members, u32 tab
   }
   __syncwarp(members);
   if (thread == 0) {
-    view.touched[table] &= end == view.page_count ? 0 : slices_of(view, end, view.page_count);
+    view.touched[table] &= end == view.page_count ? 0 : view.slices.mask(end, view.page_count);
     view.code_ran[table] = 0;
     run_no_span(view, table);
   }
