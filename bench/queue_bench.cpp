@@ -17,18 +17,19 @@ namespace {
 
 struct Settings {
   std::string device = "auto", program, json, commit = "unknown", fork_after = "start";
-  uint64_t lanes = 0, bytes = 256, checked = 5000, most = kEndless, limit = 1'000'000'000;
+  uint64_t lanes = 0, bytes = 256, checked = 5000, most = kEndless, limit = 1'000'000'000, memory = kUsualMemory;
   double seconds = 10;
   std::vector<std::string> arguments;  // of the program
 };
 
 constexpr const char* kUsage =
     "queue_bench PROGRAM [--device auto|cpu|cuda|cuda:N] [--lanes N] [--seconds S] [--bytes N] [--fork-after POINT]\n"
-    "            [--inputs N] [--check N] [--limit N] [--json FILE|-] [--commit TEXT]\n"
+    "            [--inputs N] [--check N] [--limit N] [--memory N] [--json FILE|-] [--commit TEXT]\n"
     "            [-- ARGUMENT...]\n"
     "PROGRAM: a static AArch64 program that reads standard input. Without --lanes: 100,000 on a GPU, 1,000 on the "
     "CPU.\n"
-    "--bytes: of an input. --check: how many of the first digests are compared with those of one lane on the CPU.\n";
+    "--memory: bytes of guest addresses of a lane. --bytes: of an input. --check: how many of the first digests are "
+    "compared with those of one lane on the CPU.\n";
 
 bool parse(int argc, char** argv, Settings& settings) {
   if (argc < 2) return false;
@@ -47,6 +48,7 @@ bool parse(int argc, char** argv, Settings& settings) {
     else if (name == "--inputs") settings.most = std::strtoull(value, nullptr, 0);
     else if (name == "--check") settings.checked = std::strtoull(value, nullptr, 0);
     else if (name == "--limit") settings.limit = std::strtoull(value, nullptr, 0);
+    else if (name == "--memory") settings.memory = std::strtoull(value, nullptr, 0);
     else if (name == "--fork-after") settings.fork_after = value;
     else if (name == "--json") settings.json = value;
     else if (name == "--commit") settings.commit = value;
@@ -111,6 +113,7 @@ std::vector<InputDigest> reference(const Settings& settings, const ElfImage& ima
   FleetOptions fleet;
   fleet.device = "cpu";
   fleet.lanes = 64;
+  fleet.memory = settings.memory;
   Queue queue(image, fleet, process_options(settings, image));
   Inputs inputs(settings.bytes);
   inputs.make(0, count);
@@ -141,6 +144,7 @@ int run(int argc, char** argv) {
   const bool gpu = device.kind != DeviceKind::cpu;
   FleetOptions fleet;
   fleet.device = settings.device;
+  fleet.memory = settings.memory;
   fleet.lanes = settings.lanes != 0 ? settings.lanes : gpu ? 100'000 : 1000;
   const ElfImage image = load_elf(settings.program);
   Report report(argc, argv, settings.commit);

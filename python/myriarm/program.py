@@ -21,6 +21,7 @@ from .assembly import assemble
 from .errors import ArgumentError
 
 RAW_MEMORY = 4 << 20
+# As kFleetMemory and kLinuxMemory in myriarm/fleet.h.
 DEFAULT_MEMORY = 64 << 20
 PROCESS_MEMORY = 1 << 30
 
