@@ -2,6 +2,7 @@
 // Has code predecoded that the host or a guest has written: asks the device which teams run from other code than their
 // program's, groups them, and gives each group a span. docs/design/written-code.md says when and why.
 #include <algorithm>
+#include <bit>
 #include <chrono>
 
 #include "backends/cuda/cuda_backend.h"
@@ -19,6 +20,8 @@ constexpr u64 kKeptBlocks = 4;
 constexpr u64 kMostFlatCode = u64{8} << 30;
 /// The most spans that one launch fills: those of a dimension of its grid.
 constexpr u64 kMostFresh = 65535;
+/// What a span takes beyond these: more than there is room.
+constexpr u64 kTooManyWords = u64{1} << 60;
 
 constexpr u64 words_in(u64 bytes) { return bytes / sizeof(Operands); }
 
@@ -111,8 +114,10 @@ std::map<u32, std::vector<u32>> CudaBackend::find_code(const CodeVariants::Plan&
   u64 at = 0;
   for (const auto& [number, variant] : wanted.fresh) {
     std::vector<u32>& of_team = pages_of[variant.key.team];
-    for (u32 page = 0; page < variant.pages.count; page++) {
-      if (bits[at + page / 32] >> page % 32 & 1) of_team.push_back(page);
+    for (u32 word = 0; word < words; word++) {
+      for (u32 rest = bits[at + word]; rest != 0; rest &= rest - 1) {
+        of_team.push_back(word * 32 + static_cast<u32>(std::countr_zero(rest)));
+      }
     }
     at += words;
   }
@@ -181,20 +186,20 @@ void CudaBackend::predecode_teams() {
   const u64 piece = mapped_piece(device_);
   std::map<u32, std::vector<u32>> pages_of;
   const auto words_of = [&](const CodeKey& key) {
-    return words_in(span_bytes(code_variants_->span_of(key).count, pages_of.at(key.team), piece));
+    const auto found = pages_of.find(key.team);
+    if (found == pages_of.end()) return kTooManyWords;
+    return words_in(span_bytes(code_variants_->span_of(key).count, found->second, piece));
   };
-  const auto nothing = [](const CodeKey&) { return u64{1}; };
-  CodeVariants::Plan plan = code_variants_->plan(keys, 0, nothing);
-  if (!plan.complete && room_for_code() != 0) {
-    pages_of = find_code(code_variants_->plan(keys, kMostFresh, nothing));
+  const auto one_word = [](const CodeKey&) { return u64{1}; };
+  CodeVariants::Plan plan = code_variants_->plan(keys, 0, one_word);
+  for (const bool frees : {false, true}) {
+    if (plan.complete || code_gave_way_) break;
+    if (frees) free_unused_code(0);
+    pages_of = find_code(code_variants_->plan(keys, kMostFresh, one_word));
     plan = code_variants_->plan(keys, room_for_code(), words_of);
-    if (!plan.complete) {
-      free_unused_code(0);
-      plan = code_variants_->plan(keys, room_for_code(), words_of);
-    }
   }
   const u32 block = next_code_block_;
-  if (!plan.fresh.empty() && !allocate_code(plan, pages_of, block)) plan = code_variants_->plan(keys, 0, nothing);
+  if (!plan.fresh.empty() && !allocate_code(plan, pages_of, block)) plan = code_variants_->plan(keys, 0, one_word);
   next_code_block_ += !plan.fresh.empty();
   code_variants_->carry_out(plan, block);
 
