@@ -116,7 +116,8 @@ std::map<u32, std::vector<u32>> CudaBackend::find_code(const CodeVariants::Plan&
     std::vector<u32>& of_team = pages_of[variant.key.team];
     for (u32 word = 0; word < words; word++) {
       for (u32 rest = bits[at + word]; rest != 0; rest &= rest - 1) {
-        of_team.push_back(word * 32 + static_cast<u32>(std::countr_zero(rest)));
+        const u32 page = word * 32 + static_cast<u32>(std::countr_zero(rest));
+        if (page < variant.pages.count) of_team.push_back(page);
       }
     }
     at += words;
