@@ -36,15 +36,18 @@ struct HostedRegisters {
   u64 retired;
 };
 
+/// The number of the space in which a lane runs, and whether it may have pages that are the layer's and the guest's:
+/// kernel/mapped_pages.h.
+struct RunningSpace {
+  u32 number = 0;
+  bool has_common_pages = false;
+};
 /// The address spaces of lanes, which their device makes.
 class HostedSpaces {
  public:
-  virtual u32 running_space(u32 lane) = 0;
+  virtual RunningSpace running_space(u32 lane) = 0;
   virtual void enter_space(u32 lane, u32 number) = 0;
   virtual void end_space(u32 lane, u32 number) = 0;
-  // Pages that are the layer's and the guest's: kernel/mapped_pages.h.
-  /// False: the lane has none.
-  virtual bool has_common_pages(u32 lane) = 0;
   /// The number of the memory that has a page, if another page may be there too; else 0. Of pages of the running space.
   virtual u32 common_frame(u32 lane, u64 page) = 0;
   virtual void join_page(u32 lane, u64 page, u64 file_page, u32 permissions) = 0;
@@ -71,8 +74,7 @@ class HostedMachine : public HostTree {
         lane_(lane),
         registers_(registers),
         spaces_(spaces),
-        space_(spaces == nullptr ? 0 : spaces->running_space(lane)),
-        has_common_pages_(spaces != nullptr && spaces->has_common_pages(lane)) {}
+        running_(spaces == nullptr ? RunningSpace{} : spaces->running_space(lane)) {}
 
   u32 lane() const { return lane_; }
   u32 number() const { return registers_.w8; }
@@ -153,11 +155,11 @@ class HostedMachine : public HostTree {
 
   // kernel::HasSpaces.
   bool has_spaces() const { return spaces_ != nullptr; }
-  u32 space() const { return space_; }
+  u32 space() const { return running_.number; }
   void enter_space(u32 number) {
-    if (number == space_) return;
+    if (number == running_.number) return;
     spaces_->enter_space(lane_, number);
-    space_ = number;
+    running_.number = number;
   }
   bool make_space(kernel::SpaceKind, u32&) {
     wants_device_ = true;
@@ -179,13 +181,13 @@ class HostedMachine : public HostTree {
     return false;
   }
   void join_page(u64 page, u64 file_page, u32 permissions) {
-    forget_pages([&](u32 space, u64 of) { return space == space_ && of == page; });
+    forget_pages([&](u32 space, u64 of) { return space == running_.number && of == page; });
     values_.clear();
     spaces_->join_page(lane_, page, file_page, permissions);
-    numbers_[{space_, page}] = copy_of(file_page);
+    numbers_[{running_.number, page}] = copy_of(file_page);
   }
   void part_page(u64 file_page) {
-    if (!has_common_pages_) return;
+    if (!running_.has_common_pages) return;
     Copy& copy = copies_[copy_of(file_page) - 1];
     if (copy.own) store(copy);  // for the guest's pages
     spaces_->part_page(lane_, file_page);
@@ -233,16 +235,16 @@ class HostedMachine : public HostTree {
   u64 address_of(u64 page) const { return window_.begin + (page << kPageBits); }
   /// Whether a page is the same in all spaces.
   bool is_of_lane(u64 page) const { return page >= window_.guest_pages + kernel::kOwnPages; }
-  u32 space_of(u64 page) const { return is_of_lane(page) ? 0 : space_; }
+  u32 space_of(u64 page) const { return is_of_lane(page) ? 0 : running_.number; }
   template <class Work>
   void in_space_of(const Copy& copy, Work work) const {
-    const bool elsewhere = !is_of_lane(copy.page) && copy.space != space_;
+    const bool elsewhere = !is_of_lane(copy.page) && copy.space != running_.number;
     if (elsewhere) spaces_->enter_space(lane_, copy.space);
     work();
-    if (elsewhere) spaces_->enter_space(lane_, space_);
+    if (elsewhere) spaces_->enter_space(lane_, running_.number);
   }
   const std::array<u8, kBlock>& values_of(u64 page) const {
-    const auto [at, fresh] = values_.try_emplace({space_, page / kBlock});
+    const auto [at, fresh] = values_.try_emplace({running_.number, page / kBlock});
     if (fresh) {
       const u64 first = page / kBlock * kBlock, pages = window_.guest_pages + window_.kernel_pages;
       const u64 count = std::min(kBlock, pages - first);
@@ -253,7 +255,7 @@ class HostedMachine : public HostTree {
   u32 copy_of(u64 page) const {
     const auto [at, fresh] = numbers_.try_emplace({space_of(page), page});
     if (!fresh) return at->second;
-    const u32 frame = has_common_pages_ ? spaces_->common_frame(lane_, page) : 0;
+    const u32 frame = running_.has_common_pages ? spaces_->common_frame(lane_, page) : 0;
     if (const auto known = frames_.find(frame); known != frames_.end()) return at->second = known->second;
     copies_.push_back({space_of(page), page, nullptr, false});
     at->second = static_cast<u32>(copies_.size());
@@ -297,13 +299,12 @@ class HostedMachine : public HostTree {
   const u32 lane_;
   HostedRegisters registers_;
   std::map<Field, u64> changed_;
-  HostedSpaces* const spaces_;                              // null: the lane cannot have several
-  u32 space_;                                               // that runs
+  HostedSpaces* const spaces_;  // null: the lane cannot have several
+  RunningSpace running_;
   using Place = std::pair<u32, u64>;                        // a space, and a number in it
   mutable std::map<Place, std::array<u8, kBlock>> values_;  // page_value() by page / kBlock
   mutable std::map<Place, u32> numbers_;                    // of the copy of a page: its index, and 1
-  const bool has_common_pages_;
-  mutable std::map<u32, u32> frames_;  // the same of the copy of common_frame()
+  mutable std::map<u32, u32> frames_;                       // the same of the copy of common_frame()
   mutable std::vector<Copy> copies_;
   bool out_of_memory_ = false;
   bool wants_device_ = false;

@@ -74,21 +74,24 @@ Words sharing_family() {
          Words{guest::subs(19, 19, 1), guest::b_cond(guest::kNe, -size_of(turn) - 1)} + exit_with_hash();
 }
 
-/// Moves 8 bytes between kStatus and a place of the file in x20.
+/// Moves 8 bytes between kStatus and a place of what is mapped of the file in x20.
 Words file_call(uint32_t number, uint32_t offset) {
-  return Words{guest::add(0, 20, 0)} + value_of(1, kStatus) + Words{guest::movz(2, 8), guest::movz(3, offset)} +
-         make_call(number);
+  return Words{guest::add(0, 20, 0)} + value_of(1, kStatus) +
+         Words{guest::movz(2, 8), guest::movz(3, offset), guest::add_register(3, 3, 28)} + make_call(number);
 }
 Words resize_file(uint64_t size) { return Words{guest::add(0, 20, 0)} + value_of(1, size) + make_call(kTruncateCall); }
 /// A file in memory, which a parent and its child have mapped: what one of them stores or writes is what the other loads and reads. It
-/// loses a page and gets it again, with zeros. Values differ from lane to lane.
+/// loses pages and gets them again, with zeros. Values differ from lane to lane, and the pages that are mapped at one address: from x28
+/// on.
 Words mapping_family() {
   const Words begin = Words{guest::add_register(27, 27, 23)} + value_of(0, kData + 2 * kPageBytes) +
                       Words{guest::movz(1, 0)} + make_call(kMemoryFileCall) + Words{guest::add(20, 0, 0)} +
-                      resize_file(2 * kPageBytes);
+                      resize_file(3 * kPageBytes) + Words{guest::movz(28, 0), guest::tbnz(19, 0, 3)} +
+                      value_of(28, kPageBytes);
   const Words map = Words{guest::movz(0, 0)} + value_of(1, 2 * kPageBytes) + value_of(2, kProtReadWrite) +
-                    value_of(3, kSharedFile) + Words{guest::add(4, 20, 0), guest::movz(5, 0)} + make_call(kMmapCall) +
-                    Words{guest::add(24, 0, 0)} + value_of(22, kPageBytes) + Words{guest::add_register(25, 24, 22)};
+                    value_of(3, kSharedFile) + Words{guest::add(4, 20, 0), guest::add(5, 28, 0)} +
+                    make_call(kMmapCall) + Words{guest::add(24, 0, 0)} + value_of(22, kPageBytes) +
+                    Words{guest::add_register(25, 24, 22)};
   const Words store = {guest::ldr(3, 2, 24), guest::madd(2, 2, 26, 27), guest::str(3, 2, 24)};
   const Words note = {guest::ldr(3, 2, 24), guest::madd(27, 27, 26, 2), guest::ldr(3, 2, 25),
                       guest::madd(27, 27, 26, 2)};
@@ -97,7 +100,7 @@ Words mapping_family() {
   const Words write = value_of(1, kStatus) + Words{guest::str(3, 27, 1)} + file_call(kWriteCall, kPageBytes);
   const Words turn = store + read + clone_call(kChildFlags) +
                      in_child(note + store + write + write_page() + exit_with_hash()) + wait_for_child() + note +
-                     resize_file(kPageBytes) + write_page() + resize_file(2 * kPageBytes) + note;
+                     resize_file(kPageBytes) + write_page() + resize_file(3 * kPageBytes) + note;
   return begin + Words{guest::sub(23, 23, 1), guest::cbnz(23, -1)} + map + turn +
          Words{guest::subs(19, 19, 1), guest::b_cond(guest::kNe, -size_of(turn) - 1)} + exit_with_hash();
 }

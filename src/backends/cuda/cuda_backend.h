@@ -157,10 +157,9 @@ class CudaBackend final : public Backend, private HostedSpaces {
                               kernel::PageAction action);
   /// Tells the host what became of traced calls that it had given back to these lanes, whose numbers rise.
   void tell_of_given_back(std::span<const u32> lanes);
-  u32 running_space(u32 lane) override;
+  RunningSpace running_space(u32 lane) override;
   void enter_space(u32 lane, u32 number) override;
   void end_space(u32 lane, u32 number) override;
-  bool has_common_pages(u32 lane) override;
   u32 common_frame(u32 lane, u64 page) override;
   void join_page(u32 lane, u64 page, u64 file_page, u32 permissions) override;
   void part_page(u32 lane, u64 file_page) override;

@@ -206,7 +206,11 @@ void CudaBackend::change_pages_in_tables(std::span<const u32> lanes, u64 page, u
 }
 
 // HostedSpaces.
-u32 CudaBackend::running_space(u32 lane) { return spaces_ ? fetch_spaces(lane).running : 0; }
+RunningSpace CudaBackend::running_space(u32 lane) {
+  if (!spaces_) return {};
+  const LaneSpaces spaces = fetch_spaces(lane);
+  return {spaces.running, spaces.lane != 0};
+}
 void CudaBackend::enter_space(u32 lane, u32 number) {
   launch_change_space(view_, lane, number, true, stream_);
   synchronize("entering an address space");
@@ -215,7 +219,6 @@ void CudaBackend::end_space(u32 lane, u32 number) {
   launch_change_space(view_, lane, number, false, stream_);
   synchronize("ending an address space");
 }
-bool CudaBackend::has_common_pages(u32 lane) { return spaces_ && fetch_spaces(lane).lane != 0; }
 u32 CudaBackend::common_frame(u32 lane, u64 page) {
   constexpr const char* kAsking = "asking for a page of a lane";
   LaneTables running;
