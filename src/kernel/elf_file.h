@@ -9,7 +9,8 @@ namespace myriarm::kernel {
 
 /// Linux on AArch64 with 4 KiB pages gives a process 48 bits.
 constexpr u64 kProgramAddressLimit = (u64)1 << 48;
-constexpr u64 kLowestProgram = 0x1000'0000;  // where a program goes that can be anywhere
+/// Where a program goes that can be anywhere: near the begin of a window with a root, and where others are linked to go.
+constexpr u64 kLowestProgram = 0x40'0000;
 constexpr u32 kElfIdentityBytes = 16, kElfHeaderBytes = 64, kProgramHeaderBytes = 56;
 /// Like Linux, at most 64 KiB of program headers are accepted.
 constexpr u32 kMostProgramHeaders = 65536 / kProgramHeaderBytes;
