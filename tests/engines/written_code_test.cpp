@@ -107,6 +107,39 @@ TEST_P(WrittenCode, RunsFromPagesThatWereMappedLater) {
        }});
 }
 
+TEST_P(WrittenCode, RunsFarFromTheProgramToo) {
+  // A GPU has memory for predecoded words in pieces of 128 pages; these loops lie over the border of two.
+  constexpr uint64_t kWindow = uint64_t{1} << 30, kPiece = 128 * kPageBytes;
+  constexpr uint64_t kLibrary = kCode + 1800 * kPiece - 8, kMapped = kCode + 900 * kPiece - 8;
+  Program program = program_of(counting_loop(1));
+  const uint64_t begin = kLibrary / kPageBytes * kPageBytes;
+  std::vector<uint8_t> library(2 * kPageBytes);
+  std::ranges::copy(bytes_of(counting_loop(6)), library.begin() + static_cast<std::ptrdiff_t>(kLibrary - begin));
+  program.segments.push_back({begin, library.size(), kRead | kWrite | kExecute, library});
+  FleetOptions options = options_of(lanes(), MemoryPolicy::private_copy);
+  options.memory = kWindow;
+  const auto run_all = [](Fleet& fleet) {
+    for (const uint64_t address : {kCode, kLibrary, kMapped, kLibrary}) run_from(fleet, address);
+  };
+  expect_like_reference({{program, lanes()}}, options,
+                        {[&](Fleet& fleet) {
+                           run_from(fleet, kLibrary);
+                           fleet.map(all_lanes(fleet), kMapped / kPageBytes * kPageBytes, 2 * kPageBytes, kAll);
+                           write_loops(fleet, kMapped, [](uint32_t) { return 2; });
+                           run_all(fleet);
+                         },
+                         run_all,
+                         [&](Fleet& fleet) {
+                           write_loops(fleet, kLibrary, [](uint32_t) { return 9; });
+                           run_all(fleet);
+                         },
+                         [&](Fleet& fleet) {
+                           write_loops(fleet, kMapped, [](uint32_t lane) { return lane % 2 + 4; });
+                           run_all(fleet);
+                         },
+                         run_all});
+}
+
 TEST_P(WrittenCode, OneInstructionIsPatchedThereAndBack) {
   std::vector<Step> steps;
   for (uint32_t step : {2, 1, 2, 3, 1, 2}) {
