@@ -151,57 +151,76 @@ MYR_OUTLINE i64 find_program(const M& m, ExecPlan& plan) {
   return 0;
 }
 
-/// Maps what a file has loaded. -ENOMEM: there is no room; 1: abandoned.
-template <Machine M>
-MYR_OUTLINE i64 load_elf(M& m, const ExecFile& elf, u64 end) {
+/// A segment of a file that is loaded.
+struct LoadedSegment {
+  u64 address, size, file_size;
+  u64 offset;         // in the file
+  u64 begin, behind;  // its pages
+  u64 from;           // the first of these that no segment before it has a part of
+  u32 permissions;
+
+  MYR_FN u64 data_end() const { return address + file_size; }
+};
+/// Calls `visit(segment)` for each, until it returns something else than 0, which is returned.
+template <MemoryMachine M, class Visit>
+MYR_FN i64 visit_loaded(const M& m, const ExecFile& elf, Visit visit) {
   u64 mapped = 0;  // up to here
   for (u32 i = 0; i < elf.headers; i++) {
     const ElfSegment s = elf_segment(ContentBytes<M>{m, elf.content}, elf, i);
     if (s.type != kSegmentLoad || s.size == 0) continue;
     const u64 address = elf.bias + s.address, begin = page_down(address), behind = page_up(address + s.size);
-    if (begin < m.facts().window_begin || behind > end) return -kENOMEM;
-    if (s.permissions == 0) continue;
-    u32 permissions = s.permissions;
-    const u64 from = greater(begin, mapped);
-    if (from > begin) {  // the page has a part of the segment before as well
-      Range before;
-      if (find_range(m, begin, before)) permissions |= before.permissions();
-      if (!own_ranges(m, begin) || !m.change_pages({PageAction::protect, (u8)permissions, begin, from})) return 1;
-      protect_range(m, begin, from, permissions);
-    }
-    if (!own_ranges(m, from)) return 1;
-    if (from < behind && !map_pages(m, from, behind, s.permissions)) return 1;
-    map_range(m, from, behind, s.permissions);
-    mapped = behind;
-    // Whole pages of the file are common to all lanes, the others are copied. Where no zeros follow, Linux shows the file's bytes.
-    const u64 data_end = address + s.file_size;
-    const bool fits =
-        offset_in_page(address) == offset_in_page(s.offset) && elf.content.tree.page == 0 && s.file_size != 0;
-    u64 shared = from;
-    if (fits && from == begin) {
-      const u64 offset = page_down(s.offset), in_file = elf.content.below.size - offset;
-      const u64 whole = s.size == s.file_size ? page_up(data_end) - begin : page_down(data_end) - begin;
-      const u64 bytes = lesser(whole, in_file);
-      const bool ends = bytes == in_file || bytes % kPageSize == 0;
-      if (bytes != 0 && ends && share_pages(m, begin, s.permissions, {elf.content.below.data + offset, bytes})) {
-        shared = begin + page_up(bytes);
-      }
-    }
-    const u64 copied = greater(shared, address);
-    if (shared == from && from > begin) {
-      if (s.file_size == 0) continue;
-      for (u64 at = begin; at < data_end; at += kPageSize) {
-        if (!m.own_page(m.page_of(at))) return 1;
-      }
-      copy_source(m, elf.content, s.offset, address, s.file_size);
-    } else if (copied < data_end) {
-      for (u64 at = page_down(copied); at < data_end; at += kPageSize) {
-        if (!m.own_page(m.page_of(at))) return 1;
-      }
-      copy_source(m, elf.content, s.offset + (copied - address), copied, data_end - copied);
-    }
+    const LoadedSegment loaded = {address,      s.size, s.file_size, s.offset, begin, behind, greater(begin, mapped),
+                                  s.permissions};
+    if (const i64 ends = visit(loaded); ends != 0) return ends;
+    if (s.permissions != 0) mapped = behind;
   }
   return 0;
+}
+
+/// Maps what a file has loaded, and makes own what copy_elf() is to fill. -ENOMEM: there is no room; 1: abandoned. Nothing is copied
+/// here, since each attempt of the call begins anew.
+template <Machine M>
+MYR_OUTLINE i64 map_elf(M& m, const ExecFile& elf, u64 end) {
+  return visit_loaded(m, elf, [&](const LoadedSegment& s) -> i64 {
+    if (s.begin < m.facts().window_begin || s.behind > end) return -kENOMEM;
+    if (s.permissions == 0) return 0;
+    u32 permissions = s.permissions;
+    if (s.from > s.begin) {  // the page has a part of the segment before as well
+      Range before;
+      if (find_range(m, s.begin, before)) permissions |= before.permissions();
+      if (!own_ranges(m, s.begin) || !m.change_pages({PageAction::protect, (u8)permissions, s.begin, s.from})) return 1;
+      protect_range(m, s.begin, s.from, permissions);
+    }
+    if (!own_ranges(m, s.from)) return 1;
+    if (s.from < s.behind && !map_pages(m, s.from, s.behind, s.permissions)) return 1;
+    map_range(m, s.from, s.behind, s.permissions);
+    // Whole pages of the file are common to all lanes, the others are copied. Where no zeros follow, Linux shows the file's bytes.
+    const bool fits =
+        offset_in_page(s.address) == offset_in_page(s.offset) && elf.content.tree.page == 0 && s.file_size != 0;
+    u64 copied = s.begin;
+    if (fits && s.from == s.begin) {
+      const u64 offset = page_down(s.offset), in_file = elf.content.below.size - offset;
+      const u64 whole = s.size == s.file_size ? page_up(s.data_end()) - s.begin : page_down(s.data_end()) - s.begin;
+      const u64 bytes = lesser(whole, in_file);
+      const bool ends = bytes == in_file || bytes % kPageSize == 0;
+      if (bytes != 0 && ends && share_pages(m, s.begin, s.permissions, {elf.content.below.data + offset, bytes})) {
+        copied += page_up(bytes);
+      }
+    }
+    if (s.file_size == 0 || copied >= s.data_end()) return 0;
+    return own_pages(m, copied, page_up(s.data_end())) ? 0 : 1;
+  });
+}
+/// Fills what a file has loaded, after map_elf(). Pages that are common to all lanes have their bytes.
+template <Machine M>
+MYR_OUTLINE void copy_elf(M& m, const ExecFile& elf) {
+  visit_loaded(m, elf, [&](const LoadedSegment& s) -> i64 {
+    if (s.permissions == 0) return 0;
+    u64 at = s.address;
+    while (at < s.data_end() && (m.entry(m.page_of(at)) & kPageShared)) at = page_down(at) + kPageSize;
+    if (at < s.data_end()) copy_source(m, elf.content, s.offset + (at - s.address), at, s.data_end() - at);
+    return 0;
+  });
 }
 
 /// The path of the program's file, to its words.
@@ -283,9 +302,7 @@ MYR_OUTLINE u64 write_stack(M& m, const ExecPlan& plan, u32 old, u64 stack_begin
                             plan.name.size + 1,
                             false};
   const StackPlaces places = place_stack(end, texts);
-  for (u64 page = page_down(places.pointer); page < end; page += kPageSize) {
-    if (page < stack_begin || !m.own_page(m.page_of(page))) return 0;
-  }
+  if (page_down(places.pointer) < stack_begin || !own_pages(m, page_down(places.pointer), end)) return 0;
   const auto put_text = [&](const ExecText& text, u64 to) {
     if (text.in_file) {
       for (u64 i = 0; i < text.size; i++) store<u8>(m, to + i, content_byte(m, text.file, text.at + i));
@@ -345,8 +362,8 @@ MYR_OUTLINE i64 load_program(M& m, const ExecPlan& plan, u32 old, u64& sp) {
     return 1;
   set_word(m, kRangeCount, 0);
   set_word(m, kMappingCount, 0);
-  i64 loaded = load_elf(m, plan.program, return_at);
-  if (loaded == 0 && plan.has_loader) loaded = load_elf(m, plan.loader, return_at);
+  i64 loaded = map_elf(m, plan.program, return_at);
+  if (loaded == 0 && plan.has_loader) loaded = map_elf(m, plan.loader, return_at);
   if (loaded != 0) return loaded;
   u64 break_start = plan.program.end();
   if (plan.has_loader) break_start = greater(break_start, plan.loader.end());
@@ -363,6 +380,9 @@ MYR_OUTLINE i64 load_program(M& m, const ExecPlan& plan, u32 old, u64& sp) {
   map_range(m, stack_begin, facts.window_end, permissions);
   sp = write_stack(m, plan, old, stack_begin);
   if (sp == 0) return 1;
+  // Nothing is abandoned from here on.
+  copy_elf(m, plan.program);
+  if (plan.has_loader) copy_elf(m, plan.loader);
   set_word(m, kBreakEnd, break_start);
   set_word(m, kBreakStart, break_start);
   set_word(m, kHeapLimit, return_at);
