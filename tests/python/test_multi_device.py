@@ -176,7 +176,7 @@ def test_results_of_another_job_are_refused(tmp_path):
     other = [*texts[:19], bytes(len(texts[19]))]
     for what, inputs, limit, program, options in (
         ("seed (3, and now 4)", texts, 10**6, SHA256, {"seed": 4}),
-        ("memory (67108864, and now 134217728)", texts, 10**6, SHA256, {"seed": 3, "memory": 1 << 27}),
+        ("memory (1073741824, and now 134217728)", texts, 10**6, SHA256, {"seed": 3, "memory": 1 << 27}),
         ("arguments", texts, 10**6, SHA256, {"seed": 3, "arguments": ["more"]}),
         ("env", texts, 10**6, SHA256, {"seed": 3, "environment": {"A": "b"}}),
         ("fork-after (start, and now main)", texts, 10**6, SHA256, {"seed": 3, "fork_after": "main"}),
