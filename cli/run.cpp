@@ -139,8 +139,9 @@ int RunCommand::execute() {
     }
   }
   if (!seed.empty()) process.seed = parse_number(seed, "--seed");
+  fleet.memory = raw.empty() ? kLinuxMemory : kRawMemory;
   if (!memory.empty()) fleet.memory = parse_size(memory, "--memory");
-  else fleet.memory = raw.empty() ? kLinuxMemory : kRawMemory;
+  if (fleet.memory == kUsualMemory) throw ArgumentError("--memory: there are not so many addresses; give fewer");
   if (!pool.empty()) fleet.pool = parse_pool(pool);
   if (!maximum.empty()) parse_count(maximum, "--max-instructions");
   if (!entry.empty()) parse_number(entry, "--entry");

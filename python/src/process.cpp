@@ -50,6 +50,7 @@ FleetOptions fleet_options_of(const nb::dict& given) {
   options.device = nb::cast<std::string>(given["device"]);
   options.lanes = nb::cast<uint64_t>(given["lanes"]);
   options.memory = nb::cast<uint64_t>(given["memory"]);
+  if (options.memory == kUsualMemory) throw ArgumentError("memory: there are not so many addresses; give fewer");
   options.pool = nb::cast<uint64_t>(given["pool"]);
   options.threads = nb::cast<unsigned>(given["threads"]);
   options.memory_policy = static_cast<MemoryPolicy>(nb::cast<int>(given["memory_policy"]));

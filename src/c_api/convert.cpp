@@ -64,6 +64,7 @@ FleetOptions fleet_options(const myriarm_fleet_options* given, const ProgramObje
   FleetOptions options;
   if (known.device != nullptr) options.device = known.device;
   if (known.lanes != 0) options.lanes = known.lanes;
+  if (known.memory == kUsualMemory) throw ArgumentError("options.memory: there are not so many addresses; give fewer");
   options.memory = known.memory != 0 ? known.memory : program.memory;
   options.pool = known.pool;
   options.threads = known.threads;
