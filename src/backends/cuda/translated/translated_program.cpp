@@ -99,7 +99,7 @@ void TranslatedProgram::allocate(u64 pages, cudaStream_t stream) {
 }
 
 std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, const CodeSpan& span,
-                                                           std::shared_ptr<const ProgramCode> code, u32 threads,
+                                                           const std::shared_ptr<const ProgramCode>& code, u32 threads,
                                                            bool caches, cudaStream_t stream, std::string& why) {
   int device = 0, major = 0, minor = 0;
   check(cudaGetDevice(&device), "selecting the CUDA device");

@@ -29,8 +29,8 @@ class TranslatedProgram {
   /// `code`: of the span. `threads` compile. With `caches`, what an earlier run has translated of this code is there before the first
   /// launch. Null: `why` says why there is none, as part of a sentence.
   static std::unique_ptr<TranslatedProgram> make(const View& view, const CodeSpan& span,
-                                                 std::shared_ptr<const ProgramCode> code, u32 threads, bool caches,
-                                                 cudaStream_t stream, std::string& why);
+                                                 const std::shared_ptr<const ProgramCode>& code, u32 threads,
+                                                 bool caches, cudaStream_t stream, std::string& why);
   ~TranslatedProgram();
   /// Translates what `entry` and the span's direct calls reach, and waits for it. Else it is not called.
   void translate_all(u64 entry, const std::function<bool()>& cancelled, cudaStream_t stream);
