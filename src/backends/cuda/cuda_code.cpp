@@ -191,6 +191,7 @@ void CudaBackend::predecode_teams() {
     if (found == pages_of.end()) return kTooManyWords;
     return words_in(span_bytes(code_variants_->span_of(key).count, found->second, piece));
   };
+  // Then a plan's words are a number of variants.
   const auto one_word = [](const CodeKey&) { return u64{1}; };
   CodeVariants::Plan plan = code_variants_->plan(keys, 0, one_word);
   for (const bool frees : {false, true}) {

@@ -14,6 +14,15 @@ void check(cudaError_t error, const char* doing) {
   throw DeviceError(text);
 }
 
+u64 mapped_piece(int device) {
+  CUmemAllocationProp p = memory_properties(device);
+  size_t piece = 0;
+  if (memory_driver().granularity(&piece, &p, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) != CUDA_SUCCESS || piece == 0) {
+    throw DeviceError("the CUDA device cannot map memory piece by piece; use another device or --device cpu");
+  }
+  return piece;
+}
+
 GrowingRange::GrowingRange(int device, u64 most_bytes) : device_(device) {
   granularity_ = mapped_piece(device);
   reserved_ = (most_bytes + granularity_ - 1) / granularity_ * granularity_;

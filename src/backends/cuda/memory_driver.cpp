@@ -1,34 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cuda/memory_driver.h"
 
-#include <string>
-
-#include "backends/cuda/device_memory.h"
-#include "myriarm/error.h"
+#include "backends/cuda/driver_function.h"
 
 namespace myriarm::cuda {
 namespace {
 
-/// Looks up the driver's function of this name.
-template <class Function>
-void find(Function*& function, const char* name) {
-  void* address = nullptr;
-  cudaDriverEntryPointQueryResult found;
-  check(cudaGetDriverEntryPointByVersion(name, &address, 12000, cudaEnableDefault, &found), "asking the CUDA driver");
-  if (address == nullptr) throw DeviceError(std::string("the CUDA driver has no ") + name + "; update the driver");
-  function = reinterpret_cast<Function*>(address);
-}
-
 MemoryDriver look_up() {
   MemoryDriver driver = {};
-  find(driver.granularity, "cuMemGetAllocationGranularity");
-  find(driver.reserve, "cuMemAddressReserve");
-  find(driver.free, "cuMemAddressFree");
-  find(driver.create, "cuMemCreate");
-  find(driver.release, "cuMemRelease");
-  find(driver.map, "cuMemMap");
-  find(driver.unmap, "cuMemUnmap");
-  find(driver.set_access, "cuMemSetAccess");
+  find_driver_function(driver.granularity, "cuMemGetAllocationGranularity");
+  find_driver_function(driver.reserve, "cuMemAddressReserve");
+  find_driver_function(driver.free, "cuMemAddressFree");
+  find_driver_function(driver.create, "cuMemCreate");
+  find_driver_function(driver.release, "cuMemRelease");
+  find_driver_function(driver.map, "cuMemMap");
+  find_driver_function(driver.unmap, "cuMemUnmap");
+  find_driver_function(driver.set_access, "cuMemSetAccess");
   return driver;
 }
 
@@ -44,15 +31,6 @@ CUmemAllocationProp memory_properties(int device) {
   p.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   p.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
   return p;
-}
-
-u64 mapped_piece(int device) {
-  CUmemAllocationProp p = memory_properties(device);
-  size_t piece = 0;
-  if (memory_driver().granularity(&piece, &p, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) != CUDA_SUCCESS || piece == 0) {
-    throw DeviceError("the CUDA device cannot map memory piece by piece; use another device or --device cpu");
-  }
-  return piece;
 }
 
 }  // namespace myriarm::cuda

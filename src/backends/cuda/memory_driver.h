@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's virtual memory calls. They are looked up at run time, so that the program starts on a machine without a driver.
+// The driver's virtual memory calls.
 #pragma once
 
 #include <cuda.h>
