@@ -223,23 +223,26 @@ MYR_OUTLINE void copy_elf(M& m, const ExecFile& elf) {
   });
 }
 
-/// The path of the program's file, to its words.
+/// The path of the program's file, to its words; of a path that is too long, the end. It is put together from the end on, each
+/// name forwards: ptxas 13.0 makes an endless loop of one that copies a name of at most 255 bytes from its own end.
 template <Machine M>
 MYR_OUTLINE void set_program_path(M& m, const Walked& walked) {
   u8 path[kPathBytes] = {};
   u32 at = kPathBytes - 1;
-  const auto prepend = [&](u8 byte) {
-    if (at != 0) path[--at] = byte;
+  const auto prepend = [&](u32 size, const auto& byte) {
+    const u32 fitting = lesser(size, at), left_out = size - fitting;
+    at -= fitting;
+    for (u32 i = 0; i < fitting; i++) path[at + i] = byte(left_out + i);
   };
-  for (u32 i = lesser(walked.name_size, kLongestName); i != 0; i--) prepend(walked.name[i - 1]);
-  prepend('/');
+  const auto slash = [](u32) -> u8 { return '/'; };
+  prepend(lesser(walked.name_size, kLongestName), [&](u32 i) { return walked.name[i]; });
+  prepend(1, slash);
   Listed listed;
   for (u32 folder = walked.folder; folder != 0; folder = parent_of(m, folder)) {
     if (!find_own_name(m, folder, listed)) break;
-    for (u32 i = listed.name_size; i != 0; i--) {
-      prepend(listed.tree_name != nullptr ? listed.tree_name[i - 1] : layer_byte(m, listed.name_at + i - 1));
-    }
-    prepend('/');
+    prepend(listed.name_size,
+            [&](u32 i) { return listed.tree_name != nullptr ? listed.tree_name[i] : layer_byte(m, listed.name_at + i); });
+    prepend(1, slash);
   }
   const u32 size = kPathBytes - 1 - at;
   set_word(m, kProgramPathSize, size);
