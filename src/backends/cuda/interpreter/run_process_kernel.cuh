@@ -214,9 +214,12 @@ MYR_FN void run_team(const View& view, Turns& turns) {
     const bool parks = (reported & kNobodyWaits) == 0;
     const u64 end = kept.look_at;
     bool alive = kept.alive, waits = kept.waits, leaves = kept.leaves;
-    // What the warp has attended to may have let the lane enter another address space.
-    const u32 table = guest_table(view, lane);
-    Interpreter<true, kOwnPages> cpu{view, column, table_of(view, table, lane_in_team), lane, lane_offset};
+    // What the warp has attended to may have let the lane enter another address space. Kernels for one span run only while
+    // each lane has one (CudaBackend::begin_spaces()): there the address of its table follows from constants, and takes no
+    // registers from the instructions.
+    const u32 table = kSeveral ? guest_table(view, lane) : team;
+    u32* const entries = kSeveral ? table_of(view, table, lane_in_team) : table_of_team(view, team);
+    Interpreter<true, kOwnPages> cpu{view, column, entries, lane, lane_offset};
     cpu.nzcv = kept.nzcv;
     cpu.at = kept.at;
     cpu.retires_at_zero = kept.retired;
