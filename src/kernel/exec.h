@@ -224,7 +224,7 @@ MYR_OUTLINE void copy_elf(M& m, const ExecFile& elf) {
 }
 
 /// The path of the program's file, to its words; of a path that is too long, the end. It is put together from the end on, each
-/// name forwards: ptxas 13.0 makes an endless loop of one that copies a name of at most 255 bytes from its own end.
+/// name forwards: nvcc 13.0 makes an endless loop of one that copies a name of at most 255 bytes from its own end.
 template <Machine M>
 MYR_OUTLINE void set_program_path(M& m, const Walked& walked) {
   u8 path[kPathBytes] = {};
