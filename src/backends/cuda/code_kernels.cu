@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predecodes pages on the device, and finds out which teams run the same code. A team's code is its program's, except
-// for the pages that differ from the program's and those that it has executed beside them. A page in which the lanes of
-// a team differ is left out: its words are decoded as they run.
+// for the pages that differ from the program's, those of files that it may execute, and those that it has executed beside
+// them. A page in which the lanes of a team differ is left out: its words are decoded as they run.
 #include "backends/cuda/code_kernels.h"
 
+#include "backends/cuda/file_code.cuh"
 #include "backends/cuda/predecode.h"
 #include "backends/cuda/start_kernel.cuh"
 #include "backends/cuda/team_memory.cuh"
@@ -72,7 +73,10 @@ struct TeamPages {
     return __all_sync(kAll, same);
   }
 
-  /// Whether a page may be the team's own code. One thread calls it.
+  /// As file_unit().
+  __device__ u32 unit_of_file(u64 page) const { return file_unit(view, base_entry(view, team, page), entry(page)); }
+
+  /// Whether a page whose bytes are the lanes' may be the team's own code. One thread calls it.
   __device__ bool is_candidate(u64 page) const {
     const PageHistory& history = history_of(view, team, page);
     if (history.slot == (u32)page + 1 && history.left_out != 0) return false;
@@ -184,6 +188,27 @@ __global__ void __launch_bounds__(kTeamBlock)
       __syncwarp();
     }
   }
+  // All that the team may execute of files, whether it has or not: so teams with the same files have the same key, however far
+  // they are.
+  u64 of_files = 0;
+  u32 low = 0xFFFFFFFFu, high = 0;
+  const u64 behind = (code.begin >> kPageBits) + view.span_pages;
+  for (u64 slices = is_flat(view) ? 0 : *(volatile u64*)&view.touched[team]; slices != 0; slices &= slices - 1) {
+    const u32 slice = (u32)__ffsll((long long)slices) - 1;
+    const u64 end = smaller(smaller(view.slices.end(slice), view.guest_pages), behind);
+    for (u64 page = view.slices.first(slice) + threadIdx.x; page < end; page += blockDim.x) {
+      const u32 unit = page >= first ? pages.unit_of_file(page) : 0;
+      if (unit == 0) continue;
+      of_files += mixed(mixed(unit, kPageShared), page);
+      low = (u32)page < low ? (u32)page : low;
+      high = (u32)page > high ? (u32)page : high;
+    }
+  }
+  if (of_files != 0) {
+    atomicAdd((unsigned long long*)&key.hash, (unsigned long long)of_files);
+    atomicMin(&key.low, low);
+    atomicMax(&key.high, high);
+  }
   __syncthreads();  // a page of the program and one of the table may have one history
   for (u32 begin = warp; begin < kCodeSlots; begin += warps * 32) {
     const u32 index = team * kCodeSlots + begin + thread * warps;
@@ -191,7 +216,7 @@ __global__ void __launch_bounds__(kTeamBlock)
     const u32 slot = exists ? view.code_slots[index] : 0;
     if (slot != 0 && view.page_history[index].slot != slot) view.page_history[index] = {slot, now, now, 0, 0};
     __syncwarp();
-    const bool mine = slot != 0 && !is_program_code(view, team, slot - 1);
+    const bool mine = slot != 0 && !is_program_code(view, team, slot - 1) && pages.unit_of_file(slot - 1) == 0;
     if (mine) atomicOr(&state, kCodeSlotsUsed);
     for (u32 todo = __ballot_sync(kAll, mine); todo != 0; todo &= todo - 1) {
       add(__shfl_sync(kAll, slot, __ffs(todo) - 1) - 1);
@@ -208,8 +233,9 @@ __global__ void __launch_bounds__(kTeamBlock)
 __global__ void find_code_kernel(const __grid_constant__ View view, const u32* teams, u64 pages, u32* found) {
   const u64 index = (u64)blockIdx.x * blockDim.x + threadIdx.x, page = (view.code_begin >> kPageBits) + index;
   const u32 team = teams[blockIdx.y];
-  const bool may_need = index < pages && page < view.guest_pages &&
-                        (is_program_code(view, team, page) || code_slot(view, team, page) == (u32)page + 1);
+  const bool exists = index < pages && page < view.guest_pages;
+  const bool may_need = exists && (is_program_code(view, team, page) || code_slot(view, team, page) == (u32)page + 1 ||
+                                   TeamPages{view, nullptr, team}.unit_of_file(page) != 0);
   if (may_need) atomicOr(&found[blockIdx.y * ((pages + 31) / 32) + index / 32], 1u << index % 32);
 }
 
@@ -225,8 +251,10 @@ __global__ void predecode_teams_kernel(const __grid_constant__ View view, const 
   if (threadIdx.x < 32) {
     u64 hash;
     const bool program = pages.is_unchanged(page, thread);
-    const bool own = !program && pages.is_candidate(page) && pages.is_alike(page, thread, hash);
+    const u32 unit = program ? 0 : pages.unit_of_file(page);
+    const bool own = unit != 0 || (!program && pages.is_candidate(page) && pages.is_alike(page, thread, hash));
     if (thread == 0) source = program ? kProgramCode : own ? kOwnCode : kNoCode;
+    if (thread == 0) unit_of_page(code.span, code.span.bytes >> kPageBits, index) = unit;
   }
   __syncthreads();
   const CodeSpan of_program = view.program_code[view.team_program[team]];
@@ -243,12 +271,15 @@ __global__ void predecode_teams_kernel(const __grid_constant__ View view, const 
 __device__ bool fits(const TeamPages& pages, const CodeSpan& span) {
   const u32 warp = threadIdx.x / 32, thread = threadIdx.x % 32, warps = blockDim.x / 32;
   const u64 first = span.begin >> kPageBits, count = span.bytes >> kPageBits;
+  const u64 all = *(const volatile u64*)&span.words->imm / kPageWords;  // the team may use fewer
   bool good = true;
   for (u64 begin = warp; begin < count && __all_sync(kAll, good); begin += warps * 32) {
     const u64 mine = begin + thread * warps;
     const u8 source = mine < count ? page_sources(span)[mine] : (u8)kNoCode;
     if (source == kProgramCode && !is_flat(pages.view)) good &= pages.is_unchanged(first + mine, thread);
-    const bool whole_warp = source == kOwnCode || (source == kProgramCode && is_flat(pages.view));
+    const u32 unit = source == kOwnCode ? unit_of_page(span, all, mine) : 0;
+    if (unit != 0) good &= pages.unit_of_file(first + mine) == unit;
+    const bool whole_warp = (source == kOwnCode && unit == 0) || (source == kProgramCode && is_flat(pages.view));
     for (u32 todo = __ballot_sync(kAll, whole_warp); todo != 0; todo &= todo - 1) {
       const u64 index = begin + (__ffs(todo) - 1) * warps, page = first + index;
       if (page_sources(span)[index] == kProgramCode) {

@@ -4,15 +4,18 @@
 #include <numeric>
 #include <utility>
 
+#include "backends/cuda/code_span_units.h"
+
 namespace myriarm::cuda {
 namespace {
 
 constexpr const char* kAllocating = "allocating predecoded code";
 
-u64 all_bytes(u64 pages) { return span_length(pages) * sizeof(Operands); }
+u64 all_bytes(u64 pages) { return span_length_with_units(pages) * sizeof(Operands); }
+/// With the units, which lie behind them.
 u64 bytes_of_sources(u64 pages) { return all_bytes(pages) - (1 + pages * kPageWords) * sizeof(Operands); }
 
-/// The pieces that need memory: of pages with code, of the word in front, and of the sources behind all pages.
+/// The pieces that need memory: of pages with code, of the word in front, and of the sources and units behind all pages.
 std::vector<bool> own_pieces(u64 pages, std::span<const u32> code, u64 piece) {
   std::vector<bool> own = pieces_of(code, kPageWords * sizeof(Operands), sizeof(Operands), piece);
   const u64 bytes = all_bytes(pages);
