@@ -87,7 +87,8 @@ MYR_FN bool is_program_link(const M& m, u32 file) {
 }
 
 /// A machine whose lanes can have pages of a file in common: `bytes`, which stay as they are, become the content of the
-/// pages from an address on, with zeros behind them. False: it does not share these pages, and nothing has changed.
+/// pages from an address on, with zeros behind them. False: it does not share these pages, and nothing has changed; or it must first
+/// have it done, and then it refuses own_pages() too, so that the call is made again.
 template <class M>
 concept SharesPages = Machine<M> && requires(M& machine, u64 address, u32 permissions, Bytes bytes) {
   { machine.share_pages(address, permissions, bytes) } -> detail::Is<bool>;

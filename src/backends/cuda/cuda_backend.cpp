@@ -147,9 +147,10 @@ void CudaBackend::allocate_frames(u64 pool_bytes) {
   // driver.
   size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), "asking for free device memory");
-  const u64 kept_free = 512 * kMiB + (processes_ ? processes_->most_contents() : 0);
-  const u64 room = free > kept_free ? free - kept_free : 0;
-  const u64 units_bytes = image_units_ << kPageBits;
+  const u64 kept_free = 512 * kMiB, room = free > kept_free ? free - kept_free : 0;
+  // Pages that lanes map of a file are those of all lanes: so files lie among the units.
+  const u64 contents = processes_ ? processes_->most_contents() : 0;
+  const u64 units_bytes = (image_units_ << kPageBits) + contents;
   pool_limit_ = std::min<u64>(room > units_bytes ? room - units_bytes : 0, kMostFrameBytes - units_bytes);
   if (pool_bytes > pool_limit_) {
     throw DeviceError("a pool of " + std::to_string(pool_bytes >> 20) + " MiB is more than the device has free (" +
@@ -164,9 +165,13 @@ void CudaBackend::allocate_frames(u64 pool_bytes) {
   view_.free_frames = free_frames_.data();
   view_.frame_holders = frame_holders_.data();
   if (!frames_->grow(units_bytes)) {
-    throw DeviceError("the device has no room for the program's image; use another device, or free memory of this one");
+    throw DeviceError(
+        "the device has no room for the program's image and the files of its root; use another device, or free memory "
+        "of "
+        "this one");
   }
-  const u32 first_unit = static_cast<u32>(image_units_);
+  if (processes_) processes_->use_area(view_.frames + (image_units_ << kPageBits));
+  const u32 first_unit = static_cast<u32>(units_bytes >> kPageBits);
   Pool pool{first_unit, first_unit, first_unit, 0};
   device_pool_.upload(std::span(&pool, 1), stream_);
   const u64 first_pool =
@@ -458,12 +463,16 @@ u64 CudaBackend::pool_used() {
              (u64{view_.frame_units} << kPageBits) +
          code_bytes_in_use();
 }
-u64 CudaBackend::pool_size() { return is_flat(view_) ? 0 : (pool().end + code_units_ - image_units_) << kPageBits; }
+u64 CudaBackend::pool_size() {
+  if (is_flat(view_)) return 0;
+  const Pool state = pool();
+  return (state.end + code_units_ - state.first) << kPageBits;
+}
 
 bool CudaBackend::back_pool(u64 bytes) {
-  u64 end = (image_units_ << kPageBits) + std::min(bytes, kMostFrameBytes);
-  bool enough = frames_->grow(end);
   Pool state = pool();
+  u64 end = (u64{state.first} << kPageBits) + std::min(bytes, kMostFrameBytes);
+  bool enough = frames_->grow(end);
   // Failed allocations have moved `next` past the end.
   const u32 whole = (state.end - state.first) / view_.frame_units * view_.frame_units;
   state.next = std::min(state.next, state.first + whole);

@@ -184,7 +184,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
   u64 pool_limit_ = 0;  // bytes that frames may take, at most
   Stream own_stream_;
   cudaStream_t stream_ = nullptr;
-  u64 image_units_ = 0;  // units of the image; frames begin after them
+  u64 image_units_ = 0;  // units of the image; those of files, and then frames, come after them
   View view_ = {};
   std::optional<GrowingRange> frames_;
   DeviceArray<u64> state_, vectors_, touched_;

@@ -56,7 +56,7 @@ u64 CudaBackend::room_for_code() {
   if (is_flat(view_)) return words_in(kMostFlatCode - std::min(kMostFlatCode, code_bytes()));
   const Pool state = pool();
   if (!pool_is_automatic_) return words_in(u64{state.end - std::min(state.next, state.end)} << kPageBits);
-  const u64 taken = (u64{state.end - image_units_} << kPageBits) + code_bytes();
+  const u64 taken = (u64{state.end - state.first} << kPageBits) + code_bytes();
   return words_in(pool_limit_ - std::min(pool_limit_, taken));
 }
 

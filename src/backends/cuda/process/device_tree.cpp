@@ -10,10 +10,7 @@ namespace {
 
 /// Of the memory that is free when the fleet is made, contents take one part of so many at most.
 constexpr u64 kParts = 8;
-/// What cudaMalloc() rounds up to.
-constexpr u64 kUnit = 512;
-
-constexpr u64 taken_by(u64 size) { return (std::max<u64>(size, 1) + kUnit - 1) / kUnit * kUnit; }
+constexpr u64 taken_by(u64 size) { return (std::max<u64>(size, 1) + kPageSize - 1) / kPageSize * kPageSize; }
 
 }  // namespace
 
@@ -34,7 +31,7 @@ DeviceTree::DeviceTree(const FileTree& tree, cudaStream_t stream) : tree_(tree) 
   check(cudaStreamSynchronize(stream), "copying the root to the device");
   size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), "asking for free device memory");
-  limit_ = std::min<u64>(all, free / kParts);
+  limit_ = std::min<u64>(all, free / kParts / kPageSize * kPageSize);
 }
 
 bool DeviceTree::bring(u32 file, cudaStream_t stream) {
@@ -43,17 +40,23 @@ bool DeviceTree::bring(u32 file, cudaStream_t stream) {
   if (std::span<const u8> bytes; tree_.content(file, bytes)) {
     const u64 taken = taken_by(bytes.size());
     if (taken > limit_ - used_) return false;
-    DeviceArray<u8> own;
-    try {
-      own.resize(std::max<u64>(bytes.size(), 1), "copying a file to the device");
-    } catch (const DeviceError&) {
-      cudaGetLastError();  // a later check must not find this error
-      return false;
+    constexpr const char* kCopying = "copying a file to the device";
+    u8* place = area_ + used_;
+    if (area_ == nullptr) {
+      DeviceArray<u8> own;
+      try {
+        own.resize(taken, kCopying);
+      } catch (const DeviceError&) {
+        cudaGetLastError();  // a later check must not find this error
+        return false;
+      }
+      place = own.data();
+      brought_.emplace(file, std::move(own));
     }
-    own.upload(bytes, stream);
-    known = {own.data(), bytes.size(), kernel::ContentState::there, 0};
+    check(cudaMemcpyAsync(place, bytes.data(), bytes.size(), cudaMemcpyHostToDevice, stream), kCopying);
+    check(cudaMemsetAsync(place + bytes.size(), 0, taken - bytes.size(), stream), kCopying);
+    known = {place, bytes.size(), kernel::ContentState::there, 0};
     used_ += taken;
-    brought_.emplace(file, std::move(own));
   }
   check(cudaMemcpyAsync(contents_.data() + file, &known, sizeof known, cudaMemcpyHostToDevice, stream),
         "copying a file to the device");

@@ -20,6 +20,8 @@ class DeviceTree {
   const kernel::FlatContent* contents() const { return contents_.data(); }
   /// The most bytes that contents take. Others must leave them free.
   u64 limit() const { return limit_; }
+  /// Contents are to lie here, each at the beginning of a page, with zeros behind it: limit() bytes.
+  void use_area(u8* area) { area_ = area; }
   /// Brings what a file contains, if it can be read, while no lane runs. False: there is no memory for it.
   bool bring(u32 file, cudaStream_t stream);
 
@@ -28,6 +30,7 @@ class DeviceTree {
   DeviceArray<u64> index_;
   DeviceArray<kernel::FlatContent> contents_;
   std::vector<bool> is_known_;  // by file: it was brought, or cannot be read
+  u8* area_ = nullptr;          // null: each has memory of its own
   std::map<u32, DeviceArray<u8>> brought_;
   u64 used_ = 0, limit_ = 0;  // bytes
 };

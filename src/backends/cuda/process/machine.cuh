@@ -20,7 +20,7 @@ enum class Need : u8 {
   own_page,    // LaneMachine::page, and those behind it, of LaneMachine::table
   space,       // LaneMachine::kind
   own_tables,  // of the guest's pages and of the lane's
-  change,      // LaneMachine::change
+  change,      // LaneMachine::change, to units of a file if LaneMachine::unit is not 0
   room,        // in the log of output
   host,        // the host must serve it
 };
@@ -107,7 +107,8 @@ class LaneMachine {
 
   MYR_FN bool own_page(u64 of_page) { return own_pages(of_page, 1); }
   MYR_FN bool own_pages(u64 first, u64 count) {
-    table = table_of_page(first);  // all pages are the guest's, or there is one
+    if (need == Need::change) return false;  // share_pages() has asked
+    table = table_of_page(first);            // all pages are the guest's, or there is one
     const u32* const entries = table_of(view_, table, place_of(lane_));
     for (u64 i = 0; i < count; i++) {
       if (!(entries[first + i] & (kPageShared | kPageCode))) continue;
@@ -119,17 +120,17 @@ class LaneMachine {
     return true;
   }
   MYR_FN void page_written(u64) {}  // make_page_writable() has called code_page_changes()
-  MYR_FN bool change_pages(const kernel::PageChange& wanted) {
-    if (was_made(wanted)) return true;
-    change = wanted;
-    table = table_of_page(page_of(wanted.begin));
-    need = Need::change;
-    if (!is_exclusive(view_, table)) return false;
-    const u64 first = page_of(wanted.begin);
-    change_pages_alone(view_, table, place_of(lane_),
-                       {first, page_of(wanted.end) - first, wanted.permissions, wanted.action});
-    change_is_made();
-    return was_made(wanted);
+  MYR_FN bool change_pages(const kernel::PageChange& wanted) { return change_pages_to(wanted, 0); }
+  /// The pages of files that lanes have in common are those that lie among the units in front of the frames.
+  MYR_FN bool share_pages(u64 address, u32 permissions, const kernel::Bytes& bytes) {
+    const u64 place = (u64)(bytes.data - view_.frames), size = bytes.size + kPageSize - 1;
+    const u64 end = (u64)view_.pool->first << kPageBits;
+    if (is_flat(view_) || place >= end || place % kPageSize != 0 || bytes.size == 0 || passed_ >= kMostRefused)
+      return false;
+    const u32 index = passed_;
+    const kernel::PageChange wanted = {kernel::PageAction::map, (u8)permissions, address,
+                                       address + size / kPageSize * kPageSize};
+    return change_pages_to(wanted, (u32)(place >> kPageBits)) && !(refused_ >> index & 1);
   }
 
   // kernel::HasSpaces. The books of the lane are changed at once; the warp does the rest, once the call has been answered.
@@ -209,6 +210,11 @@ class LaneMachine {
     if (is_of_layer(change)) layer_change_ = change;
     else made_++;
   }
+  /// To be called instead when pages of a file cannot be those of all lanes of the team: the call goes on without.
+  MYR_FN void sharing_is_refused() {
+    refused_ |= (u64)1 << made_;
+    change_is_made();
+  }
   /// To be called when what the lane has in one table of its team is in another one.
   MYR_FN void place_has_moved(u32 from, u32 to) {
     LaneSpaces& spaces = *books();
@@ -243,6 +249,7 @@ class LaneMachine {
     if (made_space_ != kNone && !answered) end_space(made_space_);
     made_space_ = kNone;
     made_ = 0;
+    refused_ = 0;
     layer_change_ = {};
   }
   /// The host, which gave the call back, is to know what became of it, unless it is made again.
@@ -265,12 +272,27 @@ class LaneMachine {
   u64 page = 0, pages = 0;
   u32 table = 0;
   kernel::PageChange change = {};
+  u32 unit = 0;  // of `change`: as PageRun::unit
   kernel::SpaceKind kind = {};
   bool shares_memory = false;   // the space has pages in common with the one that runs
   bool spaces_changed = false;  // leave_tables() is to be called
 
  private:
   static constexpr u32 kNone = ~(u32)0;
+  static constexpr u32 kMostRefused = 64;
+  MYR_FN bool change_pages_to(const kernel::PageChange& wanted, u32 first_unit) {
+    if (was_made(wanted)) return true;
+    change = wanted;
+    unit = first_unit;
+    table = table_of_page(page_of(wanted.begin));
+    need = Need::change;
+    if (!is_exclusive(view_, table)) return false;
+    const u64 first = page_of(wanted.begin);
+    change_pages_alone(view_, table, place_of(lane_),
+                       {first, page_of(wanted.end) - first, wanted.permissions, wanted.action, first_unit});
+    change_is_made();
+    return was_made(wanted);
+  }
   /// A change that maps further pages of the layer is not asked for any more once the layer has them, even if the call is abandoned
   /// later; all others are asked for by each attempt.
   MYR_FN bool is_of_layer(const kernel::PageChange& of) const { return page_of(of.begin) >= view_.guest_pages; }
@@ -308,6 +330,7 @@ class LaneMachine {
   LaneTables tables_;
   u32 made_space_ = kNone;     // that this call has made and the kernel has not taken yet
   u32 made_ = 0, passed_ = 0;  // changes of this call that were made, and of those that this attempt has asked for
+  u64 refused_ = 0;            // a bit for each of the first of them: pages of a file that were not shared
   kernel::PageChange layer_change_ = {};  // the last one of the layer, which is none of these
   u64 logged_ = 0;                        // bytes of the log that this attempt has taken
   mutable u32 wanted_ = 0;
@@ -374,6 +397,6 @@ MYR_FN kernel::Put LaneMachine::put_out(u32 stream, u64 position, u64 address, u
   return {PutKind::taken, size};
 }
 static_assert(kernel::Machine<LaneMachine> && kernel::HasTree<LaneMachine> && kernel::HasSpaces<LaneMachine> &&
-              kernel::SharesFiles<LaneMachine>);
+              kernel::SharesFiles<LaneMachine> && kernel::SharesPages<LaneMachine>);
 
 }  // namespace myriarm::cuda

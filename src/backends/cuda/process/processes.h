@@ -52,6 +52,10 @@ class Processes {
   std::vector<HostCall> waiting(u32 count, cudaStream_t stream);
   /// What contents of the root's files take of the device's memory at most.
   u64 most_contents() const { return tree_ ? tree_->limit() : 0; }
+  /// Where these contents are to lie.
+  void use_area(u8* area) {
+    if (tree_) tree_->use_area(area);
+  }
   /// Brings the file that a call wants. False: there is no memory for it.
   bool bring(const HostCall& call, cudaStream_t stream) { return tree_->bring(call.wanted - 1, stream); }
 

@@ -177,21 +177,22 @@ static __device__ __noinline__ void change_pages_for(const View& view, u32 membe
     const int first = __ffs(asking) - 1;
     const u64 begin = __shfl_sync(members, own.begin, first), end_of_all = __shfl_sync(members, own.end, first);
     const u32 kind = (u32)own.action << 8 | own.permissions, kind_of_all = __shfl_sync(members, kind, first);
-    const u32 table = __shfl_sync(members, machine.table, first);
-    const bool mine =
-        asks && own.begin == begin && own.end == end_of_all && kind == kind_of_all && machine.table == table;
+    const u32 table = __shfl_sync(members, machine.table, first), unit = __shfl_sync(members, machine.unit, first);
+    const bool mine = asks && own.begin == begin && own.end == end_of_all && kind == kind_of_all &&
+                      machine.table == table && machine.unit == unit;
     const bool gone = view.processes.keep_memory == 0 && view.stops[lane].code == StopCode::exited;
     const u32 here = __ballot_sync(members, !gone);
     const u32 present = here & lanes_with_page(view, table, (begin >> kPageBits) - view.first_page);
     const TeamLanes lanes{table, members, present, __ballot_sync(members, mine)};
     const PageRun run{(begin >> kPageBits) - view.first_page, (end_of_all - begin) >> kPageBits, kind_of_all & 0xFF,
-                      (kernel::PageAction)(kind_of_all >> 8)};
-    const bool changed = change_pages(view, lanes, run);
+                      (kernel::PageAction)(kind_of_all >> 8), unit};
+    const bool changed = unit != 0 ? share_file_pages(view, lanes, run) : change_pages(view, lanes, run);
     if (!mine) continue;
     asks = false;
-    failed = !changed;
+    failed = !changed && unit == 0;
     machine.need = Need::nothing;
     if (changed) machine.change_is_made();
+    else if (unit != 0) machine.sharing_is_refused();
   }
 }
 

@@ -12,6 +12,7 @@ struct PageRun {
   u64 first, count;
   u32 permissions;
   kernel::PageAction action;
+  u32 unit = 0;  // with `map`: the first of the units whose bytes the pages have; 0: they are zeros
 };
 
 /// Whether the change of this page for all lanes of the team is a matter of its entry alone.
@@ -21,9 +22,11 @@ static __device__ inline bool is_simple(const View& view, u32 entry, const PageR
   return !is_flat(view) && !code && keeps_frame && !(entry & kPageDiffer);
 }
 /// The entry that such a page gets.
-static __device__ inline u32 simple_entry(u32 entry, const PageRun& run) {
+static __device__ inline u32 simple_entry(u32 entry, u64 page, const PageRun& run) {
   switch (run.action) {
-    case kernel::PageAction::map: return kSharedZeros | run.permissions;
+    case kernel::PageAction::map:
+      if (run.unit != 0) return (run.unit + (u32)(page - run.first)) << kPageFlagBits | kPageShared | run.permissions;
+      return kSharedZeros | run.permissions;
     case kernel::PageAction::unmap: return 0;
     default: return entry == 0 ? 0 : (entry & ~7u) | run.permissions;
   }
@@ -34,7 +37,7 @@ static __device__ __noinline__ void change_pages_alone(const View& view, u32 tab
   const PagedMemory<kTeam> memory = memory_of(view, table, place);
   for (u64 page = run.first; page < run.first + run.count; page++) {
     const u32 entry = *(volatile u32*)memory.entry_place(page);
-    u32 next = simple_entry(entry_of_lane(view, table, page, entry, place), run);
+    u32 next = simple_entry(entry_of_lane(view, table, page, entry, place), page, run);
     if (!is_simple(view, entry, run)) {
       if (next & kPageShared) next &= ~(u32)kPageCode;  // the lane no longer runs the page's predecoded words
       if (has_frame(view, entry) && !has_frame(view, next)) give_up_frame(view, table, entry >> kPageFlagBits);
@@ -43,6 +46,36 @@ static __device__ __noinline__ void change_pages_alone(const View& view, u32 tab
     *memory.entry_place(page) = next;
     touch(view, table, page);
   }
+}
+
+/// Lets all lanes that have pages in a table have pages of a file, by its units. All threads of `lanes` call it. False: not all of
+/// them ask for it, and nothing has changed. Needs no frames.
+static __device__ __noinline__ bool share_file_pages(const View& view, const TeamLanes& lanes, const PageRun& run) {
+  if ((lanes.present & ~lanes.changed) != 0) return false;
+  const u32 thread = threadIdx.x % kTeam, width = (u32)__popc(lanes.threads);
+  const PagedMemory<kTeam> memory = memory_of(view, lanes.team, thread);
+  for (u64 begin = 0; begin < run.count; begin += width) {
+    const u64 page = run.first + begin + thread;
+    const bool exists = begin + thread < run.count;
+    const u32 entry = exists ? *(volatile u32*)memory.entry_place(page) : 0;
+    if (exists) {
+      *memory.entry_place(page) = simple_entry(entry, page, run);
+      touch(view, lanes.team, page);
+    }
+    // What was mapped just now are zeros that all share, and nobody runs them.
+    for (u32 rest = __ballot_sync(lanes.threads, exists && entry >> kPageFlagBits != kZeroUnit); rest != 0;
+         rest &= rest - 1) {
+      const int of = __ffs(rest) - 1;
+      const u64 changed = __shfl_sync(lanes.threads, page, of);
+      const u32 old = __shfl_sync(lanes.threads, entry, of);
+      if (thread == 0) {
+        if (has_frame(view, old)) give_up_frame(view, lanes.team, old >> kPageFlagBits);
+        code_page_changes(view, lanes.team, changed, Writer::guest);
+      }
+    }
+    __syncwarp(lanes.threads);
+  }
+  return true;
 }
 
 /// Gives a page the frame that its change needs, and leaves what every lane sees of it as it is. False: there is none.
@@ -90,7 +123,7 @@ static __device__ __noinline__ bool change_pages(const View& view, const TeamLan
     u32 entry;
     const u32 others = look(begin, entry);
     if (begin + thread < run.count && !(others >> thread & 1)) {
-      *memory.entry_place(run.first + begin + thread) = simple_entry(entry, run);
+      *memory.entry_place(run.first + begin + thread) = simple_entry(entry, run.first + begin + thread, run);
       touch(view, lanes.team, run.first + begin + thread);
     }
     for (u32 rest = others; rest != 0; rest &= rest - 1) {
