@@ -56,9 +56,13 @@ static void honest(void) {
   printf("%.10s %016lx %ld %d\n", line, sum, now.tv_nsec, getpid());
 }
 
+/// What an attacker's lane does in a run without attackers.
+static void quiet(void) {}
+
 #define ATTEMPT(kind, function, what, prints, ends, bound) {#function, function},
 static const struct Attempt attempts[] = {
     {"honest", honest},
+    {"quiet", quiet},
 #include "attempts.inc"
 };
 
