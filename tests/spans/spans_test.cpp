@@ -57,7 +57,7 @@ class CudaSpans : public testing::Test {
     ASSERT_TRUE(std::ranges::is_sorted(code_));
   }
   void TearDown() override {
-    if (stream_ != nullptr) EXPECT_EQ(cudaStreamDestroy(stream_), cudaSuccess);
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
   }
 
   Operands* page(const SpanMemory& span, u64 number) const { return span.words() + 1 + number * kPageWords; }
