@@ -34,7 +34,7 @@ struct Limits {
 };
 constexpr Limits kOnTheCpu = {64 * kMebibyte, 192 * kMebibyte, 6'000'000, "20000"};
 /// There a page takes room for 32 lanes, and all lanes stop for a call that the host serves.
-constexpr Limits kOnAGpu = {32 * kMebibyte, 3072 * kMebibyte, 4'000'000, "1000"};
+constexpr Limits kOnAGpu = {64 * kMebibyte, 3072 * kMebibyte, 4'000'000, "1000"};
 
 uint64_t entries_of(const char* folder) {
   DIR* const open_folder = opendir(folder);

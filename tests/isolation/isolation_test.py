@@ -40,7 +40,7 @@ class Way(NamedTuple):
 
 CPU = Way(("interpreter", "translate"), memory=64, pool=192, instructions=6, attackers=1)
 # There a lane that is alone is slow, and honest lanes cost the time that attackers take.
-GPU = Way(("interpreter",), memory=32, pool=3072, instructions=4, attackers=8)
+GPU = Way(("interpreter",), memory=64, pool=3072, instructions=4, attackers=8)
 DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
 ON_A_GPU = not DEVICE.startswith("cpu")
 WAY = GPU if ON_A_GPU else CPU
