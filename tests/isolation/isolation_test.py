@@ -62,7 +62,7 @@ KINDS = {
 HEAD = """# Isolation
 
 What a program in a lane tries in vain, and what ends it. This page is made by [`isolation_test.py`](../tests/isolation/isolation_test.py) of
-[the table](../tests/isolation/attempts.inc) that the test checks: it runs all of these {count} attempts in one fleet (on a GPU in one for each section), each in a lane beside honest lanes, and asserts
+[the table](../tests/isolation/attempts.inc) that the test checks: it runs all of these {count} attempts in one fleet (on a GPU in one for each section, and for each bomb), each in a lane beside honest lanes, and asserts
 - that each ends as its row says: what it got from its calls, and how its lane ended;
 - that the honest lanes give what they give in a fleet without attackers, to the last instruction, and that no attacker sees a file of another lane;
 - that the folders of the host (the root, one that is bound with `:rw`, one without) are byte for byte as before, with their times;
@@ -239,10 +239,12 @@ def check(engine, table, results, memory):
 
 
 def fleets_of(table):
-    """On a GPU all lanes of a fleet stop where the host does something for one, so each kind has a fleet."""
+    """On a GPU all lanes of a fleet stop where the host does something for one, so each kind has a fleet; and a
+    process that ends or executes a program looks at all page tables of its team, so each bomb has one."""
     if not ON_A_GPU:
         return [table]
-    return [[row for row in table if row[0] == kind] for kind in KINDS]
+    kinds = [[row for row in table if row[0] == kind] for kind in KINDS if kind != "bombs"]
+    return kinds + [[row] for row in table if row[0] == "bombs"]
 
 
 def lanes_of(table):
