@@ -202,13 +202,40 @@ void LinuxFleet::Impl::restart(std::span<const uint32_t> lanes, std::span<const 
     if (input.file && input.arguments) name_input_file(*input.arguments);
     stacks[i] = stack_of(lanes[i], pointer_to(input.arguments), pointer_to(input.environment), input.file.has_value());
   }
-  fleet.restore(*beginning, lanes);
-  for (size_t i = 0; i < lanes.size(); i++) processes->restart(lanes[i], numbers[i], inputs[i]);
-  fleet.process_inputs_changed(lanes);
-  write_stacks(lanes, numbers, [&](size_t i) { return std::move(stacks[i]); });
+  const auto tell_processes = [&] {
+    for (size_t i = 0; i < lanes.size(); i++) processes->restart(lanes[i], numbers[i], inputs[i]);
+  };
+  if (give_beginning(lanes, numbers, tell_processes, [&](size_t i) { return std::move(stacks[i]); })) return;
+  fleet.set(Field::limit, lanes, std::vector<uint64_t>(lanes.size(), kEndless));  // as at the beginning
 }
 
-void LinuxFleet::Impl::begin_again(std::span<const uint32_t> lanes) {
+template <class TellProcesses, class StackOf>
+bool LinuxFleet::Impl::give_beginning(std::span<const uint32_t> lanes, std::span<const uint64_t> numbers,
+                                      TellProcesses tell_processes, StackOf stack_of) {
+  // A device that has failed, and not only has no room, says so again at the next call.
+  const auto finds_room = [](auto&& work) {
+    try {
+      work();
+    } catch (const DeviceError&) {
+      return false;
+    }
+    return true;
+  };
+  bool has_room = finds_room([&] { fleet.restore(*beginning, lanes); });
+  tell_processes();
+  fleet.process_inputs_changed(lanes);
+  has_room = has_room && finds_room([&] { write_stacks(lanes, numbers, stack_of); });
+  if (has_room) {
+    for (const uint32_t lane : lanes) without_room.erase(lane);
+    return true;
+  }
+  fleet.release_memory(lanes);
+  fleet.set_stops(lanes, std::vector<Stop>(lanes.size(), {StopReason::out_of_memory, FaultKind::none, 0, 0}));
+  without_room.insert(lanes.begin(), lanes.end());
+  return false;
+}
+
+bool LinuxFleet::Impl::begin_again(std::span<const uint32_t> lanes) {
   std::vector<Processes::Given> given;
   std::vector<uint64_t> numbers, limits(lanes.size());
   std::vector<std::optional<InitialStack>> stacks;
@@ -219,11 +246,12 @@ void LinuxFleet::Impl::begin_again(std::span<const uint32_t> lanes) {
     stacks.push_back(stack_of(lane, pointer_to(own.arguments), pointer_to(own.environment), own.file.has_value()));
   }
   fleet.get(Field::limit, lanes, limits);
-  fleet.restore(*beginning, lanes);
+  const auto tell_processes = [&] {
+    for (size_t i = 0; i < lanes.size(); i++) processes->begin_again(lanes[i], given[i]);
+  };
+  const bool has_room = give_beginning(lanes, numbers, tell_processes, [&](size_t i) { return std::move(stacks[i]); });
   fleet.set(Field::limit, lanes, limits);
-  for (size_t i = 0; i < lanes.size(); i++) processes->begin_again(lanes[i], given[i]);
-  fleet.process_inputs_changed(lanes);
-  write_stacks(lanes, numbers, [&](size_t i) { return std::move(stacks[i]); });
+  return has_room;
 }
 
 bool LinuxFleet::Impl::takes_inputs(bool as_file) const {

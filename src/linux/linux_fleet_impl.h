@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,8 +58,14 @@ struct LinuxFleet::Impl {
   void write_stacks(std::span<const uint32_t> lanes, std::span<const uint64_t> numbers, StackOf stack_of);
 
   void restart(std::span<const uint32_t> lanes, std::span<const uint64_t> numbers, std::span<ProcessInput> inputs);
-  /// Puts these lanes back to their beginning with what restart(), or the constructor, has given them, and their limit.
-  void begin_again(std::span<const uint32_t> lanes);
+  /// Puts these lanes back to their beginning with what restart(), or the constructor, has given them, and their limit. False:
+  /// the pool has no room for them now, and they are in `without_room`.
+  bool begin_again(std::span<const uint32_t> lanes);
+  /// Gives lanes the memory and the registers that processes begin with. `tell_processes` tells `processes` what they are to
+  /// work on, since a restore changes that. If the pool has no room for them they get no memory: see `without_room`.
+  template <class TellProcesses, class StackOf>
+  bool give_beginning(std::span<const uint32_t> lanes, std::span<const uint64_t> numbers, TellProcesses tell_processes,
+                      StackOf stack_of);
 
   bool takes_inputs(bool as_file) const;
   void work_off(InputRun run, uint64_t instructions);
@@ -87,6 +94,9 @@ struct LinuxFleet::Impl {
   const std::vector<std::string> environment;
   uint64_t lanes_left_out = 0;        ///< in the last round of run()
   std::optional<Snapshot> beginning;  ///< before anything was written to the stacks
+  /// Lanes that were to begin, for which the pool had no room. They have no memory and the stop out_of_memory, and run() lets
+  /// them begin when there is room.
+  std::set<uint32_t> without_room;
   std::mutex mutex;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "linux/admission.h"
@@ -59,12 +60,18 @@ class LinuxFleet::Impl::Run {
       retry_starved();
       tell_ended();
       begin_more();
+      if (active_.empty() && !given_up_.empty()) {
+        end_without_room();
+        continue;
+      }
       processes_.pass_first_output();
       tell_progress(0, active_.size());
       if (active_.empty()) break;
       if (impl_.take_cancel()) {
         active_.insert(active_.end(), lanes_.begin() + static_cast<ptrdiff_t>(begun_), lanes_.end());
         begin_again(given_up_.size());
+        set_stops(given_up_, StopReason::cancelled);
+        impl_.without_room.insert(given_up_.begin(), given_up_.end());
         active_.insert(active_.end(), starved_.begin(), starved_.end());
         cancel_active();
         break;
@@ -97,11 +104,32 @@ class LinuxFleet::Impl::Run {
   uint64_t waiting() const { return lanes_.size() - begun_; }
   bool any_wait() const { return waiting() != 0 || !given_up_.empty(); }
 
+  void set_stops(std::span<const uint32_t> lanes, StopReason reason) {
+    if (!lanes.empty()) fleet_.set_stops(lanes, std::vector<Stop>(lanes.size(), {reason, FaultKind::none, 0, 0}));
+  }
+
   void find_lanes() {
     const std::span<const Stop> stops = fleet_.stops();
+    std::vector<uint32_t> lanes;
     for (uint32_t lane = 0; lane < fleet_.lanes(); lane++) {
-      if (!is_final(stops[lane].reason)) lanes_.push_back(lane);
+      if (!is_final(stops[lane].reason)) lanes.push_back(lane);
     }
+    take_up(std::move(lanes));
+  }
+  /// Further lanes that take part. Those that restart() found no room for begin as lanes do that were given up.
+  void take_up(std::vector<uint32_t> lanes) {
+    const auto waits = [&](uint32_t lane) { return impl_.without_room.contains(lane); };
+    const auto others = std::stable_partition(lanes.begin(), lanes.end(), waits);
+    const auto count = static_cast<size_t>(others - lanes.begin());
+    keep_from_running(std::span(lanes).first(count));
+    lanes_.erase(lanes_.begin(), lanes_.begin() + static_cast<ptrdiff_t>(std::exchange(begun_, count)));
+    lanes_.insert(lanes_.begin(), lanes.begin(), others);
+    lanes_.insert(lanes_.end(), others, lanes.end());
+  }
+  /// These lanes have no memory. They begin again when there is room.
+  void keep_from_running(std::span<const uint32_t> lanes) {
+    set_stops(lanes, StopReason::exited);  // no run takes them up
+    given_up_.insert(given_up_.end(), lanes.begin(), lanes.end());
   }
 
   /// Lets lanes that found no memory try again, once other lanes have given theirs back. If none is left to do so, some of
@@ -109,7 +137,8 @@ class LinuxFleet::Impl::Run {
   void retry_starved() {
     if (starved_.empty()) return;
     if (active_.empty() && !memory_was_freed_) {
-      if (run_.as_if_alone && starved_.size() > 1) give_some_up();
+      if (run_.as_if_alone && waiting() != 0 && teams_share_frames()) give_waiting_up();
+      else if (run_.as_if_alone && (starved_.size() > 1 || has_had_company(starved_[0]))) give_some_up();
       else end(std::exchange(starved_, {}));
     }
     if (!std::exchange(memory_was_freed_, false) || starved_.empty()) return;
@@ -122,7 +151,7 @@ class LinuxFleet::Impl::Run {
   /// theirs up, and begin again later. On a GPU a team's memory is free only when all of its lanes have given it up.
   void give_some_up() {
     const uint64_t most = starved_.size() / 2, team_lanes = fleet_.team_lanes();
-    at_once_.starved(starved_.size());
+    at_once_.starved(std::max<uint64_t>(starved_.size(), 2));
     std::vector<uint64_t> counts(starved_.size());
     fleet_.get(Field::instructions, starved_, counts);
     std::map<uint64_t, uint64_t> longest;  // by team
@@ -134,23 +163,59 @@ class LinuxFleet::Impl::Run {
     std::stable_sort(starved_.begin(), starved_.end(), [&](uint32_t a, uint32_t b) { return place(a) < place(b); });
     uint64_t kept = most;
     while (kept != 0 && place(starved_[kept]) == place(starved_[kept - 1])) kept--;
-    const std::span<const uint32_t> lanes = std::span(starved_).subspan(kept);
-    fleet_.release_memory(lanes);
-    // No run may take them up.
-    fleet_.set_stops(lanes, std::vector<Stop>(lanes.size(), {StopReason::exited, FaultKind::none, 0, 0}));
-    memory_is_free(lanes.size());
-    given_up_.insert(given_up_.end(), lanes.begin(), lanes.end());
+    give_up(std::span(starved_).subspan(kept));
     starved_.resize(kept);
   }
+  /// Lanes that have not begun have pages yet on a GPU, and keep the frames of their team, in which others have ended.
+  void give_waiting_up() {
+    give_up(std::span(lanes_).subspan(begun_));
+    begun_ = lanes_.size();
+  }
+  void give_up(std::span<const uint32_t> lanes) {
+    fleet_.release_memory(lanes);
+    memory_is_free(lanes.size());
+    keep_from_running(lanes);
+  }
+  bool teams_share_frames() const { return fleet_.team_lanes() > 1; }
+  /// Whether frames may be taken that the lane would not need alone: on a GPU a team keeps those of lanes that have ended.
+  bool has_had_company(uint32_t lane) const { return teams_share_frames() && fleet_.lanes() > 1 && lane != alone_; }
 
-  /// Lets the first of the lanes that were given up begin again.
-  void begin_again(size_t count) {
+  /// Lets the first of the lanes that were given up begin again, as far as the pool has room: the others wait until memory is
+  /// given back. On a GPU a lane that begins beside others of its team may need frames. Returns how many have begun.
+  size_t begin_again(size_t count) {
+    if (count == 0 || (lacks_room_ && !active_.empty())) return 0;
+    lacks_room_ = false;
     const auto end = given_up_.begin() + static_cast<ptrdiff_t>(count);
-    const std::vector<uint32_t> lanes(given_up_.begin(), end);
+    std::vector<uint32_t> lanes(given_up_.begin(), end);
     given_up_.erase(given_up_.begin(), end);
-    if (lanes.empty()) return;
-    impl_.begin_again(lanes);
+    if (!impl_.begin_again(lanes)) lanes = begin_teams_again(lanes);
+    const bool is_alone = active_.empty() && lanes.size() == 1;
     begun(lanes);
+    if (is_alone) alone_ = lanes[0];
+    return lanes.size();
+  }
+  /// The same where there is no room for all of these lanes. Returns those that have begun.
+  std::vector<uint32_t> begin_teams_again(std::span<const uint32_t> lanes) {
+    std::map<uint64_t, std::vector<uint32_t>> teams;
+    for (const uint32_t lane : lanes) teams[lane / fleet_.team_lanes()].push_back(lane);
+    std::vector<uint32_t> begun, left;
+    for (const auto& [team, own] : teams) {
+      // The first one that does not fit ends the search, unless the run would end without one that does.
+      const bool gives_up = lacks_room_ && !(active_.empty() && begun.empty());
+      const bool begins = !gives_up && impl_.begin_again(own);
+      lacks_room_ |= !begins;
+      (begins ? begun : left).insert((begins ? begun : left).end(), own.begin(), own.end());
+    }
+    set_stops(left, StopReason::exited);
+    given_up_.insert(given_up_.begin(), left.begin(), left.end());
+    return begun;
+  }
+  /// None of the lanes that may begin has found room, and no other one has memory that it could give back.
+  void end_without_room() {
+    const uint32_t lane = given_up_.front();
+    given_up_.erase(given_up_.begin());
+    set_stops({&lane, 1}, StopReason::out_of_memory);
+    ended_.push_back(lane);
   }
 
   /// These lanes have ended, and have their memory yet.
@@ -164,23 +229,21 @@ class LinuxFleet::Impl::Run {
   void memory_is_free(uint64_t lanes) {
     admission_.exited(lanes);
     memory_was_freed_ = true;
+    lacks_room_ = false;
   }
 
   /// Tells which lanes have ended, and takes up those that the user has restarted.
   void tell_ended() {
     if (!run_.on_ended) return;
     const std::vector<uint32_t> ended = std::exchange(ended_, {});
-    const std::vector<uint32_t> again = run_.on_ended(ended);
-    lanes_.erase(lanes_.begin(), lanes_.begin() + static_cast<ptrdiff_t>(std::exchange(begun_, 0)));
-    lanes_.insert(lanes_.end(), again.begin(), again.end());
+    take_up(run_.on_ended(ended));
   }
 
   void begin_more() {
     if (!starved_.empty()) return;
     const uint64_t room = at_once_.most() - std::min<uint64_t>(at_once_.most(), active_.size());
     const uint64_t most = std::min(admission_.more(active_.size() - slow_), room);
-    const uint64_t again = std::min<uint64_t>(most, given_up_.size());
-    begin_again(again);
+    const uint64_t again = begin_again(std::min<uint64_t>(most, given_up_.size()));
     const uint64_t more = std::min(most - again, waiting());
     const std::span<const uint32_t> next = std::span(lanes_).subspan(begun_, more);
     std::vector<Stop> stops(more);
@@ -197,6 +260,7 @@ class LinuxFleet::Impl::Run {
   }
 
   void begun(std::span<const uint32_t> lanes) {
+    if (!lanes.empty()) alone_.reset();
     long_lanes_.begun(lanes);
     active_.insert(active_.end(), lanes.begin(), lanes.end());
   }
@@ -313,7 +377,9 @@ class LinuxFleet::Impl::Run {
   std::vector<uint32_t> ended_;             // since on_ended was called
   uint64_t slice_ = linux_process::kSlice;  // instructions of a lane in the last round
   size_t slow_ = 0;                         // of active_: those that spent a whole slice
+  std::optional<uint32_t> alone_;           // the lane that has begun again, and none beside it since
   bool memory_was_freed_ = false;           // since starved lanes last tried
+  bool lacks_room_ = false;                 // a lane of given_up_ has found none since memory was given back
 };
 
 RunResult LinuxFleet::Impl::run(const LinuxRunOptions& options) { return Run(*this, options).go(); }

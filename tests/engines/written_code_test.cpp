@@ -108,9 +108,11 @@ TEST_P(WrittenCode, RunsFromPagesThatWereMappedLater) {
 }
 
 TEST_P(WrittenCode, RunsFarFromTheProgramToo) {
-  // A GPU has memory for predecoded words in pieces of 128 pages; these loops lie over the border of two.
+  // A GPU has memory for predecoded words in pieces of 128 pages; these loops lie over the border of two. What has none shows the
+  // same again every 16 pieces, so that one of these loops would run the words of another.
   constexpr uint64_t kWindow = uint64_t{1} << 30, kPiece = 128 * kPageBytes;
-  constexpr uint64_t kLibrary = kCode + 1800 * kPiece - 8, kMapped = kCode + 900 * kPiece - 8;
+  constexpr uint64_t kLibrary = kCode + 1800 * kPiece - 8, kMapped = kCode + (1800 - 56 * 16) * kPiece - 8,
+                     kLater = kCode + (1800 - 90 * 16) * kPiece - 8;
   Program program = program_of(counting_loop(1));
   const uint64_t begin = kLibrary / kPageBytes * kPageBytes;
   std::vector<uint8_t> library(2 * kPageBytes);
@@ -118,14 +120,18 @@ TEST_P(WrittenCode, RunsFarFromTheProgramToo) {
   program.segments.push_back({begin, library.size(), kRead | kWrite | kExecute, library});
   FleetOptions options = options_of(lanes(), MemoryPolicy::private_copy);
   options.memory = kWindow;
+  const auto map_loop = [](Fleet& fleet, uint64_t address, uint32_t step) {
+    fleet.map(all_lanes(fleet), address / kPageBytes * kPageBytes, 2 * kPageBytes, kAll);
+    write_loops(fleet, address, [=](uint32_t) { return step; });
+  };
   const auto run_all = [](Fleet& fleet) {
-    for (const uint64_t address : {kCode, kLibrary, kMapped, kLibrary}) run_from(fleet, address);
+    for (const uint64_t address : {kCode, kLibrary, kMapped, kLater, kLibrary, kMapped}) run_from(fleet, address);
   };
   expect_like_reference({{program, lanes()}}, options,
                         {[&](Fleet& fleet) {
                            run_from(fleet, kLibrary);
-                           fleet.map(all_lanes(fleet), kMapped / kPageBytes * kPageBytes, 2 * kPageBytes, kAll);
-                           write_loops(fleet, kMapped, [](uint32_t) { return 2; });
+                           map_loop(fleet, kMapped, 2);
+                           map_loop(fleet, kLater, 3);
                            run_all(fleet);
                          },
                          run_all,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that makes the attempt which its argument names, or honest work: attempts.py says what must end each.
+// A program that makes the attempt which its argument names, or honest work: attempts.inc says what must end each. A second argument
+// is the number of calls that missing_calls() makes.
 #include "descriptors.h"
 #include "floods.h"
 #include "host_reach.h"
@@ -56,14 +57,19 @@ static void honest(void) {
   printf("%.10s %016lx %ld %d\n", line, sum, now.tv_nsec, getpid());
 }
 
+/// What an attacker's lane does in a run without attackers.
+static void quiet(void) {}
+
 #define ATTEMPT(kind, function, what, prints, ends, bound) {#function, function},
 static const struct Attempt attempts[] = {
     {"honest", honest},
+    {"quiet", quiet},
 #include "attempts.inc"
 };
 
 int main(int count, char** words) {
   if (count < 2) return 99;
+  if (count > 2) calls_that_miss = atoi(words[2]);
   for (size_t i = 0; i < sizeof attempts / sizeof *attempts; i++) {
     if (strcmp(attempts[i].name, words[1]) != 0) continue;
     attempts[i].run();

@@ -90,14 +90,30 @@ std::vector<std::string> mixed_inputs(unsigned count = 48) {
   return inputs;
 }
 
-FleetOptions small_pool(uint64_t lanes) {
+bool is_cpu(const FleetOptions& options) { return options.device == "cpu"; }
+bool pool_is_of_lanes() { return test_device() == "cpu"; }
+/// Lanes that share frames, and need as many together as one of them.
+uint64_t team() { return pool_is_of_lanes() ? 1 : 32; }
+
+/// Room for so many pages of a lane, or on a GPU of a team, whose frames have a page of each lane and one for permissions.
+FleetOptions small_pool(uint64_t lanes, const std::string& device = test_device()) {
   FleetOptions options = fleet_of(lanes, uint64_t{2} << 20);
+  options.device = device;
   options.pool = kPoolPages * kPageBytes;
+  if (!is_cpu(options)) options.pool *= std::min<uint64_t>(lanes, 32) + 1;
   options.threads = 1;
   return options;
 }
 
 using Line = std::tuple<uint64_t, StopReason, int, uint64_t, uint64_t, std::string>;
+
+/// Of a process that is out of memory devices agree only on that: how far it came depends on what else lies in their pools.
+void forget_where_memory_ended(std::vector<Line>& lines) {
+  for (Line& line : lines) {
+    if (std::get<StopReason>(line) == StopReason::out_of_memory && !pool_is_of_lanes())
+      line = {std::get<0>(line), StopReason::out_of_memory, -1, 0, 0, ""};
+  }
+}
 
 std::vector<Line> work_off(InputQueue& queue, const std::vector<std::string>& inputs) {
   std::vector<Line> lines;
@@ -116,15 +132,11 @@ std::vector<Line> work_off(InputQueue& queue, const std::vector<std::string>& in
         return true;
       },
       options);
+  forget_where_memory_ended(lines);
   return lines;
 }
 
-bool pool_is_of_lanes() { return test_device() == "cpu"; }
-#define SKIP_ON_A_GPU() \
-  if (!pool_is_of_lanes()) GTEST_SKIP() << "the pool is counted here in pages of one lane"
-
 TEST(LinuxStarving, AQueueGivesEachInputWhatItHasAloneForAnyNumberOfLanes) {
-  SKIP_ON_A_GPU();
   const std::vector<std::string> inputs = mixed_inputs();
   Queue one(image_of(kGuest), small_pool(1), {});
   const std::vector<Line> expected = work_off(one, inputs);
@@ -139,14 +151,16 @@ TEST(LinuxStarving, AQueueGivesEachInputWhatItHasAloneForAnyNumberOfLanes) {
   for (uint64_t lanes : {2, 4, 8, 48}) {
     Queue queue(image_of(kGuest), small_pool(lanes), {});
     EXPECT_EQ(work_off(queue, inputs), expected) << lanes;
-    EXPECT_EQ(queue.unimplemented().at("statx").count, inputs.size()) << "each call is counted once";
+    const uint64_t missing = queue.unimplemented().at("statx").count;
+    // A GPU counts them by itself, in each attempt.
+    if (pool_is_of_lanes()) EXPECT_EQ(missing, inputs.size()) << "each call is counted once";
+    else EXPECT_GE(missing, inputs.size());
     EXPECT_EQ(work_off(queue, inputs), expected) << "the second run of " << lanes;
     EXPECT_EQ(queue.fleet().pool_used(), 0u);
   }
 }
 
 TEST(LinuxStarving, SeveralDevicesGiveTheSameResults) {
-  SKIP_ON_A_GPU();
   const std::vector<std::string> inputs = mixed_inputs();
   Queue one(image_of(kGuest), small_pool(1), {});
   const std::vector<Line> expected = work_off(one, inputs);
@@ -158,7 +172,6 @@ TEST(LinuxStarving, SeveralDevicesGiveTheSameResults) {
 }
 
 TEST(LinuxStarving, ProcessesOfWhichOnlyOneFitsTakeTurns) {
-  SKIP_ON_A_GPU();
   const std::vector<std::string> inputs(40, needs(50));
   Queue queue(image_of(kGuest), small_pool(8), {});
   size_t at = 0, exited = 0;
@@ -177,7 +190,6 @@ TEST(LinuxStarving, ProcessesOfWhichOnlyOneFitsTakeTurns) {
 }
 
 TEST(LinuxStarving, AnInputThatEndsGivesItsMemoryToOneThatWaits) {
-  SKIP_ON_A_GPU();
   // What the first one holds when it ends is what the second one needs.
   for (char end : {'x', 'f', 'e'}) {
     Queue queue(image_of(kGuest), small_pool(2), {});
@@ -188,8 +200,9 @@ TEST(LinuxStarving, AnInputThatEndsGivesItsMemoryToOneThatWaits) {
 }
 
 TEST(LinuxStarving, CallsAreToldOnce) {
-  SKIP_ON_A_GPU();
-  const std::vector<std::string> inputs = mixed_inputs();
+  std::vector<std::string> inputs = mixed_inputs();
+  // On a GPU pages that a lane maps and others of its team do not take frames at once: one that is too large ends at another call.
+  if (!pool_is_of_lanes()) std::erase_if(inputs, [](const std::string& input) { return input[0] > 64; });
   std::vector<std::vector<std::string>> told;
   for (uint64_t lanes : {1, 8}) {
     std::vector<std::string> calls;
@@ -223,22 +236,14 @@ struct Lanes {
     return machine.run(options);
   }
   Line line(uint32_t lane) {
-    return {lane,
-            machine.outcome(lane).stop.reason,
-            machine.outcome(lane).exit_status,
-            machine.fleet().get(Field::instructions, lane),
-            machine.fleet().get(Field::pc, lane),
-            text(machine.standard_output(lane))};
+    std::vector<Line> line = {{lane, machine.outcome(lane).stop.reason, machine.outcome(lane).exit_status,
+                               machine.fleet().get(Field::instructions, lane), machine.fleet().get(Field::pc, lane),
+                               text(machine.standard_output(lane))}};
+    forget_where_memory_ended(line);
+    return line[0];
   }
   LinuxFleet machine;
 };
-
-/// The same pages for a team on a GPU, whose frames have a page of each of 32 lanes.
-FleetOptions small_pool_of_teams(uint64_t lanes) {
-  FleetOptions options = small_pool(lanes);
-  if (!pool_is_of_lanes()) options.pool = kPoolPages * 33 * kPageBytes;
-  return options;
-}
 
 std::vector<InputDigest> digests_of(InputQueue& queue, const std::vector<std::string>& inputs, QueueOptions options,
                                     QueueProgress* end = nullptr) {
@@ -287,14 +292,12 @@ void expect_same(const std::vector<InputDigest>& found, const std::vector<Line>&
 
 TEST(LinuxStarving, DigestsAreThoseThatInputsHaveAlone) {
   const std::vector<std::string> inputs = mixed_inputs(400);
-  FleetOptions alone = small_pool(1);
-  alone.device = "cpu";
-  Queue one(image_of(kGuest), alone, {});
+  Queue one(image_of(kGuest), small_pool(1, "cpu"), {});
   const std::vector<Line> expected = work_off(one, inputs);
   ASSERT_EQ(std::ranges::count(expected, StopReason::out_of_memory, [](const Line& line) { return std::get<1>(line); }),
             50);
   for (uint64_t lanes : {32, 96, 320}) {
-    Queue queue(image_of(kGuest), small_pool_of_teams(lanes), {});
+    Queue queue(image_of(kGuest), small_pool(lanes), {});
     for (uint64_t held : {1, 100, 1'000'000}) {
       SCOPED_TRACE(std::to_string(lanes) + " lanes, " + std::to_string(held) + " held");
       QueueOptions options;
@@ -309,8 +312,6 @@ TEST(LinuxStarving, DigestsAreThoseThatInputsHaveAlone) {
     std::vector<InputDigest> found = digests_of(queue, inputs, unordered);
     std::ranges::sort(found, {}, &InputDigest::number);
     expect_same(found, expected);
-    // On a GPU run() restores single lanes of a team, for which a full pool has no frames.
-    if (!pool_is_of_lanes()) continue;
     EXPECT_EQ(work_off(queue, inputs).size(), expected.size());
     EXPECT_EQ(queue.fleet().pool_used(), 0u);
   }
@@ -318,7 +319,7 @@ TEST(LinuxStarving, DigestsAreThoseThatInputsHaveAlone) {
 
 TEST(LinuxStarving, DigestsOfInputsOfWhichFewFitTogether) {
   const std::vector<std::string> inputs(2000, needs(25));
-  Queue queue(image_of(kGuest), small_pool_of_teams(640), {});
+  Queue queue(image_of(kGuest), small_pool(640), {});
   QueueProgress end;
   const std::vector<InputDigest> digests = digests_of(queue, inputs, {}, &end);
   ASSERT_EQ(digests.size(), inputs.size());
@@ -333,16 +334,13 @@ TEST(LinuxStarving, DigestsOfInputsOfWhichFewFitTogether) {
 
 TEST(LinuxStarving, SeveralDevicesGiveTheSameDigests) {
   const std::vector<std::string> inputs = mixed_inputs(200);
-  FleetOptions alone = small_pool(1);
-  alone.device = "cpu";
-  Queue one(image_of(kGuest), alone, {});
-  const std::vector<FleetOptions> fleets(2, small_pool_of_teams(64));
+  Queue one(image_of(kGuest), small_pool(1, "cpu"), {});
+  const std::vector<FleetOptions> fleets(2, small_pool(64));
   SharedQueue queue(image_of(kGuest), fleets, {});
   expect_same(digests_of(queue, inputs, {}), work_off(one, inputs));
 }
 
 TEST(LinuxStarving, ARunOfAFleetGivesEachLaneWhatItHasAlone) {
-  SKIP_ON_A_GPU();
   const std::vector<std::string> inputs = mixed_inputs();
   Queue one(image_of(kGuest), small_pool(1), {});
   const std::vector<Line> expected = work_off(one, inputs);
@@ -355,61 +353,144 @@ TEST(LinuxStarving, ARunOfAFleetGivesEachLaneWhatItHasAlone) {
 }
 
 TEST(LinuxStarving, ALaneBeginsAgainWithItsOwnWords) {
-  SKIP_ON_A_GPU();
+  const uint64_t lanes = 4 * team();
   LinuxOptions options;
-  for (int i = 0; i < 4; i++) options.lane_arguments.push_back({"guest", "word " + std::to_string(i)});
-  Lanes lanes(std::vector<std::string>(4, needs(50)), options);
+  for (uint64_t i = 0; i < lanes; i++) options.lane_arguments.push_back({"guest", "word " + std::to_string(i)});
+  Lanes made(std::vector<std::string>(lanes, needs(50)), options);
   uint64_t once = 0;
-  const RunResult result = lanes.run(true);
-  for (uint32_t lane = 0; lane < 4; lane++) {
-    EXPECT_EQ(text(lanes.machine.standard_output(lane)).substr(0, 7), "2word " + std::to_string(lane));
-    once += lanes.machine.fleet().get(Field::instructions, lane);
+  const RunResult result = made.run(true);
+  for (uint32_t lane = 0; lane < lanes; lane++) {
+    const std::string word = "2word " + std::to_string(lane);
+    EXPECT_EQ(text(made.machine.standard_output(lane)).substr(0, word.size()), word);
+    once += made.machine.fleet().get(Field::instructions, lane);
   }
   EXPECT_GT(result.instructions, once) << "some have begun again";
 }
 
 TEST(LinuxStarving, PassedOutputIsPassedOnce) {
-  SKIP_ON_A_GPU();
-  // Lane 0 has retired less than lane 1 when both starve, so it is the one that begins again.
+  // Lane 0 has retired less than the lane that starves with it, so it is the one that begins again.
   LinuxOptions options;
   options.pass_output = true;
-  Lanes lanes({needs(42, 'x', 60), needs(42, 'x', 80)}, options);
+  std::vector<std::string> inputs(team(), needs(42, 'x', 60));
+  inputs.resize(2 * team(), needs(42, 'x', 80));
+  Lanes lanes(inputs, options);
   testing::internal::CaptureStdout();
   const RunResult result = lanes.run(true);
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "*MYRIARM_LANE=0");
   uint64_t once = 0;
-  for (uint32_t lane : {0u, 1u}) {
+  for (uint32_t lane = 0; lane < inputs.size(); lane++) {
     EXPECT_EQ(lanes.machine.outcome(lane).exit_status, 42);
     once += lanes.machine.fleet().get(Field::instructions, lane);
   }
-  EXPECT_GT(result.instructions, once) << "one has begun again";
+  // On a GPU one of the teams may have ended before the other one needs its memory.
+  if (pool_is_of_lanes()) EXPECT_GT(result.instructions, once) << "one has begun again";
+  else EXPECT_GE(result.instructions, once);
 }
 
 TEST(LinuxStarving, WithoutTurnsAllStopAndGoOnInALargerPool) {
-  SKIP_ON_A_GPU();
-  Lanes lanes(std::vector<std::string>(3, needs(50)), {});
-  EXPECT_EQ(lanes.machine.run().stops[static_cast<unsigned>(StopReason::out_of_memory)], 3u);
-  lanes.machine.fleet().grow_pool(2 * kPoolPages * kPageBytes);
-  EXPECT_EQ(lanes.machine.run().stops[static_cast<unsigned>(StopReason::exited)], 3u)
-      << "two have room, and the third waits for them";
+  const uint64_t all = 3 * team();
+  Lanes lanes(std::vector<std::string>(all, needs(50)), {});
+  const auto stopped = [&](StopReason reason) { return lanes.machine.run().stops[static_cast<unsigned>(reason)]; };
+  const uint64_t starved = stopped(StopReason::out_of_memory);
+  // As above.
+  if (pool_is_of_lanes()) EXPECT_EQ(starved, all);
+  else EXPECT_LE(starved, all);
+  // Two have room then, and the third waits for them; on a GPU all go on at once.
+  lanes.machine.fleet().grow_pool((pool_is_of_lanes() ? 2 : 3) * small_pool(all).pool);
+  EXPECT_EQ(stopped(StopReason::exited), starved);
 }
 
 TEST(LinuxStarving, ACancelledRunCanGoOn) {
-  SKIP_ON_A_GPU();
-  const std::vector<std::string> inputs(10, needs(50, 'x', 100));
+  const std::vector<std::string> inputs(10 * team(), needs(50, 'x', 100));
   Lanes lanes(inputs, {});
   LinuxRunOptions options;
   options.as_if_alone = true;
   options.progress = [&](const LinuxProgress& progress) {
-    if (progress.lanes_done == 3) lanes.machine.cancel();
+    if (progress.lanes_done >= 3 * team()) lanes.machine.cancel();
   };
   const RunResult cancelled = lanes.machine.run(options);
   EXPECT_EQ(cancelled.stops[static_cast<unsigned>(StopReason::out_of_memory)], 0u);
   EXPECT_GT(cancelled.stops[static_cast<unsigned>(StopReason::cancelled)], 0u);
   lanes.run();
   for (uint32_t lane = 0; lane < inputs.size(); lane++) {
-    EXPECT_EQ(text(lanes.machine.standard_output(lane)), "2MYRIARM_LANE=" + std::to_string(lane));
+    const std::string expected = "2MYRIARM_LANE=" + std::to_string(lane);
+    EXPECT_EQ(text(lanes.machine.standard_output(lane)), expected.substr(0, 15));
   }
+}
+
+/// Lanes of one team that need very different memory: when some are given up, others of the team keep its frames, of which each
+/// lane that begins beside them needs copies.
+TEST(LinuxStarving, LanesThatBeginAgainWaitForRoom) {
+  std::vector<std::string> inputs;
+  for (unsigned i = 0; i < 64; i++) inputs.push_back(needs(i % 4 == 0 ? 60 : 20, i % 5 == 0 ? 'f' : 'x', 10 + i));
+  Queue one(image_of(kGuest), small_pool(1), {});
+  const std::vector<Line> expected = work_off(one, inputs);
+  Lanes lanes(inputs, {});
+  const RunResult result = lanes.run(true);
+  EXPECT_EQ(result.stops[static_cast<unsigned>(StopReason::out_of_memory)], 0u);
+  for (uint32_t lane = 0; lane < inputs.size(); lane++) EXPECT_EQ(lanes.line(lane), expected[lane]);
+  Queue queue(image_of(kGuest), small_pool(40), {});
+  EXPECT_EQ(work_off(queue, inputs), expected);
+}
+
+/// Writes 50 pages, and exits with the status of a child, which computes for 40,000 instructions and exits with 7.
+const std::vector<uint32_t> kParent = {
+    0xd2800000,  //         mov  x0, #0
+    0xd2801ac8,  //         mov  x8, #214      brk
+    0xd4000001,  //         svc  #0
+    0xaa0003f5,  //         mov  x21, x0
+    0xd2800649,  //         mov  x9, #50
+    0x8b0932a0,  //         add  x0, x21, x9, lsl #12
+    0xd4000001,  //         svc  #0
+    0xd2800649,  //         mov  x9, #50
+    0xd1000529,  // touch:  sub  x9, x9, #1
+    0x8b0932aa,  //         add  x10, x21, x9, lsl #12
+    0xf9000149,  //         str  x9, [x10]
+    0xb5ffffa9,  //         cbnz x9, touch
+    0xd2800220,  //         mov  x0, #17       SIGCHLD
+    0xd2800001,  //         mov  x1, #0
+    0xd2801b88,  //         mov  x8, #220      clone
+    0xd4000001,  //         svc  #0
+    0xb50000e0,  //         cbnz x0, parent
+    0xd28a0009,  //         mov  x9, #20480
+    0xf1000529,  // child:  subs x9, x9, #1
+    0x54ffffe1,  //         b.ne child
+    0xd28000e0,  //         mov  x0, #7
+    0xd2800ba8,  //         mov  x8, #93       exit
+    0xd4000001,  //         svc  #0
+    0xd10043ff,  // parent: sub  sp, sp, #16
+    0x92800000,  //         mov  x0, #-1
+    0x910003e1,  //         mov  x1, sp
+    0xd2800002,  //         mov  x2, #0
+    0xd2800003,  //         mov  x3, #0
+    0xd2802088,  //         mov  x8, #260      wait4
+    0xd4000001,  //         svc  #0
+    0x394007e1,  //         ldrb w1, [sp, #1]
+    0xf100001f,  //         cmp  x0, #0
+    0x9a80c020,  //         csel x0, x1, x0, gt
+    0xd2800ba8,  //         mov  x8, #93       exit
+    0xd4000001,  //         svc  #0
+};
+
+TEST(LinuxStarving, ARestoreWithoutRoomLeavesALaneItsChild) {
+  FleetOptions options = small_pool(2);
+  if (pool_is_of_lanes()) options.pool *= 8;
+  LinuxFleet machine(image_of(kParent), options, {});
+  Fleet& fleet = machine.fleet();
+  const Snapshot beginning = fleet.snapshot();
+  fleet.fill(Field::limit, 10'000);
+  EXPECT_EQ(machine.run().stops[static_cast<unsigned>(StopReason::budget)], 2u);
+  // On a GPU the other lane needs copies of the frames that both have.
+  bool refused = false;
+  try {
+    fleet.restore(beginning, std::vector<uint32_t>{0});
+  } catch (const DeviceError&) {
+    refused = true;
+  }
+  EXPECT_EQ(refused, !pool_is_of_lanes());
+  fleet.fill(Field::limit, kLimit);
+  machine.run();
+  for (uint32_t lane : {0u, 1u}) EXPECT_EQ(machine.outcome(lane).exit_status, 7) << lane;
 }
 
 TEST(LinuxStarving, OnlyProcessesThatCanBeginAgainTakeTurns) {

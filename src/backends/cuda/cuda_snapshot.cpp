@@ -142,6 +142,11 @@ void CudaBackend::restore_pages(const SavedLanes& saved, std::span<const u32> fr
   bool all_whole = true;
   for (auto& [team, target] : targets) {
     const u64 present = std::min<u64>(kTeam, lanes_ - u64{team} * kTeam);
+    // Nobody looks at pages of a lane without memory: where it has what its team had, the others need no frames of their own.
+    for (u32 lane = 0; lane < present; lane++) {
+      if (target.sources[lane] == kNotSaved && program_of_saved[team] != kNotSaved && !has_memory(lane_at(team, lane)))
+        target.sources[lane] = lane_at(team, lane);
+    }
     bool own = true, complete = true, one_program = true;
     u32 program = kNotSaved;
     for (u32 lane = 0; lane < present; lane++) {
@@ -192,6 +197,7 @@ void CudaBackend::restore_pages(const SavedLanes& saved, std::span<const u32> fr
     most_released = (std::min(state.next, state.end) - state.first) / view_.frame_units + result.frames_needed;
   }
   released_.resize(std::max(most_released, 1u), "allocating call arguments");
+  forget_spaces(to);  // from here on nothing fails
   if (programs != program_of_team_) {
     team_program_.upload(programs, stream_);
     program_of_team_ = programs;
@@ -217,7 +223,6 @@ void CudaBackend::restore(u64 number, std::span<const u32> from, std::span<const
   saved_places_.upload(places, stream_);
   const u32* numbers = upload_lanes(to);
 
-  forget_spaces(to);
   restore_pages(saved, from, to);
   for (size_t i = 0; i < count; i++) {
     const u32 bit = 1u << place_of(to[i]);
