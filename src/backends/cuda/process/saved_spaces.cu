@@ -201,14 +201,12 @@ struct Restore {
     const bool gets = takes(thread, page), here = gets || (target.keeps >> thread & 1);
     const u32 kept = gets ? saved_entry(source, page) : 0;
     const u32 leader = __ffs(__ballot_sync(kAll, here)) - 1;
-    if (target.is_alone) {
-      if (thread == leader && is_saved_copy(kept)) {
-        const u32 number = (kept >> kPageFlagBits) - saved.list[source].first_copy;
-        const u32 frame = dry ? 0 : frames[target.frames + number];
-        if (dry || frame != 0) hold(page, frame << kPageFlagBits | (kept & kPagePermissions));
-        return;
-      }
-      if (__any_sync(kAll, is_saved_copy(kept))) return;
+    if (__any_sync(kAll, is_saved_copy(kept))) {  // then no other lane has pages here
+      if (thread != leader) return;
+      const u32 number = (kept >> kPageFlagBits) - saved.list[source].first_copy;
+      const u32 frame = dry ? 0 : frames[target.frames + number];
+      if (dry || frame != 0) hold(page, frame << kPageFlagBits | (kept & kPagePermissions));
+      return;
     }
     const u32 from_place = gets ? place_of(target.lanes[thread]) : thread;
     u32 entry = gets ? kept : now;
