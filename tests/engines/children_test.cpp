@@ -174,13 +174,14 @@ class HostWithRoot final : public myriarm::test::SilentHost {
   std::shared_ptr<const myriarm::FileTree> root_;
 };
 
-Fleet family_fleet(const Words& words, uint64_t lanes, bool on_the_cpu = false) {
+Fleet family_fleet(const Words& words, uint64_t lanes, bool on_the_cpu = false, uint64_t pool = 0) {
   Program program = program_of(words);
   program.process = myriarm::ProcessStart{kUnmapped + 4 * kPageBytes, kEnd, 4 * kPageBytes, "/bin/test"};
   program.process->file_bytes = 64 * kPageBytes;
   program.segments.push_back({kPages, 4 * kPageBytes, kRead | kWrite, {}});
   FleetOptions options = options_of(lanes);
   if (on_the_cpu) options.device = "cpu";
+  options.pool = pool;
   options.processes.host = std::make_shared<HostWithRoot>();
   options.processes.keep_memory = true;
   Fleet fleet(program, options);
@@ -331,6 +332,28 @@ TEST(Children, EndWhenTheirLaneIsRestored) {
       expect_same(states_of(fleet, kCode), states_of(expected, kCode), "after a restore");
       fleet.restore(beginning);
     }
+  }
+}
+
+TEST(Children, StayWhereARestoreFindsNoMemory) {
+  if (on_cpu()) GTEST_SKIP() << "the CPU copies nothing to restore a lane";
+  constexpr uint64_t kLanes = 40;
+  RunOptions options;
+  options.instructions = 2000;
+  for (const Words& words : families()) {
+    Fleet expected = family_fleet(words, kLanes, true), first = family_fleet(words, kLanes);
+    expected.run();
+    first.run(options);
+    Fleet fleet = family_fleet(words, kLanes, false, first.pool_used() + 40 * kPageBytes);
+    fleet.run(options);
+    const std::vector<LaneState> before = all_of(fleet);
+    std::vector<uint32_t> to(kLanes);
+    std::iota(to.begin(), to.end(), 0u);
+    EXPECT_THROW(fleet.fork(7, to), myriarm::DeviceError);
+    expect_same(all_of(fleet), before, "after a fork that has failed");
+    fleet.grow_pool(uint64_t{256} << 20);
+    fleet.run();
+    expect_same(states_of(fleet, kCode), states_of(expected, kCode), "to the end");
   }
 }
 
