@@ -48,7 +48,7 @@ __global__ void mark_copies_kernel(const __grid_constant__ View view, const Save
   const PagedMemory<kTeam> memory = memory_of(view, table.table, place);
   visit_saved(view, table, [&](u64 page, u64) {
     const u32 entry = memory.entry(page);
-    if (!has_frame(view, entry) || (entry & kPageCode)) return;
+    if (!has_frame(view, entry) || ((entry & kPageCode) && holders_of(view, entry >> kPageFlagBits) > 1)) return;
     if (entry_of_lane(view, table.table, page, entry, place) == 0) return;
     u32& mark = mark_of(view, marks, entry);
     if (atomicCAS(&mark, 0u, kAll) == 0) mark = atomicAdd(&counts[table.owner], 1u) + 1;
@@ -65,12 +65,13 @@ __global__ void save_tables_kernel(const __grid_constant__ View view, const Save
     const u32 entry = memory.entry(page);
     u32 kept = is_alone ? entry_of_lane(view, table.table, page, entry, place) : entry;
     if (has_frame(view, entry) && kept != 0) {
-      if (!is_alone || (entry & kPageCode)) {
+      const u32 mark = is_alone ? mark_of(view, marks, entry) : 0;
+      if (mark == 0) {
         *memory.entry_place(page) = entry | kPageCode;
         kept |= kPageCode;
         atomicAdd(&holders_of(view, entry >> kPageFlagBits), 1u);
       } else {
-        const u32 number = table.first_copy + mark_of(view, marks, entry) - 1;
+        const u32 number = table.first_copy + mark - 1;
         u64* to = (u64*)(saved.copies + ((u64)number << kPageBits));
         for (u32 granule = 0; granule < kGranules; granule++)
           to[granule] = *(const u64*)memory.locate(entry, granule * 8);
