@@ -151,27 +151,28 @@ std::string elf_of(const Words& words) {
   };
   segment(0, 5, kCode, words.size() * 4, words.size() * 4);
   segment(1, 6, kData, 0, kPageBytes);
-  segment(2, 6, kPages, 0, 4 * kPageBytes);
+  segment(2, 6, kPages, 0, 2 * kPageBytes);
   return file + std::string(reinterpret_cast<const char*>(words.data()), words.size() * 4);
 }
 
 /// Its processes have a root with one program.
 class HostWithRoot final : public myriarm::test::SilentHost {
  public:
-  HostWithRoot() {
-    namespace fs = std::filesystem;
-    const std::string folder = testing::TempDir() + "myriarm_family_root";
-    fs::create_directories(folder);
-    const std::string program = folder + "/again", written = program + std::to_string(getpid());
-    std::ofstream(written, std::ios::binary) << elf_of(executed_family());
-    fs::permissions(written, fs::perms::owner_all);
-    fs::rename(written, program);  // other tests may read it
-    root_ = myriarm::read_root(folder);
+  const myriarm::FileTree* root() const override {
+    static const std::shared_ptr<const myriarm::FileTree> made = make_root();
+    return made.get();
   }
-  const myriarm::FileTree* root() const override { return root_.get(); }
 
  private:
-  std::shared_ptr<const myriarm::FileTree> root_;
+  /// Its files stay as they are, in a folder of this process.
+  static std::shared_ptr<const myriarm::FileTree> make_root() {
+    namespace fs = std::filesystem;
+    const std::string folder = testing::TempDir() + "myriarm_family_root." + std::to_string(getpid());
+    fs::create_directories(folder);
+    std::ofstream(folder + "/again", std::ios::binary) << elf_of(executed_family());
+    fs::permissions(folder + "/again", static_cast<fs::perms>(0755));
+    return myriarm::read_root(folder);
+  }
 };
 
 Fleet family_fleet(const Words& words, uint64_t lanes, bool on_the_cpu = false, uint64_t pool = 0) {
@@ -194,7 +195,8 @@ Fleet family_fleet(const Words& words, uint64_t lanes, bool on_the_cpu = false, 
     const std::string path = "/again", argument = std::to_string(lane % 7) + "argument";
     write(kPathBytes, path.c_str(), path.size() + 1);
     write(kArgument, argument.c_str(), argument.size() + 1);
-    write(kArguments, &kArgument, sizeof kArgument);
+    const uint64_t arguments[] = {kArgument, 0};
+    write(kArguments, arguments, sizeof arguments);
   }
   fleet.fill(x(26), 0x9E3779B1);
   return fleet;
@@ -224,7 +226,8 @@ TEST_P(ChildSplits, LeaveTheStateOfOneRunOnTheCpu) {
     std::mt19937 random(seed * 104729 + static_cast<uint32_t>(lanes));
     const auto below = [&](uint64_t end) { return std::uniform_int_distribution<uint64_t>(0, end - 1)(random); };
     whole.run();
-    ASSERT_TRUE(have_all_exited(whole));
+    ASSERT_TRUE(have_all_exited(whole)) << "DBG " << whole.get(x(0), 0) << " pc " << whole.get(Field::pc, 0)
+                                        << describe(0, whole.stops()[0]);
     for (int call = 0; call < 400 && !have_all_exited(parts); call++) {
       RunOptions options;
       options.instructions = 1 + below(call % 3 == 0 ? 4 : 300);
@@ -293,7 +296,7 @@ TEST_P(ChildSplits, AreTakenBackAndCopiedAsOnTheCpu) {
     }
     there.run();
     here.run();
-    ASSERT_TRUE(have_all_exited(there));
+    ASSERT_TRUE(have_all_exited(there)) << describe(0, there.stops()[0]);
     expect_same(all_of(here), all_of(there), "at the end");
   }
 }
@@ -303,7 +306,7 @@ TEST(Children, AreTheSameOnEachEngine) {
   for (const Words& words : families()) {
     Fleet expected = family_fleet(words, kLanes, true);
     expected.run();
-    ASSERT_TRUE(have_all_exited(expected));
+    ASSERT_TRUE(have_all_exited(expected)) << describe(0, expected.stops()[0]);
     for (const Engine engine : {Engine::interpreter, Engine::stepper, Engine::translate}) {
       Fleet fleet = family_fleet(words, kLanes);
       RunOptions options;
@@ -353,6 +356,7 @@ TEST(Children, StayWhereARestoreFindsNoMemory) {
     expect_same(all_of(fleet), before, "after a fork that has failed");
     fleet.grow_pool(uint64_t{256} << 20);
     fleet.run();
+    if (!have_all_exited(fleet)) std::puts(describe(0, fleet.stops()[0]).c_str());
     expect_same(states_of(fleet, kCode), states_of(expected, kCode), "to the end");
   }
 }

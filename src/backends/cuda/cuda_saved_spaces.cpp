@@ -99,6 +99,8 @@ void CudaBackend::plan_saved_spaces(SavedLanes& saved) {
   saved.table_entries.resize(std::max<u64>(saved.table_entry_count, 1), kAllocating);
   saved.tables = {saved.device_table_list.data(), static_cast<u32>(saved.table_list.size()), saved.table_entries.data(),
                   nullptr};
+  // A slice may have fewer pages than there is room for.
+  check(cudaMemsetAsync(saved.table_entries.data(), 0, saved.table_entries.bytes(), stream_), kAllocating);
   saved.device_table_list.upload(saved.table_list, stream_);
   if (owner_lanes.empty()) return;
   const Pool state = pool();

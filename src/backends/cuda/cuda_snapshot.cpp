@@ -51,6 +51,8 @@ u64 CudaBackend::take_snapshot(std::span<const u32> lanes) {
       return array.data();
     };
     saved.entries.resize(std::max<u64>(saved.entry_count, 1), "allocating a snapshot");
+    // A slice may have fewer pages than there is room for.
+    check(cudaMemsetAsync(saved.entries.data(), 0, saved.entries.bytes(), stream_), "allocating a snapshot");
     saved.pages = {send(saved.team_index, index),
                    send(saved.team_list, saved.teams),
                    send(saved.team_programs, saved.programs),
