@@ -105,7 +105,7 @@ void CudaBackend::plan_saved_spaces(SavedLanes& saved) {
   if (owner_lanes.empty()) return;
   const Pool state = pool();
   const u64 frames = (std::min(state.next, state.end) - state.first) / view_.frame_units;
-  frame_marks_.resize(std::max<u64>(frames, 1), kAllocating);
+  frame_marks_.resize(std::max<u64>(frames * kTeam, 1), kAllocating);
   DeviceArray<u32> device_counts(owner_lanes.size(), kAllocating);
   check(cudaMemsetAsync(frame_marks_.data(), 0, frame_marks_.bytes(), stream_), kAllocating);
   check(cudaMemsetAsync(device_counts.data(), 0, device_counts.bytes(), stream_), kAllocating);

@@ -20,8 +20,10 @@ u32 blocks_for(u64 threads) { return (u32)((threads + kBlock - 1) / kBlock); }
 __device__ u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
 
 __device__ bool is_saved_copy(u32 entry) { return (entry & kSavedCopy) == kSavedCopy; }
-__device__ u32& mark_of(const View& view, u32* marks, u32 entry) {
-  return marks[((entry >> kPageFlagBits) - view.pool->first) / view.frame_units];
+/// Tables of several lanes may name one frame, of which each lane has its column.
+__device__ u32& mark_of(const View& view, u32* marks, u32 entry, u32 place) {
+  const u32 frame = ((entry >> kPageFlagBits) - view.pool->first) / view.frame_units;
+  return marks[(u64)frame * kTeam + place];
 }
 __device__ u64 entries_before(const View& view, u64 touched, u32 slice) {
   return view.slices.entries_before(touched, slice, [](u64 mask) { return (u32)__popcll(mask); });
@@ -50,7 +52,7 @@ __global__ void mark_copies_kernel(const __grid_constant__ View view, const Save
     const u32 entry = memory.entry(page);
     if (!has_frame(view, entry) || ((entry & kPageCode) && holders_of(view, entry >> kPageFlagBits) > 1)) return;
     if (entry_of_lane(view, table.table, page, entry, place) == 0) return;
-    u32& mark = mark_of(view, marks, entry);
+    u32& mark = mark_of(view, marks, entry, place);
     if (atomicCAS(&mark, 0u, kAll) == 0) mark = atomicAdd(&counts[table.owner], 1u) + 1;
   });
 }
@@ -65,7 +67,7 @@ __global__ void save_tables_kernel(const __grid_constant__ View view, const Save
     const u32 entry = memory.entry(page);
     u32 kept = is_alone ? entry_of_lane(view, table.table, page, entry, place) : entry;
     if (has_frame(view, entry) && kept != 0) {
-      const u32 mark = is_alone ? mark_of(view, marks, entry) : 0;
+      const u32 mark = is_alone ? mark_of(view, marks, entry, place) : 0;
       if (mark == 0) {
         *memory.entry_place(page) = entry | kPageCode;
         kept |= kPageCode;

@@ -31,8 +31,8 @@ struct SavedTables {
 /// and the number of the copy in place of a frame.
 constexpr u32 kSavedCopy = kPageShared | kPageDiffer;
 
-/// Marks the frames of pages to be copied with numbers that count up from 1 for each owner, and counts them in `counts`. `marks` has a
-/// zero for each frame.
+/// Marks the pages to be copied with numbers that count up from 1 for each owner, and counts them in `counts`. `marks` has a zero for
+/// each lane's page of each frame, kTeam of them.
 void launch_mark_copies(const View& view, const SavedTables& saved, u32* marks, u32* counts, cudaStream_t stream);
 /// Saves the entries and the copies, and counts the snapshot as a holder of all other frames.
 void launch_save_tables(const View& view, const SavedTables& saved, u32* marks, cudaStream_t stream);
