@@ -48,7 +48,9 @@ int main(int count, char** given) {
   const uint64_t lanes = device == "cpu" ? 2 : 3;
   std::string expected;
   int wrong = 0;
-  for (const Engine engine : {Engine::interpreter, Engine::stepper, Engine::translate}) {
+  std::vector<Engine> engines = {Engine::interpreter, Engine::stepper};
+  if (device == "cpu") engines.push_back(Engine::translate);  // on a GPU it interprets lanes with several processes
+  for (const Engine engine : engines) {
     for (uint32_t seed = 0; seed < ways; seed++) {
       LinuxFleet processes = make(device, root, program, arguments, engine, lanes);
       Fleet& fleet = processes.fleet();

@@ -44,7 +44,7 @@ def compile_for(compiler, source, output):
 
 
 def run(command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env={})
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, env={})
     return done.stdout.splitlines(), done.returncode, done.stderr
 
 
