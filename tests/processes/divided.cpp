@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // However a run of processes is divided, and wherever snapshots are taken and restored, or a lane becomes another one, what they
 // write is the same:
-//   divided WAYS ROOT PROGRAM ARGUMENT...     prints the output of a whole run; status 1 if another one differs. WAYS: so many for
-//                                             each engine; the first is not to divide it
+//   divided DEVICE WAYS ROOT PROGRAM ARGUMENT...     prints the output of a whole run; status 1 if another one differs. WAYS: so
+//                                                    many for each engine; the first is not to divide it
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -18,10 +18,10 @@ namespace {
 
 using namespace myriarm;
 
-LinuxFleet make(const std::shared_ptr<const FileTree>& root, const RootProgram& program,
+LinuxFleet make(const std::string& device, const std::shared_ptr<const FileTree>& root, const RootProgram& program,
                 std::vector<std::string> arguments, Engine engine, uint64_t lanes) {
   FleetOptions fleet;
-  fleet.device = "cpu";
+  fleet.device = device;
   fleet.lanes = lanes;
   fleet.engine = engine;
   LinuxOptions options;
@@ -38,17 +38,21 @@ std::string output_of(const LinuxFleet& processes, uint32_t lane) {
 }  // namespace
 
 int main(int count, char** given) {
-  if (count < 4) return 2;
-  const auto ways = static_cast<uint32_t>(std::atoi(given[1]));
-  const auto root = read_root(given[2], {});
-  const RootProgram program = load_program(*root, given[3]);
-  const std::vector<std::string> arguments(given + 3, given + count);
+  if (count < 5) return 2;
+  const std::string device = given[1];
+  const auto ways = static_cast<uint32_t>(std::atoi(given[2]));
+  const auto root = read_root(given[3], {});
+  const RootProgram program = load_program(*root, given[4]);
+  const std::vector<std::string> arguments(given + 4, given + count);
+  // On a GPU lanes have their page tables in common.
+  const uint64_t lanes = device == "cpu" ? 2 : 3;
   std::string expected;
   int wrong = 0;
-  for (const Engine engine : {Engine::interpreter, Engine::stepper, Engine::translate}) {
+  std::vector<Engine> engines = {Engine::interpreter, Engine::stepper};
+  if (device == "cpu") engines.push_back(Engine::translate);  // on a GPU it interprets lanes with several processes
+  for (const Engine engine : engines) {
     for (uint32_t seed = 0; seed < ways; seed++) {
-      constexpr uint64_t kLanes = 2;
-      LinuxFleet processes = make(root, program, arguments, engine, kLanes);
+      LinuxFleet processes = make(device, root, program, arguments, engine, lanes);
       Fleet& fleet = processes.fleet();
       std::mt19937 random(seed);
       std::optional<Snapshot> kept;
@@ -68,14 +72,14 @@ int main(int count, char** given) {
             break;
           case 2:
             if (restores++ < 60) {
-              const uint32_t to = random() % kLanes;
-              fleet.fork(1 - to, std::span(&to, 1));
+              const uint32_t to = random() % lanes, from = (to + 1 + random() % (lanes - 1)) % lanes;
+              fleet.fork(from, std::span(&to, 1));
             }
             break;
           default: break;
         }
       }
-      for (uint32_t lane = 0; lane < kLanes; lane++) {
+      for (uint32_t lane = 0; lane < lanes; lane++) {
         const std::string output = output_of(processes, lane);
         if (expected.empty()) expected = output;
         if (output == expected && fleet.stops()[lane].reason == StopReason::exited) continue;

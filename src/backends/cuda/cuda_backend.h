@@ -99,7 +99,13 @@ class CudaBackend final : public Backend, private HostedSpaces {
   void mirror_progress();
   void save_flat_memory(SavedLanes& saved);
   void restore_flat_memory(const SavedLanes& saved, std::span<const u32> from, std::span<const u32> to);
-  void restore_pages(const SavedLanes& saved, std::span<const u32> from, std::span<const u32> to);
+  /// What a restore changes, and what it needs for that. Nothing changes yet.
+  RestorePlan plan_restore(const SavedLanes& saved, std::span<const u32> from, std::span<const u32> to);
+  RestoreCounts launch_restore(const SavedLanes& saved, const RestorePlan& plan, bool dry);
+  /// Makes sure that there are as many frames. Throws DeviceError if there cannot be.
+  void reserve_frames(const RestorePlan& plan);
+  void restore_pages(const SavedLanes& saved, const RestorePlan& plan);
+  [[noreturn]] static void refuse_lost_frames();
   u64* plane(Field field);
   Pool pool();
   bool back_pool(u64 bytes);  // makes that many bytes usable for frames
@@ -148,13 +154,25 @@ class CudaBackend final : public Backend, private HostedSpaces {
   void forget_spaces(std::span<const u32> lanes);
   LaneSpaces fetch_spaces(u32 lane);
   void keep_spaces(u32 lane, const LaneSpaces& spaces);
-  /// Throws StateError if one of them has more than its first space.
-  void refuse_several_spaces(std::span<const u32> lanes);
   std::vector<LaneTables> fetch_running_tables();
   // A frame may be in several tables of a team. So a launch that gives pages frames of their own looks at one table of each team alone.
   std::vector<std::vector<Transfer>> rounds_of(std::span<const Transfer> transfers);
   void change_pages_in_tables(std::span<const u32> lanes, u64 page, u64 count, u32 permissions,
                               kernel::PageAction action);
+  // The same in snapshots: cuda_saved_spaces.cpp.
+  template <class T>
+  std::vector<T> fetch(const DeviceArray<T>& array, u64 count);
+  /// What a snapshot keeps of further tables, and memory for it.
+  void plan_saved_spaces(SavedLanes& saved);
+  void save_spaces(const SavedLanes& saved);
+  void release_saved_spaces(const SavedLanes& saved);
+  void plan_spaces(const SavedLanes& saved, std::span<const u32> from, std::span<const u32> to, RestorePlan& plan);
+  [[noreturn]] static void refuse_places(u32 lane);
+  /// Makes sure that so many tables are nobody's. Returns the number of the first. Throws DeviceError.
+  u32 reserve_tables(u64 count);
+  /// The frames that become free when these lanes leave their further tables, at least.
+  u64 frames_that_leave(std::span<const TeamMask> leaves);
+  void restore_spaces(const SavedLanes& saved, const RestorePlan& plan);
   /// Tells the host what became of traced calls that it had given back to these lanes, whose numbers rise.
   void tell_of_given_back(std::span<const u32> lanes);
   RunningSpace running_space(u32 lane) override;
@@ -265,7 +283,11 @@ class CudaBackend final : public Backend, private HostedSpaces {
   DeviceArray<StopRecord> stop_values_;
   DeviceArray<TeamMask> team_masks_;
   DeviceArray<TeamSources> team_sources_;
-  DeviceArray<RestoreCounts> restore_counts_;
+  DeviceArray<RestoreCounts> restore_counts_;  // of teams, and of further tables
+  DeviceArray<u32> frame_marks_, copied_frames_;
+  DeviceArray<RestoredTable> restored_tables_;
+  DeviceArray<RestoredLane> restored_lanes_;
+  DeviceArray<CopiedPage> copied_pages_;
   std::vector<StopRecord> stops_;
   bool stops_are_current_ = true;
 };

@@ -27,7 +27,6 @@ u64 CudaBackend::take_snapshot(std::span<const u32> lanes) {
     } else {
       saved.lanes.assign(lanes.begin(), lanes.end());
     }
-    refuse_several_spaces(saved.lanes);
     const u64 count = saved.lanes.size();
     for (u32 lane : saved.lanes) {
       saved.has_memory.push_back(has_memory(lane));
@@ -52,6 +51,8 @@ u64 CudaBackend::take_snapshot(std::span<const u32> lanes) {
       return array.data();
     };
     saved.entries.resize(std::max<u64>(saved.entry_count, 1), "allocating a snapshot");
+    // A slice may have fewer pages than there is room for.
+    check(cudaMemsetAsync(saved.entries.data(), 0, saved.entries.bytes(), stream_), "allocating a snapshot");
     saved.pages = {send(saved.team_index, index),
                    send(saved.team_list, saved.teams),
                    send(saved.team_programs, saved.programs),
@@ -70,8 +71,10 @@ u64 CudaBackend::take_snapshot(std::span<const u32> lanes) {
     saved.vectors.resize(64 * count, "allocating a snapshot");
     launch_copy_planes(view_.vectors, lanes_, numbers, saved.vectors.data(), count, nullptr, count, 64, stream_);
     if (is_flat(view_)) save_flat_memory(saved);
+    plan_saved_spaces(saved);
     // Last, since only this changes the fleet.
     launch_save_pages(view_, saved.pages, stream_);
+    save_spaces(saved);
     synchronize("taking a snapshot");
   } catch (...) {
     saved_.erase(number);
@@ -85,6 +88,7 @@ void CudaBackend::drop_snapshot(u64 number) {
   if (found == saved_.end()) return;
   use();
   launch_release_saved(view_, found->second.pages, found->second.entry_count, stream_);
+  release_saved_spaces(found->second);
   synchronize("dropping a snapshot");
   saved_.erase(found);
 }
@@ -123,8 +127,8 @@ void CudaBackend::restore_flat_memory(const SavedLanes& saved, std::span<const u
   }
 }
 
-void CudaBackend::restore_pages(const SavedLanes& saved, std::span<const u32> from, std::span<const u32> to) {
-  differing_pages_.may_differ();
+RestorePlan CudaBackend::plan_restore(const SavedLanes& saved, std::span<const u32> from, std::span<const u32> to) {
+  RestorePlan plan;
   // The source of each lane of the teams that change.
   std::map<u32, TeamSources> targets;
   for (size_t i = 0; i < to.size(); i++) {
@@ -137,8 +141,7 @@ void CudaBackend::restore_pages(const SavedLanes& saved, std::span<const u32> fr
   }
   std::vector<u32> program_of_saved(view_.teams, kNotSaved);
   for (size_t i = 0; i < saved.teams.size(); i++) program_of_saved[saved.teams[i]] = saved.programs[i];
-  std::vector<u32> programs = program_of_team_;
-  std::vector<TeamSources> list;
+  plan.programs = program_of_team_;
   bool all_whole = true;
   for (auto& [team, target] : targets) {
     const u64 present = std::min<u64>(kTeam, lanes_ - u64{team} * kTeam);
@@ -160,56 +163,67 @@ void CudaBackend::restore_pages(const SavedLanes& saved, std::span<const u32> fr
     }
     target.whole = own;
     target.every_slice = !one_program || program != program_of_team_[team];
-    if (complete && one_program) programs[team] = program;
+    if (complete && one_program) plan.programs[team] = program;
     all_whole &= own;
-    list.push_back(target);
+    plan.teams.push_back(target);
   }
+  team_sources_.resize(plan.teams.size(), "allocating call arguments");
+  team_sources_.upload(plan.teams, stream_);
+  restore_counts_.resize(2, "allocating call arguments");
+  if (!is_flat(view_) && !all_whole) plan.team_counts = launch_restore(saved, plan, true);
+  plan_spaces(saved, from, to, plan);
+  return plan;
+}
 
-  team_sources_.resize(list.size(), "allocating call arguments");
-  team_sources_.upload(list, stream_);
-  restore_counts_.resize(1, "allocating call arguments");
+RestoreCounts CudaBackend::launch_restore(const SavedLanes& saved, const RestorePlan& plan, bool dry) {
+  RestoreCounts* const counts = restore_counts_.data();
   RestoreCounts result = {};
-  auto launch = [&](bool dry, u32* released) {
-    check(cudaMemsetAsync(restore_counts_.data(), 0, sizeof result, stream_), "restoring lanes");
-    launch_restore_pages(view_, saved.pages, team_sources_.data(), list.size(), dry, released, restore_counts_.data(),
-                         stream_);
-    check(cudaMemcpyAsync(&result, restore_counts_.data(), sizeof result, cudaMemcpyDeviceToHost, stream_),
-          "restoring lanes");
-    synchronize("restoring lanes");
-  };
-  u32 most_released = 0;
-  if (!is_flat(view_)) {
-    if (!all_whole) {
-      launch(true, nullptr);
-      auto frames_available = [&] {
-        const Pool state = pool();
-        const u32 next = std::min(state.next, state.end);
-        return state.free_count + (state.end - next) / view_.frame_units;
-      };
-      while (frames_available() < result.frames_needed) {
-        if (make_room()) continue;
-        throw DeviceError("the pool of " + std::to_string(pool_size() >> 20) +
-                          " MiB for written pages has no room for the restored lanes; grow it or make the fleet with a "
-                          "larger pool");
-      }
-    }
+  check(cudaMemsetAsync(counts, 0, sizeof result, stream_), "restoring lanes");
+  launch_restore_pages(view_, saved.pages, team_sources_.data(), plan.teams.size(), dry,
+                       dry ? nullptr : released_.data(), counts, stream_);
+  check(cudaMemcpyAsync(&result, counts, sizeof result, cudaMemcpyDeviceToHost, stream_), "restoring lanes");
+  synchronize("restoring lanes");
+  return result;
+}
+
+void CudaBackend::reserve_frames(const RestorePlan& plan) {
+  if (is_flat(view_)) return;
+  const u64 needed = u64{plan.team_counts.frames_needed} + plan.table_counts.frames_needed + plan.copies.size();
+  const auto available = [&] {
     const Pool state = pool();
-    most_released = (std::min(state.next, state.end) - state.first) / view_.frame_units + result.frames_needed;
+    const u32 next = std::min(state.next, state.end);
+    return state.free_count + u64{state.end - next} / view_.frame_units;
+  };
+  const u64 leave = available() < needed ? frames_that_leave(plan.leaves) : 0;
+  while (available() + leave < needed) {
+    if (make_room()) continue;
+    throw DeviceError("the pool of " + std::to_string(pool_size() >> 20) +
+                      " MiB for written pages has no room for the restored lanes; grow it or make the fleet with a "
+                      "larger pool");
   }
-  released_.resize(std::max(most_released, 1u), "allocating call arguments");
-  forget_spaces(to);  // from here on nothing fails
-  if (programs != program_of_team_) {
-    team_program_.upload(programs, stream_);
-    program_of_team_ = programs;
+  const Pool state = pool();
+  const u64 of_teams = u64{std::min(state.next, state.end) - state.first} / view_.frame_units + needed;
+  released_.resize(std::max<u64>({of_teams, plan.table_counts.released, 1}), "allocating call arguments");
+}
+
+void CudaBackend::restore_pages(const SavedLanes& saved, const RestorePlan& plan) {
+  differing_pages_.may_differ();
+  if (plan.programs != program_of_team_) {
+    team_program_.upload(plan.programs, stream_);
+    program_of_team_ = plan.programs;
   }
-  launch(false, released_.data());
+  const RestoreCounts result = launch_restore(saved, plan, false);
   launch_release_list(view_, released_.data(), restore_counts_.data(), result.released, stream_);
   synchronize("restoring lanes");
   code_restored_ |= result.code_changed != 0;
   code_gave_way_ = false;
-  for (const TeamSources& target : list) code_variants_->give_program(target.team, program_of_team_[target.team]);
+  for (const TeamSources& target : plan.teams) code_variants_->give_program(target.team, program_of_team_[target.team]);
   update_common_code();
-  if (result.failed) throw DeviceError("the pool for written pages became full while lanes were restored; grow it");
+  if (result.failed) refuse_lost_frames();
+}
+
+void CudaBackend::refuse_lost_frames() {
+  throw DeviceError("the pool for written pages became full while lanes were restored; grow it");
 }
 
 void CudaBackend::restore(u64 number, std::span<const u32> from, std::span<const u32> to) {
@@ -223,7 +237,12 @@ void CudaBackend::restore(u64 number, std::span<const u32> from, std::span<const
   saved_places_.upload(places, stream_);
   const u32* numbers = upload_lanes(to);
 
-  restore_pages(saved, from, to);
+  const RestorePlan plan = plan_restore(saved, from, to);
+  reserve_frames(plan);
+  // From here on lanes change.
+  forget_spaces(plan.leaves);
+  restore_pages(saved, plan);
+  restore_spaces(saved, plan);
   for (size_t i = 0; i < count; i++) {
     const u32 bit = 1u << place_of(to[i]);
     if (saved.has_memory[places[i]]) without_memory_[team_of(to[i])] &= ~bit;

@@ -15,12 +15,6 @@ namespace {
 constexpr u64 kLeastTables = 16;
 constexpr const char* kMaking = "making page tables of further processes";
 
-bool has_one_space(const LaneSpaces& spaces) {
-  const auto exists = [](u8 place) { return place != kNoPlace; };
-  return spaces.running == 0 && spaces.lane == 0 && spaces.own[0] == 0 && spaces.guest[0] == 0 &&
-         std::none_of(spaces.own + 1, spaces.own + kMostSpaces, exists);
-}
-
 }  // namespace
 
 void CudaBackend::begin_spaces() {
@@ -141,21 +135,6 @@ void CudaBackend::keep_spaces(u32 lane, const LaneSpaces& spaces) {
   check(cudaMemcpyAsync(spaces_->lanes.data() + lane, &spaces, sizeof spaces, cudaMemcpyHostToDevice, stream_),
         "setting the address spaces of a lane");
   synchronize("setting the address spaces of a lane");
-}
-void CudaBackend::refuse_several_spaces(std::span<const u32> lanes) {
-  if (!spaces_) return;
-  std::vector<LaneSpaces> all(lanes_);
-  check(
-      cudaMemcpyAsync(all.data(), spaces_->lanes.data(), lanes_ * sizeof(LaneSpaces), cudaMemcpyDeviceToHost, stream_),
-      "asking for the address spaces of lanes");
-  synchronize("asking for the address spaces of lanes");
-  for (const u32 lane : lanes) {
-    if (has_one_space(all[lane])) continue;
-    throw StateError(
-        "lane " + std::to_string(lane) +
-        " cannot be in a snapshot: on a GPU that cannot hold a lane which has several processes, has called "
-        "execve() or has mapped a file so that stores change it; take the snapshot before, or use the CPU");
-  }
 }
 
 std::vector<LaneTables> CudaBackend::fetch_running_tables() {

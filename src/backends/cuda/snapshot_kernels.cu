@@ -2,7 +2,7 @@
 // Snapshots on the device. A snapshot and the page tables of its teams hold the same frames; a team that stores to one
 // gets a copy first. Only slices of tables that were touched are read, so that the cost depends on how many pages were
 // written.
-#include "backends/backend.h"
+#include "backends/cuda/composed_page.cuh"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/saved_pages.cuh"
 #include "backends/cuda/start_kernel.cuh"
@@ -113,11 +113,11 @@ struct Restore {
     const u32 wanted = page_value(entry);
     const u32 leader_lane = 0;  // every team has a lane 0
     const u32 leader = __shfl_sync(kAll, entry, leader_lane);
-    const u32 leader_wanted = __shfl_sync(kAll, wanted, leader_lane);
     const bool same = __all_sync(kAll, !here || entry == leader) && !has_frame(view, leader);
-    const bool agree = __all_sync(kAll, !here || wanted == leader_wanted);
     if (is_flat(view)) {
       if (dry) return;
+      const u32 leader_wanted = __shfl_sync(kAll, wanted, leader_lane);
+      const bool agree = __all_sync(kAll, !here || wanted == leader_wanted);
       lane_permissions(view, target.team, page, 0)[thread] = (u8)wanted;
       const u32 flat = flat_unit(view, target.team, page) << kPageFlagBits;
       if (thread == 0)
@@ -132,21 +132,10 @@ struct Restore {
       if (thread == 0) atomicAdd(&counts->frames_needed, 1);
       return;
     }
-    u32 frame = thread == 0 ? allocate_frame(view, target.team) : 0;
-    frame = __shfl_sync(kAll, frame, 0);
-    if (frame == 0) {
-      if (thread == 0) counts->failed = 1;
-      return;
-    }
-    if (here) {
-      const PagedMemory<kTeam> from = memory_of(view, target.team, from_lane);  // locate() does not depend on the team
-      const u32 or_zero = entry == 0 ? kZeroUnit << kPageFlagBits | kPageShared : entry;
-      copy_column(memory_of(view, target.team, thread), (const u64*)from.locate(or_zero, 0),
-                  (or_zero & kPageShared) ? 1 : view.granule_step, frame);
-    }
-    lane_permissions(view, target.team, page, frame << kPageFlagBits)[thread] = (u8)wanted;
-    __syncwarp();
-    if (thread == 0) replace(page, frame << kPageFlagBits | (agree ? leader_wanted & 7 : (u32)kPageDiffer));
+    const u32 composed = compose_page(view, target.team, page, here, entry, from_lane);
+    if (thread != 0) return;
+    if (composed == 0) counts->failed = 1;
+    else replace(page, composed);
   }
 };
 
