@@ -124,6 +124,14 @@ class Roots(unittest.TestCase):
                 self.assertEqual(got, {(expected[0].decode(), expected[1].decode(), expected[2])})
                 self.assertEqual(len({lane["instructions"] for lane in lanes}), 1)
 
+    def test_pages_of_files_are_common_to_lanes(self):
+        # A copy of what the C library has in memory would take some 60 MB of a GPU's pool for each 32 lanes.
+        expected = self.qemu("/bin/hello", "x")
+        run = ["--lanes", "64", "--pool", "24M", "--json", "-"]
+        lanes = json.loads(self.myriarm("/bin/hello", "x", options=run)[0])["lane_results"]
+        got = {(lane["stdout"], lane["exit_status"]) for lane in lanes}
+        self.assertEqual(got, {(expected[0].decode(), expected[2])})
+
     def test_many_lanes_with_files_and_libraries(self):
         for words in (("/bin/files", "/data"), ("/bin/libraries",), ("/bin/libraries-now",)):
             with self.subTest(words):
