@@ -239,8 +239,8 @@ def check(engine, table, results, memory):
 
 
 def fleets_of(table):
-    """On a GPU all lanes of a fleet stop where the host does something for one, so each kind has a fleet; and a
-    process that ends or executes a program looks at all page tables of its team, so each bomb has one."""
+    """On a GPU all lanes of a fleet stop where the host does something for one, so each kind has a fleet; and
+    a process that ends or executes a program looks at all page tables of its team, so each bomb has one."""
     if not ON_A_GPU:
         return [table]
     kinds = [[row for row in table if row[0] == kind] for kind in KINDS if kind != "bombs"]
