@@ -189,7 +189,7 @@ void CudaBackend::plan_spaces(const SavedLanes& saved, std::span<const u32> from
     }
     for (const auto& [lane, source] : lanes) {
       const SavedSpaces& kept = *saved.spaces_of(source);
-      const auto place_now = [&](u8 place) {
+      const auto place_now = [&, lane = lane](u8 place) {
         if (place == 0) return place;
         const auto at_place = [&](const auto& known) { return known.first == place; };
         const u32 index = std::ranges::find_if(kept.tables, at_place)->second;
