@@ -97,7 +97,7 @@ def main(myriarm, divided, folder):
         (["--lanes", str(LANES), "/bin/hostile", "chain", "5"], 5),
         (["/bin/hostile", "chain", "100"], 63),  # EAGAIN is the last one's
         (["--max-instructions", "1M" if ON_GPU else "5M", "--lanes", "20", "/bin/hostile", "bomb"], 124),
-        (["--pool", "4M" if ON_GPU else "600K", *program], 137),
+        (["--pool", "2M" if ON_GPU else "600K", *program], 137),
     ]:
         status, problem = run([*ours, *arguments])[1:]
         if status != wanted:
