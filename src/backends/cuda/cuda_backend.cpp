@@ -166,9 +166,7 @@ void CudaBackend::allocate_frames(u64 pool_bytes) {
   view_.frame_holders = frame_holders_.data();
   if (!frames_->grow(units_bytes)) {
     throw DeviceError(
-        "the device has no room for the program's image and the files of its root; use another device, or free memory "
-        "of "
-        "this one");
+        "the device has no room for the program's image and the files of its root; use another one, or free memory");
   }
   if (processes_) processes_->use_area(view_.frames + (image_units_ << kPageBits));
   const u32 first_unit = static_cast<u32>(units_bytes >> kPageBits);

@@ -10,6 +10,7 @@ namespace {
 
 /// Of the memory that is free when the fleet is made, contents take one part of so many at most.
 constexpr u64 kParts = 8;
+/// Each begins a page, so that entries of page tables can name its pages.
 constexpr u64 taken_by(u64 size) { return (std::max<u64>(size, 1) + kPageSize - 1) / kPageSize * kPageSize; }
 
 }  // namespace
@@ -41,8 +42,8 @@ bool DeviceTree::bring(u32 file, cudaStream_t stream) {
     const u64 taken = taken_by(bytes.size());
     if (taken > limit_ - used_) return false;
     constexpr const char* kCopying = "copying a file to the device";
-    u8* place = area_ + used_;
-    if (area_ == nullptr) {
+    u8* place = area_ == nullptr ? nullptr : area_ + used_;
+    if (place == nullptr) {
       DeviceArray<u8> own;
       try {
         own.resize(taken, kCopying);
