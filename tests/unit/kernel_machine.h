@@ -175,7 +175,7 @@ class KernelMachine {
     changes_made_ = 0;
     for (attempt_ = 0;; attempt_++) {
       begin_attempt();
-      const kernel::Result result = kernel::serve(*this);
+      const kernel::Result result = serve_attempt();
       finish_attempt();
       if (result.served == kernel::Served::answered || result.served == kernel::Served::ended ||
           result.served == kernel::Served::replaced || result.served == kernel::Served::waits) {
@@ -196,7 +196,7 @@ class KernelMachine {
   kernel::Result deliver() {
     for (attempt_ = 0; kernel::attention_at(*this) <= retired_; attempt_++) {
       begin_attempt();
-      const kernel::Result result = kernel::deliver(*this);
+      const kernel::Result result = deliver_attempt();
       finish_attempt();
       if (result.served == kernel::Served::ended) return result;
       if (result.served == kernel::Served::again && !abandoned_)
@@ -207,7 +207,7 @@ class KernelMachine {
   kernel::Result deliver_fault(const StopRecord& stop) {
     for (attempt_ = 0;; attempt_++) {
       begin_attempt();
-      const kernel::Result result = kernel::deliver_fault(*this, stop);
+      const kernel::Result result = deliver_fault_attempt(stop);
       finish_attempt();
       if (result.served != kernel::Served::again) return result;
       if (!abandoned_) mistake("a delivery asks for another attempt without a reason");
@@ -306,6 +306,11 @@ class KernelMachine {
 
  private:
   static constexpr u8 kForeign = 0xEE;  // bytes of the other lane
+
+  // src/kernel/ for this machine: in kernel_machine.cpp, since each file that instantiates it takes minutes to compile.
+  kernel::Result serve_attempt();
+  kernel::Result deliver_attempt();
+  kernel::Result deliver_fault_attempt(const StopRecord& stop);
 
   struct Frame {
     std::vector<u8> bytes;  // one page, or if it is own and interleaved, one of each lane
