@@ -49,6 +49,7 @@ void FileOptions::check(LinuxOptions& process, const std::string& output_dir) co
 
 std::shared_ptr<const FileTree> FileOptions::read() const {
   std::vector<BoundFolder> bound;
+  bound.reserve(binds.size());
   for (const std::string& bind : binds) bound.push_back(parse_bind(bind));
   return read_root(root, bound);
 }

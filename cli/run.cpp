@@ -572,7 +572,7 @@ void add_run(CLI::App& app, int& status, const std::vector<std::string>& after_s
     rest.insert(rest.end(), after_separator.begin(), after_separator.end());
     if (rest.empty()) throw ArgumentError("run: no program was given; see myriarm run --help");
     command->program = rest[0];
-    command->process.arguments = rest;
+    command->process.arguments = std::move(rest);
     status = command->execute();
   });
 }

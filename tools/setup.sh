@@ -42,7 +42,7 @@ case "${1:-}" in
   wheel) wanted="$run $python" ;;
   bench) wanted="$run $llvm $oracles" ;;
   format) wanted="clang-format git" ;;
-  tidy) wanted="$build clang-tidy git" ;;
+  tidy) wanted="$build $python git" ;;
   lint) wanted="python3 $python git" ;;
   ci) wanted=ccache ;;
   *) echo "usage: tools/setup.sh build|run|test|bench|wheel|format|tidy|lint|ci|flags" >&2; exit 2 ;;

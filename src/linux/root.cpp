@@ -200,6 +200,7 @@ std::shared_ptr<const FileTree> read_root(const std::string& folder, std::span<c
   open(folder, "a root");
   for (const BoundFolder& bind : binds) open(bind.folder, "a bind");
   std::vector<linux_process::BoundSource> sources;
+  sources.reserve(binds.size());
   for (size_t i = 0; i < binds.size(); i++) sources.push_back({folders[i + 1].number(), binds[i]});
   return std::make_shared<const HostFolder>(std::move(folders), folder, sources);
 }

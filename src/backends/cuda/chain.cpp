@@ -25,7 +25,7 @@ Chain::Chain(const View& view, u32 multiprocessors, Engine engine, cudaStream_t 
   const Control* control = view.control;
   Report* report = view.report;
   const u32* cancel = view.cancel;
-  void* next_arguments[] = {&control, &report, &cancel};
+  void* next_arguments[] = {static_cast<void*>(&control), static_cast<void*>(&report), static_cast<void*>(&cancel)};
   cudaKernelNodeParams last = {};
   last.func = const_cast<void*>(next_batch_function());
   last.gridDim = dim3(1);

@@ -215,6 +215,7 @@ void CudaBackend::predecode_teams() {
     most_pages = std::max<u64>(most_pages, fill.size());
   }
   std::vector<TeamCode> teams;
+  teams.reserve(plan.variant_of.size());
   std::map<u32, u32> program_of;
   for (const CodeKey& key : keys) program_of[key.team] = key.program;
   for (const auto& [team, number] : plan.variant_of)

@@ -69,7 +69,7 @@ void CudaBackend::load_image(const Image& image) {
   view_.base_tables = base_tables_.data();
   view_.team_program = team_program_.data();
   view_.programs = static_cast<u32>(image.programs.size());
-  program_of_team_ = program_of_team;
+  program_of_team_ = std::move(program_of_team);
   predecode_programs(image, code);
   launch_fill_tables(view_, units, stream_);
   if (image.programs.size() == 1) {
@@ -120,6 +120,7 @@ void CudaBackend::predecode_programs(const Image& image, PageRange code) {
   upload_new_code(fresh, pages);
   launch_predecode_programs(view_, image_, new_code_.data(), static_cast<u32>(programs), most_pages, stream_);
   std::vector<CodeSpan> team_code;
+  team_code.reserve(program_of_team_.size());
   for (u32 program : program_of_team_) team_code.push_back(program_spans_[program]);
   team_code_.resize(team_code.size(), "allocating the teams' code");
   team_code_.upload(team_code, stream_);

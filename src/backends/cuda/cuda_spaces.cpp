@@ -39,6 +39,7 @@ void CudaBackend::begin_spaces() {
                             0,
                             reinterpret_cast<u32*>(made.tables.data())};
   std::vector<TeamMask> all;
+  all.reserve(view_.teams);
   for (u32 team = 0; team < view_.teams; team++) all.push_back({team, ~0u});
   forget_spaces(all);
   update_common_code();

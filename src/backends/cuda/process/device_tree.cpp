@@ -18,7 +18,7 @@ constexpr u64 taken_by(u64 size) { return (std::max<u64>(size, 1) + kPageSize - 
 DeviceTree::DeviceTree(const FileTree& tree, cudaStream_t stream) : tree_(tree) {
   const std::vector<u64> block = FlatIndexMaker(tree).make();
   const auto* const index = reinterpret_cast<const kernel::FlatIndex*>(block.data());
-  const auto* const files = reinterpret_cast<const kernel::FlatFile*>(block.data() + index->files_at / sizeof block[0]);
+  const auto* const files = reinterpret_cast<const kernel::FlatFile*>(&block[index->files_at / sizeof(u64)]);
   is_known_.resize(index->files);
   u64 all = 0;
   for (u32 file = 0; file < index->files; file++) {

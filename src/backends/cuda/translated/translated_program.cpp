@@ -209,6 +209,7 @@ void TranslatedProgram::wait_for(const std::function<bool()>& asks_for_more, con
 void TranslatedProgram::link(cudaStream_t stream) {
   const auto begin = steady_clock::now();
   std::vector<const translate::DeviceRegion*> regions;
+  regions.reserve(regions_.size());
   for (const auto& region : regions_) regions.push_back(region.get());
   auto linked = std::make_unique<LinkedRegions>(regions);
   std::vector<RegionEntry> entries(code_->words());
