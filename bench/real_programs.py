@@ -64,8 +64,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 CARRIED = ("real_programs.py", "real_inputs.py", "processes.py", "side_by_side.py")
 GUESTS = ("busybox", "lua", "sqlite3")
 ENGINES = ("interpreter", "translate", "cached")
-# Without a home the shell of sqlite3 asks for the user's.
-ENVIRONMENT = "HOME=/"
+# Without a home the shell of sqlite3 asks for the user's. By default each python3 draws a seed for its hashes, and 32 lanes
+# of a GPU that look names up in differently ordered tables do not stay together.
+ENVIRONMENT = ("HOME=/", "PYTHONHASHSEED=0")
 PROGRAMS = {
     "sha256sum": ("busybox", "sha256sum"),
     "gzip": ("busybox", "gzip", "-c"),
@@ -219,7 +220,7 @@ class Benchmark:
         return [str(self.folder / guest), *arguments]
 
     def words_for_qemu(self, program: str) -> list[str]:
-        command = [self.qemu, "-E", ENVIRONMENT]
+        command = [self.qemu, *(word for pair in ENVIRONMENT for word in ("-E", pair))]
         if program not in ROOTED:
             return [*command, *self.words(program)]
         guest, *arguments = PROGRAMS[program]
@@ -275,7 +276,7 @@ class Benchmark:
         lanes = ("--lanes", options.lanes)
         words = [options.myriarm, "run", "--device", options.device, "--engine", kind, *lanes]
         words += ["--quiet", "--ignore-unimplemented", "--unordered", "--seed", options.seed]
-        words += ["--env", ENVIRONMENT, *options.option, "--json", said, "--results", path]
+        words += [*(word for pair in ENVIRONMENT for word in ("--env", pair)), *options.option, "--json", said, "--results", path]
         words += ["--inputs", inputs, *self.words(program)]
         os.environ["MYRIARM_CACHE_DIR"] = str(cache)
         arrivals, ended = Arrivals(time.time()), threading.Event()
