@@ -239,10 +239,9 @@ MYR_OUTLINE void set_program_path(M& m, const Walked& walked) {
   prepend(1, slash);
   Listed listed;
   for (u32 folder = walked.folder; folder != 0; folder = parent_of(m, folder)) {
-    if (!find_own_name(m, folder, listed)) break;  // clang-format off
-    prepend(listed.name_size,
-            [&](u32 i) { return listed.tree_name != nullptr ? listed.tree_name[i] : layer_byte(m, listed.name_at + i); });
-    prepend(1, slash);  // clang-format on
+    prepend(listed.name_size, [&](u32 i) {
+      return listed.tree_name != nullptr ? listed.tree_name[i] : layer_byte(m, listed.name_at + i);
+    });
   }
   const u32 size = kPathBytes - 1 - at;
   set_word(m, kProgramPathSize, size);

@@ -483,6 +483,10 @@ class KernelMachine {
   mutable u32 wanted_ = 0;
 };
 
+// See serve_attempt().
+extern template class KernelMachine<1>;
+extern template class KernelMachine<2>;
+
 static_assert(kernel::Machine<KernelMachine<1>> && kernel::Machine<KernelMachine<2>>);
 
 }  // namespace myriarm::test

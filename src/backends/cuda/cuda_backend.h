@@ -13,6 +13,7 @@
 #include "backends/cuda/code_kernels.h"
 #include "backends/cuda/code_variants.h"
 #include "backends/cuda/device_memory.h"
+#include "backends/cuda/interpreter/program_pace.h"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/process/differing_pages.h"
 #include "backends/cuda/process/processes.h"
@@ -218,6 +219,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
   DeviceArray<CodeSpan> program_code_, team_code_;
   DeviceArray<u32> code_state_, code_ran_, code_slots_, code_count_;
   DeviceArray<PageHistory> page_history_;
+  DeviceArray<ProgramPace> paces_;
   DeviceArray<CodeKey> code_keys_;
   DeviceArray<NewCode> new_code_;
   DeviceArray<u32> code_pages_;  // of new_code_

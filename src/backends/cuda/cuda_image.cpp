@@ -69,6 +69,9 @@ void CudaBackend::load_image(const Image& image) {
   view_.base_tables = base_tables_.data();
   view_.team_program = team_program_.data();
   view_.programs = static_cast<u32>(image.programs.size());
+  paces_.resize(image.programs.size(), "allocating lane state");
+  check(cudaMemsetAsync(paces_.data(), 0, paces_.bytes(), stream_), "allocating lane state");
+  view_.paces = paces_.data();
   program_of_team_ = std::move(program_of_team);
   predecode_programs(image, code);
   launch_fill_tables(view_, units, stream_);

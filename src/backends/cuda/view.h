@@ -125,6 +125,7 @@ enum Order : u32 {
   kHostOrder = 4,    // the same, so that the host can serve calls of processes, take their output, or send inputs
 };
 
+struct ProgramPace;     // interpreter/program_pace.h
 struct InputQueueView;  // process/input_queue.h
 struct OutputRing;      // process/output_log.h
 
@@ -194,6 +195,7 @@ struct View {
   u32* code_slots;               // kCodeSlots of each team
   PageHistory* page_history;     // of the same pages, as they were when the host last asked
   DecodedWord* decoded_words;    // kDecodedWords: of words that were decoded as they ran
+  ProgramPace* paces;            // of each program
   u8* flat_permissions;          // with flat memory: kTeam bytes of permissions for each page; else null
   ProcessView processes;
   DecodeTable decode;

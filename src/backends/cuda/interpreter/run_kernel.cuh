@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
     }
     const u32 live = __ballot_sync(members, alive);
     if (live == 0) break;
-    if (__all_sync(members, waits || !alive)) waits = !goes_on_first(cpu, members, live, alive);
+    if (__all_sync(members, waits || !alive)) waits = !goes_on_first(cpu, members, live, alive, false);
     cpu.pending = Pending::none;
     if (alive && !waits) {
       // A new quantum each time, so that lanes that go on together also stop together.

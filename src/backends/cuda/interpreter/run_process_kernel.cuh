@@ -3,6 +3,7 @@
 // system calls are served within it. The interpreter's kernel is at the end; the other is translated/run_translated.cu.
 #pragma once
 
+#include "backends/cuda/interpreter/program_pace.h"
 #include "backends/cuda/interpreter/turns.cuh"
 #include "backends/cuda/process/next_inputs.cuh"
 #include "backends/cuda/process/serve.cuh"
@@ -18,16 +19,25 @@ struct Kept {
   u64 look_at;  // the count at which the lane is looked at: see next_look()
   u32 members, at, nzcv, reported;
   Pending pending;
-  u64 seen;         // `retired` when the warp was last attended to for its time
-  u32 still_times;  // how often in a row it has found that a lane which waits has not gone on
+  u64 seen;         // `retired` when the warp last reported
+  u64 work;         // what the lane had retired since `measured` when the warp last reported
+  u32 measured;     // when the team's work was last added to the program's
+  u32 way;          // Way
+  u32 still_times;  // how often in a row the warp has found that a lane which waits has not gone on
   bool alive, was_alive, waits;
   bool leaves;  // the warp leaves the launch
 };
 
-/// Of Kept::reported: lanes do not wait at calls and returns. It is in the lowest bit of a clock, since one more value that
-/// lives across the turns would take a register from the instructions.
-constexpr u32 kNobodyWaits = 1;
-__device__ inline u32 clock_now() { return (u32)clock() & ~kNobodyWaits; }
+/// Of Kept::reported: lanes do not wait at calls and returns; those that have waited go on in the order of their progress. These are
+/// in the lowest bits of a clock, since one more value that lives across the turns would take a register from the instructions.
+constexpr u32 kNoWaiting = 1, kByProgress = 2;
+__device__ inline u32 clock_now() { return (u32)clock() & ~(kNoWaiting | kByProgress); }
+__device__ inline u32 bits_of_way(u32 way) {
+  return way == Way::kNobodyWaits ? kNoWaiting : way == Way::kLeastProgress ? kByProgress : 0;
+}
+/// The most instructions of a lane's turn while nobody waits. The turn ends at a call or return too, and then the lane waits for
+/// the turns of the others to end.
+constexpr u32 kShortTurn = 64;
 /// After so many times some four milliseconds in which a lane has waited for others of its team, nobody waits for as long.
 /// In a full device, a lane between two calls often computes for ten milliseconds.
 constexpr u32 kStillTimes = 16;
@@ -39,14 +49,76 @@ __device__ inline u32 release_waiting(volatile Kept& kept, u32 members, bool ali
   const u64 retired = kept.retired;
   const bool still = alive && kept.waits && retired == kept.seen;
   kept.seen = retired;
-  const bool nobody_waits = (kept.reported & kNobodyWaits) != 0;
+  const bool nobody_waits = (kept.reported & kNoWaiting) != 0;
   u32 times = kept.still_times;
   // While nobody waits, the same number of times is counted until the lanes wait for each other again.
   times = nobody_waits || __any_sync(members, still) ? times + 1 : 0;
   const bool changes = times == kStillTimes;
   kept.still_times = changes ? 0 : times;
   if (changes && !nobody_waits) kept.waits = false;
-  return nobody_waits != changes ? kNobodyWaits : 0;
+  return nobody_waits != changes ? kNoWaiting : 0;
+}
+
+/// Decides which way the program's teams go, and forgets a part of what they retired until now. One thread of the launch calls it.
+__device__ inline void compare_ways(ProgramPace& pace) {
+  ProgramPace seen = {};
+  volatile ProgramPace& shared = pace;
+  seen.best = shared.best;
+  for (u32 way = 0; way < kWays; way++) {
+    seen.retired[way] = shared.retired[way];
+    seen.clocks[way] = shared.clocks[way];
+    const auto forget = [](u64& sum, u64 value) {
+      atomicAdd((unsigned long long*)&sum, 0 - (unsigned long long)(value >> ProgramPace::kForgottenShift));
+    };
+    forget(pace.retired[way], seen.retired[way]);
+    forget(pace.clocks[way], seen.clocks[way]);
+  }
+  shared.best = seen.choose();
+}
+
+/// Whether the team is the one of its program that compares.
+__device__ inline bool compares(const View& view, u32 team) {
+  return team % kPilots == kComparingTeam &&
+         (team < kPilots || view.team_program[team - kPilots] != view.team_program[team]);
+}
+
+/// Adds what the team has retired to what its program has, in the way that the team goes, and decides how it goes on. All members call
+/// it, some hundred times a second. Returns the bits for Kept::reported.
+__device__ inline u32 keep_pace(const View& view, volatile Kept& kept, u32 team, u32 members, bool alive) {
+  ProgramPace& pace = view.paces[view.team_program[team]];
+  const bool leads = threadIdx.x % kTeam == (u32)__ffs(members) - 1;
+  const u64 work = kept.work + (kept.retired - kept.seen);
+  const u32 elapsed = __shfl_sync(members, (u32)clock() - kept.measured, __ffs(members) - 1);
+  // Not if a launch has just begun, or it is an order that the team reports for.
+  if (elapsed >= kReportCycles / 2) {
+    u64 sum = 0;
+    for (u32 rest = members; rest != 0; rest &= rest - 1) sum += __shfl_sync(members, work, __ffs(rest) - 1);
+    u32 way = kept.way;
+    if (leads) {
+      atomicAdd((unsigned long long*)&pace.retired[way], (unsigned long long)sum);
+      atomicAdd((unsigned long long*)&pace.clocks[way], (unsigned long long)elapsed);
+      if (compares(view, team)) compare_ways(pace);
+    }
+    const u32 next =
+        __shfl_sync(members, way_of_team(team, view.teams, *(volatile u32*)&pace.best), __ffs(members) - 1);
+    // Lanes that have not waited for each other are where they are until they begin anew.
+    if (way != Way::kNobodyWaits) kept.way = way = next;
+    if (way == Way::kNobodyWaits) kept.waits = false;
+    kept.work = 0;
+    kept.measured = (u32)clock();
+  } else {
+    kept.work = work;
+  }
+  if (kept.way == Way::kNobodyWaits) {
+    kept.seen = kept.retired;
+    return kNoWaiting;
+  }
+  return release_waiting(kept, members, alive) | bits_of_way(kept.way);
+}
+
+/// The way of a team whose lanes begin, or of one that begins a launch.
+__device__ inline u32 begins_in_way(const View& view, u32 team) {
+  return way_of_team(team, view.teams, *(volatile u32*)&view.paces[view.team_program[team]].best);
 }
 
 /// What a warp does between two turns: it publishes progress and follows orders, copies pages and serves calls. The general
@@ -92,7 +164,7 @@ __device__ __noinline__ void attend(const View& view, volatile Kept& kept) {
   // While there is an order, warps that have left wait for the others.
   const bool ordered = *(volatile u32*)&view.report->orders != 0;
   if (__any_sync(members, ordered || (u32)clock() - kept.reported >= kReportCycles)) {
-    kept.reported = clock_now() | release_waiting(kept, members, alive);
+    kept.reported = clock_now() | keep_pace(view, kept, team, members, alive);
     if (kept.was_alive) publish(view, lane, kept.retired, alive ? StopCode::none : view.stops[lane].code);
     kept.leaves = follow_orders<kSeveral, true>(view, members, lane, kept.at, alive);
   }
@@ -128,6 +200,7 @@ __device__ __noinline__ bool goes_on_with_inputs(const View& view, volatile Kept
   kept.nzcv = loaded_nzcv(view, lane);
   kept.at = loaded_place(view, lane);
   const u64 count = view.state[kPlaneInstructions * view.lanes + lane];
+  kept.work = kept.work + (kept.retired - kept.seen);
   kept.retired = count;
   kept.seen = count;
   // The count to look at is found here: an attend() for each input would cost a queue of short processes a seventh.
@@ -137,9 +210,14 @@ __device__ __noinline__ bool goes_on_with_inputs(const View& view, volatile Kept
   kept.pending = Pending::none;
   kept.alive = runs;
   kept.was_alive = has_input;
-  kept.waits = true;
+  if (kept.way == Way::kNobodyWaits) {
+    kept.way = __shfl_sync(members, begins_in_way(view, team), __ffs(members) - 1);
+    kept.reported = (kept.reported & ~(kNoWaiting | kByProgress)) | bits_of_way(kept.way);
+  }
+  kept.waits = kept.way != Way::kNobodyWaits;
   // The team may have to leave the launch for its code, before its first instruction.
-  if (*(volatile u32*)&view.report->orders != 0) kept.reported = clock_now() - kReportCycles;
+  if (*(volatile u32*)&view.report->orders != 0)
+    kept.reported = (clock_now() - kReportCycles) | (kept.reported & (kNoWaiting | kByProgress));
   return true;
 }
 
@@ -160,13 +238,14 @@ MYR_FN void interpret(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& 
 struct InterpretedTurns {
   MYR_FN void begin(const View&, u32, u32) const {}
   template <bool kLean, bool kSeveral, bool kOwnPages>
-  MYR_FN void run(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& code, u64 end) const {
-    interpret(cpu, code, end, kQuantum);
+  MYR_FN void run(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& code, u64 end, bool parks) const {
+    interpret(cpu, code, end, parks ? kQuantum : kShortTurn);
   }
   MYR_FN void attend(u32) const {}
   template <bool kOwnPages>
-  MYR_FN bool goes_on_first(const Interpreter<true, kOwnPages>& cpu, u32 members, u32 live, bool alive) const {
-    return cuda::goes_on_first(cpu, members, live, alive);
+  MYR_FN bool goes_on_first(const Interpreter<true, kOwnPages>& cpu, u32 members, u32 live, bool alive,
+                            bool by_progress) const {
+    return cuda::goes_on_first(cpu, members, live, alive, by_progress);
   }
 };
 
@@ -194,15 +273,19 @@ MYR_FN void run_team(const View& view, Turns& turns) {
       kept.nzcv = loaded_nzcv(view, lane);
       kept.at = loaded_place(view, lane);
       kept.retired = view.state[kPlaneInstructions * view.lanes + lane];
-      kept.reported = clock_now() - kReportCycles;
+      kept.way = __shfl_sync(members, begins_in_way(view, team), __ffs(members) - 1);
+      kept.reported = (clock_now() - kReportCycles) | bits_of_way(kept.way);
       kept.members = members;
       kept.look_at = 0;
       kept.pending = bounds.calls ? Pending::call : Pending::look;
       kept.alive = bounds.alive && !bounds.calls;
       kept.was_alive = bounds.alive;
       kept.seen = kept.retired;
+      kept.work = 0;
+      kept.measured = (u32)clock();
       kept.still_times = 0;
-      kept.waits = begins_parked(view, lane);  // at a call or return, for the others
+      // At a call or return, for the others.
+      kept.waits = begins_parked(view, lane) && kept.way != Way::kNobodyWaits;
       kept.leaves = false;
       if (!goes_on_with_inputs<kSeveral>(view, kept) && !any) return;
       turns.begin(view, team, members);
@@ -211,7 +294,7 @@ MYR_FN void run_team(const View& view, Turns& turns) {
     // A ballot of the whole warp, which passes over threads that have left: so the compiler knows that all have one mask,
     // and does not look for others at each vote of a turn.
     const u32 members = __ballot_sync(0xFFFFFFFFu, true), reported = kept.reported;
-    const bool parks = (reported & kNobodyWaits) == 0;
+    const bool parks = (reported & kNoWaiting) == 0;
     const u64 end = kept.look_at;
     bool alive = kept.alive, waits = kept.waits, leaves = kept.leaves;
     // What the warp has attended to may have let the lane enter another address space. Kernels for one span run only while
@@ -240,10 +323,11 @@ MYR_FN void run_team(const View& view, Turns& turns) {
       const u32 live = __ballot_sync(members, alive);
       leaves = live == 0;
       if (leaves || attends) break;
-      if (__all_sync(members, waits || !alive)) waits = !turns.goes_on_first(cpu, members, live, alive);
+      if (__all_sync(members, waits || !alive))
+        waits = !turns.goes_on_first(cpu, members, live, alive, (reported & kByProgress) != 0);
       cpu.pending = Pending::none;
       if (alive && !waits) {
-        turns.run(cpu, code, end);
+        turns.run(cpu, code, end, parks);
         waits = cpu.pending == Pending::none && cpu.left != 0 && parks;
         if (cpu.pending == Pending::stopped) {
           alive = false;

@@ -157,17 +157,25 @@ __device__ __noinline__ bool follow_orders(const View& view, u32 members, u32 la
 }
 
 /// Whether a lane goes on, once all that are alive wait at a call or return: if they are at one pc, all do. Else those
-/// deepest in the stack, and of these only the ones at the lowest pc. All members call it. `live`: those that are alive.
+/// deepest in the stack, and of these only the ones at the lowest pc; or, `by_progress`, at the pc of the one that has retired the least.
+/// All members call it. `live`: those that are alive.
 template <bool kOwnPages>
-MYR_FN bool goes_on_first(const Interpreter<true, kOwnPages>& cpu, u32 members, u32 live, bool alive) {
+MYR_FN bool goes_on_first(const Interpreter<true, kOwnPages>& cpu, u32 members, u32 live, bool alive,
+                          bool by_progress) {
   const u32 first_at = __shfl_sync(members, cpu.at, __ffs(live) - 1);
   bool chosen = alive && cpu.at == first_at;
   if (__ballot_sync(members, chosen) != live) {
     const u32 depth = alive ? (u32)(cpu.r(kSlotSP) >> 4) : kNone;
     const u32 deepest = least(members, depth);  // all members call it, so never inside a condition
     const bool candidate = alive && depth == deepest;
-    const u32 lowest = least(members, candidate ? cpu.at : kNone);
-    chosen = candidate && cpu.at == lowest;
+    // Counts of lanes that differ by more than 2^31 are compared wrongly, which only costs time.
+    const u32 progress = (u32)cpu.retired() - __shfl_sync(members, (u32)cpu.retired(), __ffs(live) - 1) + 0x80000000;
+    u32 chosen_at = least(members, candidate ? (by_progress ? progress : cpu.at) : kNone);
+    if (by_progress) {
+      const u32 behind = __ballot_sync(members, candidate && progress == chosen_at);
+      chosen_at = __shfl_sync(members, cpu.at, behind != 0 ? __ffs(behind) - 1 : 0);
+    }
+    chosen = candidate && cpu.at == chosen_at;
   }
   return chosen;
 }

@@ -101,7 +101,7 @@ class TranslatedTurns {
   }
 
   template <bool kLean, bool kSeveral, bool kOwnPages>
-  MYR_FN void run(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& code, u64 end) {
+  MYR_FN void run(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& code, u64 end, bool) {
     code.find(guest_table(cpu.view, cpu.lane));
     // Regions find pages in the team's table.
     const bool has_regions =
@@ -143,7 +143,7 @@ class TranslatedTurns {
   /// As cuda::goes_on_first(), which it takes the place of: of parted lanes those go on that are where the one with the least progress
   /// is. So all are in the same part of the program most of the time, at whatever depth of its stack.
   template <bool kOwnPages>
-  MYR_FN bool goes_on_first(const Interpreter<true, kOwnPages>& cpu, u32 members, u32 live, bool alive) {
+  MYR_FN bool goes_on_first(const Interpreter<true, kOwnPages>& cpu, u32 members, u32 live, bool alive, bool) {
     const u32 first_at = __shfl_sync(members, cpu.at, __ffs(live) - 1);
     bool chosen = alive && cpu.at == first_at;
     const bool together = __ballot_sync(members, chosen) == live;
