@@ -64,8 +64,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 CARRIED = ("real_programs.py", "real_inputs.py", "processes.py", "side_by_side.py")
 GUESTS = ("busybox", "lua", "sqlite3")
 ENGINES = ("interpreter", "translate", "cached")
-# Without a home the shell of sqlite3 asks for the user's. By default each python3 draws a seed for its hashes, and 32 lanes
-# of a GPU that look names up in differently ordered tables do not stay together.
+# Without a home the shell of sqlite3 asks for the user's. Lanes whose python3 each draw a seed for their hashes part at once.
 ENVIRONMENT = ("HOME=/", "PYTHONHASHSEED=0")
 PROGRAMS = {
     "sha256sum": ("busybox", "sha256sum"),
