@@ -237,7 +237,7 @@ MYR_OUTLINE void set_program_path(M& m, const Walked& walked) {
   const auto slash = [](u32) -> u8 { return '/'; };
   prepend(lesser(walked.name_size, kLongestName), [&](u32 i) { return walked.name[i]; });
   prepend(1, slash);
-  Listed listed;
+  Listed listed = {};
   for (u32 folder = walked.folder; folder != 0; folder = parent_of(m, folder)) {
     prepend(listed.name_size, [&](u32 i) {
       return listed.tree_name != nullptr ? listed.tree_name[i] : layer_byte(m, listed.name_at + i);
