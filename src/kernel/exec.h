@@ -237,11 +237,13 @@ MYR_OUTLINE void set_program_path(M& m, const Walked& walked) {
   const auto slash = [](u32) -> u8 { return '/'; };
   prepend(lesser(walked.name_size, kLongestName), [&](u32 i) { return walked.name[i]; });
   prepend(1, slash);
-  Listed listed = {};
+  Listed listed;
   for (u32 folder = walked.folder; folder != 0; folder = parent_of(m, folder)) {
+    if (!find_own_name(m, folder, listed)) break;
     prepend(listed.name_size, [&](u32 i) {
       return listed.tree_name != nullptr ? listed.tree_name[i] : layer_byte(m, listed.name_at + i);
     });
+    prepend(1, slash);
   }
   const u32 size = kPathBytes - 1 - at;
   set_word(m, kProgramPathSize, size);
