@@ -80,12 +80,18 @@ option("--json").write_text('{{"idle_share": 0.25, "history": []}}')
 {at_end}
 """
 )
-# Called as an emulator: -E HOME=/ [-L ROOT -0 NAME] GUEST [ARGUMENT...], with the lines on its standard input
+# Called as an emulator: -E NAME=VALUE ... [-L ROOT -0 NAME] GUEST [ARGUMENT...], with the lines on its standard input
 # or in files.
 QEMU = (
     STAND_INS
     + """
-_, _, _, guest, *arguments = sys.argv
+arguments = sys.argv[1:]
+environment = []
+while arguments[0] == "-E":
+    environment.append(arguments[1])
+    del arguments[:2]
+assert environment == ["HOME=/", "PYTHONHASHSEED=0"], environment
+guest, *arguments = arguments
 if guest == "-L":
     _, _, named, guest, *arguments = arguments
     assert guest.endswith(named) and guest != named, guest
@@ -364,7 +370,7 @@ class Runs(BenchTest):
                 "--lanes 5 ",
                 "--memory 1M ",
                 "--seed 9 ",
-                "--env HOME=/ ",
+                "--env HOME=/ --env PYTHONHASHSEED=0 ",
                 "--unordered ",
             ):
                 self.assertIn(words, text)
