@@ -64,7 +64,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 CARRIED = ("real_programs.py", "real_inputs.py", "processes.py", "side_by_side.py")
 GUESTS = ("busybox", "lua", "sqlite3")
 ENGINES = ("interpreter", "translate", "cached")
-# Without a home the shell of sqlite3 asks for the user's. Lanes whose python3 each draw a seed for their hashes part at once.
+# For the shell of sqlite3, and so that lanes of python3 have one seed for their hashes.
 ENVIRONMENT = ("HOME=/", "PYTHONHASHSEED=0")
 PROGRAMS = {
     "sha256sum": ("busybox", "sha256sum"),
@@ -275,8 +275,8 @@ class Benchmark:
         lanes = ("--lanes", options.lanes)
         words = [options.myriarm, "run", "--device", options.device, "--engine", kind, *lanes]
         words += ["--quiet", "--ignore-unimplemented", "--unordered", "--seed", options.seed]
-        words += [*(word for pair in ENVIRONMENT for word in ("--env", pair)), *options.option, "--json", said, "--results", path]
-        words += ["--inputs", inputs, *self.words(program)]
+        words += [*(word for pair in ENVIRONMENT for word in ("--env", pair)), *options.option]
+        words += ["--json", said, "--results", path, "--inputs", inputs, *self.words(program)]
         os.environ["MYRIARM_CACHE_DIR"] = str(cache)
         arrivals, ended = Arrivals(time.time()), threading.Event()
         watcher = threading.Thread(target=arrivals.watch, args=(path, ended))
