@@ -80,8 +80,8 @@ option("--json").write_text('{{"idle_share": 0.25, "history": []}}')
 {at_end}
 """
 )
-# Called as an emulator: -E NAME=VALUE ... [-L ROOT -0 NAME] GUEST [ARGUMENT...], with the lines on its standard
-# input or in files.
+# Called as an emulator: -E NAME=VALUE ... [-L ROOT -0 NAME] GUEST [ARGUMENT...], with the lines on its
+# standard input or in files.
 QEMU = (
     STAND_INS
     + """
