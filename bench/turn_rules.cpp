@@ -25,9 +25,9 @@ namespace {
 
 constexpr const char* kUsage =
     "turn_rules [--root DIR] [--inputs FILE] [--skip N] [--count N] [--env NAME=VALUE]... PROGRAM [ARG...]\n"
-    "--inputs: a line is the standard input of a lane, and lanes begin at their first read; else at the start. --skip: "
-    "instructions of a\n"
-    "lane that are not recorded; --count: that are (1,000,000), at most.\n";
+    "--root: as of myriarm run; --env: a variable of all lanes.\n"
+    "--inputs: a line is the standard input of a lane, and lanes begin at their first read; else at the start.\n"
+    "--skip: the instructions of a lane that are not recorded; --count: the most that are (1,000,000).\n";
 constexpr u32 kLanes = 32;
 constexpr u32 kShortTurn = 64, kTurnCost = 8;
 
@@ -160,6 +160,7 @@ class Team {
       if (done_[lane] < moments_[lane].size()) going_.push_back(lane);
     }
     if (going_.empty() || rule_ == Rule::nobody_waits) return;
+    if (std::ranges::all_of(going_, [&](u32 lane) { return now(lane).pc == now(going_[0]).pc; })) return;
     const auto first = std::ranges::min(going_, {}, [&](u32 lane) {
       return std::pair{now(lane).sp, rule_ == Rule::lowest_pc ? u64{now(lane).pc} : done_[lane]};
     });

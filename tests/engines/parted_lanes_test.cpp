@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes in so many teams that on a GPU some of these keep to each way in which parted lanes take turns: whichever way a team goes,
-// its lanes have the state and the counts that they have on the CPU.
+// Processes in so many teams that on a GPU some of these are pilots of each way in which parted lanes take turns (program_pace.h): these
+// have the state and the counts that lanes have on the CPU. There, a fleet is compared with one of the interpreter.
 #include "mode_fixture.h"
 #include "process_words.h"
 #include "silent_host.h"
@@ -15,7 +15,7 @@ constexpr uint32_t kSp = 31, kLink = 30;
 int32_t size_of(const Words& words) { return static_cast<int32_t>(words.size()); }
 
 /// x19 turns, each of which calls one of two functions, both or neither, by bits of a random number in x20. One has a loop, the other calls
-/// it from deeper in the stack, and both write to a page of the lane.
+/// it from deeper in the stack.
 Words parting() {
   const Words loop = {guest::madd(20, 20, 26, 19), guest::subs(22, 22, 1), guest::b_cond(guest::kNe, -2)};
   const Words shallow = Words{guest::add(21, kLink, 0), guest::movz(22, 3)} +

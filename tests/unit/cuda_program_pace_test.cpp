@@ -18,6 +18,7 @@ ProgramPace measured(std::array<u64, kWays> rates, u32 best) {
     pace.retired[way] = rates[way] * kClocks / 1000;
   }
   pace.best = best;
+  pace.comparisons = ProgramPace::kFewestComparisons;
   return pace;
 }
 
@@ -44,18 +45,43 @@ TEST(ProgramPace, AWayThatWasHardlyMeasuredIsLeftAlone) {
   EXPECT_EQ(pace.choose(), u32{kLowestPc});
 }
 
-TEST(ProgramPace, AFewTeamsKeepToEachWay) {
-  std::array<u32, kWays> keep = {};
-  for (u32 team = 0; team < kPilots; team++) {
-    u32 same = 0;
-    for (u32 best = 0; best < kWays; best++) same += way_of_team(team, kFewestTeams, best) == best;
-    ASSERT_TRUE(same == 1 || same == kWays) << "either always its own way, or that of the others";
-    if (same == 1) keep[way_of_team(team, kFewestTeams, kLowestPc)]++;
+TEST(ProgramPace, AChoiceStandsForAWhile) {
+  ProgramPace pace = measured({500, 800, 1500}, kLowestPc);
+  pace.comparisons--;
+  EXPECT_EQ(pace.choose(), u32{kLowestPc});
+}
+
+/// How many of the teams with numbers below kPilots have a way that is not the best one.
+std::array<u32, kWays> pilots(u32 tick, u32 best, bool settled) {
+  std::array<u32, kWays> teams = {};
+  for (u32 number = 0; number < kPilots; number++) teams[way_of_team(number, kFewestTeams, tick, best, settled)]++;
+  return teams;
+}
+
+TEST(ProgramPace, OneTeamOf32IsThePilotOfEachWay) {
+  using Teams = std::array<u32, kWays>;
+  const u32 tick = 2 << kTermShift;
+  EXPECT_EQ(pilots(tick, kLowestPc, false), (Teams{kPilots - 2, 1, 1}));
+  EXPECT_EQ(pilots(tick, kLeastProgress, false), (Teams{1, kPilots - 2, 1}));
+  EXPECT_EQ(pilots(tick, kNobodyWaits, false), (Teams{1, 1, kPilots - 2}));
+  EXPECT_EQ(pilots(tick, kNobodyWaits, true), (Teams{0, 0, kPilots}));
+  EXPECT_EQ(pilots(tick, kLowestPc, true), (Teams{kPilots - 1, 0, 1}));
+}
+
+TEST(ProgramPace, TheTeamsBearPartingTheirLanesInTurn) {
+  u32 terms = 0;
+  for (u32 term = 0; term < kPilots; term++) {
+    const u32 tick = term << kTermShift;
+    const u32 way = way_of_team(40, kFewestTeams, tick, kLowestPc, false);
+    EXPECT_EQ(way_of_team(40, kFewestTeams, tick + (1 << kTermShift) - 1, kLowestPc, false), way);
+    terms += way == kNobodyWaits;
   }
-  EXPECT_EQ(keep, (std::array<u32, kWays>{1, 1, 1}));
-  EXPECT_EQ(way_of_team(kComparingTeam, kFewestTeams, kNobodyWaits), u32{kLowestPc});
-  for (u32 team = 0; team < kFewestTeams - 1; team++) {
-    EXPECT_EQ(way_of_team(team, kFewestTeams - 1, kNobodyWaits), u32{kLowestPc});
+  EXPECT_EQ(terms, 1u);
+}
+
+TEST(ProgramPace, AProgramWithFewTeamsHasNoPilots) {
+  for (u32 number = 0; number < kFewestTeams - 1; number++) {
+    EXPECT_EQ(way_of_team(number, kFewestTeams - 1, 0, kNobodyWaits, true), u32{kLowestPc});
   }
 }
 

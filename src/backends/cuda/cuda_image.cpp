@@ -69,8 +69,14 @@ void CudaBackend::load_image(const Image& image) {
   view_.base_tables = base_tables_.data();
   view_.team_program = team_program_.data();
   view_.programs = static_cast<u32>(image.programs.size());
-  paces_.resize(image.programs.size(), "allocating lane state");
-  check(cudaMemsetAsync(paces_.data(), 0, paces_.bytes(), stream_), "allocating lane state");
+  std::vector<ProgramPace> paces(image.programs.size());
+  for (u32 team = 0; team < program_of_team.size(); team++) {
+    ProgramPace& pace = paces[program_of_team[team]];
+    if (pace.teams++ == 0) pace.first_team = team;
+  }
+  paces_.resize(paces.size(), "allocating lane state");
+  paces_.upload(paces, stream_);
+  check(cudaStreamSynchronize(stream_), "allocating lane state");
   view_.paces = paces_.data();
   program_of_team_ = std::move(program_of_team);
   predecode_programs(image, code);

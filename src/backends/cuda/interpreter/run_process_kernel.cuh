@@ -19,10 +19,11 @@ struct Kept {
   u64 look_at;  // the count at which the lane is looked at: see next_look()
   u32 members, at, nzcv, reported;
   Pending pending;
-  u64 seen;         // `retired` when the warp last reported
-  u64 work;         // what the lane had retired since `measured` when the warp last reported
-  u32 measured;     // when the team's work was last added to the program's
-  u32 way;          // Way
+  u64 seen;      // `retired` when the warp last reported
+  u64 work;      // what the lane had retired since `measured` when the warp last reported
+  u32 measured;  // when the team's work was last added to the program's
+  u32 way;       // Way
+  bool chooses_way;
   u32 still_times;  // how often in a row the warp has found that a lane which waits has not gone on
   bool alive, was_alive, waits;
   bool leaves;  // the warp leaves the launch
@@ -59,11 +60,12 @@ __device__ inline u32 release_waiting(volatile Kept& kept, u32 members, bool ali
   return nobody_waits != changes ? kNoWaiting : 0;
 }
 
-/// Decides which way the program's teams go, and forgets a part of what they retired until now. One thread of the launch calls it.
+/// Compares the ways of a program, and forgets a part of what its teams have retired. One thread at a time calls it.
 __device__ inline void compare_ways(ProgramPace& pace) {
   ProgramPace seen = {};
   volatile ProgramPace& shared = pace;
   seen.best = shared.best;
+  seen.comparisons = shared.comparisons;
   for (u32 way = 0; way < kWays; way++) {
     seen.retired[way] = shared.retired[way];
     seen.clocks[way] = shared.clocks[way];
@@ -73,52 +75,51 @@ __device__ inline void compare_ways(ProgramPace& pace) {
     forget(pace.retired[way], seen.retired[way]);
     forget(pace.clocks[way], seen.clocks[way]);
   }
-  shared.best = seen.choose();
+  const u32 best = seen.choose();
+  shared.comparisons = best == seen.best ? seen.comparisons + 1 : 0;
+  shared.best = best;
 }
 
-/// Whether the team is the one of its program that compares.
-__device__ inline bool compares(const View& view, u32 team) {
-  return team % kPilots == kComparingTeam &&
-         (team < kPilots || view.team_program[team - kPilots] != view.team_program[team]);
+/// The way of a team now; the same for all members, who all call it.
+__device__ inline u32 current_way(const View& view, u32 team, u32 members) {
+  const volatile ProgramPace& pace = view.paces[view.team_program[team]];
+  const bool settled = view.processes.queue == nullptr && pace.comparisons >= ProgramPace::kSettled;
+  const u32 way = way_of_team(team - pace.first_team, pace.teams, (u32)tick_now(), pace.best, settled);
+  return __shfl_sync(members, way, __ffs(members) - 1);
 }
 
 /// Adds what the team has retired to what its program has, in the way that the team goes, and decides how it goes on. All members call
 /// it, some hundred times a second. Returns the bits for Kept::reported.
 __device__ inline u32 keep_pace(const View& view, volatile Kept& kept, u32 team, u32 members, bool alive) {
-  ProgramPace& pace = view.paces[view.team_program[team]];
-  const bool leads = threadIdx.x % kTeam == (u32)__ffs(members) - 1;
   const u64 work = kept.work + (kept.retired - kept.seen);
   const u32 elapsed = __shfl_sync(members, (u32)clock() - kept.measured, __ffs(members) - 1);
+  kept.work = work;
   // Not if a launch has just begun, or it is an order that the team reports for.
-  if (elapsed >= kReportCycles / 2) {
+  if (kept.chooses_way && elapsed >= kReportCycles / 2) {
     u64 sum = 0;
     for (u32 rest = members; rest != 0; rest &= rest - 1) sum += __shfl_sync(members, work, __ffs(rest) - 1);
-    u32 way = kept.way;
-    if (leads) {
-      atomicAdd((unsigned long long*)&pace.retired[way], (unsigned long long)sum);
-      atomicAdd((unsigned long long*)&pace.clocks[way], (unsigned long long)elapsed);
-      if (compares(view, team)) compare_ways(pace);
+    if (threadIdx.x % kTeam == (u32)__ffs(members) - 1) {
+      ProgramPace& pace = view.paces[view.team_program[team]];
+      atomicAdd((unsigned long long*)&pace.retired[kept.way], (unsigned long long)sum);
+      atomicAdd((unsigned long long*)&pace.clocks[kept.way], (unsigned long long)elapsed);
+      // Two ticks are a report, and who comes first compares.
+      const u32 tick = (u32)tick_now(), last = *(volatile u32*)&pace.compared_at;
+      if (tick - last >= 2 && atomicCAS(&pace.compared_at, last, tick) == last) compare_ways(pace);
     }
-    const u32 next =
-        __shfl_sync(members, way_of_team(team, view.teams, *(volatile u32*)&pace.best), __ffs(members) - 1);
-    // Lanes that have not waited for each other are where they are until they begin anew.
-    if (way != Way::kNobodyWaits) kept.way = way = next;
-    if (way == Way::kNobodyWaits) kept.waits = false;
+    __syncwarp(members);
+    const u32 way = current_way(view, team, members);
+    if (way != kept.way) {
+      kept.way = way;
+      kept.still_times = 0;
+      kept.reported = kept.reported & ~kNoWaiting;
+      if (way == Way::kNobodyWaits) kept.waits = false;
+    }
     kept.work = 0;
     kept.measured = (u32)clock();
-  } else {
-    kept.work = work;
   }
-  if (kept.way == Way::kNobodyWaits) {
-    kept.seen = kept.retired;
-    return kNoWaiting;
-  }
-  return release_waiting(kept, members, alive) | bits_of_way(kept.way);
-}
-
-/// The way of a team whose lanes begin, or of one that begins a launch.
-__device__ inline u32 begins_in_way(const View& view, u32 team) {
-  return way_of_team(team, view.teams, *(volatile u32*)&view.paces[view.team_program[team]].best);
+  if (kept.way != Way::kNobodyWaits) return release_waiting(kept, members, alive) | bits_of_way(kept.way);
+  kept.seen = kept.retired;
+  return kNoWaiting;
 }
 
 /// What a warp does between two turns: it publishes progress and follows orders, copies pages and serves calls. The general
@@ -210,8 +211,9 @@ __device__ __noinline__ bool goes_on_with_inputs(const View& view, volatile Kept
   kept.pending = Pending::none;
   kept.alive = runs;
   kept.was_alive = has_input;
-  if (kept.way == Way::kNobodyWaits) {
-    kept.way = __shfl_sync(members, begins_in_way(view, team), __ffs(members) - 1);
+  if (kept.chooses_way) {
+    kept.way = current_way(view, team, members);
+    kept.still_times = 0;
     kept.reported = (kept.reported & ~(kNoWaiting | kByProgress)) | bits_of_way(kept.way);
   }
   kept.waits = kept.way != Way::kNobodyWaits;
@@ -234,8 +236,10 @@ MYR_FN void interpret(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& 
 }
 
 /// How lanes take turns if they are interpreted. `run()` leaves Interpreter::left at 0 if the lane does not wait for others now;
-/// `goes_on_first()` says which lanes go on once all wait.
+/// `goes_on_first()` says which lanes go on once all wait. kChoosesWay: the team goes one of the ways of program_pace.h; then `parks` says
+/// whether lanes wait for each other, and `by_progress` in which order they go on.
 struct InterpretedTurns {
+  static constexpr bool kChoosesWay = true;
   MYR_FN void begin(const View&, u32, u32) const {}
   template <bool kLean, bool kSeveral, bool kOwnPages>
   MYR_FN void run(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& code, u64 end, bool parks) const {
@@ -273,7 +277,8 @@ MYR_FN void run_team(const View& view, Turns& turns) {
       kept.nzcv = loaded_nzcv(view, lane);
       kept.at = loaded_place(view, lane);
       kept.retired = view.state[kPlaneInstructions * view.lanes + lane];
-      kept.way = __shfl_sync(members, begins_in_way(view, team), __ffs(members) - 1);
+      kept.chooses_way = Turns::kChoosesWay;
+      kept.way = Turns::kChoosesWay ? current_way(view, team, members) : (u32)Way::kLowestPc;
       kept.reported = (clock_now() - kReportCycles) | bits_of_way(kept.way);
       kept.members = members;
       kept.look_at = 0;

@@ -89,6 +89,9 @@ __device__ inline bool visit(Cpu& cpu, const RegionEntry& entry, u32 team_facts,
 /// How lanes take turns in translated code; as InterpretedTurns.
 class TranslatedTurns {
  public:
+  /// Lanes that have parted run regions one after the other, whether they wait or not.
+  static constexpr bool kChoosesWay = false;
+
   MYR_FN explicit TranslatedTurns(const RegionTable& table) : table_(table) {}
 
   MYR_FN void begin(const View& view, u32 team, u32 members) {
