@@ -19,12 +19,12 @@ struct Kept {
   u64 look_at;  // the count at which the lane is looked at: see next_look()
   u32 members, at, nzcv, reported;
   Pending pending;
-  u64 seen;      // `retired` when the warp last reported
-  u64 work;      // what the lane had retired since `measured` when the warp last reported
-  u32 measured;  // when the team's work was last added to the program's
-  u32 way;       // Way
-  bool chooses_way;
-  u32 still_times;  // how often in a row the warp has found that a lane which waits has not gone on
+  u64 seen;          // `retired` when the warp last reported
+  u64 work;          // what the lane had retired since `measured` when the warp last reported
+  u32 measured;      // when the team's work was last added to the program's
+  u32 way;           // Way
+  bool chooses_way;  // kChoosesWay of how the lanes take turns; else `way` stays kLowestPc
+  u32 still_times;   // how often in a row the warp has found that a lane which waits has not gone on
   bool alive, was_alive, waits;
   bool leaves;  // the warp leaves the launch
 };

@@ -168,12 +168,16 @@ MYR_FN bool goes_on_first(const Interpreter<true, kOwnPages>& cpu, u32 members, 
     const u32 depth = alive ? (u32)(cpu.r(kSlotSP) >> 4) : kNone;
     const u32 deepest = least(members, depth);  // all members call it, so never inside a condition
     const bool candidate = alive && depth == deepest;
-    // Counts of lanes that differ by more than 2^31 are compared wrongly, which only costs time.
-    const u32 progress = (u32)cpu.retired() - __shfl_sync(members, (u32)cpu.retired(), __ffs(live) - 1) + 0x80000000;
-    u32 chosen_at = least(members, candidate ? (by_progress ? progress : cpu.at) : kNone);
+    // Only where it is asked for, which is the same for all members. Counts that differ by more than 2^31 are compared wrongly,
+    // which only costs time.
+    u32 order = cpu.at;
+    if (by_progress)
+      order = (u32)cpu.retired() - __shfl_sync(members, (u32)cpu.retired(), __ffs(live) - 1) + 0x80000000;
+    const u32 first = least(members, candidate ? order : kNone);
+    u32 chosen_at = first;
     if (by_progress) {
-      const u32 behind = __ballot_sync(members, candidate && progress == chosen_at);
-      chosen_at = __shfl_sync(members, cpu.at, behind != 0 ? __ffs(behind) - 1 : 0);
+      const u32 behind = __ballot_sync(members, candidate && order == first);
+      chosen_at = __shfl_sync(members, cpu.at, __ffs(behind) - 1);
     }
     chosen = candidate && cpu.at == chosen_at;
   }
