@@ -64,7 +64,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 CARRIED = ("real_programs.py", "real_inputs.py", "processes.py", "side_by_side.py")
 GUESTS = ("busybox", "lua", "sqlite3")
 ENGINES = ("interpreter", "translate", "cached")
-# For the shell of sqlite3, and so that lanes of python3 have one seed for their hashes.
+# The shell of sqlite3 asks for a home. Lanes of python3 with different seeds would part (docs/roots.md).
 ENVIRONMENT = ("HOME=/", "PYTHONHASHSEED=0")
 PROGRAMS = {
     "sha256sum": ("busybox", "sha256sum"),
