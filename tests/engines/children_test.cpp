@@ -2,13 +2,10 @@
 // Lanes with several processes: children that write to what they share with their parents until then, map memory and files, and have
 // children of their own, in lanes that are out of step. Any split of a run gives the state and the counts of one run, on every engine and
 // device; snapshots, restores and forks of lanes keep the processes.
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 #include <numeric>
 #include <random>
 
+#include "../root_folder.h"
 #include "mode_fixture.h"
 #include "myriarm/error.h"
 #include "myriarm/file_tree.h"
@@ -164,14 +161,11 @@ class HostWithRoot final : public myriarm::test::SilentHost {
   }
 
  private:
-  /// Its files stay as they are, in a folder of this process.
+  /// Its folder stays as it is until this program ends.
   static std::shared_ptr<const myriarm::FileTree> make_root() {
-    namespace fs = std::filesystem;
-    const std::string folder = testing::TempDir() + "myriarm_family_root." + std::to_string(getpid());
-    fs::create_directories(folder);
-    std::ofstream(folder + "/again", std::ios::binary) << elf_of(executed_family());
-    fs::permissions(folder + "/again", static_cast<fs::perms>(0755));
-    return myriarm::read_root(folder);
+    static const myriarm::test::RootFolder folder;
+    folder.file("again", elf_of(executed_family()), 0755);
+    return myriarm::read_root(folder.path());
   }
 };
 
