@@ -116,7 +116,7 @@ class Interrupts(Attack):
             "--lanes", lanes, "--registers", self.guest, "loop", stdout=subprocess.DEVNULL
         )
         process.send_signal(signal.SIGINT)
-        self.until(lambda: self.result.stat().st_size)
+        self.until(lambda: self.result.exists() and self.result.stat().st_size)  # it is made late
         process.send_signal(signal.SIGINT)
         self.assertEqual(len(self.assert_interrupted(process)), lanes)
 
