@@ -39,10 +39,12 @@ std::string own_folder() {
 /// The files that may be the module.
 std::vector<std::string> module_files() {
   const std::string folder = own_folder();
-  // Beside an executable in bin/, beside a library in lib/, in a Python package, and where it was installed.
+  // For an executable in bin/, a library in lib/, the library of a Python package and the executable in its bin/; and where
+  // it was installed.
   std::vector<std::string> files;
-  for (const std::string& path : {folder + "/../lib/myriarm/" + kModuleName, folder + "/myriarm/" + kModuleName,
-                                  folder + "/" + kModuleName, std::string(MYRIARM_MODULE_FOLDER "/") + kModuleName}) {
+  for (const std::string& path :
+       {folder + "/../lib/myriarm/" + kModuleName, folder + "/myriarm/" + kModuleName, folder + "/" + kModuleName,
+        folder + "/../" + kModuleName, std::string(MYRIARM_MODULE_FOLDER "/") + kModuleName}) {
     if (access(path.c_str(), R_OK) == 0) files.push_back(path);
   }
   return files;

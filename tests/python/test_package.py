@@ -106,6 +106,20 @@ def test_script_runs_a_program():
     assert (ran.returncode, ran.stdout) == (0, "hello from lane 0\n"), ran.stderr
 
 
+@pytest.mark.skipif(
+    not (pathlib.Path(myriarm.__file__).parent / "myriarm_translator.so").is_file(),
+    reason="built without LLVM",
+)
+def test_script_finds_the_compiler_of_the_package():
+    guest = SOURCE / "examples" / "prebuilt" / "mixed"
+    ran = script(
+        "run", "--device", "cpu", "--engine", "translate", "--no-cache", "--explain", guest, "7", "1000"
+    )
+    lines = ran.stderr.splitlines()
+    assert any(line.startswith("in compiled code ") for line in lines), ran.stderr
+    assert [line for line in lines if line.startswith("compiler ")] == []  # it would say why there is none
+
+
 def test_module_runs_as_the_script_does():
     ran = subprocess.run(
         [sys.executable, "-m", "myriarm", "--version"], capture_output=True, text=True, timeout=300
