@@ -10,6 +10,9 @@ import unittest
 
 import guest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from caught_signals import catches, is_interruptible  # noqa: E402, F401 - for the tests
+
 DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
 MYRIARM = "myriarm"
 
@@ -21,13 +24,6 @@ def main():
         sys.exit(f"usage: {sys.argv[0]} PATH_OF_MYRIARM")
     MYRIARM = os.path.abspath(sys.argv.pop(1))
     unittest.main(module="__main__", verbosity=1)
-
-
-def catches(process, number):
-    """Whether a process has a handler for a signal by now."""
-    status = pathlib.Path(f"/proc/{process}/status").read_text()
-    caught = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:")), 16)
-    return bool(caught >> (number - 1) & 1)
 
 
 def two_families(count):

@@ -335,7 +335,7 @@ class Interrupt(CliTest):
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
-            while not case.catches(child.pid, signal.SIGINT):
+            while not case.is_interruptible(child.pid):
                 self.assertIsNone(child.poll())
                 os.sched_yield()
             child.send_signal(signal.SIGINT)

@@ -24,6 +24,9 @@ from memory import Limits, Memory
 from streams import Streams
 from wild import Wild
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from caught_signals import is_interruptible  # noqa: E402
+
 __all__ = ["Interrupts", "Limits", "Memory", "Options", "Streams", "Wild"]  # what unittest finds here
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -80,12 +83,10 @@ class Options(Attack):
 
 
 class Interrupts(Attack):
-    def catches(self, process):
-        """Whether a process has a handler for SIGINT by now."""
+    def is_interruptible(self, process):
+        """Whether a process handles SIGINT by now."""
         self.assertIsNone(process.poll(), "it ended before it was told")
-        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-        caught = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:")), 16)
-        return caught >> (signal.SIGINT - 1) & 1
+        return is_interruptible(process.pid)
 
     def until(self, condition):
         while not condition():
@@ -94,7 +95,7 @@ class Interrupts(Attack):
     def start_run(self, *words, **streams):
         self.result = self.folder / "result.json"
         process = self.start("run", "--device", DEVICE, "--quiet", "--json", self.result, *words, **streams)
-        self.until(lambda: self.catches(process))
+        self.until(lambda: self.is_interruptible(process))
         return process
 
     def assert_interrupted(self, process):
@@ -116,7 +117,7 @@ class Interrupts(Attack):
             "--lanes", lanes, "--registers", self.guest, "loop", stdout=subprocess.DEVNULL
         )
         process.send_signal(signal.SIGINT)
-        self.until(lambda: self.result.exists() and self.result.stat().st_size)  # it is made late
+        self.until(lambda: self.result.stat().st_size)
         process.send_signal(signal.SIGINT)
         self.assertEqual(len(self.assert_interrupted(process)), lanes)
 

@@ -224,16 +224,18 @@ TEST_P(TranslatedCode, ThatOneLaneHasForItselfIsInterpreted) {
 TEST_P(TranslatedCode, WhatTheHostWritesToCodeTakesEffect) {
   FakeTranslation fakes({}, 7);
   const Program program = wandering(GetParam());
-  Fleet fleet = wanderers(Engine::translate, 20, 2000, program, 2);
-  Fleet reference = wanderers(Engine::stepper, 20, 2000, program, 2);
+  constexpr uint32_t kRounds = 8, kMostRounds = 500;
+  Fleet fleet = wanderers(Engine::translate, 20, 200'000, program, 2);
+  Fleet reference = wanderers(Engine::stepper, 20, 200'000, program, 2);
   uint64_t regions = 0;
-  // Other threads translate, and need not have done so after eight rounds: later rounds write words that are new each time.
-  for (uint32_t round = 0; round < 8 || (round < 500 && fleet.translation().regions <= regions); round++) {
+  // Other threads translate, when they can: the rounds go on, with words that are new each time, until they have.
+  for (uint32_t round = 0; round < kRounds || (round < kMostRounds && fleet.translation().regions <= regions);
+       round++) {
     for (Fleet* each : {&fleet, &reference}) {
       each->run(budget_of(1500));
       for (uint32_t lane = 0; lane < 20; lane++) {
         if (lane % 4 <= round % 5)
-          write_word(*each, lane, kPatchedWord, guest::add(5, 5, 3 + (round < 8 ? round % 3 : round)));
+          write_word(*each, lane, kPatchedWord, guest::add(5, 5, 3 + (round < kRounds ? round % 3 : round)));
       }
     }
     ASSERT_TRUE(same_states(fleet, reference, "round " + std::to_string(round)));
