@@ -100,8 +100,8 @@ def main(myriarm, folder, device="cpu"):
             if status != ended:
                 wrong += 1
                 print(f"{engine}: ending {how} has status {status}, natively {ended}")
-        right = [len(linux[source].lines) for source in ("threads", "stress")]
-        print(f"{engine}, {in_lanes} lanes: {right[0]} lines as natively, {right[1]} of the stress", flush=True)
+        right, of_stress = (len(linux[source].lines) for source in ("threads", "stress"))
+        print(f"{engine}, {in_lanes} lanes: {right} lines as natively, {of_stress} of the stress", flush=True)
     stress = [str(folder / "guest_stress"), "60"]
     runs = set()
     for i in range(REPEATS):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole programs in regions for a GPU, whose code runs on this processor: after each visit to a region all registers are those of the
-// interpreter, and so are all pages at last. Beside the examples any program can be run, a dynamic one with MYRIARM_PROGRAM_ROOT=DIR:
+// interpreter, and so are all pages at last. Beside the examples and random programs (MYRIARM_PROGRAM_SEED and _SEEDS: others) any
+// program can be run, a dynamic one with MYRIARM_PROGRAM_ROOT=DIR:
 //   MYRIARM_PROGRAM='sqlite3 -version' MYRIARM_PROGRAM_INPUT=FILE device_translate_tests --gtest_filter='*AskedFor*'
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 #include <sstream>
 
 #include "generate/generate.h"
+#include "generate/programs.h"
 #include "myriarm/linux.h"
 #include "translate/device_code.h"
 #include "translate/llvm/nvptx_target.h"
@@ -28,12 +30,13 @@ struct Trial {
   u32 visits_until_look = 50;         // at all pages
   u64 limit = kEndless;               // instructions
   u64 first = 0;                      // of them that the interpreter runs before
+  u64 written = ~u64{0};              // from this address on code may change, and has no regions
 };
 
 class ProgramRunner {
  public:
-  ProgramRunner(LinuxFleet& machine, const Trial& trial)
-      : fleet_(machine.fleet()),
+  ProgramRunner(Fleet& fleet, const Trial& trial)
+      : fleet_(fleet),
         trial_(trial),
         random_(trial.seed),
         compiler_(nvptx_machine({}), RegionKind::device, trial.differing == 0 ? Finding::plain : Finding::by_lane),
@@ -98,7 +101,12 @@ class ProgramRunner {
     visited_ = pc;
     in_regions_ += retired;
     if (retired == 0) return;
+    const u64 thread = fleet_.get(Field::tpidr, 0);
     ASSERT_TRUE(step(retired)) << "a region at " << std::hex << pc << " goes on behind a stop";
+    if (fleet_.get(Field::tpidr, 0) != thread) {  // the turn of another thread has begun meanwhile
+      is_current_ = false;
+      return;
+    }
     const u64 there = fleet_.get(Field::pc, 0);
     ASSERT_EQ(result.pc, there) << std::hex << "from " << pc << " on to " << there << " and not " << result.pc
                                 << std::dec << ", " << retired << " instructions, " << retired_ << " in all";
@@ -119,12 +127,12 @@ class ProgramRunner {
       if (done[0] == 4) std::memcpy(&at->second, bytes.data(), 4);
     }
     word = at->second;
-    return word != 0;
+    return word != 0 && pc < trial_.written;
   }
 
   const Entry* entry_at(u64 pc) {
     auto found = entries_.find(pc);
-    if (found == entries_.end() && ++heat_[pc] == trial_.hot) {
+    if (found == entries_.end() && pc < trial_.written && ++heat_[pc] == trial_.hot) {
       Shape shape;
       std::string why;
       RegionLimits limits;
@@ -180,7 +188,7 @@ void run(const std::vector<std::string>& arguments, const std::vector<u8>& input
   if (root != nullptr) options.root = read_root(root);
   const ElfImage image = root != nullptr ? load_program(*options.root, arguments[0]).image : load_elf(arguments[0]);
   LinuxFleet machine(image, fleet, options);
-  ProgramRunner runner(machine, trial);
+  ProgramRunner runner(machine.fleet(), trial);
   ASSERT_NO_FATAL_FAILURE(runner.run());
   const u64 retired = runner.retired() - trial.first;
   std::ostringstream what;
@@ -189,6 +197,51 @@ void run(const std::vector<std::string>& arguments, const std::vector<u8>& input
   std::puts(what.str().c_str());
   if (mostly) {
     EXPECT_GT(runner.in_regions() * 2, retired);
+  }
+}
+
+u64 number_of(const char* name, u64 otherwise) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? std::strtoull(text, nullptr, 0) : otherwise;
+}
+
+/// So often a lane of a random program goes on: behind a fault, or where it began.
+constexpr int kRepairs = 40;
+TEST(DeviceWandering, IsAsInterpreted) {
+  const u64 first = number_of("MYRIARM_PROGRAM_SEED", 1), seeds = number_of("MYRIARM_PROGRAM_SEEDS", 2);
+  for (u64 seed = first; seed < first + seeds; seed++) {
+    Random random(seed);
+    const WanderingProgram made = wandering_program(random);
+    FleetOptions options;
+    options.device = "cpu";
+    options.memory = WanderingLayout::window_bytes;
+    options.threads = 1;
+    Fleet fleet(made.program, options);
+    for (u32 n = 0; n < 32; n++) fleet.set(n == 31 ? Field::sp : x(n), 0, first_wandering_value(random, n));
+    fleet.set(Field::pc, 0, random.one_in(2) ? made.start : made.starts[random.below(made.starts.size())]);
+    Trial trial;
+    trial.seed = seed;
+    trial.lanes_in_frame = random.one_in(2) ? kDeviceTeam : 4;
+    trial.place = static_cast<u32>(random.below(trial.lanes_in_frame));
+    trial.differing = static_cast<u32>(random.below(3));
+    trial.hot = 2;
+    trial.limit = 8000;
+    trial.written = WanderingLayout::written;
+    ProgramRunner runner(fleet, trial);
+    for (int repairs = 0; repairs < kRepairs && runner.retired() < trial.limit; repairs++) {
+      ASSERT_NO_FATAL_FAILURE(runner.run()) << "seed " << seed;
+      const Stop stop = fleet.stops()[0];
+      const u64 pc = fleet.get(Field::pc, 0);
+      const bool passes = stop.reason == StopReason::fault && stop.address != pc;
+      fleet.set(Field::pc, 0, passes ? pc + 4 : made.start);
+      const u32 lanes[] = {0};
+      fleet.resume(lanes);
+    }
+    std::ostringstream what;
+    what << "seed " << seed << ": " << runner.retired() << " instructions, " << runner.in_regions() << " of them in "
+         << runner.regions() << " regions";
+    std::puts(what.str().c_str());
+    EXPECT_GT(runner.in_regions() * 3, runner.retired());
   }
 }
 
@@ -211,11 +264,6 @@ INSTANTIATE_TEST_SUITE_P(All, DeviceProgram,
                                          "sha256"),
                          [](const auto& test) { return std::string(test.param); });
 
-u64 number_of(const char* name, u64 otherwise) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? std::strtoull(text, nullptr, 0) : otherwise;
-}
-
 TEST(DeviceProgram, AskedForIsAsInterpreted) {
   const char* command = std::getenv("MYRIARM_PROGRAM");
   if (command == nullptr) GTEST_SKIP() << "MYRIARM_PROGRAM names none";
@@ -231,7 +279,7 @@ TEST(DeviceProgram, AskedForIsAsInterpreted) {
   trial.limit = number_of("MYRIARM_PROGRAM_LIMIT", kEndless);
   trial.first = number_of("MYRIARM_PROGRAM_FIRST", 0);
   run(arguments, input != nullptr ? bytes_of_file(input) : std::vector<u8>(), std::getenv("MYRIARM_PROGRAM_ROOT"),
-      u64{256} << 20, trial, false);
+      number_of("MYRIARM_PROGRAM_MEMORY", 256) << 20, trial, false);
 }
 
 }  // namespace
