@@ -46,6 +46,8 @@ llvm::Value* operation_of(llvm::IRBuilder<>& ir, llvm::CallInst& call, const llv
   if (text.empty()) return nullptr;
   if (text == "mov.u32 $0, %nctaid.z;") return ir.getInt32(1);
   if (text == "mad.lo.s32 $0, $1, $2, $3;") return ir.CreateAdd(ir.CreateMul(operand(0), operand(1)), operand(2));
+  if (text == "shr.s32 $0, $1, $2;") return ir.CreateAShr(operand(0), operand(1));
+  if (text == "shr.s64 $0, $1, $2;") return ir.CreateAShr(operand(0), ir.CreateZExt(operand(1), ir.getInt64Ty()));
   if (text == "and.b32 $0, $1, 1;") return ir.CreateAnd(operand(0), 1);
   throw std::runtime_error("PTX that this does not know: " + text);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole programs in regions for a GPU, whose code runs on this processor: after each visit to a region all registers are those of the
 // interpreter, and so are all pages at last. Beside the examples and random programs (MYRIARM_PROGRAM_SEED and _SEEDS: others) any
-// program can be run, a dynamic one with MYRIARM_PROGRAM_ROOT=DIR:
+// program can be run, a dynamic one with MYRIARM_PROGRAM_ROOT=DIR, its regions as PTX with MYRIARM_PROGRAM_PTX=1:
 //   MYRIARM_PROGRAM='sqlite3 -version' MYRIARM_PROGRAM_INPUT=FILE device_translate_tests --gtest_filter='*AskedFor*'
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <sstream>
 
 #include "generate/generate.h"
@@ -17,6 +18,7 @@
 #include "translate/device_code.h"
 #include "translate/llvm/nvptx_target.h"
 #include "translate/program_lane.h"
+#include "translate/ptx_machine.h"
 
 namespace myriarm::translate {
 namespace {
@@ -30,6 +32,7 @@ struct Trial {
   u32 visits_until_look = 50;         // at all pages
   u64 limit = kEndless;               // instructions
   u64 first = 0;                      // of them that the interpreter runs before
+  bool as_ptx = false;                // regions of integers run as PTX
   u64 written = ~u64{0};              // from this address on code may change, and has no regions
 };
 
@@ -65,6 +68,10 @@ class ProgramRunner {
   size_t regions() const { return regions_.size(); }
 
  private:
+  struct Region {
+    HostedRegion host;
+    std::optional<PtxRegion> ptx;  // if there is one, it runs
+  };
   struct Entry {
     size_t region;
     u32 number;
@@ -93,8 +100,10 @@ class ProgramRunner {
     const u32 left = 1 + static_cast<u32>(random_.below(random_.one_in(2) ? 128 : 4096));
     const u32 nzcv = static_cast<u32>(fleet_.get(Field::nzcv, 0));
     DeviceRegionResult result;
-    regions_[entry.region].run(&result, lane_.column(), entry.number * kEntryApart, lane_.team(), left,
-                               nzcv | (left * 7 / 8) << kAimShift);
+    const Region& region = regions_[entry.region];
+    const u32 number = entry.number * kEntryApart, flags = nzcv | (left * 7 / 8) << kAimShift;
+    if (region.ptx) result = region.ptx->run(lane_.column(), number, lane_.team(), left, flags);
+    else region.host.run(&result, lane_.column(), number, lane_.team(), left, flags);
     const u32 retired = left - result.left;
     refused = retired == 0 || (result.nzcv & kRegionRefused) != 0;
     visits_++;
@@ -143,11 +152,22 @@ class ProgramRunner {
         for (u32 i = 0; i < shape.entries.size(); i++) {
           entries_.try_emplace(shape.entries[i], Entry{regions_.size(), i});
         }
-        regions_.push_back(hosted(*compiler_.module_of(shape, kName), kName));
+        regions_.push_back(region_of(shape));
         found = entries_.find(pc);
       }
     }
     return found != entries_.end() ? &found->second : nullptr;
+  }
+
+  Region region_of(const Shape& shape) {
+    Region region;
+    if (trial_.as_ptx) {
+      const auto bytes = compiler_.code_of(shape, kName);
+      const std::string ptx(bytes.begin(), bytes.end());
+      if (PtxRegion::is_of_integers(ptx)) region.ptx.emplace(ptx);
+    }
+    if (!region.ptx) region.host = hosted(*compiler_.module_of(shape, kName), kName);
+    return region;
   }
 
   static constexpr const char* kName = "region";
@@ -160,7 +180,7 @@ class ProgramRunner {
   bool is_current_ = false;  // lane_ has all that the fleet's lane has
   u64 looked_at_ = 0;        // visits then
   u64 visited_ = 0;          // the address of the last region
-  std::vector<HostedRegion> regions_;
+  std::vector<Region> regions_;
   std::map<u64, Entry> entries_;
   std::map<u64, u32> heat_, words_;
 };
@@ -226,6 +246,7 @@ TEST(DeviceWandering, IsAsInterpreted) {
     trial.differing = static_cast<u32>(random.below(3));
     trial.hot = 2;
     trial.limit = 8000;
+    trial.as_ptx = true;
     trial.written = WanderingLayout::written;
     ProgramRunner runner(fleet, trial);
     for (int repairs = 0; repairs < kRepairs && runner.retired() < trial.limit; repairs++) {
@@ -243,6 +264,37 @@ TEST(DeviceWandering, IsAsInterpreted) {
     std::puts(what.str().c_str());
     EXPECT_GT(runner.in_regions() * 3, runner.retired());
   }
+}
+
+/// See translate/llvm/signed_shifts.h.
+TEST(DeviceWandering, ShiftsOfASignAreSigned) {
+  constexpr u32 kWords[] = {
+      0x9e670000,  // again: fmov d0, x0
+      0x7ee08800,  // cmge d0, d0, #0
+      0x9e660002,  // fmov x2, d0
+      0x8b020063,  // add x3, x3, x2
+      0xca040000,  // eor x0, x0, x4
+      0xf1000421,  // subs x1, x1, #1
+      0x54ffff41,  // b.ne again
+      0xd4400000,  // hlt #0
+  };
+  std::vector<u8> bytes(sizeof kWords);
+  std::memcpy(bytes.data(), kWords, sizeof kWords);
+  constexpr u64 kMemory = 64 * kPageSize;
+  FleetOptions options;
+  options.device = "cpu";
+  options.memory = kMemory;
+  options.threads = 1;
+  Fleet fleet(raw_program("signs", bytes, kPageSize, kMemory), options);
+  fleet.set(x(1), 0, 100);
+  fleet.set(x(4), 0, u64{1} << 63);
+  Trial trial;
+  trial.hot = 2;
+  trial.as_ptx = true;
+  ProgramRunner runner(fleet, trial);
+  ASSERT_NO_FATAL_FAILURE(runner.run());
+  EXPECT_EQ(fleet.get(x(3), 0), u64(-50));
+  EXPECT_GT(runner.in_regions(), 500U);
 }
 
 class DeviceProgram : public testing::TestWithParam<const char*> {};
@@ -278,6 +330,7 @@ TEST(DeviceProgram, AskedForIsAsInterpreted) {
   trial.visits_until_look = static_cast<u32>(number_of("MYRIARM_PROGRAM_VISITS", 50));
   trial.limit = number_of("MYRIARM_PROGRAM_LIMIT", kEndless);
   trial.first = number_of("MYRIARM_PROGRAM_FIRST", 0);
+  trial.as_ptx = number_of("MYRIARM_PROGRAM_PTX", 0) != 0;
   run(arguments, input != nullptr ? bytes_of_file(input) : std::vector<u8>(), std::getenv("MYRIARM_PROGRAM_ROOT"),
       number_of("MYRIARM_PROGRAM_MEMORY", 256) << 20, trial, false);
 }

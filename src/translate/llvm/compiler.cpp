@@ -18,6 +18,7 @@
 #include "translate/llvm/integer_pipe.h"
 #include "translate/llvm/module.h"
 #include "translate/llvm/narrow_words.h"
+#include "translate/llvm/signed_shifts.h"
 
 namespace myriarm::translate {
 
@@ -306,6 +307,7 @@ std::unique_ptr<llvm::Module> RegionCompiler::module_of(const Shape& shape, cons
     // The code generator's choices, made with machine registers in mind, need no such hint.
     let_accesses_move(*region, true);
     spare_integer_pipe(*region);
+    write_signed_shifts(*region);
   }
   std::unique_ptr<llvm::Module> module = module_with(*region);
   region->eraseFromParent();

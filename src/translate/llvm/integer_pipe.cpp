@@ -5,25 +5,16 @@
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>
-#include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/PatternMatch.h>
 
 #include <vector>
 
+#include "translate/llvm/written_ptx.h"
+
 namespace myriarm::translate {
 namespace {
-
-/// An operation as PTX has it, into which LLVM does not look.
-llvm::Value* opaque(llvm::IRBuilder<>& ir, const char* text, const char* operands,
-                    llvm::ArrayRef<llvm::Value*> values) {
-  std::vector<llvm::Type*> types;
-  for (const llvm::Value* value : values) types.push_back(value->getType());
-  auto* type = llvm::FunctionType::get(ir.getInt32Ty(), types, false);
-  return ir.CreateCall(llvm::InlineAsm::get(type, text, operands, /*hasSideEffects=*/false), values);
-}
 
 /// Other loops wait for memory, and have no machine register to spare for the one.
 bool computes_alone(const llvm::Loop& loop) {
@@ -82,12 +73,13 @@ void count_by_multiplying(llvm::Function& function) {
   if (steps.empty()) return;
   llvm::IRBuilder<> ir(&*function.getEntryBlock().getFirstInsertionPt());
   // Launches have one dimension (driver_api.cpp). A compiler of PTX takes the register for any number.
-  llvm::Value* one = opaque(ir, "mov.u32 $0, %nctaid.z;", "=r", {});
+  llvm::Value* one = written_ptx(ir, ir.getInt32Ty(), "mov.u32 $0, %nctaid.z;", "=r", {});
   for (llvm::Instruction* add : steps) {
     llvm::Value *before = add->getOperand(0), *step = add->getOperand(1);
     ir.SetInsertPoint(add);
     // Not one times the step: a compiler of PTX makes an addition of that.
-    llvm::Value* after = opaque(ir, "mad.lo.s32 $0, $1, $2, $3;", "=r,r,r,n", {before, one, step});
+    llvm::Value* after =
+        written_ptx(ir, ir.getInt32Ty(), "mad.lo.s32 $0, $1, $2, $3;", "=r,r,r,n", {before, one, step});
     add->replaceAllUsesWith(after);
     use_after_loop(ir, dominators, *loops.getLoopFor(add->getParent()), before, after, step);
     add->eraseFromParent();
@@ -141,7 +133,8 @@ void test_bits_against_zero(llvm::Function& function) {
   llvm::IRBuilder<> ir(function.getContext());
   for (const auto& [test, word, predicate] : bit_tests(function)) {
     ir.SetInsertPoint(test);
-    llvm::Value* bit = opaque(ir, "and.b32 $0, $1, 1;", "=r,r", {ir.CreateZExtOrTrunc(word, ir.getInt32Ty())});
+    llvm::Value* bit =
+        written_ptx(ir, ir.getInt32Ty(), "and.b32 $0, $1, 1;", "=r,r", {ir.CreateZExtOrTrunc(word, ir.getInt32Ty())});
     llvm::Value* condition = ir.CreateICmp(predicate, bit, ir.getInt32(0));
     test->replaceAllUsesWith(condition);
     test->eraseFromParent();
