@@ -32,7 +32,7 @@ struct Trial {
   u32 visits_until_look = 50;         // at all pages
   u64 limit = kEndless;               // instructions
   u64 first = 0;                      // of them that the interpreter runs before
-  bool as_ptx = false;                // regions of integers run as PTX
+  bool as_ptx = false;                // regions run as PTX
   u64 written = ~u64{0};              // from this address on code may change, and has no regions
 };
 
@@ -162,11 +162,11 @@ class ProgramRunner {
   Region region_of(const Shape& shape) {
     Region region;
     if (trial_.as_ptx) {
-      const auto bytes = compiler_.code_of(shape, kName);
-      const std::string ptx(bytes.begin(), bytes.end());
-      if (PtxRegion::is_of_integers(ptx)) region.ptx.emplace(ptx);
+      const auto ptx = compiler_.code_of(shape, kName);
+      region.ptx.emplace(std::string(ptx.begin(), ptx.end()));
+    } else {
+      region.host = hosted(*compiler_.module_of(shape, kName), kName);
     }
-    if (!region.ptx) region.host = hosted(*compiler_.module_of(shape, kName), kName);
     return region;
   }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cctype>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <sstream>
@@ -58,7 +59,67 @@ u64 extracted(u64 value, u32 at, u32 length, u32 bits, bool is_signed) {
   return result;
 }
 
+double number_of(u64 value, u32 bits) {
+  return bits == 32 ? std::bit_cast<float>(static_cast<u32>(value)) : std::bit_cast<double>(value);
+}
+/// A NaN as a GPU makes it.
+u64 bits_of(float number) { return std::isnan(number) ? 0x7FFFFFFF : std::bit_cast<u32>(number); }
+u64 bits_of(double number) { return std::isnan(number) ? 0x7FFFFFFFFFFFFFFF : std::bit_cast<u64>(number); }
+
+/// Of two values, or the three of a fused operation, rounded to nearest.
+template <class Number>
+bool computed(const std::string& op, Number a, Number b, Number c, u64& value) {
+  if (op == "add") value = bits_of(a + b);
+  else if (op == "sub") value = bits_of(a - b);
+  else if (op == "mul") value = bits_of(a * b);
+  else if (op == "div") value = bits_of(a / b);
+  else if (op == "fma") value = bits_of(std::fma(a, b, c));
+  else if (op == "sqrt") value = bits_of(std::sqrt(a));
+  else return false;
+  return true;
+}
+
+/// One of the types is that of a floating-point number.
+bool converted(const Words& words, u64 from, u64& value) {
+  const std::string &to = words[words.size() - 2], &type = words.back();
+  const u32 bits = bits_of_type(type), to_bits = bits_of_type(to);
+  const bool rounds = words.size() == 4 && words[1] == "rn", truncates = words.size() == 4 && words[1] == "rzi";
+  if (type[0] == 'f' && to[0] == 'f') {
+    if (bits != to_bits && !(rounds || to_bits > bits)) return false;
+    const double number = number_of(from, bits);
+    value = to_bits == 32 ? bits_of(static_cast<float>(number)) : bits_of(number);
+    return true;
+  }
+  if (to[0] == 'f' && rounds) {
+    const i64 with_sign = extended(from, bits);
+    const u64 without = truncated(from, bits);
+    if (to_bits == 32) value = bits_of(type[0] == 's' ? static_cast<float>(with_sign) : static_cast<float>(without));
+    else value = bits_of(type[0] == 's' ? static_cast<double>(with_sign) : static_cast<double>(without));
+    return true;
+  }
+  if (to != "s64" || !truncates) return false;
+  const double number = number_of(from, bits);
+  constexpr double kEnd = 0x1p63;
+  value = std::isnan(number) || number < -kEnd ? u64{1} << 63
+          : number >= kEnd                     ? ~(u64{1} << 63)
+                                               : static_cast<u64>(static_cast<i64>(number));
+  return true;
+}
+
 bool compared(const std::string& how, const std::string& type, u64 a, u64 b) {
+  if (type[0] == 'f') {
+    const double x = number_of(a, bits_of_type(type)), y = number_of(b, bits_of_type(type));
+    const bool unordered = std::isnan(x) || std::isnan(y);
+    if (how == "num" || how == "nan") return unordered == (how == "nan");
+    if (unordered) return how.size() == 3;
+    const std::string ordered = how.substr(0, 2);
+    return ordered == "eq"   ? x == y
+           : ordered == "ne" ? x != y
+           : ordered == "lt" ? x < y
+           : ordered == "le" ? x <= y
+           : ordered == "gt" ? x > y
+                             : x >= y;
+  }
   const u32 bits = bits_of_type(type);
   a = truncated(a, bits);
   b = truncated(b, bits);
@@ -82,6 +143,13 @@ struct PtxRegion::Code {
     return text.replace(text.find("tmp"), 3, "%rtmp");
   }
 
+  static u32 bits_of_register(const std::string& name) {
+    for (const char* begin : {"%rd", "%fd", "%SP", "%lhs", "%rhs"}) {  // the last two: of a rotation
+      if (name.starts_with(begin)) return 64;
+    }
+    return name.starts_with("%p") ? 1 : name.starts_with("%rs") ? 16 : 32;
+  }
+
   std::vector<Statement> statements;
   std::map<std::string, u32> registers, parameters;
   std::vector<u32> bits;  // of each register
@@ -89,11 +157,7 @@ struct PtxRegion::Code {
 
   u32 register_of(const std::string& name) {
     const auto [at, is_new] = registers.try_emplace(name, static_cast<u32>(registers.size()));
-    if (is_new)
-      bits.push_back(name[1] == 'p'                                       ? 1
-                     : name.starts_with("%rd") || name.starts_with("%SP") ? 64
-                     : name.starts_with("%rs")                            ? 16
-                                                                          : 32);
+    if (is_new) bits.push_back(bits_of_register(name));
     return at->second;
   }
   u32 parameter_of(const std::string& name) {
@@ -111,6 +175,9 @@ struct PtxRegion::Code {
     if (base[0] == '%') {
       o.is_register = true;
       o.number = register_of(base);
+    } else if (base.size() > 8 && base[0] == '0' && std::tolower(static_cast<unsigned char>(base[1])) != 'x' &&
+               std::isalpha(static_cast<unsigned char>(base[1])) != 0) {
+      o.value = std::stoull(base.substr(2), nullptr, 16);  // the bits of a floating-point number
     } else if (base[0] == '-' || std::isdigit(static_cast<unsigned char>(base[0])) != 0) {
       o.value = base[0] == '-' ? static_cast<u64>(std::stoll(base)) : std::stoull(base, nullptr, 0);
     } else {
@@ -193,9 +260,6 @@ struct PtxRegion::Code {
   }
 };
 
-bool PtxRegion::is_of_integers(const std::string& ptx) {
-  return ptx.find(".f32") == std::string::npos && ptx.find(".f64") == std::string::npos;
-}
 PtxRegion::PtxRegion(const std::string& ptx) : code_(std::make_unique<const Code>(ptx)) {}
 PtxRegion::~PtxRegion() = default;
 PtxRegion::PtxRegion(PtxRegion&&) noexcept = default;
@@ -267,6 +331,25 @@ DeviceRegionResult PtxRegion::run(u32 column, u32 entry, u32 team, u32 left, u32
       continue;
     }
     u64 value = 0;
+    const bool is_float = type[0] == 'f' || (op == "cvt" && s.words.at(s.words.size() - 2)[0] == 'f');
+    if (is_float && op != "mov" && op != "selp" && op != "setp") {
+      const u64 sign = u64{1} << (bits - 1), a = in(0), b = s.from.size() > 1 ? in(1) : 0,
+                c = s.from.size() > 2 ? in(2) : 0;
+      bool known = true;
+      if (op == "neg") value = a ^ sign;
+      else if (op == "abs") value = a & ~sign;
+      else if (op == "cvt") known = converted(s.words, a, value);
+      else if (bits == 32) {
+        const auto as_float = [](u64 word) { return std::bit_cast<float>(static_cast<u32>(word)); };
+        known = s.words.at(1) == "rn" && computed(op, as_float(a), as_float(b), as_float(c), value);
+      } else {
+        known = s.words.at(1) == "rn" &&
+                computed(op, std::bit_cast<double>(a), std::bit_cast<double>(b), std::bit_cast<double>(c), value);
+      }
+      if (!known) throw unknown();
+      set(s.to.at(0), value);
+      continue;
+    }
     if (op == "cvta") {
       set(s.to.at(0), in(0));
       continue;

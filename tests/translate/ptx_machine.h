@@ -13,8 +13,6 @@ namespace myriarm::translate {
 
 class PtxRegion {
  public:
-  /// Whether it has no floating point, which this does not know.
-  static bool is_of_integers(const std::string& ptx);
   /// The region's function must have the name "region". Throws std::runtime_error.
   explicit PtxRegion(const std::string& ptx);
   ~PtxRegion();
