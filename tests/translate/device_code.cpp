@@ -14,7 +14,7 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
-#include "translate/find_page.h"
+#include "translate/lane_columns.h"
 #include "translate/llvm/errors.h"
 
 namespace myriarm::translate {
@@ -54,8 +54,7 @@ llvm::Value* operation_of(llvm::IRBuilder<>& ir, llvm::CallInst& call, const llv
 
 constexpr const char* kFindsPage = "find_page_here";
 void find_page_here(DevicePage* page, u32 column, u32 team, u64 address) {
-  auto* facts = reinterpret_cast<DeviceTeamFacts*>(u64{team});
-  *page = find_page(facts, (column - facts->columns) / 8, address);
+  *page = page_found_for(column, team, address);
 }
 
 /// A call of find_page_here() that takes the place of one of myriarm_find_page().

@@ -267,7 +267,7 @@ TEST(DeviceWandering, IsAsInterpreted) {
 }
 
 /// See translate/llvm/signed_shifts.h.
-TEST(DeviceWandering, ShiftsOfASignAreSigned) {
+TEST(DevicePtx, ShiftsOfASignAreSigned) {
   constexpr u32 kWords[] = {
       0x9e670000,  // again: fmov d0, x0
       0x7ee08800,  // cmge d0, d0, #0

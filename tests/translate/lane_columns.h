@@ -7,7 +7,7 @@
 
 #include <stdexcept>
 
-#include "translate/device_region.h"
+#include "translate/find_page.h"
 
 namespace myriarm::translate {
 
@@ -60,5 +60,11 @@ class LaneColumns {
   u64 vectors_[64][kDeviceTeam] = {}, system_[kFields][kDeviceTeam] = {};
   u8* low_ = nullptr;
 };
+
+/// What myriarm_find_page() gives in a region that runs with this column and team.
+inline DevicePage page_found_for(u32 column, u32 team, u64 address) {
+  auto* facts = reinterpret_cast<DeviceTeamFacts*>(u64{team});
+  return find_page(facts, (column - facts->columns) / 8, address);
+}
 
 }  // namespace myriarm::translate

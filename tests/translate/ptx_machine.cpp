@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "translate/find_page.h"
+#include "translate/lane_columns.h"
 
 namespace myriarm::translate {
 namespace {
@@ -130,6 +130,137 @@ bool compared(const std::string& how, const std::string& type, u64 a, u64 b) {
     return how == "lt" ? x < y : how == "le" ? x <= y : how == "gt" ? x > y : x >= y;
   }
   return how == "lt" ? a < b : how == "le" ? a <= b : how == "gt" ? a > b : a >= b;
+}
+
+/// What an instruction gives of these operands. False: it is not known.
+using Values = std::array<u64, 4>;
+bool floats_computed(const Words& words, const Values& in, u64& value) {
+  const std::string& op = words[0];
+  const u32 bits = bits_of_type(words.back());
+  const u64 sign = u64{1} << (bits - 1);
+  if (op == "cvt") return converted(words, in[0], value);
+  if (op == "neg") value = in[0] ^ sign;
+  else if (op == "abs") value = in[0] & ~sign;
+  else if (words.at(1) != "rn") return false;
+  else if (bits == 64) {
+    const auto number = [](u64 word) { return std::bit_cast<double>(word); };
+    return computed(op, number(in[0]), number(in[1]), number(in[2]), value);
+  } else {
+    const auto number = [](u64 word) { return std::bit_cast<float>(static_cast<u32>(word)); };
+    return computed(op, number(in[0]), number(in[1]), number(in[2]), value);
+  }
+  return true;
+}
+
+bool multiplied(const Words& words, const Values& in, u64& value) {
+  const u32 bits = bits_of_type(words.back());
+  const bool is_signed = words.back()[0] == 's';
+  const i64 a = extended(in[0], bits), b = extended(in[1], bits);
+  const u64 x = truncated(in[0], bits), y = truncated(in[1], bits);
+  if (words[1] == "lo") value = x * y;
+  else if (words[1] == "wide") value = is_signed ? static_cast<u64>(a * b) : x * y;
+  else if (words[1] == "hi" && is_signed) value = static_cast<u64>(static_cast<__int128>(a) * b >> bits);
+  else if (words[1] == "hi") value = static_cast<u64>(static_cast<unsigned __int128>(x) * y >> bits);
+  else return false;
+  if (words[0] == "mad") value += in[2];
+  return true;
+}
+
+/// The divisor is not 0.
+u64 divided(const Words& words, const Values& in) {
+  const u32 bits = bits_of_type(words.back());
+  const bool wants_quotient = words[0] == "div";
+  if (words.back()[0] != 's') {
+    const u64 a = truncated(in[0], bits), b = truncated(in[1], bits);
+    return wants_quotient ? a / b : a % b;
+  }
+  const i64 a = extended(in[0], bits), b = extended(in[1], bits);
+  if (b == -1) return wants_quotient ? 0 - static_cast<u64>(a) : 0;
+  return static_cast<u64>(wants_quotient ? a / b : a % b);
+}
+
+u64 inserted(u64 bits_to_insert, u64 into, u32 at, u32 length, u32 bits) {
+  for (u32 i = 0; i < length && at + i < bits; i++) {
+    into = (into & ~(u64{1} << (at + i))) | (bits_to_insert >> i & 1) << (at + i);
+  }
+  return into;
+}
+u64 permuted(u64 bytes, u64 choices) {
+  u64 value = 0;
+  for (u32 i = 0; i < 4; i++) {
+    const u32 choice = static_cast<u32>(choices >> 4 * i) & 15;
+    u64 byte = bytes >> 8 * (choice & 7) & 255;
+    if ((choice & 8) != 0) byte = (byte & 128) != 0 ? 255 : 0;
+    value |= byte << 8 * i;
+  }
+  return value;
+}
+u64 reversed(u64 word, u32 bits) {
+  u64 value = 0;
+  for (u32 i = 0; i < bits; i++) value |= (word >> i & 1) << (bits - 1 - i);
+  return value;
+}
+
+/// Shifts, extractions and insertions of bits.
+bool bits_moved(const Words& words, const Values& in, u64& value) {
+  const std::string& op = words[0];
+  const u32 bits = bits_of_type(words.back()), by = static_cast<u32>(in[1]);
+  const bool is_signed = words.back()[0] == 's';
+  const auto byte = [&](int i) { return static_cast<u32>(in[i]) & 255; };
+  if (op == "shl") value = by >= bits ? 0 : in[0] << by;
+  else if (op == "shr" && is_signed) value = static_cast<u64>(extended(in[0], bits) >> std::min(by, bits - 1));
+  else if (op == "shr") value = by >= bits ? 0 : truncated(in[0], bits) >> by;
+  else if (op == "bfe") value = extracted(truncated(in[0], bits), byte(1), byte(2), bits, is_signed);
+  else if (op == "bfi") value = inserted(in[0], in[1], byte(2), byte(3), bits);
+  else if (op == "prmt") value = permuted(truncated(in[0], 32) | in[1] << 32, in[2]);
+  else if (op == "brev") value = reversed(in[0], bits);
+  else if (op == "shf") {
+    const u64 both = truncated(in[0], 32) | in[1] << 32;
+    const u32 places = words[2] == "wrap" ? static_cast<u32>(in[2]) & 31 : std::min<u32>(static_cast<u32>(in[2]), 32);
+    value = words[1] == "r" ? both >> places : both << places >> 32;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool integers_computed(const Words& words, const Values& in, u64& value) {
+  const std::string &op = words[0], &type = words.back();
+  const u32 bits = bits_of_type(type);
+  if (op == "add") value = in[0] + in[1];
+  else if (op == "sub") value = in[0] - in[1];
+  else if (op == "neg") value = 0 - in[0];
+  else if (op == "and") value = in[0] & in[1];
+  else if (op == "or") value = in[0] | in[1];
+  else if (op == "xor") value = in[0] ^ in[1];
+  else if (op == "not") value = ~in[0];
+  else if (op == "clz") value = static_cast<u64>(std::countl_zero(truncated(in[0], bits))) - (64 - bits);
+  else if (op == "popc") value = static_cast<u64>(std::popcount(truncated(in[0], bits)));
+  else if (op == "min" || op == "max") value = compared("lt", type, in[0], in[1]) == (op == "min") ? in[0] : in[1];
+  else if (op == "mul" || op == "mad") return multiplied(words, in, value);
+  else if (op == "div" || op == "rem") {
+    if (truncated(in[1], bits) == 0) return false;
+    value = divided(words, in);
+  } else if (op == "cvt" && words.size() == 3) {
+    value = type[0] == 's' ? static_cast<u64>(extended(in[0], bits)) : truncated(in[0], bits);
+    if (words[1][0] == 's') value = static_cast<u64>(extended(value, bits_of_type(words[1])));
+    else value = truncated(value, bits_of_type(words[1]));
+  } else {
+    return bits_moved(words, in, value);
+  }
+  return true;
+}
+
+/// Of whatever type.
+bool result_of(const Words& words, const Values& in, u64& value) {
+  const std::string &op = words[0], &type = words.back();
+  if (op == "mov" || op == "cvta") value = in[0];
+  else if (op == "selp") value = in[2] != 0 ? in[0] : in[1];
+  else if (op == "setp" && words.size() == 3) value = compared(words[1], type, in[0], in[1]);
+  else if (type[0] == 'f' || (op == "cvt" && words.at(words.size() - 2)[0] == 'f'))
+    return floats_computed(words, in, value);
+  else return integers_computed(words, in, value);
+  return true;
 }
 
 }  // namespace
@@ -266,172 +397,70 @@ PtxRegion::PtxRegion(PtxRegion&&) noexcept = default;
 
 DeviceRegionResult PtxRegion::run(u32 column, u32 entry, u32 team, u32 left, u32 nzcv) const {
   const Code& code = *code_;
-  std::vector<u64> r(code.registers.size());
+  std::vector<u64> registers(code.registers.size()), local(kLocalWords);
   std::vector<std::array<u8, 16>> parameters(code.parameters.size());
   const u32 given[] = {column, entry, team, left, nzcv};
   for (int i = 0; i < 5; i++) {
     const auto found = code.parameters.find("region_param_" + std::to_string(i));
     if (found != code.parameters.end()) std::memcpy(parameters[found->second].data(), &given[i], 4);
   }
-  if (const auto blocks = code.registers.find("%nctaid.z"); blocks != code.registers.end()) r[blocks->second] = 1;
-  std::vector<u64> local(kLocalWords);
+  if (const auto blocks = code.registers.find("%nctaid.z"); blocks != code.registers.end()) {
+    registers[blocks->second] = 1;
+  }
+  // Where a parameter stands for a value, it is the beginning of the stack.
   const auto get = [&](const Operand& o) {
     if (o.is_parameter) return reinterpret_cast<u64>(local.data());
-    return o.is_register ? r[o.number] + o.value : o.value;
+    return o.is_register ? registers[o.number] + o.value : o.value;
   };
-  const auto set = [&](const Operand& o, u64 value) { r[o.number] = truncated(value, code.bits[o.number]); };
-  u64 count = 0;
-  for (size_t at = 0;; at++) {
-    const Statement& s = code.statements.at(at);
-    if (++count > kMostStatements) throw std::runtime_error("the region does not end");
-    if (s.guarded && (r[s.guard] != 0) == s.negated) continue;
-    const std::string& op = s.words[0];
-    const std::string& type = s.words.back();
-    const auto in = [&](size_t i) { return get(s.from.at(i)); };
-    const auto unknown = [&] { return std::runtime_error("PTX that this does not know: " + s.text); };
-    if (op == "bra") {
-      at = s.target - 1;
-      continue;
+  const auto set = [&](const Operand& o, u64 value) { registers[o.number] = truncated(value, code.bits[o.number]); };
+  const auto access = [&](const Statement& s, bool loads) {
+    const Operand& place = s.from.at(0);
+    const u32 bytes = bits_of_type(s.words.back()) / 8;
+    u8* here = place.is_parameter ? parameters[place.number].data() + place.value : reinterpret_cast<u8*>(get(place));
+    const auto& values = loads ? s.to : s.from;
+    for (size_t i = loads ? 0 : 1; i < values.size(); i++, here += bytes) {
+      if (!place.is_parameter && reinterpret_cast<u64>(here) % bytes != 0) {
+        throw std::runtime_error("an access that is not aligned: " + s.text);
+      }
+      u64 value = loads ? 0 : get(values[i]);
+      if (!loads) std::memcpy(here, &value, bytes);
+      else std::memcpy(&value, here, bytes);
+      if (loads) set(values[i], s.words.back()[0] == 's' ? static_cast<u64>(extended(value, bytes * 8)) : value);
     }
-    if (op == "ret") {
+  };
+
+  size_t at = 0;
+  for (u64 count = 0; count < kMostStatements; count++) {
+    const Statement& s = code.statements.at(at++);
+    if (s.guarded && (registers[s.guard] != 0) == s.negated) continue;
+    const std::string& op = s.words[0];
+    if (op == "bra") {
+      at = s.target;
+    } else if (op == "ret") {
       DeviceRegionResult result;
       std::memcpy(&result, parameters[code.parameters.at("func_retval0")].data(), sizeof result);
       return result;
-    }
-    if (op == "exit") throw std::runtime_error("a region ends its thread");
-    if (op == "call") {
+    } else if (op == "call") {
       u64 address = 0;
-      std::memcpy(&address, parameters[s.from[0].number].data(), 8);
-      auto* facts = reinterpret_cast<DeviceTeamFacts*>(u64{team});
-      const DevicePage page = find_page(facts, (column - facts->columns) / 8, address);
+      std::memcpy(&address, parameters[s.from[0].number].data(), sizeof address);
+      const DevicePage page = page_found_for(column, team, address);
       std::memcpy(parameters[s.to[0].number].data(), &page, sizeof page);
-      continue;
-    }
-    const u32 bits = bits_of_type(type);
-    const bool is_signed = type[0] == 's';
-    if (op == "ld" || op == "st") {
-      const Operand& place = s.from.at(0);
-      u8* const begin = place.is_parameter ? const_cast<u8*>(parameters[place.number].data()) + place.value
-                                           : reinterpret_cast<u8*>(get(place));
-      const auto& values = op == "ld" ? s.to : s.from;
-      const size_t first = op == "ld" ? 0 : 1;
-      for (size_t i = first; i < values.size(); i++) {
-        u8* const here = begin + (i - first) * bits / 8;
-        if (reinterpret_cast<u64>(here) % (bits / 8) != 0 && !place.is_parameter)
-          throw std::runtime_error("misaligned: " + s.text);
-        u64 value = 0;
-        if (op == "ld") {
-          std::memcpy(&value, here, bits / 8);
-          set(values[i], is_signed ? static_cast<u64>(extended(value, bits)) : value);
-        } else {
-          value = get(values[i]);
-          std::memcpy(here, &value, bits / 8);
-        }
-      }
-      continue;
-    }
-    u64 value = 0;
-    const bool is_float = type[0] == 'f' || (op == "cvt" && s.words.at(s.words.size() - 2)[0] == 'f');
-    if (is_float && op != "mov" && op != "selp" && op != "setp") {
-      const u64 sign = u64{1} << (bits - 1), a = in(0), b = s.from.size() > 1 ? in(1) : 0,
-                c = s.from.size() > 2 ? in(2) : 0;
-      bool known = true;
-      if (op == "neg") value = a ^ sign;
-      else if (op == "abs") value = a & ~sign;
-      else if (op == "cvt") known = converted(s.words, a, value);
-      else if (bits == 32) {
-        const auto as_float = [](u64 word) { return std::bit_cast<float>(static_cast<u32>(word)); };
-        known = s.words.at(1) == "rn" && computed(op, as_float(a), as_float(b), as_float(c), value);
-      } else {
-        known = s.words.at(1) == "rn" &&
-                computed(op, std::bit_cast<double>(a), std::bit_cast<double>(b), std::bit_cast<double>(c), value);
-      }
-      if (!known) throw unknown();
-      set(s.to.at(0), value);
-      continue;
-    }
-    if (op == "cvta") {
-      set(s.to.at(0), in(0));
-      continue;
-    }
-    if (op == "mov" && s.to.size() == 2) {
-      set(s.to[0], in(0));
-      set(s.to[1], in(0) >> bits / 2);
-      continue;
-    }
-    if (op == "mov") value = s.from.size() == 2 ? truncated(in(0), bits / 2) | in(1) << bits / 2 : in(0);
-    else if (op == "add") value = in(0) + in(1);
-    else if (op == "sub") value = in(0) - in(1);
-    else if (op == "neg") value = 0 - in(0);
-    else if (op == "and") value = in(0) & in(1);
-    else if (op == "or") value = in(0) | in(1);
-    else if (op == "xor") value = in(0) ^ in(1);
-    else if (op == "not") value = ~in(0);
-    else if (op == "shl") value = (u32)in(1) >= bits ? 0 : truncated(in(0), bits) << (u32)in(1);
-    else if (op == "shr") {
-      const u32 by = std::min<u32>((u32)in(1), is_signed ? bits - 1 : bits);
-      value = is_signed ? static_cast<u64>(extended(in(0), bits) >> by) : by >= 64 ? 0 : truncated(in(0), bits) >> by;
-    } else if (op == "mul" || op == "mad") {
-      const i64 a = extended(in(0), bits), b = extended(in(1), bits);
-      const u64 x = truncated(in(0), bits), y = truncated(in(1), bits);
-      if (s.words[1] == "lo") value = x * y;
-      else if (s.words[1] == "wide") value = is_signed ? static_cast<u64>(a * b) : x * y;
-      else if (s.words[1] == "hi" && is_signed) value = static_cast<u64>(static_cast<__int128>(a) * b >> bits);
-      else if (s.words[1] == "hi") value = static_cast<u64>(static_cast<unsigned __int128>(x) * y >> bits);
-      else throw unknown();
-      if (op == "mad") value += in(2);
-    } else if (op == "setp") {
-      if (s.words.size() != 3) throw unknown();
-      value = compared(s.words[1], type, in(0), in(1));
-    } else if (op == "selp") value = in(2) != 0 ? in(0) : in(1);
-    else if (op == "cvt") {
-      if (s.words.size() != 3) throw unknown();
-      const std::string& to = s.words[1];
-      value = is_signed ? static_cast<u64>(extended(in(0), bits)) : truncated(in(0), bits);
-      value = truncated(value, bits_of_type(to));
-      if (to[0] == 's') value = static_cast<u64>(extended(value, bits_of_type(to)));
-    } else if (op == "bfe")
-      value = extracted(truncated(in(0), bits), (u32)in(1) & 255, (u32)in(2) & 255, bits, is_signed);
-    else if (op == "bfi") {
-      const u32 from = (u32)in(2) & 255, length = (u32)in(3) & 255;
-      value = in(1);
-      for (u32 i = 0; i < length && from + i < bits; i++) {
-        value = (value & ~(u64{1} << (from + i))) | (in(0) >> i & 1) << (from + i);
-      }
-    } else if (op == "prmt") {
-      const u64 bytes = truncated(in(0), 32) | in(1) << 32;
-      for (u32 i = 0; i < 4; i++) {
-        const u32 choice = (u32)(in(2) >> 4 * i) & 15;
-        u64 byte = bytes >> 8 * (choice & 7) & 255;
-        if ((choice & 8) != 0) byte = (byte & 128) != 0 ? 255 : 0;
-        value |= byte << 8 * i;
-      }
-    } else if (op == "shf") {
-      const u64 both = truncated(in(0), 32) | in(1) << 32;
-      const u32 by = s.words[2] == "wrap" ? (u32)in(2) & 31 : std::min<u32>((u32)in(2), 32);
-      value = s.words[1] == "r" ? both >> by : (both << by) >> 32;
-    } else if (op == "clz") value = bits == 64 ? std::countl_zero(in(0)) : std::countl_zero((u32)in(0));
-    else if (op == "popc") value = std::popcount(truncated(in(0), bits));
-    else if (op == "brev") {
-      for (u32 i = 0; i < bits; i++) value |= (in(0) >> i & 1) << (bits - 1 - i);
-    } else if (op == "min" || op == "max") {
-      const bool less = compared("lt", type, in(0), in(1));
-      value = less == (op == "min") ? in(0) : in(1);
-    } else if (op == "div" || op == "rem") {
-      if (truncated(in(1), bits) == 0) throw std::runtime_error("division by zero: " + s.text);
-      if (is_signed) {
-        const i64 a = extended(in(0), bits), b = extended(in(1), bits);
-        value = static_cast<u64>(op == "div" ? (b == -1 ? static_cast<i64>(0 - static_cast<u64>(a)) : a / b)
-                                             : (b == -1 ? 0 : a % b));
-      } else {
-        const u64 a = truncated(in(0), bits), b = truncated(in(1), bits);
-        value = op == "div" ? a / b : a % b;
-      }
+    } else if (op == "ld" || op == "st") {
+      access(s, op == "ld");
+    } else if (op == "exit") {
+      throw std::runtime_error("the region ends its thread");
     } else {
-      throw unknown();
+      Values in = {};
+      for (size_t i = 0; i < s.from.size(); i++) in.at(i) = get(s.from[i]);
+      const u32 half = bits_of_type(s.words.back()) / 2;
+      if (op == "mov" && s.from.size() == 2) in[0] = truncated(in[0], half) | in[1] << half;
+      u64 value = 0;
+      if (!result_of(s.words, in, value)) throw std::runtime_error("PTX that this does not know: " + s.text);
+      set(s.to.at(0), value);
+      if (s.to.size() == 2) set(s.to[1], value >> half);
     }
-    set(s.to.at(0), value);
   }
+  throw std::runtime_error("the region does not end");
 }
 
 }  // namespace myriarm::translate
