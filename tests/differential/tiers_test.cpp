@@ -34,14 +34,16 @@ constexpr const char* kKinds[] = {"copied", "compiled", "changing", "smallest"};
 constexpr const char* kUsage =
     "Usage: tiers_test [--kind copied|compiled|changing|smallest|all] [--device ID] [--instructions N] [--each N] "
     "[--lanes N]\n"
-    "                  [--seed N]\n"
+    "                  [--seed N] [--code written|kept]\n"
     "Runs N random instructions or more, --each of them in a lane of a program, and compares with the CPU's "
-    "interpreter.\n";
+    "interpreter.\n"
+    "kept: nobody writes or protects code. A team of a GPU whose code was written is interpreted from then on.\n";
 
 struct Options {
   std::string kind = "all", device;
   u64 instructions = 1'000'000, each = 4000, seed = 1;
   u32 lanes = 16;
+  bool keeps_code = false;
 };
 
 bool parse(int argc, char** argv, Options& options) {
@@ -55,6 +57,8 @@ bool parse(int argc, char** argv, Options& options) {
     else if (name == "--instructions") options.instructions = number();
     else if (name == "--each") options.each = std::max<u64>(number(), kStages);
     else if (name == "--seed") options.seed = number();
+    else if (name == "--code" && argv[i + 1] == std::string_view("kept")) options.keeps_code = true;
+    else if (name == "--code" && argv[i + 1] == std::string_view("written")) options.keeps_code = false;
     else if (name == "--lanes") options.lanes = static_cast<u32>(std::max<u64>(number(), 1));
     else return false;
   }
@@ -103,7 +107,7 @@ void set_up(const std::string& kind, Random& random) {
   }
   cpu::translation_setup() = setup;
   // The same for a GPU.
-  setenv("MYRIARM_TRANSLATE_ALL", "1", 1);
+  setenv("MYRIARM_TRANSLATE_ALL", "words", 1);
   if (setup.longest_visit != 0) setenv("MYRIARM_TRANSLATE_VISITS", std::to_string(setup.longest_visit).c_str(), 1);
   else unsetenv("MYRIARM_TRANSLATE_VISITS");
 }
@@ -155,7 +159,11 @@ struct Change {
 class Comparison {
  public:
   Comparison(const Options& options, const std::string& kind, u64 seed)
-      : options_(options), kind_(kind), seed_(seed), random_(batch_seed(seed, 7)), made_(wandering_program(random_)) {
+      : options_(options),
+        kind_(kind),
+        seed_(seed),
+        random_(batch_seed(seed, 7)),
+        made_(wandering_program(random_, options.keeps_code)) {
     for (u32 n = 0; n < 32; n++) {
       for (u32 lane = 0; lane < options_.lanes; lane++) registers_[n].push_back(first_wandering_value(random_, n));
     }
@@ -223,13 +231,13 @@ class Comparison {
     change.limits = limits;
     if (random_.one_in(2)) {
       change.protected_lanes = some_lanes();
-      const bool of_code = random_.one_in(2);
+      const bool of_code = random_.one_in(2) && !options_.keeps_code;
       change.page = of_code ? Wandering::written + random_.below(2) * kPageBytes
                             : Wandering::data + random_.below(4) * kPageBytes;
       change.permissions = of_code ? kRead | kExecute : kRead;
       if (random_.one_in(of_code ? 2 : 3) == of_code) change.permissions |= kWrite;
     }
-    if (random_.one_in(2)) {
+    if (random_.one_in(2) && !options_.keeps_code) {
       change.written_lanes = some_lanes();
       change.address = Wandering::written + 4 * random_.below(56);
       change.word = random_.one_in(2) ? 0x91000421 : 0xD503201F;  // ADD X1, X1, #1; NOP
@@ -334,8 +342,9 @@ class Comparison {
     }
     if (told != 0) {
       std::printf("reproduce: tiers_test --device %s --kind %s --seed %" PRIu64 " --lanes %u --each %" PRIu64
-                  " --instructions 1\n",
-                  options_.device.c_str(), kind_.c_str(), seed_, options_.lanes, options_.each);
+                  " --instructions 1 --code %s\n",
+                  options_.device.c_str(), kind_.c_str(), seed_, options_.lanes, options_.each,
+                  options_.keeps_code ? "kept" : "written");
     }
     return told == 0;
   }
@@ -371,6 +380,7 @@ class Comparison {
 struct Tally {
   u64 programs = 0, instructions = 0, repaired = 0, cancels = 0, pieces = 0, interpreted = 0, translated = 0,
       copied = 0;
+  std::string why_not;  // something was not translated
   void add(const Comparison& more) {
     programs++;
     instructions += more.instructions;
@@ -380,6 +390,8 @@ struct Tally {
     interpreted += more.report.interpreted;
     translated += more.report.translated;
     copied += more.report.translated_by_copying;
+    if (!more.report.unavailable.empty()) why_not = more.report.unavailable;
+    else if (!more.report.refusals.empty()) why_not = more.report.refusals.front().why;
   }
   void print(const std::string& kind) const {
     std::printf(
@@ -405,7 +417,8 @@ int run(const Options& options) {
     }
     tally.print(kind);
     if (tally.translated == 0) {
-      std::printf("Nothing was translated: this build, or this device, has no such tier\n");
+      std::printf("Nothing was translated: this build, or this device, has no such tier%s%s\n",
+                  tally.why_not.empty() ? "" : ": ", tally.why_not.c_str());
       return options.kind == "all" ? 1 : kSkipped;
     }
     if (tally.interpreted == 0 || tally.repaired == 0 || tally.cancels == 0 ||

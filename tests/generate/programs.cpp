@@ -60,7 +60,7 @@ std::vector<u16> block_rows() {
 
 class Writer {
  public:
-  explicit Writer(Random& random) : random_(random) {
+  Writer(Random& random, bool keeps_code) : random_(random), keeps_code_(keeps_code) {
     constexpr u32 kRarities[] = {2, 5, 7, 7, 20, 20};
     rarity_ = kRarities[random_.below(std::size(kRarities))];
     for (u32& word : words_) word = word_to_write();
@@ -152,7 +152,7 @@ class Writer {
     u64 address = Layout::data + 256 + (random_.below(Layout::data_bytes - 512) & ~u64{15});
     if (random_.one_in(24)) address = Layout::hole - 64 + 16 * random_.below(8);
     if (random_.one_in(16)) address = Layout::constant + random_.below(kPageBytes);
-    if (random_.one_in(40) && rarity_ < 10) address = Layout::written + 4 * random_.below(kPatches * 8);
+    if (random_.one_in(40) && rarity_ < 10 && !keeps_code_) address = Layout::written + 4 * random_.below(kPatches * 8);
     load_constant(code_, reg, address);
   }
   void write_block() {
@@ -229,7 +229,7 @@ class Writer {
   /// Calls a patch, into which the program may have written before.
   void call_patch() {
     const u64 patch = Layout::written + random_.below(kPatches) * (kPatchWords + 1) * 4;
-    seldom([&] { write_code(patch); });
+    if (!keeps_code_) seldom([&] { write_code(patch); });
     set_flags();
     load_constant(code_, kScratch2, patch);
     code_.push_back(guest::blr(kScratch2));
@@ -245,12 +245,13 @@ class Writer {
   static u64 self_writing() { return Layout::written + kPageBytes; }
   /// mprotect of a page: of data, of the code that is written, now and then with nothing left.
   void protect() {
-    const bool of_code = random_.one_in(3);
+    const bool of_code = random_.one_in(3) && !keeps_code_;
     const u64 page =
         of_code ? Layout::written + random_.below(2) * kPageBytes : Layout::data + random_.below(4) * kPageBytes;
     constexpr u64 kOfCode[] = {7, 7, 5, 7}, kOfData[] = {3, 3, 1, 3, 3, 0};
     u64 protection = of_code ? kOfCode[random_.below(std::size(kOfCode))] : kOfData[random_.below(std::size(kOfData))];
     if (random_.one_in(40)) protection = random_.below(8);
+    if (keeps_code_) protection &= ~u64{kExecute};
     load_constant(code_, 0, page);
     load_constant(code_, 1, kPageBytes);
     load_constant(code_, 2, protection);
@@ -277,7 +278,7 @@ class Writer {
           break;
         case 3: call_patch(); break;
         case 4:
-          if (random_.one_in(2)) seldom([&] { run_self_writing(); });
+          if (random_.one_in(2) && !keeps_code_) seldom([&] { run_self_writing(); });
           break;
         case 5:
           if (random_.one_in(2)) seldom([&] { protect(); });
@@ -363,6 +364,7 @@ class Writer {
   }
 
   Random& random_;
+  const bool keeps_code_;
   WanderingProgram made_;
   u32 rarity_ = 0;
   std::vector<u32> code_;
@@ -373,7 +375,7 @@ class Writer {
 
 }  // namespace
 
-WanderingProgram wandering_program(Random& random) { return Writer(random).write(); }
+WanderingProgram wandering_program(Random& random, bool keeps_code) { return Writer(random, keeps_code).write(); }
 
 u64 first_wandering_value(Random& random, u32 n) {
   const RegisterRoles roles;

@@ -32,7 +32,8 @@ struct WanderingProgram {
   std::vector<u64> starts;             ///< addresses of all functions
   u64 instructions = 0, indirect = 0;  ///< in its code, and those of them that branch to a register
 };
-WanderingProgram wandering_program(Random& random);
+/// `keeps_code`: it writes and protects no code.
+WanderingProgram wandering_program(Random& random, bool keeps_code = false);
 /// A value that register n (0 to 30; 31: SP) of its lanes may begin with.
 u64 first_wandering_value(Random& random, u32 n);
 

@@ -96,6 +96,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
   /// The fleet's program as translated code. Null: it is interpreted.
   TranslatedProgram* translated_program();
   std::unique_ptr<TranslatedProgram> translate_program(std::string& why);
+  void translate_before_running();
   Chain& chain(Engine engine);
   void mirror_progress();
   void save_flat_memory(SavedLanes& saved);

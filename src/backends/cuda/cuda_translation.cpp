@@ -11,16 +11,21 @@
 namespace myriarm::cuda {
 namespace {
 
-/// All of the program is translated before it runs, for tests: it is too short for anything to become hot.
-bool translates_all() {
+/// For tests, whose programs are too short for anything to become hot: what is translated before it runs.
+enum class Before { nothing, calls, each_word };
+Before translated_before() {
   const char* const all = std::getenv("MYRIARM_TRANSLATE_ALL");
-  return all != nullptr && std::string_view(all) == "1";
+  const std::string_view what = all != nullptr ? all : "";
+  return what == "1" ? Before::calls : what == "words" ? Before::each_word : Before::nothing;
 }
 
 }  // namespace
 
 TranslatedProgram* CudaBackend::translated_program() {
-  if (has_tried_to_translate_) return translated_.get();
+  if (has_tried_to_translate_) {
+    translate_before_running();
+    return translated_.get();
+  }
   std::string why;
   std::unique_ptr<TranslatedProgram> made;
   if (view_.programs != 1) why = "on a GPU fleets with several programs are not translated yet";
@@ -28,10 +33,24 @@ TranslatedProgram* CudaBackend::translated_program() {
   else if (program_spans_.front().bytes == 0) why = "the program has no code that can be predecoded";
   else made = translate_program(why);
   has_tried_to_translate_ = true;
-  std::lock_guard lock(translation_mutex_);
-  translated_ = std::move(made);
-  translation_report_.unavailable = why;
+  {
+    std::lock_guard lock(translation_mutex_);
+    translated_ = std::move(made);
+    translation_report_.unavailable = why;
+  }
+  translate_before_running();
   return translated_.get();
+}
+
+void CudaBackend::translate_before_running() {
+  const Before before = translated_before();
+  if (translated_ == nullptr || before == Before::nothing) return;
+  u64 entry = 0;
+  const u32 lane = 0;
+  gather(Field::pc, {&lane, 1}, {&entry, 1});
+  synchronize("fetching a program counter");
+  translated_->translate_all(
+      entry, before == Before::each_word, [&] { return is_cancelled(); }, stream_);
 }
 
 std::unique_ptr<TranslatedProgram> CudaBackend::translate_program(std::string& why) {
@@ -53,19 +72,11 @@ std::unique_ptr<TranslatedProgram> CudaBackend::translate_program(std::string& w
                           cudaMemcpyDeviceToHost, stream_),
           "fetching the program");
   }
-  u64 entry = 0;
-  const u32 lane = 0;
-  gather(Field::pc, {&lane, 1}, {&entry, 1});
   synchronize("fetching the program");
   const auto code =
       std::make_shared<const ProgramCode>(view_.window_begin + span.begin, std::move(pages), std::move(bytes));
   const u32 threads = compile_threads_ != 0 ? compile_threads_ : std::max(1u, std::thread::hardware_concurrency());
-  auto program = TranslatedProgram::make(view_, span, code, threads, caches_translation_, stream_, why);
-  if (program != nullptr && translates_all()) {
-    program->translate_all(
-        entry, [&] { return is_cancelled(); }, stream_);
-  }
-  return program;
+  return TranslatedProgram::make(view_, span, code, threads, caches_translation_, stream_, why);
 }
 
 TranslationReport CudaBackend::translation() const {

@@ -180,7 +180,9 @@ void TranslatedProgram::take_made() {
   }
 }
 
-void TranslatedProgram::translate_all(u64 entry, const std::function<bool()>& cancelled, cudaStream_t stream) {
+void TranslatedProgram::translate_all(u64 entry, bool each_word, const std::function<bool()>& cancelled,
+                                      cudaStream_t stream) {
+  if (has_translated_all_) return;
   chooses_ = false;
   std::vector<u64> waiting = call_targets_;
   waiting.insert(waiting.begin(), entry);
@@ -194,6 +196,26 @@ void TranslatedProgram::translate_all(u64 entry, const std::function<bool()>& ca
         return next < waiting.size() && has_room();
       },
       cancelled, stream);
+  wait_for(
+      [&] {
+        if (each_word && makers_->open() == 0) ask_for_gaps();
+        return false;
+      },
+      cancelled, stream);
+  has_translated_all_ = !cancelled();
+}
+
+void TranslatedProgram::ask_for_gaps() {
+  std::vector<bool> has_been_tried(code_->words());
+  const auto note = [&](u64 pc) {
+    if (code_->has(pc)) has_been_tried[code_->word_at(pc)] = true;
+  };
+  for (const auto& region : regions_) std::for_each(region->covered.begin(), region->covered.end(), note);
+  std::for_each(asked_.begin(), asked_.end(), note);
+  for (u64 i = 0; i < has_been_tried.size(); i++) {
+    // A region has what follows its beginning, so that one word of a gap is enough for now.
+    if (!has_been_tried[i] && (i == 0 || has_been_tried[i - 1])) ask(code_->address_of(i));
+  }
 }
 
 void TranslatedProgram::wait_for(const std::function<bool()>& asks_for_more, const std::function<bool()>& cancelled,

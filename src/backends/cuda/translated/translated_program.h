@@ -32,8 +32,9 @@ class TranslatedProgram {
                                                  const std::shared_ptr<const ProgramCode>& code, u32 threads,
                                                  bool caches, cudaStream_t stream, std::string& why);
   ~TranslatedProgram();
-  /// Translates what `entry` and the span's direct calls reach, and waits for it. Else it is not called.
-  void translate_all(u64 entry, const std::function<bool()>& cancelled, cudaStream_t stream);
+  /// Translates what `entry` and the span's direct calls reach, with `each_word` also what begins at any other word, and waits for it
+  /// until `cancelled`. Does nothing if an earlier call was not cancelled.
+  void translate_all(u64 entry, bool each_word, const std::function<bool()>& cancelled, cudaStream_t stream);
 
   void launch(const View& view, cudaStream_t stream) const;
   /// How long the next launch may last, in ticks of Control, so that what has become hot, or was made, is seen.
@@ -60,6 +61,8 @@ class TranslatedProgram {
   /// Tells the cache where regions begin, for the next run.
   void keep_entries();
   void ask(u64 pc);
+  /// Asks for what begins where code follows that no region has and that nobody has asked for.
+  void ask_for_gaps();
   bool has_room() const;
   void change_visits();
   void note_refusal(u64 pc, std::string why);
@@ -87,6 +90,7 @@ class TranslatedProgram {
   RegionTable table_ = {};
   KernelChoice choice_;
   bool chooses_ = true;
+  bool has_translated_all_ = false;
   mutable std::mutex report_mutex_;  // while this thread changes the next, or another reads it
   TranslationReport report_;
   const u32 changing_visits_;  // 0: they are as long as they may be
