@@ -2,6 +2,7 @@
 // The emulated GPU does what the CUDA C++ Programming Guide and the reference of the Runtime API say, as far as the CUDA backend uses
 // it, and a kernel that breaks their rules ends the process with a message.
 #include <cuda.h>
+#include <emulated_gpu/modules.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -257,6 +258,108 @@ TEST_F(EmulatedGpu, AKernelLaunchesItsGraphAgain) {
   cudaStreamSynchronize(stream_);
   EXPECT_EQ(out[1], 12345u);
   cudaGraphExecDestroy(exec);
+}
+
+/// 2 * a + square(a), and 1 more that it keeps in shared memory.
+constexpr const char* kFunction = R"(
+.version 7.8
+.target sm_75
+.address_size 64
+.extern .func  (.param .b64 func_retval0) square(.param .b64 square_param_0);
+.visible .func  (.param .align 8 .b8 func_retval0[16]) sum(
+	.param .b32 sum_param_0,
+	.param .b32 sum_param_1
+)
+{
+	.reg .b32 	%r<4>;
+	.reg .b64 	%rd<6>;
+	ld.param.u32 	%r1, [sum_param_0];
+	ld.param.u32 	%r2, [sum_param_1];
+	cvt.u64.u32 	%rd1, %r1;
+	{ // callseq 0, 0
+	.param .b64 param0;
+	st.param.b64 	[param0+0], %rd1;
+	.param .b64 retval0;
+	call.uni (retval0),
+	square,
+	(
+	param0
+	);
+	ld.param.b64 	%rd2, [retval0+0];
+	} // callseq 0
+	shl.b64 	%rd3, %rd1, 1;
+	add.s64 	%rd4, %rd3, %rd2;
+	ld.shared.u64 	%rd5, [%r2];
+	add.s64 	%rd5, %rd5, 1;
+	st.shared.u64 	[%r2], %rd5;
+	st.param.b64 	[func_retval0+0], %rd4;
+	st.param.b64 	[func_retval0+8], %rd5;
+	ret;
+}
+)";
+constexpr const char* kArray = ".version 7.8\n.visible .global .align 8 .u64 functions[1] = {sum};\n";
+
+void calling_kernel(const uint64_t* functions, unsigned* out) {
+  auto* const shared = (uint64_t*)emulated_gpu::block_memory;
+  shared[2] = 41;
+  const unsigned arguments[] = {threadIdx.x, 16};
+  uint64_t result[2];
+  emulated_gpu::call_function(functions[0], arguments, {(uint8_t*)result, sizeof result});
+  out[threadIdx.x * 2] = (unsigned)result[0];
+  out[threadIdx.x * 2 + 1] = (unsigned)shared[2];
+}
+const emulated_gpu::MachineCode& calling_code() {
+  static const emulated_gpu::MachineCode code = {
+      "calling", emulated_gpu::launchable(calling_kernel), {{"square", [](void* result, const void* argument) {
+                                                               uint64_t value;
+                                                               memcpy(&value, argument, sizeof value);
+                                                               value *= value;
+                                                               memcpy(result, &value, sizeof value);
+                                                             }}}};
+  return code;
+}
+CUresult add_ptx(CUlinkState link, const std::string& ptx) {
+  return cuLinkAddData(link, CU_JIT_INPUT_PTX, const_cast<char*>(ptx.c_str()), ptx.size() + 1, "test", 0, nullptr,
+                       nullptr);
+}
+
+TEST_F(EmulatedGpu, KernelsCallFunctionsThatTheDriverLinks) {
+  CUlinkState link = nullptr;
+  CUmodule module = nullptr;
+  CUfunction kernel = nullptr;
+  CUdeviceptr functions = 0;
+  size_t bytes = 0;
+  void* code = nullptr;
+  ASSERT_EQ(cuLinkCreate(0, nullptr, nullptr, &link), CUDA_SUCCESS);
+  ASSERT_EQ(cuLinkAddData(link, CU_JIT_INPUT_FATBINARY, const_cast<emulated_gpu::MachineCode*>(&calling_code()),
+                          sizeof calling_code(), "kernel", 0, nullptr, nullptr),
+            CUDA_SUCCESS);
+  ASSERT_EQ(add_ptx(link, kFunction), CUDA_SUCCESS);
+  ASSERT_EQ(add_ptx(link, kArray), CUDA_SUCCESS);
+  ASSERT_EQ(cuLinkComplete(link, &code, &bytes), CUDA_SUCCESS);
+  ASSERT_EQ(cuModuleLoadData(&module, code), CUDA_SUCCESS);
+  EXPECT_EQ(cuLinkDestroy(link), CUDA_SUCCESS) << "a module outlives its link";
+  EXPECT_NE(cuModuleGetFunction(&kernel, module, "another"), CUDA_SUCCESS);
+  ASSERT_EQ(cuModuleGetFunction(&kernel, module, "calling"), CUDA_SUCCESS);
+  ASSERT_EQ(cuModuleGetGlobal(&functions, &bytes, module, "functions"), CUDA_SUCCESS);
+  EXPECT_EQ(bytes, sizeof(uint64_t));
+  std::vector<unsigned> out(8);
+  unsigned* const out_argument = out.data();
+  void* arguments[] = {&functions, (void*)&out_argument};
+  ASSERT_EQ(cuLaunchKernel(kernel, 1, 1, 1, 4, 1, 1, 64, stream_, arguments, nullptr), CUDA_SUCCESS);
+  cudaStreamSynchronize(stream_);
+  EXPECT_EQ(out, (std::vector<unsigned>{0, 42, 3, 42, 8, 42, 15, 42}));
+  EXPECT_EQ(cuModuleUnload(module), CUDA_SUCCESS);
+}
+TEST_F(EmulatedGpu, WhatIsMissingIsNotLinked) {
+  CUlinkState link = nullptr;
+  void* code = nullptr;
+  size_t bytes = 0;
+  ASSERT_EQ(cuLinkCreate(0, nullptr, nullptr, &link), CUDA_SUCCESS);
+  EXPECT_NE(add_ptx(link, ".visible .func  (.param .b64 func_retval0) broken(\n"), CUDA_SUCCESS);
+  ASSERT_EQ(add_ptx(link, kArray), CUDA_SUCCESS);
+  EXPECT_NE(cuLinkComplete(link, &code, &bytes), CUDA_SUCCESS) << "there is no sum";
+  cuLinkDestroy(link);
 }
 
 TEST(EmulatedGpuMemory, IsCountedByDevice) {

@@ -135,6 +135,18 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, 
       {"cuMemMap", reinterpret_cast<void*>(cuMemMap)},
       {"cuMemUnmap", reinterpret_cast<void*>(cuMemUnmap)},
       {"cuMemSetAccess", reinterpret_cast<void*>(cuMemSetAccess)},
+      {"cuLinkCreate", reinterpret_cast<void*>(cuLinkCreate)},
+      {"cuLinkAddData", reinterpret_cast<void*>(cuLinkAddData)},
+      {"cuLinkComplete", reinterpret_cast<void*>(cuLinkComplete)},
+      {"cuLinkDestroy", reinterpret_cast<void*>(cuLinkDestroy)},
+      {"cuModuleLoadData", reinterpret_cast<void*>(cuModuleLoadData)},
+      {"cuModuleUnload", reinterpret_cast<void*>(cuModuleUnload)},
+      {"cuModuleGetFunction", reinterpret_cast<void*>(cuModuleGetFunction)},
+      {"cuModuleGetGlobal", reinterpret_cast<void*>(cuModuleGetGlobal)},
+      {"cuLaunchKernel", reinterpret_cast<void*>(cuLaunchKernel)},
+      {"cuCtxGetCurrent", reinterpret_cast<void*>(cuCtxGetCurrent)},
+      {"cuCtxSetCurrent", reinterpret_cast<void*>(cuCtxSetCurrent)},
+      {"cuGetErrorString", reinterpret_cast<void*>(cuGetErrorString)},
   };
   const auto known = functions.find(name);
   *function = known == functions.end() ? nullptr : known->second;

@@ -18,7 +18,7 @@
 #include "translate/device_code.h"
 #include "translate/llvm/nvptx_target.h"
 #include "translate/program_lane.h"
-#include "translate/ptx_machine.h"
+#include "translate/ptx_region.h"
 
 namespace myriarm::translate {
 namespace {
@@ -163,7 +163,7 @@ class ProgramRunner {
     Region region;
     if (trial_.as_ptx) {
       const auto ptx = compiler_.code_of(shape, kName);
-      region.ptx.emplace(std::string(ptx.begin(), ptx.end()));
+      region.ptx.emplace(std::string(ptx.begin(), ptx.end()), kName);
     } else {
       region.host = hosted(*compiler_.module_of(shape, kName), kName);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA backend uses of CUDA's driver, for an emulated GPU: as cuda_runtime_api.h. The calls for virtual memory work; those
-// that link and launch machine code of a GPU are names only, which cudaGetDriverEntryPointByVersion() does not find.
+// What the CUDA backend uses of CUDA's driver, for an emulated GPU: as cuda_runtime_api.h. What the linker takes for machine code is
+// in emulated_gpu/modules.h.
 #pragma once
 
 #include <cstddef>

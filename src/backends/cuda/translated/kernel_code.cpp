@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The relocatable code of run_translated.cu as bytes of the library.
+#include "backends/cuda/translated/kernel_code.h"
+
 asm(".section .rodata\n"
     ".balign 16\n"
     ".hidden kMyriarmTranslatedKernelBegin\n"
@@ -12,3 +13,11 @@ asm(".section .rodata\n"
     "kMyriarmTranslatedKernelEnd:\n"
     ".byte 0\n"
     ".text\n");
+
+extern "C" const unsigned char kMyriarmTranslatedKernelBegin[], kMyriarmTranslatedKernelEnd[];
+
+namespace myriarm::cuda {
+
+std::span<const u8> kernel_code() { return {kMyriarmTranslatedKernelBegin, kMyriarmTranslatedKernelEnd}; }
+
+}  // namespace myriarm::cuda

@@ -6,10 +6,8 @@
 #include <bit>
 
 #include "backends/cuda/translated/driver_api.h"
+#include "backends/cuda/translated/kernel_code.h"
 #include "backends/cuda/translated/region_table.h"
-
-// The relocatable code of run_translated.cu: kernel_code.cpp.
-extern "C" const unsigned char kMyriarmTranslatedKernelBegin[], kMyriarmTranslatedKernelEnd[];
 
 namespace myriarm::cuda {
 namespace {
@@ -76,8 +74,7 @@ void compile_region(const translate::DeviceRegion& region) {
 
 LinkedRegions::LinkedRegions(std::span<const translate::DeviceRegion* const> regions) {
   Link link;
-  link.add(CU_JIT_INPUT_FATBINARY, kMyriarmTranslatedKernelBegin,
-           static_cast<size_t>(kMyriarmTranslatedKernelEnd - kMyriarmTranslatedKernelBegin), "the kernel");
+  link.add(CU_JIT_INPUT_FATBINARY, kernel_code().data(), kernel_code().size(), "the kernel");
   for (const translate::DeviceRegion* region : regions) link.add_ptx(region->ptx, region->name.c_str());
   link.add_ptx(functions_array(regions), "the regions' addresses");
   check(driver_api().module_load_data(&module_, link.complete()), "loading translated code");

@@ -5,6 +5,11 @@
 #include "backends/cuda/interpreter/run_process_kernel.cuh"
 #include "backends/cuda/translated/region_table.h"
 #include "translate/find_page.h"
+#if !defined(__CUDACC__)
+#include <emulated_gpu/modules.h>
+
+#include "backends/cuda/translated/kernel_code.h"
+#endif
 
 namespace myriarm::cuda {
 namespace {
@@ -67,6 +72,19 @@ __device__ __noinline__ void note_counts(const RegionTable& table, u32 members, 
   }
 }
 
+/// Runs the region whose function has this address.
+__device__ inline translate::DeviceRegionResult call_region(u64 function, u32 column, u32 entry, u32 team, u32 left,
+                                                            u32 nzcv) {
+#if defined(__CUDACC__)
+  return ((translate::DeviceRegionFunction)function)(column, entry, team, left, nzcv);
+#else
+  translate::DeviceRegionResult result;
+  const u32 arguments[] = {column, entry, team, left, nzcv};
+  emulated_gpu::call_function(function, arguments, {(u8*)&result, sizeof result});
+  return result;
+#endif
+}
+
 /// Visits the region of an entry for so many instructions, if they remain. Returns whether the interpreter must run the next one.
 template <class Cpu>
 __device__ inline bool visit(Cpu& cpu, const RegionEntry& entry, u32 team_facts, u64 remaining, u32 aimed, u32 beyond) {
@@ -74,9 +92,8 @@ __device__ inline bool visit(Cpu& cpu, const RegionEntry& entry, u32 team_facts,
   const u64 most = remaining - entry.longest_run;
   const u32 longest = aimed + beyond, left = (u32)(most < longest ? most : longest);
   const u32 aim = left > aimed ? left - aimed : 0;
-  const auto region = (translate::DeviceRegionFunction)entry.function;
-  const translate::DeviceRegionResult result =
-      region(cpu.registers, entry.number, team_facts, left, cpu.nzcv | aim << translate::kAimShift);
+  const translate::DeviceRegionResult result = call_region(entry.function, cpu.registers, entry.number, team_facts,
+                                                           left, cpu.nzcv | aim << translate::kAimShift);
   const u32 retired = left - result.left;
   cpu.retires_at_zero += retired;
   cpu.nzcv = result.nzcv & 15;
@@ -221,3 +238,20 @@ extern "C" __global__ void __launch_bounds__(myriarm::cuda::kWarps* myriarm::cud
   myriarm::cuda::TranslatedTurns turns(table);
   myriarm::cuda::run_team<myriarm::cuda::kManyBlocks, true, true>(view, turns);
 }
+
+#if !defined(__CUDACC__)
+// An emulated GPU has no machine code.
+namespace myriarm::cuda {
+std::span<const u8> kernel_code() {
+  static const emulated_gpu::MachineCode code = {kTranslatedKernelName,
+                                                 emulated_gpu::launchable(myriarm_run_translated),
+                                                 {{translate::kFindPageName, [](void* result, const void* argument) {
+                                                     u64 address;
+                                                     memcpy(&address, argument, sizeof address);
+                                                     const translate::DevicePage page = myriarm_find_page(address);
+                                                     memcpy(result, &page, sizeof page);
+                                                   }}}};
+  return {(const u8*)&code, sizeof code};
+}
+}  // namespace myriarm::cuda
+#endif

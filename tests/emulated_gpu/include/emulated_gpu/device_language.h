@@ -30,6 +30,8 @@
 #define gridDim (::emulated_gpu::current_place->blocks)
 #define clock() ((long)::emulated_gpu::nanoseconds())
 
+/// A thread runs alone until it waits for others.
+inline unsigned __activemask() { return 1u << ::emulated_gpu::current_place->thread.x % 32; }
 inline void __syncthreads() { ::emulated_gpu::meet_block(true); }
 inline int __syncthreads_and(int value) { return ::emulated_gpu::meet_block(value != 0); }
 inline void __syncwarp(unsigned mask = 0xFFFFFFFFu) {

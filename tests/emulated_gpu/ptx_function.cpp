@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "translate/ptx_machine.h"
+#include "ptx_function.h"
 
 #include <algorithm>
 #include <array>
@@ -12,11 +12,13 @@
 #include <stdexcept>
 #include <vector>
 
-#include "translate/lane_columns.h"
-
-namespace myriarm::translate {
+namespace emulated_gpu {
 namespace {
 
+using u8 = uint8_t;
+using u32 = uint32_t;
+using u64 = uint64_t;
+using i64 = int64_t;
 using Words = std::vector<std::string>;
 
 constexpr u64 kMostStatements = 10'000'000;
@@ -36,6 +38,8 @@ struct Statement {
   u32 guard = 0;
   std::vector<Operand> to, from;  // registers that are written, and what is read
   size_t target = 0;
+  std::string called;
+  bool is_shared = false;  // it accesses shared memory
 };
 
 u32 bits_of_type(const std::string& type) {
@@ -254,7 +258,7 @@ bool integers_computed(const Words& words, const Values& in, u64& value) {
 /// Of whatever type.
 bool result_of(const Words& words, const Values& in, u64& value) {
   const std::string &op = words[0], &type = words.back();
-  if (op == "mov" || op == "cvta") value = in[0];
+  if (op == "mov" || (op == "cvta" && words.at(words.size() - 2) == "local")) value = in[0];
   else if (op == "selp") value = in[2] != 0 ? in[0] : in[1];
   else if (op == "setp" && words.size() == 3) value = compared(words[1], type, in[0], in[1]);
   else if (type[0] == 'f' || (op == "cvt" && words.at(words.size() - 2)[0] == 'f'))
@@ -265,7 +269,7 @@ bool result_of(const Words& words, const Values& in, u64& value) {
 
 }  // namespace
 
-struct PtxRegion::Code {
+struct PtxFunction::Code {
   /// LLVM writes half of a register as `{ .reg .b32 tmp; mov.b64 {tmp, %r1}, %rd1; }`, on one line.
   static std::string without_block(const std::string& line) {
     const size_t mov = line.find("mov.b64 {"), end = line.rfind(';');
@@ -281,6 +285,7 @@ struct PtxRegion::Code {
     return name.starts_with("%p") ? 1 : name.starts_with("%rs") ? 16 : 32;
   }
 
+  std::string name;
   std::vector<Statement> statements;
   std::map<std::string, u32> registers, parameters;
   std::vector<u32> bits;  // of each register
@@ -318,8 +323,11 @@ struct PtxRegion::Code {
     return o;
   }
 
-  explicit Code(const std::string& ptx) {
-    std::istringstream in(ptx.substr(ptx.find("{\n", ptx.find("region(")) + 2));
+  Code(const std::string& ptx, const std::string& name) : name(name) {
+    // Declarations of what it calls come before it.
+    const size_t function = ptx.rfind(name + "(\n"), body = ptx.find("{\n", function);
+    if (function == std::string::npos || body == std::string::npos) throw std::runtime_error("PTX without " + name);
+    std::istringstream in(ptx.substr(body + 2));
     std::vector<std::string> targets;
     std::string line, whole;
     while (std::getline(in, line)) {
@@ -360,6 +368,7 @@ struct PtxRegion::Code {
     }
     std::istringstream parts(opcode);
     for (std::string part; std::getline(parts, part, '.');) s.words.push_back(part);
+    s.is_shared = std::find(s.words.begin(), s.words.end(), "shared") != s.words.end();
     std::string rest, target;
     std::getline(in, rest);
     std::vector<std::string> names;
@@ -376,7 +385,7 @@ struct PtxRegion::Code {
     if (s.words[0] == "bra") {
       target = names.at(0);
     } else if (s.words[0] == "call") {
-      if (names.at(1) != kFindPageName) throw std::runtime_error("PTX calls " + names.at(1));
+      s.called = names.at(1);
       s.to = {operand(names.at(0))};
       s.from = {operand(names.at(2))};
     } else {
@@ -391,18 +400,19 @@ struct PtxRegion::Code {
   }
 };
 
-PtxRegion::PtxRegion(const std::string& ptx) : code_(std::make_unique<const Code>(ptx)) {}
-PtxRegion::~PtxRegion() = default;
-PtxRegion::PtxRegion(PtxRegion&&) noexcept = default;
+PtxFunction::PtxFunction(const std::string& ptx, const std::string& name)
+    : code_(std::make_unique<const Code>(ptx, name)) {}
+PtxFunction::~PtxFunction() = default;
+PtxFunction::PtxFunction(PtxFunction&&) noexcept = default;
 
-DeviceRegionResult PtxRegion::run(u32 column, u32 entry, u32 team, u32 left, u32 nzcv) const {
+void PtxFunction::run(std::span<const uint32_t> arguments, std::span<uint8_t> result, uint8_t* shared,
+                      const PtxCall& call) const {
   const Code& code = *code_;
   std::vector<u64> registers(code.registers.size()), local(kLocalWords);
   std::vector<std::array<u8, 16>> parameters(code.parameters.size());
-  const u32 given[] = {column, entry, team, left, nzcv};
-  for (int i = 0; i < 5; i++) {
-    const auto found = code.parameters.find("region_param_" + std::to_string(i));
-    if (found != code.parameters.end()) std::memcpy(parameters[found->second].data(), &given[i], 4);
+  for (size_t i = 0; i < arguments.size(); i++) {
+    const auto found = code.parameters.find(code.name + "_param_" + std::to_string(i));
+    if (found != code.parameters.end()) std::memcpy(parameters[found->second].data(), &arguments[i], 4);
   }
   if (const auto blocks = code.registers.find("%nctaid.z"); blocks != code.registers.end()) {
     registers[blocks->second] = 1;
@@ -416,7 +426,9 @@ DeviceRegionResult PtxRegion::run(u32 column, u32 entry, u32 team, u32 left, u32
   const auto access = [&](const Statement& s, bool loads) {
     const Operand& place = s.from.at(0);
     const u32 bytes = bits_of_type(s.words.back()) / 8;
-    u8* here = place.is_parameter ? parameters[place.number].data() + place.value : reinterpret_cast<u8*>(get(place));
+    const u64 begin = place.is_parameter ? reinterpret_cast<u64>(parameters[place.number].data()) + place.value
+                                         : get(place) + (s.is_shared ? reinterpret_cast<u64>(shared) : 0);
+    u8* here = reinterpret_cast<u8*>(begin);
     const auto& values = loads ? s.to : s.from;
     for (size_t i = loads ? 0 : 1; i < values.size(); i++, here += bytes) {
       if (!place.is_parameter && reinterpret_cast<u64>(here) % bytes != 0) {
@@ -437,18 +449,14 @@ DeviceRegionResult PtxRegion::run(u32 column, u32 entry, u32 team, u32 left, u32
     if (op == "bra") {
       at = s.target;
     } else if (op == "ret") {
-      DeviceRegionResult result;
-      std::memcpy(&result, parameters[code.parameters.at("func_retval0")].data(), sizeof result);
-      return result;
+      std::memcpy(result.data(), parameters[code.parameters.at("func_retval0")].data(), result.size());
+      return;
     } else if (op == "call") {
-      u64 address = 0;
-      std::memcpy(&address, parameters[s.from[0].number].data(), sizeof address);
-      const DevicePage page = page_found_for(column, team, address);
-      std::memcpy(parameters[s.to[0].number].data(), &page, sizeof page);
+      call(s.called, parameters[s.to[0].number].data(), parameters[s.from[0].number].data());
     } else if (op == "ld" || op == "st") {
       access(s, op == "ld");
     } else if (op == "exit") {
-      throw std::runtime_error("the region ends its thread");
+      throw std::runtime_error("a function ends its thread");
     } else {
       Values in = {};
       for (size_t i = 0; i < s.from.size(); i++) in.at(i) = get(s.from[i]);
@@ -460,7 +468,7 @@ DeviceRegionResult PtxRegion::run(u32 column, u32 entry, u32 team, u32 left, u32
       if (s.to.size() == 2) set(s.to[1], value >> half);
     }
   }
-  throw std::runtime_error("the region does not end");
+  throw std::runtime_error("a function does not end");
 }
 
-}  // namespace myriarm::translate
+}  // namespace emulated_gpu
