@@ -428,7 +428,7 @@ void PtxFunction::run(std::span<const uint32_t> arguments, std::span<uint8_t> re
     const u32 bytes = bits_of_type(s.words.back()) / 8;
     const u64 begin = place.is_parameter ? reinterpret_cast<u64>(parameters[place.number].data()) + place.value
                                          : get(place) + (s.is_shared ? reinterpret_cast<u64>(shared) : 0);
-    u8* here = reinterpret_cast<u8*>(begin);
+    u8* here = std::bit_cast<u8*>(begin);
     const auto& values = loads ? s.to : s.from;
     for (size_t i = loads ? 0 : 1; i < values.size(); i++, here += bytes) {
       if (!place.is_parameter && reinterpret_cast<u64>(here) % bytes != 0) {

@@ -453,5 +453,38 @@ TEST_P(WrittenCode, SeveralProgramsAreWrittenOver) {
   expect_like_reference(programs, options, steps_of(kOtherCode));
 }
 
+/// As a program's libraries are, which it maps itself.
+TEST_P(WrittenCode, IsTranslatedOnceMostTeamsRunIt) {
+  if (on_cpu()) GTEST_SKIP() << "there lanes translate what they have in common: FleetCode";
+  constexpr uint64_t kPiece = 20'000, kMostPieces = 5'000;
+  FleetOptions options = options_of(lanes(), MemoryPolicy::private_copy);
+  options.engine = Engine::translate;
+  options.translation_cache = false;
+  Fleet fleet(program_of(counting_loop(1)), options);
+  options.device = "cpu";
+  options.engine = Engine::interpreter;
+  Fleet reference(program_of(counting_loop(1)), options);
+  // What has been translated for the first must not run when the second has taken its place.
+  for (const uint32_t step : {3u, 5u}) {
+    for (Fleet* each : {&fleet, &reference}) {
+      write_loops(*each, kOtherCode, [=](uint32_t) { return step; });
+      begin_at(*each, kOtherCode, ~uint64_t{0});
+    }
+    const uint64_t before = fleet.translation().translated;
+    RunOptions piece;
+    piece.instructions = kPiece;
+    uint64_t pieces = 0;
+    while (fleet.translation().translated < before + lanes() * kPiece && pieces < kMostPieces) {
+      fleet.run(piece);
+      pieces++;
+      if (const std::string why = fleet.translation().unavailable; !why.empty()) GTEST_SKIP() << why;
+    }
+    EXPECT_LT(pieces, kMostPieces) << "nothing was translated";
+    piece.instructions = pieces * kPiece;
+    reference.run(piece);
+    expect_same(states_of(fleet, kCode, kEnd), states_of(reference, kCode, kEnd), "after step " + std::to_string(step));
+  }
+}
+
 }  // namespace
 }  // namespace fleet_test

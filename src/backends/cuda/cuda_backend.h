@@ -93,9 +93,21 @@ class CudaBackend final : public Backend, private HostedSpaces {
   /// Takes what lanes put out, until the launch has ended.
   void take_output_meanwhile();
   class InputLoop;  // cuda_inputs.cpp
-  /// The fleet's program as translated code. Null: it is interpreted.
+  /// What the next launch may run as translated code. Null: it is interpreted.
   TranslatedProgram* translated_program();
-  std::unique_ptr<TranslatedProgram> translate_program(std::string& why);
+  /// Pages with code, as numbers within a span, and their bytes.
+  struct SpanCode {
+    std::vector<u32> pages;
+    std::vector<u8> bytes;
+  };
+  SpanCode program_code();
+  /// None: no lane runs from that span now.
+  std::optional<SpanCode> code_of_variant(u32 variant);
+  std::optional<u32> lane_that_runs(u32 variant);
+  std::unique_ptr<TranslatedProgram> translate_span(const CodeSpan& span, SpanCode code, std::string& why);
+  /// Translated code becomes that of the span which most teams run from.
+  void follow_most_teams();
+  void replace_translated(std::unique_ptr<TranslatedProgram> made, const std::string& why);
   void translate_before_running();
   Chain& chain(Engine engine);
   void mirror_progress();
@@ -261,11 +273,14 @@ class CudaBackend final : public Backend, private HostedSpaces {
   mutable std::mutex
       translation_mutex_;  // while translated_ or the report of what is not there changes, or is asked for
   std::unique_ptr<TranslatedProgram> translated_;
-  bool has_tried_to_translate_ = false;
-  const u32 compile_threads_;  // 0: as many as the host has
+  bool has_tried_to_translate_ = false, can_translate_ = false;
+  std::optional<u32> translated_variant_ = 0;  // of code_variants_; at first the program's
+  std::optional<u32> translated_block_;        // where that has its memory, if it is not the program's
+  u32 code_of_most_ = 0, launches_with_this_code_ = 0, followed_ = 0;  // see follow_most_teams()
+  const u32 compile_threads_;                                          // 0: as many as the host has
   const bool caches_translation_;
   const Engine engine_;                   // of the fleet
-  TranslationReport translation_report_;  // while there is no translated_
+  TranslationReport translation_report_;  // without what translated_ has
   bool asks_to_translate_ = false;        // the launch that began last, of a run with Engine::translate
   bool runs_translated_ = false;          // the same: its kernel is the one of translated code
   bool is_compared_ = false;              // it counts for the choice of the next one's kernel

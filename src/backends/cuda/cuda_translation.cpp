@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engine::translate of a CUDA fleet: what its program's code is, and whether it can be translated.
+// Engine::translate of a CUDA fleet: which code is translated, its program's or what most teams run later, such as a program with its
+// libraries; and whether it can be.
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
+#include <map>
 #include <string_view>
 #include <thread>
 
@@ -19,32 +20,91 @@ Before translated_before() {
   return what == "1" ? Before::calls : what == "words" ? Before::each_word : Before::nothing;
 }
 
+/// For how many launches most teams must have had the same code, and how often a fleet's regions begin anew, for other code.
+constexpr u32 kSettledLaunches = 2, kMostFollowed = 16;
+
+/// What has been counted of code that is translated no longer, and of code that is.
+void add_report(TranslationReport& sum, TranslationReport more) {
+  sum.regions += more.regions;
+  sum.cached += more.cached;
+  sum.instructions += more.instructions;
+  sum.seconds += more.seconds;
+  sum.interpreted += more.interpreted;
+  sum.visits += more.visits;
+  sum.lanes_in_visits += more.lanes_in_visits;
+  sum.refused += more.refused;
+  for (TranslationReport::Refusal& refusal : more.refusals) {
+    if (sum.refusals.size() < kMostRefusals) sum.refusals.push_back(std::move(refusal));
+  }
+  if (!more.cache_warning.empty()) sum.cache_warning = std::move(more.cache_warning);
+}
+
 }  // namespace
 
 TranslatedProgram* CudaBackend::translated_program() {
-  if (has_tried_to_translate_) {
-    translate_before_running();
-    return translated_.get();
-  }
-  std::string why;
-  std::unique_ptr<TranslatedProgram> made;
-  if (view_.programs != 1) why = "on a GPU fleets with several programs are not translated yet";
-  else if (is_flat(view_)) why = "on a GPU lanes whose memory others see are not translated";
-  else if (program_spans_.front().bytes == 0) why = "the program has no code that can be predecoded";
-  else made = translate_program(why);
-  has_tried_to_translate_ = true;
-  {
-    std::lock_guard lock(translation_mutex_);
-    translated_ = std::move(made);
-    translation_report_.unavailable = why;
+  if (!has_tried_to_translate_) {
+    std::string why;
+    std::unique_ptr<TranslatedProgram> made;
+    if (view_.programs != 1) why = "on a GPU fleets with several programs are not translated yet";
+    else if (is_flat(view_)) why = "on a GPU lanes whose memory others see are not translated";
+    else if (program_spans_.front().bytes == 0) why = "the program has no code that can be predecoded";
+    else made = translate_span(program_spans_.front(), program_code(), why);
+    has_tried_to_translate_ = true;
+    can_translate_ = made != nullptr;
+    replace_translated(std::move(made), why);
+  } else if (can_translate_) {
+    follow_most_teams();
   }
   translate_before_running();
   return translated_.get();
 }
 
+void CudaBackend::replace_translated(std::unique_ptr<TranslatedProgram> made, const std::string& why) {
+  std::lock_guard lock(translation_mutex_);
+  if (translated_ != nullptr) add_report(translation_report_, translated_->report());
+  translated_ = std::move(made);
+  translation_report_.unavailable = why;
+}
+
+void CudaBackend::follow_most_teams() {
+  // Spans of other code than the programs' are freed when no team runs from them.
+  const bool is_gone = translated_block_ && !code_blocks_.contains(*translated_block_);
+  if (is_gone) {
+    replace_translated(nullptr, "");
+    translated_block_.reset();
+    translated_variant_.reset();
+  }
+  if (spaces_ || followed_ == kMostFollowed) return;
+  std::map<u32, u32> teams;  // by variant
+  for (u32 team = 0; team < view_.teams; team++) teams[code_variants_->of_team(team)]++;
+  const auto most =
+      std::max_element(teams.begin(), teams.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const u32 variant = most->first;
+  // A program that links itself has new code with each library.
+  launches_with_this_code_ = variant == code_of_most_ ? launches_with_this_code_ + 1 : 0;
+  code_of_most_ = variant;
+  const bool is_settled = launches_with_this_code_ >= kSettledLaunches && most->second > view_.teams / 2;
+  if (variant == translated_variant_ || !is_settled) return;
+  std::optional<SpanCode> code = code_variants_->is_program(variant) ? program_code() : code_of_variant(variant);
+  if (!code) {
+    launches_with_this_code_ = 0;
+    return;
+  }
+  followed_++;
+  const CodeSpan span = span_of_variant(variant);
+  std::string why;
+  std::unique_ptr<TranslatedProgram> made = translate_span(span, *std::move(code), why);
+  if (made == nullptr) return;
+  replace_translated(std::move(made), "");
+  translated_variant_ = variant;
+  translated_block_.reset();
+  if (!code_variants_->is_program(variant)) translated_block_ = code_variants_->made(variant).block;
+}
+
 void CudaBackend::translate_before_running() {
   const Before before = translated_before();
-  if (translated_ == nullptr || before == Before::nothing) return;
+  const bool is_of_program = translated_variant_ && code_variants_->is_program(*translated_variant_);
+  if (translated_ == nullptr || before == Before::nothing || !is_of_program) return;
   u64 entry = 0;
   const u32 lane = 0;
   gather(Field::pc, {&lane, 1}, {&entry, 1});
@@ -53,40 +113,91 @@ void CudaBackend::translate_before_running() {
       entry, before == Before::each_word, [&] { return is_cancelled(); }, stream_);
 }
 
-std::unique_ptr<TranslatedProgram> CudaBackend::translate_program(std::string& why) {
+CudaBackend::SpanCode CudaBackend::program_code() {
+  constexpr const char* kFetching = "fetching the program";
   const CodeSpan span = program_spans_.front();
   std::vector<u32> table(view_.page_count);
   check(cudaMemcpyAsync(table.data(), base_tables_.data(), table.size() * sizeof(u32), cudaMemcpyDeviceToHost, stream_),
-        "fetching the program");
-  synchronize("fetching the program");
-  // The pages of the span: what regions are made of. A team whose code is no longer this runs from another span.
+        kFetching);
+  synchronize(kFetching);
+  // A team whose code is no longer this runs from another span.
   const u64 first = span.begin >> kPageBits;
-  std::vector<u32> pages;
+  SpanCode code;
   for (u32 i = 0; i < span.bytes >> kPageBits; i++) {
-    if (table[first + i] & kPageCode) pages.push_back(i);
+    if (table[first + i] & kPageCode) code.pages.push_back(i);
   }
-  std::vector<u8> bytes(pages.size() << kPageBits);
-  for (u64 i = 0; i < pages.size(); i++) {
-    const u64 unit = table[first + pages[i]] >> kPageFlagBits;
-    check(cudaMemcpyAsync(bytes.data() + (i << kPageBits), image_ + (unit << kPageBits), kPageSize,
+  code.bytes.resize(code.pages.size() << kPageBits);
+  for (u64 i = 0; i < code.pages.size(); i++) {
+    const u64 unit = table[first + code.pages[i]] >> kPageFlagBits;
+    check(cudaMemcpyAsync(code.bytes.data() + (i << kPageBits), image_ + (unit << kPageBits), kPageSize,
                           cudaMemcpyDeviceToHost, stream_),
-          "fetching the program");
+          kFetching);
   }
-  synchronize("fetching the program");
-  const auto code =
-      std::make_shared<const ProgramCode>(view_.window_begin + span.begin, std::move(pages), std::move(bytes));
+  synchronize(kFetching);
+  return code;
+}
+
+std::optional<u32> CudaBackend::lane_that_runs(u32 variant) {
+  constexpr const char* kLooking = "looking for code to translate";
+  const CodeSpan span = span_of_variant(variant);
+  std::vector<CodeSpan> now(view_.teams);
+  check(cudaMemcpyAsync(now.data(), view_.team_code, now.size() * sizeof(CodeSpan), cudaMemcpyDeviceToHost, stream_),
+        kLooking);
+  std::vector<StopRecord> stops(lanes_);
+  check(cudaMemcpyAsync(stops.data(), device_stops_.data(), stops.size() * sizeof(StopRecord), cudaMemcpyDeviceToHost,
+                        stream_),
+        kLooking);
+  synchronize(kLooking);
+  for (u32 team = 0; team < view_.teams; team++) {
+    if (now[team].words != span.words || now[team].bytes != span.bytes) continue;
+    for (u32 place = 0; place < kTeam; place++) {
+      const u64 lane = lane_at(team, place);
+      if (lane >= lanes_) break;
+      const StopCode code = stops[lane].code;
+      // The memory of others may be gone.
+      const bool goes_on = code == StopCode::none || code == StopCode::budget || code == StopCode::cancelled;
+      if (goes_on) return static_cast<u32>(lane);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<CudaBackend::SpanCode> CudaBackend::code_of_variant(u32 variant) {
+  const std::optional<u32> lane = lane_that_runs(variant);
+  if (!lane) return std::nullopt;
+  const CodeSpan span = span_of_variant(variant);
+  std::vector<u8> sources(span.bytes >> kPageBits);
+  const Operands* const behind = span.words + 1 + span.bytes / 4;  // see page_sources()
+  check(cudaMemcpyAsync(sources.data(), behind, sources.size(), cudaMemcpyDeviceToHost, stream_),
+        "looking for code to translate");
+  synchronize("looking for code to translate");
+  // As long as a team runs from the span, its lanes have this code.
+  SpanCode code;
+  std::vector<Transfer> transfers;
+  for (u32 page = 0; page < sources.size(); page++) {
+    if (sources[page] == kNoCode) continue;
+    transfers.push_back({*lane, static_cast<u32>(kPageSize), view_.window_begin + span.begin + (u64{page} << kPageBits),
+                         code.pages.size() << kPageBits});
+    code.pages.push_back(page);
+  }
+  code.bytes.resize(code.pages.size() << kPageBits);
+  std::vector<u32> done(transfers.size());
+  read(transfers, code.bytes, done);
+  const bool has_all = std::ranges::all_of(done, [](u32 bytes) { return bytes == kPageSize; });
+  return has_all ? std::optional(std::move(code)) : std::nullopt;
+}
+
+std::unique_ptr<TranslatedProgram> CudaBackend::translate_span(const CodeSpan& span, SpanCode code, std::string& why) {
+  const auto of_program = std::make_shared<const ProgramCode>(view_.window_begin + span.begin, std::move(code.pages),
+                                                              std::move(code.bytes));
   const u32 threads = compile_threads_ != 0 ? compile_threads_ : std::max(1u, std::thread::hardware_concurrency());
-  return TranslatedProgram::make(view_, span, code, threads, caches_translation_, stream_, why);
+  return TranslatedProgram::make(view_, span, of_program, threads, caches_translation_, stream_, why);
 }
 
 TranslationReport CudaBackend::translation() const {
   std::lock_guard lock(translation_mutex_);
   TranslationReport report = translation_report_;
-  if (translated_ == nullptr) {
-    report.interpreted = retired_interpreted_;
-    return report;
-  }
-  report = translated_->report();
+  if (translated_ != nullptr) add_report(report, translated_->report());
   const u64 retired = retired_translated_;
   report.translated = retired - std::min(retired, report.interpreted);
   report.interpreted += retired_interpreted_;

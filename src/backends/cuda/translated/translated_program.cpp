@@ -20,7 +20,6 @@ using std::chrono::steady_clock;
 
 /// The most instructions of a program that are translated. A region that is asked for counts as this many until it is there.
 constexpr u64 kMostInstructions = 60'000, kExpectedInstructions = 100;
-constexpr u64 kMostRefusals = 100;  // of TranslationReport
 /// The most instructions of a visit of a region.
 constexpr u32 kLongestVisit = 1u << 16;
 static_assert(kLongestVisit <= translate::kMostAim);

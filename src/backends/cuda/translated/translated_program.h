@@ -24,6 +24,8 @@
 
 namespace myriarm::cuda {
 
+constexpr u64 kMostRefusals = 100;  // of TranslationReport
+
 class TranslatedProgram {
  public:
   /// `code`: of the span. `threads` compile. With `caches`, what an earlier run has translated of this code is there before the first
