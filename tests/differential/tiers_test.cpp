@@ -37,7 +37,8 @@ constexpr const char* kUsage =
     "                  [--seed N] [--code written|kept]\n"
     "Runs N random instructions or more, --each of them in a lane of a program, and compares with the CPU's "
     "interpreter.\n"
-    "kept: nobody writes or protects code. A team of a GPU whose code was written is interpreted from then on.\n";
+    "kept: nobody writes or protects code. A team of a GPU whose code was written is interpreted until most teams run "
+    "the same.\n";
 
 struct Options {
   std::string kind = "all", device;

@@ -3,6 +3,7 @@
 // too; ptxas is not.
 #pragma once
 
+#include <cstring>
 #include <stdexcept>
 #include <string>
 

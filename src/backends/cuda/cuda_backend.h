@@ -101,13 +101,16 @@ class CudaBackend final : public Backend, private HostedSpaces {
     std::vector<u8> bytes;
   };
   SpanCode program_code();
-  /// None: no lane runs from that span now.
-  std::optional<SpanCode> code_of_variant(u32 variant);
+  /// None: `why` says why, as part of a sentence.
+  std::optional<SpanCode> code_of_variant(u32 variant, u32 lane, std::string& why);
   std::optional<u32> lane_that_runs(u32 variant);
   std::unique_ptr<TranslatedProgram> translate_span(const CodeSpan& span, SpanCode code, std::string& why);
   /// Translated code becomes that of the span which most teams run from.
   void follow_most_teams();
-  void replace_translated(std::unique_ptr<TranslatedProgram> made, const std::string& why);
+  /// `lane` runs it, if it is not the program's. False: translated code is what it was, and `why` says why.
+  bool translate_variant(u32 variant, u32 lane, std::string& why);
+  void set_unavailable(const std::string& why);
+  void note_not_followed(const CodeSpan& span, std::string why);
   void translate_before_running();
   Chain& chain(Engine engine);
   void mirror_progress();
@@ -273,9 +276,10 @@ class CudaBackend final : public Backend, private HostedSpaces {
   mutable std::mutex
       translation_mutex_;  // while translated_ or the report of what is not there changes, or is asked for
   std::unique_ptr<TranslatedProgram> translated_;
-  bool has_tried_to_translate_ = false, can_translate_ = false;
-  std::optional<u32> translated_variant_ = 0;  // of code_variants_; at first the program's
-  std::optional<u32> translated_block_;        // where that has its memory, if it is not the program's
+  bool has_tried_to_translate_ = false;
+  u32 translated_variant_ = 0;  // of code_variants_; at first the program's
+  std::optional<u32> refused_variant_;
+  std::optional<u32> translated_block_;  // where that has its memory, if it is not the program's
   u32 code_of_most_ = 0, launches_with_this_code_ = 0, followed_ = 0;  // see follow_most_teams()
   const u32 compile_threads_;                                          // 0: as many as the host has
   const bool caches_translation_;

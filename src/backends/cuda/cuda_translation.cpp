@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <new>
 #include <string_view>
 #include <thread>
 
 #include "backends/cuda/cuda_backend.h"
+#include "myriarm/error.h"
 
 namespace myriarm::cuda {
 namespace {
@@ -22,6 +24,9 @@ Before translated_before() {
 
 /// For how many launches most teams must have had the same code, and how often a fleet's regions begin anew, for other code.
 constexpr u32 kSettledLaunches = 2, kMostFollowed = 16;
+/// The most code that is followed, 32 MiB, and how much of it is fetched at once.
+constexpr u64 kMostFollowedPages = 8192, kPagesAtOnce = 64;
+constexpr u32 kOfProgram = 0;  // among the variants of a fleet of one program
 
 /// What has been counted of code that is translated no longer, and of code that is.
 void add_report(TranslationReport& sum, TranslationReport more) {
@@ -44,37 +49,63 @@ void add_report(TranslationReport& sum, TranslationReport more) {
 TranslatedProgram* CudaBackend::translated_program() {
   if (!has_tried_to_translate_) {
     std::string why;
-    std::unique_ptr<TranslatedProgram> made;
     if (view_.programs != 1) why = "on a GPU fleets with several programs are not translated yet";
     else if (is_flat(view_)) why = "on a GPU lanes whose memory others see are not translated";
     else if (program_spans_.front().bytes == 0) why = "the program has no code that can be predecoded";
-    else made = translate_span(program_spans_.front(), program_code(), why);
+    if (why.empty()) translate_variant(kOfProgram, 0, why);
     has_tried_to_translate_ = true;
-    can_translate_ = made != nullptr;
-    replace_translated(std::move(made), why);
-  } else if (can_translate_) {
+    set_unavailable(why);
+  } else if (translated_ != nullptr) {
     follow_most_teams();
   }
   translate_before_running();
   return translated_.get();
 }
 
-void CudaBackend::replace_translated(std::unique_ptr<TranslatedProgram> made, const std::string& why) {
+void CudaBackend::set_unavailable(const std::string& why) {
   std::lock_guard lock(translation_mutex_);
-  if (translated_ != nullptr) add_report(translation_report_, translated_->report());
-  translated_ = std::move(made);
   translation_report_.unavailable = why;
 }
 
-void CudaBackend::follow_most_teams() {
-  // Spans of other code than the programs' are freed when no team runs from them.
-  const bool is_gone = translated_block_ && !code_blocks_.contains(*translated_block_);
-  if (is_gone) {
-    replace_translated(nullptr, "");
-    translated_block_.reset();
-    translated_variant_.reset();
+void CudaBackend::note_not_followed(const CodeSpan& span, std::string why) {
+  std::lock_guard lock(translation_mutex_);
+  TranslationReport of_span;
+  of_span.refused = 1;
+  of_span.refusals.push_back({view_.window_begin + span.begin, std::move(why)});
+  add_report(translation_report_, std::move(of_span));
+}
+
+bool CudaBackend::translate_variant(u32 variant, u32 lane, std::string& why) {
+  const CodeSpan span = span_of_variant(variant);
+  std::optional<SpanCode> code =
+      code_variants_->is_program(variant) ? program_code() : code_of_variant(variant, lane, why);
+  std::unique_ptr<TranslatedProgram> made = code ? translate_span(span, *std::move(code), why) : nullptr;
+  if (made == nullptr) return false;
+  {
+    std::lock_guard lock(translation_mutex_);
+    if (translated_ != nullptr) add_report(translation_report_, translated_->report());
+    translated_.swap(made);
   }
-  if (spaces_ || followed_ == kMostFollowed) return;
+  translated_variant_ = variant;
+  translated_block_.reset();
+  if (!code_variants_->is_program(variant)) translated_block_ = code_variants_->made(variant).block;
+  return true;  // the end of what was translated before may wait for its threads
+}
+
+void CudaBackend::follow_most_teams() {
+  // Spans of other code than the programs' are freed when no team runs from them. There must be translated code: launches of the
+  // interpreter's kernel may have no end, and nothing would be followed in them.
+  if (translated_block_ && !code_blocks_.contains(*translated_block_)) {
+    std::string why;
+    if (!translate_variant(kOfProgram, 0, why)) {
+      std::lock_guard lock(translation_mutex_);
+      add_report(translation_report_, translated_->report());
+      translated_.reset();
+      translation_report_.unavailable = why;
+      return;
+    }
+  }
+  if (spaces_ || followed_ > kMostFollowed) return;
   std::map<u32, u32> teams;  // by variant
   for (u32 team = 0; team < view_.teams; team++) teams[code_variants_->of_team(team)]++;
   const auto most =
@@ -84,31 +115,36 @@ void CudaBackend::follow_most_teams() {
   launches_with_this_code_ = variant == code_of_most_ ? launches_with_this_code_ + 1 : 0;
   code_of_most_ = variant;
   const bool is_settled = launches_with_this_code_ >= kSettledLaunches && most->second > view_.teams / 2;
-  if (variant == translated_variant_ || !is_settled) return;
-  std::optional<SpanCode> code = code_variants_->is_program(variant) ? program_code() : code_of_variant(variant);
-  if (!code) {
+  if (!is_settled || variant == translated_variant_ || variant == refused_variant_) return;
+  const std::optional<u32> lane = lane_that_runs(variant);
+  if (!lane) {
     launches_with_this_code_ = 0;
     return;
   }
-  followed_++;
   const CodeSpan span = span_of_variant(variant);
+  if (followed_++ == kMostFollowed) {
+    note_not_followed(span, "the code that most lanes run has changed too often");
+    return;
+  }
   std::string why;
-  std::unique_ptr<TranslatedProgram> made = translate_span(span, *std::move(code), why);
-  if (made == nullptr) return;
-  replace_translated(std::move(made), "");
-  translated_variant_ = variant;
-  translated_block_.reset();
-  if (!code_variants_->is_program(variant)) translated_block_ = code_variants_->made(variant).block;
+  try {
+    if (translate_variant(variant, *lane, why)) return;
+  } catch (const DeviceError& error) {
+    cudaGetLastError();  // a later check must not find this error
+    why = error.what();
+  } catch (const std::bad_alloc&) {
+    why = "the host has no memory for it";
+  }
+  refused_variant_ = variant;
+  note_not_followed(span, why);
 }
 
 void CudaBackend::translate_before_running() {
   const Before before = translated_before();
-  const bool is_of_program = translated_variant_ && code_variants_->is_program(*translated_variant_);
-  if (translated_ == nullptr || before == Before::nothing || !is_of_program) return;
+  if (translated_ == nullptr || before == Before::nothing || translated_variant_ != kOfProgram) return;
   u64 entry = 0;
   const u32 lane = 0;
   gather(Field::pc, {&lane, 1}, {&entry, 1});
-  synchronize("fetching a program counter");
   translated_->translate_all(
       entry, before == Before::each_word, [&] { return is_cancelled(); }, stream_);
 }
@@ -162,36 +198,45 @@ std::optional<u32> CudaBackend::lane_that_runs(u32 variant) {
   return std::nullopt;
 }
 
-std::optional<CudaBackend::SpanCode> CudaBackend::code_of_variant(u32 variant) {
-  const std::optional<u32> lane = lane_that_runs(variant);
-  if (!lane) return std::nullopt;
+std::optional<CudaBackend::SpanCode> CudaBackend::code_of_variant(u32 variant, u32 lane, std::string& why) {
   const CodeSpan span = span_of_variant(variant);
   std::vector<u8> sources(span.bytes >> kPageBits);
   const Operands* const behind = span.words + 1 + span.bytes / 4;  // see page_sources()
   check(cudaMemcpyAsync(sources.data(), behind, sources.size(), cudaMemcpyDeviceToHost, stream_),
         "looking for code to translate");
   synchronize("looking for code to translate");
-  // As long as a team runs from the span, its lanes have this code.
   SpanCode code;
-  std::vector<Transfer> transfers;
   for (u32 page = 0; page < sources.size(); page++) {
-    if (sources[page] == kNoCode) continue;
-    transfers.push_back({*lane, static_cast<u32>(kPageSize), view_.window_begin + span.begin + (u64{page} << kPageBits),
-                         code.pages.size() << kPageBits});
-    code.pages.push_back(page);
+    if (sources[page] != kNoCode) code.pages.push_back(page);
   }
+  if (code.pages.size() > kMostFollowedPages) {
+    why = "it has too much code";
+    return std::nullopt;
+  }
+  // As long as a team runs from the span, its lanes have this code.
   code.bytes.resize(code.pages.size() << kPageBits);
-  std::vector<u32> done(transfers.size());
-  read(transfers, code.bytes, done);
-  const bool has_all = std::ranges::all_of(done, [](u32 bytes) { return bytes == kPageSize; });
-  return has_all ? std::optional(std::move(code)) : std::nullopt;
+  for (u64 first = 0; first < code.pages.size(); first += kPagesAtOnce) {
+    const u64 count = std::min<u64>(kPagesAtOnce, code.pages.size() - first);
+    std::vector<Transfer> transfers;
+    for (u64 i = 0; i < count; i++) {
+      const u64 address = view_.window_begin + span.begin + (u64{code.pages[first + i]} << kPageBits);
+      transfers.push_back({lane, static_cast<u32>(kPageSize), address, i << kPageBits});
+    }
+    std::vector<u32> done(count);
+    read(transfers, std::span(code.bytes).subspan(first << kPageBits, count << kPageBits), done);
+    if (!std::ranges::all_of(done, [](u32 bytes) { return bytes == kPageSize; })) {
+      why = "a lane that runs it has not all of it";
+      return std::nullopt;
+    }
+  }
+  return code;
 }
 
 std::unique_ptr<TranslatedProgram> CudaBackend::translate_span(const CodeSpan& span, SpanCode code, std::string& why) {
-  const auto of_program = std::make_shared<const ProgramCode>(view_.window_begin + span.begin, std::move(code.pages),
-                                                              std::move(code.bytes));
+  const auto of_span = std::make_shared<const ProgramCode>(view_.window_begin + span.begin, std::move(code.pages),
+                                                           std::move(code.bytes));
   const u32 threads = compile_threads_ != 0 ? compile_threads_ : std::max(1u, std::thread::hardware_concurrency());
-  return TranslatedProgram::make(view_, span, of_program, threads, caches_translation_, stream_, why);
+  return TranslatedProgram::make(view_, span, of_span, threads, caches_translation_, stream_, why);
 }
 
 TranslationReport CudaBackend::translation() const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The translated code of a fleet's program: which regions there are, and the launch of the kernel that runs them. It begins
-// without any; lanes note where they are interpreted, threads make regions of what is hot, and between two launches the kernel is
-// linked with those that have come.
+// The translated code of one span, that of a fleet's program or what its teams run later: which regions there are, and the launch of
+// the kernel that runs them. It begins without any; lanes note where they are interpreted, threads make regions of what is hot, and
+// between two launches the kernel is linked with those that have come.
 #pragma once
 
 #include <chrono>
