@@ -6,10 +6,10 @@
 #include <cuda.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
 
+#include "mistake.h"
 #include "ptx_function.h"
 
 namespace emulated_gpu {
@@ -48,11 +48,6 @@ void read_array(const std::string& ptx, std::string& name, std::vector<std::stri
   for (size_t end; (end = list.find(", ")) != std::string::npos; list.erase(0, end + 2)) {
     elements.push_back(list.substr(0, end));
   }
-}
-
-[[noreturn]] void mistake(const std::string& what) {
-  std::fprintf(stderr, "emulated GPU: %s\n", what.c_str());
-  std::abort();
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include <random>
 #include <vector>
 
+#include "mistake.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
@@ -28,11 +30,6 @@ constexpr uint32_t kWarp = 32;
 constexpr size_t kStackBytes = size_t{1} << 20, kGuardBytes = 4096;
 constexpr uint8_t kUnwritten = 0xA5;  // what shared memory holds before a block writes to it
 constexpr size_t kMostSharedBytes = 228 * 1024;
-
-[[noreturn]] void mistake(const char* what) {
-  std::fprintf(stderr, "emulated GPU: %s\n", what);
-  std::abort();
-}
 
 class Stack {
  public:

@@ -101,11 +101,15 @@ TEST(CudaCodeVariants, TeamsWithEqualKeysShareOne) {
 TEST(CudaCodeVariants, KnowWhetherOneIsCommon) {
   CodeVariants variants({2, 1}, 100, std::vector<u32>(3));
   EXPECT_TRUE(variants.is_common(0));
+  EXPECT_EQ(variants.of_most_teams(), 0u);
   variants.carry_out(plan_of(variants, std::vector{key_of(0, 5), key_of(1, 5)}, kRoom), 0);
+  EXPECT_EQ(variants.of_most_teams(), 1u);
   EXPECT_FALSE(variants.is_common(0));
   EXPECT_FALSE(variants.is_common(1));
   variants.carry_out(plan_of(variants, std::vector{key_of(2, 5)}, kRoom), 1);
   EXPECT_TRUE(variants.is_common(1));
+  variants.carry_out(plan_of(variants, std::vector{key_of(0, 6), key_of(1, 7)}, kRoom), 2);
+  EXPECT_FALSE(variants.of_most_teams()) << "each team runs something else";
 }
 
 TEST(CudaCodeVariants, WithoutRoomTeamsKeepWhatTheyHave) {

@@ -95,6 +95,16 @@ u64 CodeVariants::words_in_use() const {
   return words;
 }
 
+std::optional<u32> CodeVariants::of_most_teams() const {
+  for (u32 program = 0; program < programs_; program++) {
+    if (teams_of_program_[program] > variant_of_.size() / 2) return program;
+  }
+  for (const auto& [number, variant] : made_) {
+    if (variant.teams > variant_of_.size() / 2) return number;
+  }
+  return std::nullopt;
+}
+
 bool CodeVariants::is_common(u32 number) const {
   return (number < programs_ ? teams_of_program_[number] : made_.at(number).teams) == variant_of_.size();
 }

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -54,6 +55,8 @@ class CodeVariants {
   u32 of_team(u32 team) const { return variant_of_[team]; }
   /// What the spans take, without the programs', that teams run from.
   u64 words_in_use() const;
+  /// What more than half of all teams run from, if there is that.
+  std::optional<u32> of_most_teams() const;
   /// Whether all teams run from one variant.
   bool is_common(u32 number) const;
 

@@ -100,15 +100,18 @@ class CudaBackend final : public Backend, private HostedSpaces {
     std::vector<u32> pages;
     std::vector<u8> bytes;
   };
-  SpanCode program_code();
+  SpanCode program_code();  // of the first program's span
   /// None: `why` says why, as part of a sentence.
   std::optional<SpanCode> code_of_variant(u32 variant, u32 lane, std::string& why);
+  /// A lane that goes on and whose team runs from the variant's span now, if there is one.
   std::optional<u32> lane_that_runs(u32 variant);
   std::unique_ptr<TranslatedProgram> translate_span(const CodeSpan& span, SpanCode code, std::string& why);
   /// Translated code becomes that of the span which most teams run from.
   void follow_most_teams();
   /// `lane` runs it, if it is not the program's. False: translated code is what it was, and `why` says why.
   bool translate_variant(u32 variant, u32 lane, std::string& why);
+  /// Null: nothing is translated any more. What has been counted stays in the report.
+  void replace_translated(std::unique_ptr<TranslatedProgram> made);
   void set_unavailable(const std::string& why);
   void note_not_followed(const CodeSpan& span, std::string why);
   void translate_before_running();
@@ -280,8 +283,10 @@ class CudaBackend final : public Backend, private HostedSpaces {
   u32 translated_variant_ = 0;  // of code_variants_; at first the program's
   std::optional<u32> refused_variant_;
   std::optional<u32> translated_block_;  // where that has its memory, if it is not the program's
-  u32 code_of_most_ = 0, launches_with_this_code_ = 0, followed_ = 0;  // see follow_most_teams()
-  const u32 compile_threads_;                                          // 0: as many as the host has
+  // See follow_most_teams().
+  std::optional<u32> code_of_most_;
+  u32 launches_with_this_code_ = 0, followed_ = 0;
+  const u32 compile_threads_;  // 0: as many as the host has
   const bool caches_translation_;
   const Engine engine_;                   // of the fleet
   TranslationReport translation_report_;  // without what translated_ has

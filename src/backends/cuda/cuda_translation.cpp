@@ -3,7 +3,6 @@
 // libraries; and whether it can be.
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <new>
 #include <string_view>
 #include <thread>
@@ -81,15 +80,20 @@ bool CudaBackend::translate_variant(u32 variant, u32 lane, std::string& why) {
       code_variants_->is_program(variant) ? program_code() : code_of_variant(variant, lane, why);
   std::unique_ptr<TranslatedProgram> made = code ? translate_span(span, *std::move(code), why) : nullptr;
   if (made == nullptr) return false;
+  replace_translated(std::move(made));
+  translated_variant_ = variant;
+  translated_block_.reset();
+  if (!code_variants_->is_program(variant)) translated_block_ = code_variants_->made(variant).block;
+  return true;
+}
+
+void CudaBackend::replace_translated(std::unique_ptr<TranslatedProgram> made) {
   {
     std::lock_guard lock(translation_mutex_);
     if (translated_ != nullptr) add_report(translation_report_, translated_->report());
     translated_.swap(made);
   }
-  translated_variant_ = variant;
-  translated_block_.reset();
-  if (!code_variants_->is_program(variant)) translated_block_ = code_variants_->made(variant).block;
-  return true;  // the end of what was translated before may wait for its threads
+  // What was translated before ends here, without the lock: it waits for its threads.
 }
 
 void CudaBackend::follow_most_teams() {
@@ -98,24 +102,19 @@ void CudaBackend::follow_most_teams() {
   if (translated_block_ && !code_blocks_.contains(*translated_block_)) {
     std::string why;
     if (!translate_variant(kOfProgram, 0, why)) {
-      std::lock_guard lock(translation_mutex_);
-      add_report(translation_report_, translated_->report());
-      translated_.reset();
-      translation_report_.unavailable = why;
+      replace_translated(nullptr);
+      set_unavailable(why);
       return;
     }
   }
   if (spaces_ || followed_ > kMostFollowed) return;
-  std::map<u32, u32> teams;  // by variant
-  for (u32 team = 0; team < view_.teams; team++) teams[code_variants_->of_team(team)]++;
-  const auto most =
-      std::max_element(teams.begin(), teams.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  const u32 variant = most->first;
+  const std::optional<u32> of_most = code_variants_->of_most_teams();
   // A program that links itself has new code with each library.
-  launches_with_this_code_ = variant == code_of_most_ ? launches_with_this_code_ + 1 : 0;
-  code_of_most_ = variant;
-  const bool is_settled = launches_with_this_code_ >= kSettledLaunches && most->second > view_.teams / 2;
-  if (!is_settled || variant == translated_variant_ || variant == refused_variant_) return;
+  launches_with_this_code_ = of_most == code_of_most_ ? launches_with_this_code_ + 1 : 0;
+  code_of_most_ = of_most;
+  if (!of_most || launches_with_this_code_ < kSettledLaunches) return;
+  const u32 variant = *of_most;
+  if (variant == translated_variant_ || variant == refused_variant_) return;
   const std::optional<u32> lane = lane_that_runs(variant);
   if (!lane) {
     launches_with_this_code_ = 0;
