@@ -311,6 +311,29 @@ TEST(Children, AreTheSameOnEachEngine) {
   }
 }
 
+TEST(Children, RunTranslatedCode) {
+  constexpr uint64_t kLanes = 40, kPiece = 20'000, kMostPieces = 5'000;
+  const Words loop =
+      value_of(10, 0x7FFFFFFF) + Words{guest::madd(27, 27, 26, 10), guest::sub(10, 10, 1), guest::cbnz(10, -2)};
+  const Words words = clone_call(kChildFlags) + in_child(loop + exit_with_hash()) + wait_for_child() + exit_with_hash();
+  Fleet expected = family_fleet(words, kLanes, true), fleet = family_fleet(words, kLanes);
+  RunOptions piece;
+  piece.instructions = kPiece;
+  piece.engine = Engine::translate;
+  uint64_t pieces = 0;
+  for (; fleet.translation().translated < kLanes * kPiece && pieces < kMostPieces; pieces++) {
+    fleet.run(piece);
+    const std::string why = fleet.translation().unavailable;
+    if (!why.empty() && options_of(1).engine == Engine::translate) FAIL() << why;
+    if (!why.empty()) GTEST_SKIP() << why;
+  }
+  EXPECT_LT(pieces, kMostPieces) << "nothing was translated";
+  RunOptions whole;
+  whole.instructions = pieces * kPiece;
+  expected.run(whole);
+  expect_same(states_of(fleet, kCode), states_of(expected, kCode), "in the children");
+}
+
 TEST(Children, EndWhenTheirLaneIsRestored) {
   constexpr uint64_t kLanes = 40;
   for (const Words& words : families()) {

@@ -252,6 +252,48 @@ TEST(CudaCodeDelay, IsManyTimesAsLongAsItTook) {
   EXPECT_TRUE(delay.is_over(now + CodeDelay::kMostTicks * tick));
 }
 
+TEST(CudaSettlingCode, HasSettledOnceGuestsHaveChangedNothingForSomeTime) {
+  using Time = SettlingCode::Time;
+  const auto tick = std::chrono::nanoseconds(CodeDelay::kTickNanoseconds);
+  SettlingCode code;
+  Time now = Time() + std::chrono::hours(100);
+  EXPECT_TRUE(code.is_settled(now)) << "nobody has changed it";
+  code.changed(now);
+  now += SettlingCode::kLeastTicks / 2 * tick;
+  EXPECT_FALSE(code.is_settled(now));
+  EXPECT_EQ(code.ticks_left(now), SettlingCode::kLeastTicks / 2 + 1);
+  code.changed(now);  // a program that maps one library after the other
+  now += (SettlingCode::kLeastTicks - 1) * tick;
+  EXPECT_FALSE(code.is_settled(now));
+  now += tick;
+  EXPECT_TRUE(code.is_settled(now));
+  EXPECT_EQ(code.ticks_left(now), 1u);
+  code.changed(now);
+  code.begin_again();
+  EXPECT_TRUE(code.is_settled(now)) << "the host has written the code";
+}
+
+TEST(CudaSettlingCode, CodeThatChangesAgainSettlesMoreAndMoreSlowly) {
+  using Time = SettlingCode::Time;
+  const auto tick = std::chrono::nanoseconds(CodeDelay::kTickNanoseconds);
+  SettlingCode code;
+  Time now = Time() + std::chrono::hours(100);
+  code.changed(now);
+  for (u64 ticks = SettlingCode::kLeastTicks; ticks < SettlingCode::kMostTicks; ticks *= 2) {
+    EXPECT_FALSE(code.is_settled(now + (ticks - 1) * tick)) << ticks;
+    now += ticks * tick;
+    EXPECT_TRUE(code.is_settled(now)) << ticks;
+    code.changed(now);
+  }
+  now += SettlingCode::kMostTicks * tick;
+  EXPECT_TRUE(code.is_settled(now));
+  code.changed(now);
+  EXPECT_FALSE(code.is_settled(now + (SettlingCode::kMostTicks - 1) * tick)) << "no longer than that";
+  now += 18 * SettlingCode::kMostTicks * tick;
+  code.changed(now);
+  EXPECT_TRUE(code.is_settled(now + SettlingCode::kLeastTicks * tick)) << "it was quiet for long";
+}
+
 TEST(CudaCodeDelay, DoublesUntilItIsQuiet) {
   using Time = CodeDelay::Time;
   const auto tick = std::chrono::nanoseconds(CodeDelay::kTickNanoseconds);

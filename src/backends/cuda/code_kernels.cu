@@ -110,7 +110,7 @@ __device__ Operands* words_of_page(const CodeSpan& span, u64 index) {
 }
 /// As page_sources(), while the word in front may not be written yet.
 __device__ u8& source_of_page(const CodeSpan& span, u64 index) {
-  return ((u8*)((Operands*)span.words + 1 + span.bytes / 4))[index];
+  return ((u8*)sources_behind(span.words, span.bytes / 4))[index];
 }
 
 /// One block for each listed page of each program, and at least one.

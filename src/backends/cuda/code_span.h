@@ -55,8 +55,10 @@ enum CodeSource : u8 {
   kProgramCode,  // the program's page, which the team has not changed
   kOwnCode,      // the team's page, which all of its lanes have alike
 };
+/// Where the sources lie of a span with so many words behind the one in front.
+MYR_FN const u8* sources_behind(const Operands* words, u64 count) { return (const u8*)(words + 1 + count); }
 MYR_FN const u8* page_sources(const CodeSpan& span) {
-  return (const u8*)(span.words + 1 + *(const volatile u64*)&span.words->imm);
+  return sources_behind(span.words, *(const volatile u64*)&span.words->imm);
 }
 /// The length of the array of a span with this many pages, in Operands.
 constexpr u64 span_length(u64 pages) {

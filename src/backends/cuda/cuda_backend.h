@@ -18,6 +18,7 @@
 #include "backends/cuda/process/differing_pages.h"
 #include "backends/cuda/process/processes.h"
 #include "backends/cuda/saved_lanes.h"
+#include "backends/cuda/settling_code.h"
 #include "backends/cuda/span_memory.h"
 #include "backends/cuda/translated/translated_program.h"
 #include "backends/hosted_machine.h"
@@ -75,6 +76,12 @@ class CudaBackend final : public Backend, private HostedSpaces {
   void predecode_teams();
   CodeSpan span_of_variant(u32 number) const;
   void update_common_code();
+  /// Whether all teams run from one span, and each lane has one address space.
+  bool has_common_code() const;
+  /// To be called when a launch has ended for code that guests have changed.
+  void guests_have_changed_code();
+  /// Ends the next launch when code that all teams have may have settled.
+  void look_at_code_once_settled(Control& control);
   u64 code_bytes() const;         // that predecoded code takes, without the programs'
   u64 code_bytes_in_use() const;  // the same, without what is kept for teams that may run from it again
   u64 room_for_code();            // in words
@@ -103,7 +110,11 @@ class CudaBackend final : public Backend, private HostedSpaces {
   SpanCode program_code();  // of the first program's span
   /// None: `why` says why, as part of a sentence.
   std::optional<SpanCode> code_of_variant(u32 variant, u32 lane, std::string& why);
-  /// A lane that goes on and whose team runs from the variant's span now, if there is one.
+  /// The span that each lane runs from now; one without words if the lane does not go on.
+  std::vector<CodeSpan> running_code();
+  /// The variant that more than half of the lanes which go on run from, if there is one.
+  std::optional<u32> code_of_most_lanes();
+  /// A lane that goes on and runs from the variant's span now, if there is one.
   std::optional<u32> lane_that_runs(u32 variant);
   std::unique_ptr<TranslatedProgram> translate_span(const CodeSpan& span, SpanCode code, std::string& why);
   /// Translated code becomes that of the span which most teams run from.
@@ -153,7 +164,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
                              DispatchReport& done);
   /// Brings the files that calls want, so that their lanes make them again, and serves the other calls.
   ServedOnHost attend_to_calls(std::span<const HostCall> calls, DispatchReport& done);
-  /// Chooses the kernel of the next launch of an interpreter by whether lanes differ in pages.
+  /// Chooses the kernel of the next launch of an interpreter, by whether lanes differ in pages, and whether their code has settled.
   void choose_kernel(Control& control);
   // Address spaces of lanes with several processes: cuda_spaces.cpp.
   struct Spaces {
@@ -260,11 +271,11 @@ class CudaBackend final : public Backend, private HostedSpaces {
   u32 next_code_block_ = 0;
   u64 code_units_ = 0;  // what it takes from a pool of fixed size
   CodeDelay code_delay_;
-  bool code_wanted_ = false;        // a guest runs from pages that have no predecoded words
-  bool host_wrote_code_ = false;    // a call has changed pages that teams may run from
-  bool code_restored_ = false;      // a restore has
-  bool guests_write_code_ = false;  // since the host last wrote code, a launch has ended for code of guests
-  bool code_gave_way_ = false;      // to frames: until the pool grows or lanes are restored, it takes no room
+  bool code_wanted_ = false;      // a guest runs from pages that have no predecoded words
+  bool host_wrote_code_ = false;  // a call has changed pages that teams may run from
+  bool code_restored_ = false;    // a restore has
+  SettlingCode settling_code_;    // launches have ended for code of guests
+  bool code_gave_way_ = false;    // to frames: until the pool grows or lanes are restored, it takes no room
   // Host memory that kernels access.
   PinnedArray<u32> cancel_;
   PinnedArray<u64> progress_;
@@ -285,7 +296,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
   std::optional<u32> translated_block_;  // where that has its memory, if it is not the program's
   // See follow_most_teams().
   std::optional<u32> code_of_most_;
-  u32 launches_with_this_code_ = 0, followed_ = 0;
+  u32 launches_with_this_code_ = 0, launches_since_look_ = 0, followed_ = 0;
   const u32 compile_threads_;  // 0: as many as the host has
   const bool caches_translation_;
   const Engine engine_;                   // of the fleet

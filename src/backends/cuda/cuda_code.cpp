@@ -36,9 +36,19 @@ CodeSpan CudaBackend::span_of_variant(u32 number) const {
 
 void CudaBackend::update_common_code() {
   // The kernel for one span ends the launch for a team that changes a page of it.
-  const u32 number = code_variants_->of_team(0);
-  const bool common = !guests_write_code_ && !spaces_ && code_variants_->is_common(number);
-  view_.common_code = common ? span_of_variant(number) : CodeSpan{};
+  const bool common = has_common_code() && settling_code_.is_settled(steady_clock::now());
+  view_.common_code = common ? span_of_variant(code_variants_->of_team(0)) : CodeSpan{};
+}
+
+bool CudaBackend::has_common_code() const { return !spaces_ && code_variants_->is_common(code_variants_->of_team(0)); }
+
+void CudaBackend::guests_have_changed_code() { settling_code_.changed(steady_clock::now()); }
+
+void CudaBackend::look_at_code_once_settled(Control& control) {
+  const auto now = steady_clock::now();
+  if (!has_common_code() || settling_code_.is_settled(now)) return;
+  const u64 ticks = settling_code_.ticks_left(now);
+  control.launch_ticks = control.launch_ticks == 0 ? ticks : std::min(control.launch_ticks, ticks);
 }
 
 u64 CudaBackend::code_bytes() const {
@@ -238,7 +248,7 @@ void CudaBackend::predecode_if_due() {
   const bool due = code_wanted_ && code_delay_.is_over(steady_clock::now());
   if (host_wrote_code_) {
     code_delay_.begin_again();
-    guests_write_code_ = false;
+    settling_code_.begin_again();
   }
   if (!host_wrote_code_ && !code_restored_ && !due) return;
   const bool restored_only = !host_wrote_code_ && !due;

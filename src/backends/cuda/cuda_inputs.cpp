@@ -185,7 +185,7 @@ class CudaBackend::InputLoop final : public ProcessHost {
     DispatchReport done;
     std::copy(std::begin(report.stops), std::end(report.stops), std::begin(done.stops));
     const ServedOnHost served = backend_.attend_to_processes(report, done);
-    if (report.orders & kYieldOrder) backend_.guests_write_code_ = true;
+    if (report.orders & kYieldOrder) backend_.guests_have_changed_code();
     backend_.update_common_code();
     find_memory(report, served);
     segments_.tidy(backend_.processes_->device_inputs(), lanes_.data(), backend_.lanes_, stream);

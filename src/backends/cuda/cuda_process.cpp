@@ -22,7 +22,9 @@ void CudaBackend::process_inputs_changed(std::span<const u32> lanes) {
 }
 
 void CudaBackend::choose_kernel(Control& control) {
+  update_common_code();  // the code of guests may have settled
   if (!processes_ || is_flat(view_)) return;
+  look_at_code_once_settled(control);
   differing_pages_.begin(view_, control, [&] { return processes_->teams_that_differ(view_, stream_); });
 }
 

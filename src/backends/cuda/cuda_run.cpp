@@ -206,7 +206,7 @@ RunReport CudaBackend::run(const RunOrder& order) {
       }
       control.phase = Phase::again;
       control.batches = 1;
-      if (report.orders & kYieldOrder) guests_write_code_ = true;
+      if (report.orders & kYieldOrder) guests_have_changed_code();
       update_common_code();
       if (returns && served.calling == 0 && done.stops[static_cast<u32>(StopCode::syscall)] != 0) {
         done.paused = paused;

@@ -3,7 +3,9 @@
 // libraries; and whether it can be.
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <new>
+#include <set>
 #include <string_view>
 #include <thread>
 
@@ -23,6 +25,8 @@ Before translated_before() {
 
 /// For how many launches most teams must have had the same code, and how often a fleet's regions begin anew, for other code.
 constexpr u32 kSettledLaunches = 2, kMostFollowed = 16;
+/// To see what each lane runs takes a millisecond or two: with several address spaces, that is done before one launch of so many.
+constexpr u32 kLaunchesOfALook = 8;
 /// The most code that is followed, 32 MiB, and how much of it is fetched at once.
 constexpr u64 kMostFollowedPages = 8192, kPagesAtOnce = 64;
 constexpr u32 kOfProgram = 0;  // among the variants of a fleet of one program
@@ -107,8 +111,11 @@ void CudaBackend::follow_most_teams() {
       return;
     }
   }
-  if (spaces_ || followed_ > kMostFollowed) return;
-  const std::optional<u32> of_most = code_variants_->of_most_teams();
+  if (followed_ > kMostFollowed) return;
+  // Where lanes have several processes, a table may have none that runs.
+  if (spaces_ && ++launches_since_look_ < kLaunchesOfALook) return;
+  launches_since_look_ = 0;
+  const std::optional<u32> of_most = spaces_ ? code_of_most_lanes() : code_variants_->of_most_teams();
   // A program that links itself has new code with each library.
   launches_with_this_code_ = of_most == code_of_most_ ? launches_with_this_code_ + 1 : 0;
   code_of_most_ = of_most;
@@ -172,27 +179,52 @@ CudaBackend::SpanCode CudaBackend::program_code() {
   return code;
 }
 
-std::optional<u32> CudaBackend::lane_that_runs(u32 variant) {
+std::vector<CodeSpan> CudaBackend::running_code() {
   constexpr const char* kLooking = "looking for code to translate";
-  const CodeSpan span = span_of_variant(variant);
-  std::vector<CodeSpan> now(view_.teams);
-  check(cudaMemcpyAsync(now.data(), view_.team_code, now.size() * sizeof(CodeSpan), cudaMemcpyDeviceToHost, stream_),
-        kLooking);
+  const auto fetch = [&](auto& values, const auto* from) {
+    check(cudaMemcpyAsync(values.data(), from, values.size() * sizeof *from, cudaMemcpyDeviceToHost, stream_),
+          kLooking);
+  };
+  std::vector<CodeSpan> of_table(view_.table_count);
   std::vector<StopRecord> stops(lanes_);
-  check(cudaMemcpyAsync(stops.data(), device_stops_.data(), stops.size() * sizeof(StopRecord), cudaMemcpyDeviceToHost,
-                        stream_),
-        kLooking);
+  std::vector<LaneTables> tables(view_.processes.spaces.running != nullptr ? lanes_ : 0);
+  fetch(of_table, view_.team_code);
+  fetch(stops, device_stops_.data());
+  if (!tables.empty()) fetch(tables, view_.processes.spaces.running);
   synchronize(kLooking);
-  for (u32 team = 0; team < view_.teams; team++) {
-    if (now[team].words != span.words || now[team].bytes != span.bytes) continue;
-    for (u32 place = 0; place < kTeam; place++) {
-      const u64 lane = lane_at(team, place);
-      if (lane >= lanes_) break;
-      const StopCode code = stops[lane].code;
-      // The memory of others may be gone.
-      const bool goes_on = code == StopCode::none || code == StopCode::budget || code == StopCode::cancelled;
-      if (goes_on) return static_cast<u32>(lane);
-    }
+  std::vector<CodeSpan> code(lanes_);
+  for (u64 lane = 0; lane < lanes_; lane++) {
+    // The memory of others may be gone.
+    const StopCode stop = stops[lane].code;
+    const bool goes_on = stop == StopCode::none || stop == StopCode::budget || stop == StopCode::cancelled;
+    if (goes_on) code[lane] = of_table[tables.empty() ? team_of(lane) : tables[lane].guest];
+  }
+  return code;
+}
+
+std::optional<u32> CudaBackend::lane_that_runs(u32 variant) {
+  const CodeSpan span = span_of_variant(variant);
+  const std::vector<CodeSpan> code = running_code();
+  const auto found = std::ranges::find_if(
+      code, [&](const CodeSpan& of_lane) { return of_lane.words == span.words && of_lane.bytes == span.bytes; });
+  if (found == code.end()) return std::nullopt;
+  return static_cast<u32>(found - code.begin());
+}
+
+std::optional<u32> CudaBackend::code_of_most_lanes() {
+  std::map<const Operands*, u64> lanes_with;
+  u64 lanes = 0;
+  for (const CodeSpan& of_lane : running_code()) {
+    if (of_lane.words == nullptr) continue;
+    lanes++;
+    if (of_lane.bytes != 0) lanes_with[of_lane.words]++;
+  }
+  // The books do not know what a child runs, which is its parent's code; but they know the parent.
+  std::set<u32> variants;
+  for (u32 table = 0; table < view_.table_count; table++) variants.insert(code_variants_->of_team(table));
+  for (const u32 variant : variants) {
+    const auto found = lanes_with.find(span_of_variant(variant).words);
+    if (found != lanes_with.end() && found->second > lanes / 2) return variant;
   }
   return std::nullopt;
 }
@@ -200,8 +232,8 @@ std::optional<u32> CudaBackend::lane_that_runs(u32 variant) {
 std::optional<CudaBackend::SpanCode> CudaBackend::code_of_variant(u32 variant, u32 lane, std::string& why) {
   const CodeSpan span = span_of_variant(variant);
   std::vector<u8> sources(span.bytes >> kPageBits);
-  const Operands* const behind = span.words + 1 + span.bytes / 4;  // see page_sources()
-  check(cudaMemcpyAsync(sources.data(), behind, sources.size(), cudaMemcpyDeviceToHost, stream_),
+  check(cudaMemcpyAsync(sources.data(), sources_behind(span.words, span.bytes / 4), sources.size(),
+                        cudaMemcpyDeviceToHost, stream_),
         "looking for code to translate");
   synchronize("looking for code to translate");
   SpanCode code;

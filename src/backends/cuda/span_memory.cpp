@@ -46,7 +46,9 @@ SpanMemory::SpanMemory(u64 pages, std::vector<u32> code, int device, LazyBackgro
     fill_.resize(pages);
     std::iota(fill_.begin(), fill_.end(), 0u);
   }
-  check(cudaMemsetAsync(words() + 1 + pages * kPageWords, kNoCode, bytes_of_sources(pages), stream), kAllocating);
+  check(cudaMemsetAsync(const_cast<u8*>(sources_behind(words(), pages * kPageWords)), kNoCode, bytes_of_sources(pages),
+                        stream),
+        kAllocating);
 }
 
 }  // namespace myriarm::cuda

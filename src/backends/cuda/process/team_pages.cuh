@@ -48,10 +48,33 @@ static __device__ __noinline__ void change_pages_alone(const View& view, u32 tab
   }
 }
 
+/// Whether the lanes that are present and do not ask for a change have what it gives to the others: these pages of a file, with the
+/// same permissions, and none of them written to. All threads of `lanes` call it.
+static __device__ inline bool others_have_pages(const View& view, const TeamLanes& lanes, const PageRun& run) {
+  const u32 thread = threadIdx.x % kTeam;
+  const PagedMemory<kTeam> memory = memory_of(view, lanes.team, thread);
+  const bool is_other = (lanes.present & ~lanes.changed) >> thread & 1;
+  for (u64 page = run.first; page < run.first + run.count; page++) {
+    const u32 entry = entry_of_lane(view, lanes.team, page, *(volatile u32*)memory.entry_place(page), thread);
+    // Permissions first: most lanes that have not mapped the file have nothing there.
+    if (__any_sync(lanes.threads, is_other && lane_value(entry) != (run.permissions | kLaneMapped))) return false;
+    const u64* const file = (const u64*)(view.frames + ((u64)(run.unit + (page - run.first)) << kPageBits));
+    constexpr u32 kGranules = kPageSize / 8, kGranulesAtOnce = 64;
+    for (u32 first = 0; first < kGranules; first += kGranulesAtOnce) {
+      bool differs = false;
+      for (u32 i = first; i < first + kGranulesAtOnce && is_other; i++) {
+        differs |= *(const u64*)memory.locate(entry, 8 * i) != file[i];
+      }
+      if (__any_sync(lanes.threads, differs)) return false;
+    }
+  }
+  return true;
+}
+
 /// Lets all lanes that have pages in a table have pages of a file, by its units. All threads of `lanes` call it. False: not all of
-/// them ask for it, and nothing has changed. Needs no frames.
+/// them ask for it or have them already, and nothing has changed. Needs no frames.
 static __device__ __noinline__ bool share_file_pages(const View& view, const TeamLanes& lanes, const PageRun& run) {
-  if ((lanes.present & ~lanes.changed) != 0) return false;
+  if ((lanes.present & ~lanes.changed) != 0 && !others_have_pages(view, lanes, run)) return false;
   const u32 thread = threadIdx.x % kTeam, width = (u32)__popc(lanes.threads);
   const PagedMemory<kTeam> memory = memory_of(view, lanes.team, thread);
   for (u64 begin = 0; begin < run.count; begin += width) {

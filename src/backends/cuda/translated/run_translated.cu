@@ -49,6 +49,14 @@ __device__ __noinline__ void fill_facts(translate::DeviceTeamFacts* facts, const
   for (u64& found : facts->found) found = translate::kNoFoundEntry;
 }
 
+/// The entries that regions have found count no more. All members call it.
+__device__ inline void forget_found(translate::DeviceTeamFacts* facts, u32 members) {
+  for (u32 i = threadIdx.x % kTeam; i < translate::kFoundEntries; i += __popc(members)) {
+    facts->found[i] = translate::kNoFoundEntry;
+  }
+  __syncwarp(members);
+}
+
 __device__ inline u32 sum_of(u32 members, u32 value) {
   if (members == ~0u) {
     for (u32 apart = kTeam / 2; apart != 0; apart /= 2) value += __shfl_xor_sync(~0u, value, apart);
@@ -70,6 +78,18 @@ __device__ __noinline__ void note_counts(const RegionTable& table, u32 members, 
   for (int i = 0; i < 3; i++) {
     if (sums[i] != 0) atomicAdd(counts[i], (unsigned long long)sums[i]);
   }
+}
+
+/// From now on regions find pages in the table of the first lane of those that have been chosen to go on. Returns whether the lane of
+/// the thread goes on: if it was chosen, and is in an address space with this table. All members call it. Out of line, as above.
+__device__ __noinline__ bool choose_table(translate::DeviceTeamFacts* facts, u32 members, u64 table, bool chosen) {
+  const u64 first = __shfl_sync(members, table, __ffs(__ballot_sync(members, chosen)) - 1);
+  if (facts->table != first) {
+    __syncwarp(members);
+    if (threadIdx.x % kTeam == 0) facts->table = first;
+    forget_found(facts, members);
+  }
+  return chosen && table == first;
 }
 
 /// Runs the region whose function has this address.
@@ -123,7 +143,7 @@ class TranslatedTurns {
   template <bool kLean, bool kSeveral, bool kOwnPages>
   MYR_FN void run(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& code, u64 end, bool) {
     code.find(guest_table(cpu.view, cpu.lane));
-    // Regions find pages in the team's table.
+    // Regions find pages in one table of the team.
     const bool has_regions =
         code.own_words == table_.words && code.own_bytes == table_.bytes && (u64)cpu.table == facts()->table;
     RegionEntry entry = {kCold, 0, 0};
@@ -177,6 +197,8 @@ class TranslatedTurns {
       chosen = alive && cpu.at == at;
     }
     together_ = together;
+    // Only lanes with processes have other tables than their team's.
+    if (cpu.view.processes.spaces.running != nullptr) chosen = choose_table(facts(), members, (u64)cpu.table, chosen);
     return chosen;
   }
 
@@ -189,11 +211,8 @@ class TranslatedTurns {
   MYR_FN void attend(u32 members) {
     note_counts(table_, members, interpreted_, visits_);
     clear();
-    // What follows may change the team's page table.
-    for (u32 i = threadIdx.x % kTeam; i < translate::kFoundEntries; i += __popc(members)) {
-      facts()->found[i] = translate::kNoFoundEntry;
-    }
-    __syncwarp(members);
+    // What follows may change the team's page tables.
+    forget_found(facts(), members);
   }
 
  private:
