@@ -12,6 +12,7 @@
 #include "backends/cuda/device_rows.h"
 #include "backends/cuda/page_history.h"
 #include "backends/cuda/predecode.h"
+#include "backends/cuda/settling_code.h"
 
 namespace myriarm::cuda {
 namespace {
