@@ -26,7 +26,7 @@ Before translated_before() {
 /// For how many launches most teams must have had the same code, and how often a fleet's regions begin anew, for other code.
 constexpr u32 kSettledLaunches = 2, kMostFollowed = 16;
 /// To see what each lane runs takes a millisecond or two: with several address spaces, that is done before one launch of so many.
-constexpr u32 kLaunchesOfALook = 8;
+constexpr u32 kLaunchesOfALook = 4;
 /// The most code that is followed, 32 MiB, and how much of it is fetched at once.
 constexpr u64 kMostFollowedPages = 8192, kPagesAtOnce = 64;
 constexpr u32 kOfProgram = 0;  // among the variants of a fleet of one program
