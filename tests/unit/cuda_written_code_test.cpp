@@ -262,7 +262,7 @@ TEST(CudaSettlingCode, HasSettledOnceGuestsHaveChangedNothingForSomeTime) {
   code.changed(now);
   now += SettlingCode::kLeastTicks / 2 * tick;
   EXPECT_FALSE(code.is_settled(now));
-  EXPECT_EQ(code.ticks_left(now), SettlingCode::kLeastTicks / 2 + 1);
+  EXPECT_EQ(code.ticks_left(now), SettlingCode::kLeastTicks / 2 + 2);
   code.changed(now);  // a program that maps one library after the other
   now += (SettlingCode::kLeastTicks - 1) * tick;
   EXPECT_FALSE(code.is_settled(now));

@@ -296,7 +296,8 @@ class CudaBackend final : public Backend, private HostedSpaces {
   std::optional<u32> translated_block_;  // where that has its memory, if it is not the program's
   // See follow_most_teams().
   std::optional<u32> code_of_most_;
-  u32 launches_with_this_code_ = 0, launches_since_look_ = 0, followed_ = 0;
+  u32 launches_with_this_code_ = 0, followed_ = 0;
+  CodeDelay look_delay_;       // until the host looks again what each lane runs
   const u32 compile_threads_;  // 0: as many as the host has
   const bool caches_translation_;
   const Engine engine_;                   // of the fleet

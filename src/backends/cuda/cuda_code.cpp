@@ -36,7 +36,7 @@ CodeSpan CudaBackend::span_of_variant(u32 number) const {
 
 void CudaBackend::update_common_code() {
   // The kernel for one span ends the launch for a team that changes a page of it.
-  const bool common = has_common_code() && settling_code_.is_settled(steady_clock::now());
+  const bool common = has_common_code() && !code_wanted_ && settling_code_.is_settled(steady_clock::now());
   view_.common_code = common ? span_of_variant(code_variants_->of_team(0)) : CodeSpan{};
 }
 

@@ -2,6 +2,7 @@
 // Engine::translate of a CUDA fleet: which code is translated, its program's or what most teams run later, such as a program with its
 // libraries; and whether it can be.
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <new>
@@ -25,8 +26,6 @@ Before translated_before() {
 
 /// For how many launches most teams must have had the same code, and how often a fleet's regions begin anew, for other code.
 constexpr u32 kSettledLaunches = 2, kMostFollowed = 16;
-/// To see what each lane runs takes a millisecond or two: with several address spaces, that is done before one launch of so many.
-constexpr u32 kLaunchesOfALook = 4;
 /// The most code that is followed, 32 MiB, and how much of it is fetched at once.
 constexpr u64 kMostFollowedPages = 8192, kPagesAtOnce = 64;
 constexpr u32 kOfProgram = 0;  // among the variants of a fleet of one program
@@ -112,10 +111,17 @@ void CudaBackend::follow_most_teams() {
     }
   }
   if (followed_ > kMostFollowed) return;
-  // Where lanes have several processes, a table may have none that runs.
-  if (spaces_ && ++launches_since_look_ < kLaunchesOfALook) return;
-  launches_since_look_ = 0;
-  const std::optional<u32> of_most = spaces_ ? code_of_most_lanes() : code_variants_->of_most_teams();
+  // Where lanes have several processes, a table may have none that runs; to look at each lane takes some milliseconds.
+  std::optional<u32> of_most;
+  if (spaces_) {
+    const auto begin = std::chrono::steady_clock::now();
+    if (!look_delay_.is_over(begin)) return;
+    of_most = code_of_most_lanes();
+    const auto end = std::chrono::steady_clock::now();
+    look_delay_.begin(end, end - begin);
+  } else {
+    of_most = code_variants_->of_most_teams();
+  }
   // A program that links itself has new code with each library.
   launches_with_this_code_ = of_most == code_of_most_ ? launches_with_this_code_ + 1 : 0;
   code_of_most_ = of_most;

@@ -31,10 +31,10 @@ class SettlingCode {
   /// The host has written the code, which is as it is to be.
   void begin_again() { *this = {}; }
   bool is_settled(Time now) const { return !has_changed_ || now >= settles_at_; }
-  /// Ticks from now on until it may have settled, at least one.
+  /// Ticks from now on until it has settled, rounded up twice as those of CodeDelay; at least one.
   u64 ticks_left(Time now) const {
     const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(settles_at_ - now).count();
-    return left <= 0 ? 1 : static_cast<u64>(left) / CodeDelay::kTickNanoseconds + 1;
+    return left <= 0 ? 1 : static_cast<u64>(left) / CodeDelay::kTickNanoseconds + 2;
   }
 
  private:

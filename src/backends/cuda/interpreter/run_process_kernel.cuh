@@ -122,6 +122,15 @@ __device__ inline u32 keep_pace(const View& view, volatile Kept& kept, u32 team,
   return kNoWaiting;
 }
 
+/// Ends the launch of a kernel for one span if the team does not run from all of it any more: a call has changed its code, or it has
+/// taken an input. Before the next instruction. One function for all members.
+__device__ inline void check_common_code(const View& view, volatile Kept& kept, u32 team) {
+  const volatile CodeSpan& own = view.team_code[team];
+  if (own.words == view.common_code.words && own.bytes == view.common_code.bytes) return;
+  atomicOr(&view.report->orders, (u32)kYieldOrder);  // the host must use the other kernel
+  kept.reported = (clock_now() - kReportCycles) | (kept.reported & (kNoWaiting | kByProgress));
+}
+
 /// What a warp does between two turns: it publishes progress and follows orders, copies pages and serves calls. The general
 /// registers are in shared memory. All members call it. Out of line, as everything is that needs registers of run_kernel
 /// for a short time.
@@ -160,6 +169,7 @@ __device__ __noinline__ void attend(const View& view, volatile Kept& kept) {
     if (!inside) outside = at.pc;
     kept.at = inside ? (u32)offset : kOutside;
     kept.look_at = next_look(view, lane, registers, at, end);
+    if (!kSeveral) check_common_code(view, kept, team);
   }
   kept.alive = alive;
   // While there is an order, warps that have left wait for the others.
@@ -218,6 +228,7 @@ __device__ __noinline__ bool goes_on_with_inputs(const View& view, volatile Kept
   }
   kept.waits = kept.way != Way::kNobodyWaits;
   // The team may have to leave the launch for its code, before its first instruction.
+  if (!kSeveral) check_common_code(view, kept, team);
   if (*(volatile u32*)&view.report->orders != 0)
     kept.reported = (clock_now() - kReportCycles) | (kept.reported & (kNoWaiting | kByProgress));
   return true;

@@ -125,12 +125,10 @@ class LaneMachine {
   MYR_FN bool share_pages(u64 address, u32 permissions, const kernel::Bytes& bytes) {
     const u64 place = (u64)(bytes.data - view_.frames), size = bytes.size + kPageSize - 1;
     const u64 end = (u64)view_.pool->first << kPageBits;
-    if (is_flat(view_) || place >= end || place % kPageSize != 0 || bytes.size == 0 || passed_ >= kMostRefused)
-      return false;
-    const u32 index = passed_;
+    if (is_flat(view_) || place >= end || place % kPageSize != 0 || bytes.size == 0) return false;
     const kernel::PageChange wanted = {kernel::PageAction::map, (u8)permissions, address,
                                        address + size / kPageSize * kPageSize};
-    return change_pages_to(wanted, (u32)(place >> kPageBits)) && !(refused_ >> index & 1);
+    return change_pages_to(wanted, (u32)(place >> kPageBits));
   }
 
   // kernel::HasSpaces. The books of the lane are changed at once; the warp does the rest, once the call has been answered.
@@ -210,11 +208,6 @@ class LaneMachine {
     if (is_of_layer(change)) layer_change_ = change;
     else made_++;
   }
-  /// To be called instead when pages of a file cannot be those of all lanes of the team: the call goes on without.
-  MYR_FN void sharing_is_refused() {
-    refused_ |= (u64)1 << made_;
-    change_is_made();
-  }
   /// To be called when what the lane has in one table of its team is in another one.
   MYR_FN void place_has_moved(u32 from, u32 to) {
     LaneSpaces& spaces = *books();
@@ -249,7 +242,6 @@ class LaneMachine {
     if (made_space_ != kNone && !answered) end_space(made_space_);
     made_space_ = kNone;
     made_ = 0;
-    refused_ = 0;
     layer_change_ = {};
   }
   /// The host, which gave the call back, is to know what became of it, unless it is made again.
@@ -279,7 +271,6 @@ class LaneMachine {
 
  private:
   static constexpr u32 kNone = ~(u32)0;
-  static constexpr u32 kMostRefused = 64;
   MYR_FN bool change_pages_to(const kernel::PageChange& wanted, u32 first_unit) {
     if (was_made(wanted)) return true;
     change = wanted;
@@ -330,7 +321,6 @@ class LaneMachine {
   LaneTables tables_;
   u32 made_space_ = kNone;     // that this call has made and the kernel has not taken yet
   u32 made_ = 0, passed_ = 0;  // changes of this call that were made, and of those that this attempt has asked for
-  u64 refused_ = 0;            // a bit for each of the first of them: pages of a file that were not shared
   kernel::PageChange layer_change_ = {};  // the last one of the layer, which is none of these
   u64 logged_ = 0;                        // bytes of the log that this attempt has taken
   mutable u32 wanted_ = 0;

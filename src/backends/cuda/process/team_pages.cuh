@@ -21,12 +21,14 @@ static __device__ inline bool is_simple(const View& view, u32 entry, const PageR
   const bool keeps_frame = run.action == kernel::PageAction::protect || !has_frame(view, entry);
   return !is_flat(view) && !code && keeps_frame && !(entry & kPageDiffer);
 }
+/// The shared page whose bytes lanes get that map this page.
+static __device__ inline u32 content_of(u64 page, const PageRun& run) {
+  return run.unit == 0 ? kSharedZeros : (run.unit + (u32)(page - run.first)) << kPageFlagBits | kPageShared;
+}
 /// The entry that such a page gets.
 static __device__ inline u32 simple_entry(u32 entry, u64 page, const PageRun& run) {
   switch (run.action) {
-    case kernel::PageAction::map:
-      if (run.unit != 0) return (run.unit + (u32)(page - run.first)) << kPageFlagBits | kPageShared | run.permissions;
-      return kSharedZeros | run.permissions;
+    case kernel::PageAction::map: return content_of(page, run) | run.permissions;
     case kernel::PageAction::unmap: return 0;
     default: return entry == 0 ? 0 : (entry & ~7u) | run.permissions;
   }
@@ -48,33 +50,9 @@ static __device__ __noinline__ void change_pages_alone(const View& view, u32 tab
   }
 }
 
-/// Whether the lanes that are present and do not ask for a change have what it gives to the others: these pages of a file, with the
-/// same permissions, and none of them written to. All threads of `lanes` call it.
-static __device__ inline bool others_have_pages(const View& view, const TeamLanes& lanes, const PageRun& run) {
-  const u32 thread = threadIdx.x % kTeam;
-  const PagedMemory<kTeam> memory = memory_of(view, lanes.team, thread);
-  const bool is_other = (lanes.present & ~lanes.changed) >> thread & 1;
-  for (u64 page = run.first; page < run.first + run.count; page++) {
-    const u32 entry = entry_of_lane(view, lanes.team, page, *(volatile u32*)memory.entry_place(page), thread);
-    // Permissions first: most lanes that have not mapped the file have nothing there.
-    if (__any_sync(lanes.threads, is_other && lane_value(entry) != (run.permissions | kLaneMapped))) return false;
-    const u64* const file = (const u64*)(view.frames + ((u64)(run.unit + (page - run.first)) << kPageBits));
-    constexpr u32 kGranules = kPageSize / 8, kGranulesAtOnce = 64;
-    for (u32 first = 0; first < kGranules; first += kGranulesAtOnce) {
-      bool differs = false;
-      for (u32 i = first; i < first + kGranulesAtOnce && is_other; i++) {
-        differs |= *(const u64*)memory.locate(entry, 8 * i) != file[i];
-      }
-      if (__any_sync(lanes.threads, differs)) return false;
-    }
-  }
-  return true;
-}
-
-/// Lets all lanes that have pages in a table have pages of a file, by its units. All threads of `lanes` call it. False: not all of
-/// them ask for it or have them already, and nothing has changed. Needs no frames.
-static __device__ __noinline__ bool share_file_pages(const View& view, const TeamLanes& lanes, const PageRun& run) {
-  if ((lanes.present & ~lanes.changed) != 0 && !others_have_pages(view, lanes, run)) return false;
+/// Lets all lanes that have pages in a table have pages of a file, by its units, if all of them ask for it. All threads of `lanes` call
+/// it. Needs no frames.
+static __device__ __noinline__ void share_file_pages(const View& view, const TeamLanes& lanes, const PageRun& run) {
   const u32 thread = threadIdx.x % kTeam, width = (u32)__popc(lanes.threads);
   const PagedMemory<kTeam> memory = memory_of(view, lanes.team, thread);
   for (u64 begin = 0; begin < run.count; begin += width) {
@@ -98,7 +76,6 @@ static __device__ __noinline__ bool share_file_pages(const View& view, const Tea
     }
     __syncwarp(lanes.threads);
   }
-  return true;
 }
 
 /// Gives a page the frame that its change needs, and leaves what every lane sees of it as it is. False: there is none.
@@ -138,7 +115,7 @@ static __device__ __noinline__ bool change_pages(const View& view, const TeamLan
     u32 entry;
     for (u32 rest = look(begin, entry); rest != 0; rest &= rest - 1) {
       const u64 page = run.first + begin + (u32)__ffs(rest) - 1;
-      const PageUpdate update = plan_update(view, lanes, page, run.permissions, run.action);
+      const PageUpdate update = plan_update(view, lanes, page, run.permissions, run.action, content_of(page, run));
       if (update.needs_frame(view) && !reserve_frame(view, update)) return false;
     }
   }
@@ -151,7 +128,7 @@ static __device__ __noinline__ bool change_pages(const View& view, const TeamLan
     }
     for (u32 rest = others; rest != 0; rest &= rest - 1) {
       const u64 page = run.first + begin + (u32)__ffs(rest) - 1;
-      const PageUpdate update = plan_update(view, lanes, page, run.permissions, run.action);
+      const PageUpdate update = plan_update(view, lanes, page, run.permissions, run.action, content_of(page, run));
       if (thread == 0) {
         touch(view, lanes.team, page);
         code_page_changes(view, lanes.team, page, Writer::guest);

@@ -80,16 +80,16 @@ __device__ __noinline__ void note_counts(const RegionTable& table, u32 members, 
   }
 }
 
-/// From now on regions find pages in the table of the first lane of those that have been chosen to go on. Returns whether the lane of
-/// the thread goes on: if it was chosen, and is in an address space with this table. All members call it. Out of line, as above.
-__device__ __noinline__ bool choose_table(translate::DeviceTeamFacts* facts, u32 members, u64 table, bool chosen) {
-  const u64 first = __shfl_sync(members, table, __ffs(__ballot_sync(members, chosen)) - 1);
-  if (facts->table != first) {
+/// From now on regions find pages in the table of this lane of the team, which goes on. Returns whether the thread's lane is in an
+/// address space with the same table. All members call it. Out of line, as above.
+__device__ __noinline__ bool choose_table(translate::DeviceTeamFacts* facts, u32 members, u64 table, u32 leader) {
+  const u64 chosen = __shfl_sync(members, table, leader);
+  if (facts->table != chosen) {
     __syncwarp(members);
-    if (threadIdx.x % kTeam == 0) facts->table = first;
+    if (threadIdx.x % kTeam == 0) facts->table = chosen;
     forget_found(facts, members);
   }
-  return chosen && table == first;
+  return table == chosen;
 }
 
 /// Runs the region whose function has this address.
@@ -143,9 +143,9 @@ class TranslatedTurns {
   template <bool kLean, bool kSeveral, bool kOwnPages>
   MYR_FN void run(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& code, u64 end, bool) {
     code.find(guest_table(cpu.view, cpu.lane));
-    // Regions find pages in one table of the team.
-    const bool has_regions =
-        code.own_words == table_.words && code.own_bytes == table_.bytes && (u64)cpu.table == facts()->table;
+    // Regions find pages in one table of the team. A lane in another one waits after its turn, so that its table gets a turn too.
+    const bool has_code = code.own_words == table_.words && code.own_bytes == table_.bytes;
+    const bool has_regions = has_code && (u64)cpu.table == facts()->table;
     RegionEntry entry = {kCold, 0, 0};
     if (has_regions) entry = entry_at(cpu.at);
     cpu.retires_at_zero = cpu.retired();
@@ -173,7 +173,7 @@ class TranslatedTurns {
       if (has_regions && table_.heat != nullptr) note_heat(count);
     }
     // A lane that has used a quantum of many instructions up goes on with those that have not come to a call.
-    if (steps) {
+    if (steps || has_code != has_regions) {
       const u64 retired = cpu.retired();
       cpu.left = retired < end ? 1 : 0;
       cpu.retires_at_zero = retired + cpu.left;
@@ -184,21 +184,25 @@ class TranslatedTurns {
   /// is. So all are in the same part of the program most of the time, at whatever depth of its stack.
   template <bool kOwnPages>
   MYR_FN bool goes_on_first(const Interpreter<true, kOwnPages>& cpu, u32 members, u32 live, bool alive, bool) {
+    // Only lanes with processes have other tables than their team's.
+    const bool several_tables = cpu.view.processes.spaces.running != nullptr;
     const u32 first_at = __shfl_sync(members, cpu.at, __ffs(live) - 1);
     bool chosen = alive && cpu.at == first_at;
-    const bool together = __ballot_sync(members, chosen) == live;
-    if (!together) {
+    bool together = __ballot_sync(members, chosen) == live;
+    if (!together || several_tables) {
       const u64 retired = cpu.retired();
       if (retired < began_) began_ = retired;  // it has taken an input
       const u64 since = retired - began_;
       const u32 progress = alive ? (u32)(since < kNone ? since : kNone - 1) : kNone;
       const u32 behind = __ballot_sync(members, progress == least(members, progress));
-      const u32 at = __shfl_sync(members, cpu.at, __ffs(behind) - 1);
+      const u32 leader = (u32)__ffs(behind) - 1, at = __shfl_sync(members, cpu.at, leader);
       chosen = alive && cpu.at == at;
+      if (several_tables) {
+        chosen &= choose_table(facts(), members, (u64)cpu.table, leader);
+        together = __ballot_sync(members, chosen) == live;
+      }
     }
     together_ = together;
-    // Only lanes with processes have other tables than their team's.
-    if (cpu.view.processes.spaces.running != nullptr) chosen = choose_table(facts(), members, (u64)cpu.table, chosen);
     return chosen;
   }
 
