@@ -239,15 +239,19 @@ TEST(CudaDecodedWords, AnEntryOfTwoWordsIsOfNone) {
   EXPECT_NE(entry_of_word(0x91000400), entry_of_word(0x91000800));
 }
 
-TEST(CudaCodeDelay, IsManyTimesAsLongAsItTook) {
+TEST(CudaCodeDelay, IsAsLongAsItTookAtFirstAndThenManyTimesAsLong) {
   using Time = CodeDelay::Time;
   const auto tick = std::chrono::nanoseconds(CodeDelay::kTickNanoseconds);
   CodeDelay delay;
   Time now = Time() + std::chrono::hours(100);
-  delay.begin(now, tick);
-  EXPECT_FALSE(delay.is_over(now + (CodeDelay::kTimesTheCost - 1) * tick));
-  EXPECT_TRUE(delay.is_over(now + CodeDelay::kTimesTheCost * tick));
-  now += CodeDelay::kTimesTheCost * tick;
+  constexpr u64 kCost = 7;
+  for (const u64 times :
+       {u64{1}, u64{2}, u64{4}, u64{8}, u64{16}, CodeDelay::kTimesTheCost, CodeDelay::kTimesTheCost}) {
+    delay.begin(now, kCost * tick);
+    EXPECT_FALSE(delay.is_over(now + (times * kCost - 1) * tick)) << times;
+    now += times * kCost * tick;
+    EXPECT_TRUE(delay.is_over(now)) << times;
+  }
   delay.begin(now, 1000 * tick);
   EXPECT_FALSE(delay.is_over(now + (CodeDelay::kMostTicks - 1) * tick));
   EXPECT_TRUE(delay.is_over(now + CodeDelay::kMostTicks * tick));

@@ -160,6 +160,53 @@ TEST(LinuxRoot, PagesAreCommonOnceTheLastLaneHasMappedThem) {
   EXPECT_EQ(caller.call(requests), expected);
 }
 
+TEST(LinuxRoot, PagesThatAllLanesMayOnlyReadAndHaveAlikeAreCommon) {
+  Rooted rooted;
+  constexpr uint32_t kLanes = 70;
+  constexpr uint64_t kPages = 3, kSize = kPages * kPageBytes, kReadOnly = 1, kReadWrite = 3;
+  Caller caller(kLanes, rooted.options());
+  Fleet& fleet = caller.machine.fleet();
+  const auto all_call = [&](const Caller::Request& request) {
+    return caller.call(std::vector<Caller::Request>(kLanes, request));
+  };
+  const Results mapped = all_call({kMmap, 0, kSize, kReadWrite, 0x22, ~uint64_t{0}, 0});
+  const auto place = static_cast<uint64_t>(mapped[0]);
+  ASSERT_EQ(mapped, Results(kLanes, mapped[0]));
+  // The second page differs in one lane.
+  for (uint32_t lane = 0; lane < kLanes; lane++) {
+    for (uint64_t page = 0; page < kPages; page++) caller.put_text(place + page * kPageBytes, "table", lane);
+  }
+  caller.put_text(place + 2 * kPageBytes - 8, "other", 40);
+  EXPECT_EQ(all_call({kGetpid})[0], 1000);
+  const uint64_t used = fleet.pool_used();
+  EXPECT_EQ(all_call({kMprotect, place, kSize, kReadOnly}), Results(kLanes, 0));
+  const auto expect_texts = [&](const std::string& of_lane_9) {
+    for (uint32_t lane = 0; lane < kLanes; lane++) {
+      for (uint64_t page = 0; page < kPages; page++) {
+        const std::string wanted = lane == 9 && page == 0 ? of_lane_9 : "table";
+        EXPECT_EQ(text(fleet.read(lane, place + page * kPageBytes, 5)), wanted) << lane << ' ' << page;
+      }
+      const std::string end = lane == 40 ? "other" : std::string(5, 0);
+      EXPECT_EQ(text(fleet.read(lane, place + 2 * kPageBytes - 8, 5)), end) << lane;
+    }
+  };
+  expect_texts("table");
+  if (test_device() != "cpu") {  // of three teams, whose frames have 32 pages each
+    EXPECT_LE(fleet.pool_used() + 7 * 32 * kPageBytes, used) << "pages of teams are given back";
+  }
+  const Snapshot snapshot = fleet.snapshot();
+  EXPECT_EQ(all_call({kMprotect, place, kSize, kReadWrite}), Results(kLanes, 0));
+  caller.put_text(place, "mine!", 9);
+  expect_texts("mine!");
+  EXPECT_EQ(all_call({kMprotect, place, kSize, kReadOnly}), Results(kLanes, 0));
+  expect_texts("mine!");
+  fleet.restore(snapshot);
+  expect_texts("table");
+  EXPECT_EQ(all_call({kMunmap, place, kSize}), Results(kLanes, 0));
+  fleet.restore(snapshot);
+  expect_texts("table");
+}
+
 TEST(LinuxRoot, AHandlerSeesACallOnceThatWaitsForAFile) {
   Rooted rooted;
   constexpr uint32_t kLanes = 3;

@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "backends/cuda/process/common_pages.h"
 #include "myriarm/error.h"
 #include "support/text.h"
 
@@ -150,7 +151,9 @@ void CudaBackend::allocate_frames(u64 pool_bytes) {
   const u64 kept_free = 512 * kMiB, room = free > kept_free ? free - kept_free : 0;
   // Pages that lanes map of a file are those of all lanes: so files lie among the units.
   const u64 contents = processes_ ? processes_->most_contents() : 0;
-  const u64 units_bytes = (image_units_ << kPageBits) + contents;
+  const bool has_common_pages = processes_ && view_.processes.tree != nullptr;
+  const u64 common_bytes = has_common_pages ? u64{kCommonUnits} << kPageBits : 0;
+  const u64 units_bytes = (image_units_ << kPageBits) + contents + common_bytes;
   pool_limit_ = std::min<u64>(room > units_bytes ? room - units_bytes : 0, kMostFrameBytes - units_bytes);
   if (pool_bytes > pool_limit_) {
     throw DeviceError("a pool of " + std::to_string(pool_bytes >> 20) + " MiB is more than the device has free (" +
@@ -170,6 +173,10 @@ void CudaBackend::allocate_frames(u64 pool_bytes) {
   }
   if (processes_) processes_->use_area(view_.frames + (image_units_ << kPageBits));
   const u32 first_unit = static_cast<u32>(units_bytes >> kPageBits);
+  if (has_common_pages) {
+    u8* const table = view_.frames + units_bytes - common_bytes;
+    check(cudaMemsetAsync(table, 0, kCommonPages * sizeof(CommonPage), stream_), "allocating pages in common");
+  }
   Pool pool{first_unit, first_unit, first_unit, 0};
   device_pool_.upload(std::span(&pool, 1), stream_);
   const u64 first_pool =

@@ -3,7 +3,7 @@
 // with the team until the launch has ended.
 #pragma once
 
-#include "backends/cuda/page_updates.cuh"
+#include "backends/cuda/process/common_pages.cuh"
 
 namespace myriarm::cuda {
 
@@ -105,6 +105,7 @@ static __device__ __noinline__ bool change_pages(const View& view, const TeamLan
   const PagedMemory<kTeam> memory = memory_of(view, lanes.team, thread);
   const bool all = (lanes.present & ~lanes.changed) == 0;
   const u32 width = (u32)__popc(lanes.threads);
+  const auto give_up = [&](u32 frame) { give_up_frame(view, lanes.team, frame); };
   const auto look = [&](u64 begin, u32& entry) {
     const bool exists = begin + thread < run.count;
     entry = exists ? *(volatile u32*)memory.entry_place(run.first + begin + thread) : 0;
@@ -133,10 +134,14 @@ static __device__ __noinline__ bool change_pages(const View& view, const TeamLan
         touch(view, lanes.team, page);
         code_page_changes(view, lanes.team, page, Writer::guest);
       }
-      carry_out(view, update, [&](u32 frame) { give_up_frame(view, lanes.team, frame); });
+      carry_out(view, update, give_up);
       __syncwarp(lanes.threads);
     }
     __syncwarp(lanes.threads);
+  }
+  const bool only_reads = run.action == kernel::PageAction::protect && run.permissions == kPageReadable;
+  if (only_reads && view.processes.tree != nullptr && !is_flat(view)) {
+    for (u64 page = run.first; page < run.first + run.count; page++) make_page_common(view, lanes, page, give_up);
   }
   return true;
 }
