@@ -418,5 +418,34 @@ TEST_P(Processes, RefusedOutputEndsThatLaneAlone) {
   }
 }
 
+/// A program that compiles as those do which may not write to what they run: each time it makes a page writable, puts a function there,
+/// makes the page executable, and calls it for long. A GPU with few multiprocessors runs so many lanes with the kernel for one span.
+TEST(ProcessCode, IsWhatThePageHasWhenACallMakesItExecutable) {
+  constexpr uint64_t kLanes = 800, kFunctions = 6, kTimes = 1500;
+  constexpr uint32_t kProtReadExecute = 5;
+  const auto protect = [](uint32_t permissions) {
+    return Words{guest::add(0, 24, 0), guest::add(1, 20, 0), guest::movz(2, permissions)} + make_call(kMprotect);
+  };
+  const Words begin = map_memory() + Words{guest::add(24, 0, 0)};
+  const Words put = value_of(2, guest::add(27, 27, 0)) +
+                    Words{guest::movz(3, 1024), guest::madd(2, 19, 3, 2), guest::str(2, 2, 24)} +
+                    value_of(2, guest::ret()) + Words{guest::add(3, 24, 4), guest::str(2, 2, 3)};
+  const Words call =
+      value_of(21, kTimes) + Words{guest::blr(24), guest::subs(21, 21, 1), guest::b_cond(guest::kNe, -2)};
+  Program program =
+      program_of(begin + repeat(protect(kProtReadWrite) + put + protect(kProtReadExecute) + call) + exit_with(27));
+  program.process = myriarm::ProcessStart{kHeap, kEnd, 4 * kPageBytes, "/bin/test"};
+  FleetOptions options = options_of(kLanes);
+  options.processes.host = std::make_shared<Host>(kLanes);
+  options.processes.keep_memory = true;
+  Fleet fleet(program, options);
+  fleet.fill(x(19), kFunctions);
+  fleet.fill(x(20), kPageBytes);
+  fleet.run();
+  for (uint32_t lane = 0; lane < kLanes; lane++) {
+    EXPECT_EQ(fleet.get(x(27), lane), kTimes * kFunctions * (kFunctions + 1) / 2) << "lane " << lane;
+  }
+}
+
 }  // namespace
 }  // namespace fleet_test
