@@ -11,6 +11,7 @@
 #include "myriarm/file_tree.h"
 #include "process_words.h"
 #include "silent_host.h"
+#include "translated_pieces.h"
 
 namespace fleet_test {
 namespace {
@@ -312,24 +313,19 @@ TEST(Children, AreTheSameOnEachEngine) {
 }
 
 TEST(Children, RunTranslatedCode) {
-  constexpr uint64_t kLanes = 40, kPiece = 20'000, kMostPieces = 5'000;
+  constexpr uint64_t kLanes = 40;
   const Words loop =
       value_of(10, 0x7FFFFFFF) + Words{guest::madd(27, 27, 26, 10), guest::sub(10, 10, 1), guest::cbnz(10, -2)};
   const Words words = clone_call(kChildFlags) + in_child(loop + exit_with_hash()) + wait_for_child() + exit_with_hash();
   Fleet expected = family_fleet(words, kLanes, true), fleet = family_fleet(words, kLanes);
   RunOptions piece;
-  piece.instructions = kPiece;
   piece.engine = Engine::translate;
-  uint64_t pieces = 0;
-  for (; fleet.translation().translated < kLanes * kPiece && pieces < kMostPieces; pieces++) {
-    fleet.run(piece);
-    const std::string why = fleet.translation().unavailable;
-    if (!why.empty() && options_of(1).engine == Engine::translate) FAIL() << why;
-    if (!why.empty()) GTEST_SKIP() << why;
-  }
-  EXPECT_LT(pieces, kMostPieces) << "nothing was translated";
+  const Pieces pieces = run_until_translated(fleet, kLanes * kPieceInstructions, piece);
+  if (!pieces.why.empty() && options_of(1).engine == Engine::translate) FAIL() << pieces.why;
+  if (!pieces.why.empty()) GTEST_SKIP() << pieces.why;
+  EXPECT_LT(pieces.count, kMostPieces) << "nothing was translated";
   RunOptions whole;
-  whole.instructions = pieces * kPiece;
+  whole.instructions = pieces.instructions();
   expected.run(whole);
   expect_same(states_of(fleet, kCode), states_of(expected, kCode), "in the children");
 }

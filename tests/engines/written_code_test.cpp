@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "mode_fixture.h"
+#include "translated_pieces.h"
 
 namespace fleet_test {
 namespace {
@@ -456,7 +457,6 @@ TEST_P(WrittenCode, SeveralProgramsAreWrittenOver) {
 /// As a program's libraries are, which it maps itself.
 TEST_P(WrittenCode, IsTranslatedOnceMostTeamsRunIt) {
   if (on_cpu()) GTEST_SKIP() << "there lanes translate what they have in common: FleetCode";
-  constexpr uint64_t kPiece = 20'000, kMostPieces = 5'000;
   FleetOptions options = options_of(lanes(), MemoryPolicy::private_copy);
   options.engine = Engine::translate;
   options.translation_cache = false;
@@ -471,21 +471,15 @@ TEST_P(WrittenCode, IsTranslatedOnceMostTeamsRunIt) {
     }
   };
   RunOptions piece;
-  piece.instructions = kPiece;
+  piece.instructions = kPieceInstructions;
   for (const uint32_t step : {3u, 5u, 20u}) {
     begin_with(step);
-    const uint64_t before = fleet.translation().translated;
-    uint64_t pieces = 0;
-    while (fleet.translation().translated < before + lanes() * kPiece && pieces < kMostPieces) {
-      fleet.run(piece);
-      pieces++;
-      const std::string why = fleet.translation().unavailable;
-      if (!why.empty() && options_of(1).engine == Engine::translate) FAIL() << why;
-      if (!why.empty()) GTEST_SKIP() << why;
-    }
-    EXPECT_LT(pieces, kMostPieces) << "nothing was translated";
+    const Pieces pieces = run_until_translated(fleet, lanes() * kPieceInstructions);
+    if (!pieces.why.empty() && options_of(1).engine == Engine::translate) FAIL() << pieces.why;
+    if (!pieces.why.empty()) GTEST_SKIP() << pieces.why;
+    EXPECT_LT(pieces.count, kMostPieces) << "nothing was translated";
     RunOptions whole;
-    whole.instructions = pieces * kPiece;
+    whole.instructions = pieces.instructions();
     reference.run(whole);
     expect_same(states_of(fleet, kCode, kEnd), states_of(reference, kCode, kEnd), "after step " + std::to_string(step));
     // Code that runs once, until the memory of what was translated before has been freed.

@@ -92,8 +92,9 @@ TEST(LinuxRoot, MappedPagesAreCommonUntilALaneWrites) {
   const std::vector<int64_t> mapped = caller.call(std::vector<Caller::Request>(kLanes, {kMmap, 0, size, 3, 2, 3, 0}));
   const auto place = static_cast<uint64_t>(mapped[0]);
   EXPECT_EQ(mapped, Results(kLanes, mapped[0]));
-  EXPECT_LE(caller.machine.fleet().pool_used(), before + (kLanes + 1) * kPageBytes)
-      << "one page of ranges a lane at most";
+  // On a GPU the frame of a team has a page beside those of its lanes.
+  const uint64_t ranges = test_device() == "cpu" ? kLanes : kLanes + 1;
+  EXPECT_LE(caller.machine.fleet().pool_used(), before + ranges * kPageBytes) << "one page of ranges a lane at most";
   EXPECT_EQ(text(caller.machine.fleet().read(5, place + 3 * kPageBytes - 1, 6)), std::string("xend\0\0", 6));
   caller.put_text(place, "mine", 5);
   EXPECT_EQ(text(caller.machine.fleet().read(5, place, 5)), "minex");
@@ -113,19 +114,17 @@ TEST(LinuxRoot, PagesAreCommonOnceTheLastLaneHasMappedThem) {
   EXPECT_EQ(caller.call(std::vector<Caller::Request>(kLanes, {kOpenat, kHere, kPath, 0})), Results(kLanes, 3));
   const Caller::Request map = {kMmap, 0, kSize, 3, 2, 3, 0};
   uint64_t place = 0, used = 0;
-  const auto map_one_by_one = [&] {
-    for (uint32_t lane = 0; lane < kLanes; lane++) {
-      used = fleet.pool_used();
-      std::vector<Caller::Request> requests(kLanes, {kGetpid});
-      requests[lane] = map;
-      const int64_t at = caller.call(requests)[lane];
-      ASSERT_GT(at, 0) << lane;
-      if (lane == 0) place = static_cast<uint64_t>(at);
-      EXPECT_EQ(static_cast<uint64_t>(at), place) << lane;
-      EXPECT_EQ(text(fleet.read(lane, place + 3 * kPageBytes - 1, 6)), std::string("xend\0\0", 6)) << lane;
-    }
-  };
-  map_one_by_one();
+  std::vector<Caller::Request> requests;
+  for (uint32_t lane = 0; lane < kLanes; lane++) {  // one lane after the other
+    used = fleet.pool_used();
+    requests.assign(kLanes, {kGetpid});
+    requests[lane] = map;
+    const int64_t at = caller.call(requests)[lane];
+    ASSERT_GT(at, 0) << lane;
+    if (lane == 0) place = static_cast<uint64_t>(at);
+    EXPECT_EQ(static_cast<uint64_t>(at), place) << lane;
+    EXPECT_EQ(text(fleet.read(lane, place + 3 * kPageBytes - 1, 6)), std::string("xend\0\0", 6)) << lane;
+  }
   if (test_device() != "cpu") {  // a page for each lane
     EXPECT_LE(fleet.pool_used() + kPages * kLanes * kPageBytes, used) << "copies are given back";
   }
@@ -135,7 +134,7 @@ TEST(LinuxRoot, PagesAreCommonOnceTheLastLaneHasMappedThem) {
   }
   EXPECT_EQ(caller.call(std::vector<Caller::Request>(kLanes, {kMunmap, place, kSize})), Results(kLanes, 0));
   // What a lane has written stays, whoever maps the page after it.
-  std::vector<Caller::Request> requests(kLanes, map);
+  requests.assign(kLanes, map);
   requests[3] = {kGetpid};
   EXPECT_EQ(static_cast<uint64_t>(caller.call(requests)[0]), place);
   caller.put_text(place + kPageBytes, "mine", 7);
