@@ -23,7 +23,8 @@ MYR_FN DevicePage find_page(DeviceTeamFacts* team, u32 lane, u64 address) {
     *place = (u64)entry << 32 | (u32)page;
   }
   const u64 frame = team->frames + ((u64)(entry >> kPageFlagBits) << kPageBits);
-  if ((entry & kPageDiffer) != 0) {
+  // Where both are set, the kernel alone knows the page of the lane: an access has no permission here.
+  if ((entry & (kPageDiffer | kPageShared)) == kPageDiffer) {
     const u8 own = *(const u8*)permissions_place(frame, paged.granule_step, lane);
     entry = (entry & ~(u32)(kPagePermissions | kPageDiffer)) | (own & kPagePermissions);
   }

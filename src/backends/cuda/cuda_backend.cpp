@@ -92,6 +92,10 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
     allocate_flat_memory();
   } else {
     allocate_frames(options.pool);
+    if (processes_) {
+      splits_.grow(u64{view_.teams} * kSplits, "allocating page tables", stream_);
+      view_.processes.splits = splits_.data();
+    }
   }
   load_image(image);
   fill(Field::limit, ~u64{0});

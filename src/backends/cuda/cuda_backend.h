@@ -129,6 +129,8 @@ class CudaBackend final : public Backend, private HostedSpaces {
   Chain& chain(Engine engine);
   void mirror_progress();
   void save_flat_memory(SavedLanes& saved);
+  /// Room for the splits of so many tables; null: the fleet has none.
+  Split* make_splits(DeviceArray<Split>& splits, u64 tables) const;
   void restore_flat_memory(const SavedLanes& saved, std::span<const u32> from, std::span<const u32> to);
   /// What a restore changes, and what it needs for that. Nothing changes yet.
   RestorePlan plan_restore(const SavedLanes& saved, std::span<const u32> from, std::span<const u32> to);
@@ -249,6 +251,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
   DeviceArray<CodeSpan> program_code_, team_code_;
   DeviceArray<u32> code_state_, code_ran_, code_slots_, code_count_;
   DeviceArray<PageHistory> page_history_;
+  DeviceArray<Split> splits_;
   DeviceArray<ProgramPace> paces_;
   DeviceArray<CodeKey> code_keys_;
   DeviceArray<NewCode> new_code_;

@@ -98,7 +98,7 @@ void CudaBackend::plan_saved_spaces(SavedLanes& saved) {
   saved.device_table_list.resize(std::max<u64>(saved.table_list.size(), 1), kAllocating);
   saved.table_entries.resize(std::max<u64>(saved.table_entry_count, 1), kAllocating);
   saved.tables = {saved.device_table_list.data(), static_cast<u32>(saved.table_list.size()), saved.table_entries.data(),
-                  nullptr};
+                  make_splits(saved.table_splits, saved.table_list.size()), nullptr};
   // A slice may have fewer pages than there is room for.
   check(cudaMemsetAsync(saved.table_entries.data(), 0, saved.table_entries.bytes(), stream_), kAllocating);
   saved.device_table_list.upload(saved.table_list, stream_);

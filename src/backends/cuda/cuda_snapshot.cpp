@@ -60,6 +60,7 @@ u64 CudaBackend::take_snapshot(std::span<const u32> lanes) {
                    send(saved.touched, own),
                    send(saved.first, first),
                    saved.entries.data(),
+                   make_splits(saved.splits, saved.teams.size()),
                    nullptr};
 
     saved.planes.resize(kLanePlanes * count, "allocating a snapshot");
@@ -81,6 +82,12 @@ u64 CudaBackend::take_snapshot(std::span<const u32> lanes) {
     throw;
   }
   return number;
+}
+
+Split* CudaBackend::make_splits(DeviceArray<Split>& splits, u64 tables) const {
+  if (view_.processes.splits == nullptr) return nullptr;
+  splits.resize(std::max<u64>(tables, 1) * kSplits, "allocating a snapshot");
+  return splits.data();
 }
 
 void CudaBackend::drop_snapshot(u64 number) {

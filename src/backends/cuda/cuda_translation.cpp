@@ -117,6 +117,7 @@ void CudaBackend::follow_most_teams() {
     const auto begin = std::chrono::steady_clock::now();
     if (!look_delay_.is_over(begin)) return;
     of_most = code_of_most_lanes();
+    if (of_most != code_of_most_) look_delay_.begin_again();  // the next program is looked at as soon as the first was
     const auto end = std::chrono::steady_clock::now();
     look_delay_.begin(end, end - begin);
   } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code of files that lanes have mapped: pages that all lanes have from one unit, whose bytes never change. Behind the sources of
-// a span of predecoded words lies for each of its pages the unit that the words were made of, if they are such a page's; so
-// tables are compared by numbers of units, and no byte is read.
+// Code of files that lanes have mapped, and of pages in common among teams: pages that all lanes have from one unit, whose bytes never
+// change. Behind the sources of a span of predecoded words lies for each of its pages the unit that the words were made of, if they are
+// such a page's; so tables are compared by numbers of units, and no byte is read.
 #pragma once
 
 #include "backends/cuda/code_span_units.h"

@@ -153,8 +153,8 @@ __global__ void map_kernel(const __grid_constant__ View view, const TeamMask* te
   if (index >= count * pages) return;
   TeamMask which = teams[index / pages];
   u64 page = first_page + index % pages;
-  const PageUpdate update = plan_update(
-      view, {which.team, 0xFFFFFFFFu, lanes_with_page(view, which.team, page), which.mask}, page, permissions, action);
+  const TeamLanes lanes{which.team, 0xFFFFFFFFu, lanes_with_page(view, which.team, page), which.mask};
+  const PageUpdate update = plan_update(view, lanes, page, permissions, action, PlanFor::host);
   if (update.gives != (phase == MapPhase::give)) return;
 
   if (thread == 0) {

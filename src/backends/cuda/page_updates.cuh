@@ -3,24 +3,19 @@
 // the device serves.
 #pragma once
 
-#include "backends/cuda/team_memory.cuh"
+#include "backends/cuda/process/split_pages.cuh"
 #include "kernel/machine.h"
 
 namespace myriarm::cuda {
 
-/// The lanes of a team whose pages change, and the threads that change them: thread l works for the lane at place l.
-struct TeamLanes {
-  u32 team;
-  u32 threads;  // those that call the functions below together; thread 0 is one of them
-  u32 present;  // the lanes that have memory: threads of others only help
-  u32 changed;  // the lanes whose page changes
-};
+constexpr u32 kSharedZeros = kZeroUnit << kPageFlagBits | kPageShared;
 
-/// What the permissions of a page are for one lane: 0, or kLaneMapped with flags.
-constexpr u32 kLaneMapped = 8;
-static __device__ inline u32 lane_value(u32 entry) {
-  return entry == 0 ? 0 : (entry & (kPageReadable | kPageWritable | kPageExecutable)) | kLaneMapped;
-}
+/// What a plan is made for.
+enum class PlanFor : u8 {
+  host,    // a change by the host, of which many warps make a part at once: it makes no splits
+  frames,  // to find out which pages need frames, before any page changes: no bytes are compared
+  change,
+};
 
 /// What becomes of one page.
 struct PageUpdate {
@@ -33,9 +28,9 @@ struct PageUpdate {
   u32 leader;   // the same of the first lane that is present
   bool mine;    // this thread's lane is one of those that change
   bool agree;   // all lanes will have the same
-  // All lanes have the bytes of one shared page then, or none has the page any more: the entry becomes that page, or 0, and the
-  // team's frame is given back.
+  // All lanes that will have the page have one shared page, or none will: the entry becomes `shared`, and the team's frame is given back.
   bool gives;
+  u32 shared;
   bool alone;  // the page has a frame that nothing else holds
 
   /// Whether the page must get a frame.
@@ -44,18 +39,17 @@ struct PageUpdate {
   }
 };
 
-constexpr u32 kSharedZeros = kZeroUnit << kPageFlagBits | kPageShared;
-
 /// Whether the lanes that are present and whose page does not change have the bytes of a shared page. `own`: the entry of the page for
 /// the thread's lane. All threads of `lanes` call it.
 static __device__ inline bool others_have(const View& view, const TeamLanes& lanes, u32 own, u32 shared) {
   constexpr u32 kGranules = kPageSize / 8, kGranulesAtOnce = 64;
   const u32 thread = threadIdx.x % kTeam;
-  const bool is_other = (lanes.present & ~lanes.changed) >> thread & 1;
+  const bool has_it = (own & kPageShared) && own >> kPageFlagBits == shared >> kPageFlagBits;
+  const bool compares = ((lanes.present & ~lanes.changed) >> thread & 1) && !has_it;
   const PagedMemory<kTeam> memory = memory_of(view, lanes.team, thread);  // locate() does not depend on the page
   for (u32 first = 0; first < kGranules; first += kGranulesAtOnce) {
     bool differs = false;
-    for (u32 i = first; i < first + kGranulesAtOnce && is_other; i++) {
+    for (u32 i = first; i < first + kGranulesAtOnce && compares; i++) {
       differs |= *(const u64*)memory.locate(own, 8 * i) != *(const u64*)memory.locate(shared, 8 * i);
     }
     if (__any_sync(lanes.threads, differs)) return false;
@@ -63,30 +57,38 @@ static __device__ inline bool others_have(const View& view, const TeamLanes& lan
   return true;
 }
 
-/// `content`: as PageUpdate has it.
+/// `content`: as PageUpdate has it. All threads of `lanes` call it.
 static __device__ inline PageUpdate plan_update(const View& view, const TeamLanes& lanes, u64 page, u32 permissions,
-                                                kernel::PageAction action, u32 content = kSharedZeros) {
+                                                kernel::PageAction action, PlanFor plan_for,
+                                                u32 content = kSharedZeros) {
   using kernel::PageAction;
   const u32 thread = threadIdx.x % kTeam;
   const u32 entry = *(volatile u32*)memory_of(view, lanes.team, thread).entry_place(page);
   const bool mine = lanes.changed >> thread & 1, absent = !(lanes.present >> thread & 1);
   const u32 own = entry_of_lane(view, lanes.team, page, entry, thread);
-  u32 wanted = lane_value(own);
-  if (mine && (action == PageAction::map || wanted != 0)) wanted = permissions | kLaneMapped;
-  if (mine && action == PageAction::unmap) wanted = 0;
+  u32 after = own;
+  if (mine && action == PageAction::map) after = content | permissions;
+  else if (mine && action == PageAction::unmap) after = 0;
+  else if (mine && own != 0) after = (own & ~(u32)kPagePermissions) | permissions;
+  const u32 wanted = lane_value(after);
   const u32 leader = __shfl_sync(lanes.threads, wanted, __ffs(lanes.present) - 1);
   const bool agree = __all_sync(lanes.threads, absent || wanted == leader);
-  const bool all_change = (lanes.present & ~lanes.changed) == 0;
-  bool gives = !is_flat(view) && action != PageAction::protect && (all_change || (agree && leader == 0));
-  // Lanes that map a file one after the other end with its pages in common, but for those that some have written to.
-  if (!gives && agree && action == PageAction::map && content != kSharedZeros && !is_flat(view))
+  u32 unit = 0, shared = 0;
+  bool gives = !is_flat(view) && is_one_page(lanes, after, unit);
+  if (gives && agree) {
+    shared = leader == 0 ? 0 : unit << kPageFlagBits | kPageShared | (leader & kPagePermissions);
+  } else if (gives) {
+    shared = plan_for == PlanFor::host ? 0 : split_page(view, lanes, page, unit, wanted);
+    gives = shared != 0;
+  } else if (agree && plan_for == PlanFor::change && action == PageAction::map && content != kSharedZeros &&
+             !is_flat(view)) {
+    // Lanes that map a file one after the other end with its pages in common, but for those that some have written to.
     gives = others_have(view, lanes, own, content);
+    shared = content | (leader & kPagePermissions);
+  }
   const bool alone = has_frame(view, entry) && (!(entry & kPageCode) || holders_of(view, entry >> kPageFlagBits) == 1);
-  return {lanes, page, action, content, entry, wanted, leader, mine, agree, gives, alone};
+  return {lanes, page, action, content, entry, wanted, leader, mine, agree, gives, shared, alone};
 }
-
-/// To be called when lanes have come to differ in the permissions of a page.
-static __device__ inline void note_differing(const View& view) { *(volatile u32*)&view.report->pages_differ = 1; }
 
 /// Makes the change; false if that needs a frame and there is none. `give_back(frame)` takes the team's hold from a frame.
 template <class GiveBack>
@@ -98,7 +100,7 @@ static __device__ inline bool carry_out(const View& view, const PageUpdate& upda
   const bool fills = update.mine && update.action != PageAction::protect;
   u32 next;
   if (update.gives) {
-    next = leader == 0 ? 0 : update.content | (leader & 7);
+    next = update.shared;
     if (thread == 0 && has_frame(view, entry)) give_back(entry >> kPageFlagBits);
   } else if (is_flat(view)) {
     const u32 flat = flat_unit(view, team, update.page) << kPageFlagBits;
@@ -110,7 +112,6 @@ static __device__ inline bool carry_out(const View& view, const PageUpdate& upda
     next = update.agree && leader == 0 ? 0 : flat | (update.agree ? leader & 7 : (u32)kPageDiffer);
   } else if (update.agree && update.action == PageAction::protect) {
     next = leader == 0 ? entry : (entry & ~(u32)(7 | kPageDiffer)) | (leader & 7);
-    if (entry & kPageShared) next &= ~(u32)kPageCode;  // the team no longer runs the page's predecoded words
   } else {
     // The lanes differ in permissions, or only some get other bytes: the page needs a frame with permissions by lane.
     u32 frame = entry >> kPageFlagBits;
@@ -127,7 +128,7 @@ static __device__ inline bool carry_out(const View& view, const PageUpdate& upda
   __syncwarp(update.lanes.threads);
   if (thread == 0) {
     *memory.entry_place(update.page) = next;
-    if (next & kPageDiffer) note_differing(view);
+    if ((next & kPageDiffer) && !is_split(next)) note_differing(view);
   }
   return true;
 }

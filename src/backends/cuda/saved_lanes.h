@@ -29,6 +29,7 @@ struct SavedLanes {
   std::vector<u32> teams, programs;
   DeviceArray<u32> team_index, team_list, team_programs, first, entries;
   DeviceArray<u64> touched;
+  DeviceArray<Split> splits;
   DeviceArray<u8> permissions;
   u64 entry_count = 0;
   SavedTeams pages = {};
@@ -38,6 +39,7 @@ struct SavedLanes {
   std::vector<SavedTable> table_list;
   DeviceArray<SavedTable> device_table_list;
   DeviceArray<u32> table_entries;
+  DeviceArray<Split> table_splits;
   DeviceArray<u8> copies;
   u64 table_entry_count = 0;
   SavedTables tables = {};

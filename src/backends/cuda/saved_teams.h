@@ -2,7 +2,7 @@
 // The pages of the teams of a snapshot, in device memory.
 #pragma once
 
-#include "core/portable.h"
+#include "backends/cuda/process/split_pages.h"
 
 namespace myriarm::cuda {
 
@@ -15,6 +15,7 @@ struct SavedTeams {
   const u64* touched;  // which slices of each are in `entries`
   const u32* first;    // where the slices of each begin in `entries`
   u32* entries;
+  Split* splits;    // kSplits of each; null: the fleet has none
   u8* permissions;  // with flat memory: permissions by lane, page_count * kTeam bytes for each team; else null
 };
 constexpr u32 kNotSaved = 0xFFFFFFFFu;

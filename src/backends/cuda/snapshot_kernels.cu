@@ -36,6 +36,10 @@ __global__ void save_pages_kernel(const __grid_constant__ View view, const Saved
       saved.entries[at + i] = entry;
     }
   }
+  if (saved.splits != nullptr) {
+    for (u32 i = threadIdx.x; i < kSplits; i += blockDim.x)
+      saved.splits[(u64)blockIdx.x * kSplits + i] = splits_of(view, team)[i];
+  }
   if (saved.permissions == nullptr) return;
   const u64 bytes = view.page_count * kTeam;
   for (u64 i = threadIdx.x; i < bytes; i += blockDim.x)
@@ -67,7 +71,8 @@ struct Restore {
       if (has_frame(view, now) && source != lane_at(target.team, lane)) return true;
       if (team_of(source) == seen) continue;
       seen = team_of(source);
-      if (saved_entry(view, saved, saved.index[seen], page) != now) return true;
+      const u32 entry = saved_entry(view, saved, saved.index[seen], page);
+      if (entry != now || is_split(entry)) return true;  // equal numbers of splits do not mean equal splits
     }
     return false;
   }
@@ -106,6 +111,8 @@ struct Restore {
       if ((entry & kPageDiffer) && is_flat(view)) {
         const u8 own = saved.permissions[(index * view.page_count + page) * kTeam + from_lane];
         entry = own == 0 ? 0 : (entry & ~(u32)(7 | kPageDiffer)) | (own & 7);
+      } else if (is_split(entry)) {
+        entry = split_entry(saved.splits + (u64)index * kSplits, page, entry, from_lane);
       } else {
         entry = entry_of_lane(view, team_of(source), page, entry, from_lane);
       }
@@ -175,8 +182,12 @@ __global__ void restore_pages_kernel(const __grid_constant__ View view, const Sa
     }
   }
   if (dry) return;
-  // Find the slices that still differ from the program.
   __syncthreads();
+  if (target.whole && saved.splits != nullptr) {
+    const Split* const from = saved.splits + (u64)saved.index[target.team] * kSplits;
+    for (u32 i = threadIdx.x; i < kSplits; i += blockDim.x) splits_of(view, target.team)[i] = from[i];
+  }
+  // Find the slices that still differ from the program.
   for (u64 rest = slices; rest != 0; rest &= rest - 1) {
     const u32 slice = (u32)__ffsll((long long)rest) - 1;
     for (u64 page = view.slices.first(slice) + threadIdx.x; page < view.slices.end(slice); page += blockDim.x) {

@@ -62,7 +62,7 @@ static __device__ __noinline__ SlowResult team_store(const View& view, u32 lane,
 
 /// The word at `pc`, from which an instruction was fetched: permissions are not checked again.
 static __device__ __noinline__ u32 fetched_word(const View& view, u32 lane, u64 pc) {
-  const PagedMemory<kTeam> memory = memory_of(view, guest_table(view, lane), place_of(lane));
+  const TeamMemory memory(view, lane);
   return read_once<u32>(memory.locate(memory.entry(memory.page_of(pc)), (u32)pc & (kPageSize - 1)));
 }
 
@@ -183,6 +183,12 @@ static __device__ inline u32 copy_to_new_frame(const View& view, u32 team, const
   u32 frame = memory.lane_in_team == 0 ? allocate_frame(view, team) : 0;
   frame = __shfl_sync(members, frame, 0);
   if (frame == 0) return 0;
+  if (is_split(entry)) {
+    const u32 own = entry_of_lane(view, team, page, entry, memory.lane_in_team);
+    if (own != 0) copy_column(memory, own, frame);
+    lane_permissions(view, team, page, frame << kPageFlagBits)[memory.lane_in_team] = (u8)lane_value(own);
+    return frame;
+  }
   copy_column(memory, entry, frame);
   if (entry & kPageDiffer) {
     lane_permissions(view, team, page, frame << kPageFlagBits)[memory.lane_in_team] =
@@ -190,6 +196,9 @@ static __device__ inline u32 copy_to_new_frame(const View& view, u32 team, const
   }
   return frame;
 }
+
+/// To be called when lanes have come to differ in the permissions of a page with a frame.
+static __device__ inline void note_differing(const View& view) { *(volatile u32*)&view.report->pages_differ = 1; }
 
 enum class CopyOutcome : u8 { copied, copied_code, out_of_memory };
 
@@ -215,6 +224,7 @@ static __device__ __noinline__ CopyOutcome make_page_writable(const View& view, 
   if (lane_in_team == 0) {
     *memory.entry_place(page) = next;
     touch(view, team, page);
+    if (next & kPageDiffer) note_differing(view);
     code = code_page_changes(view, team, page, Writer::guest);
   }
   code = __shfl_sync(members, code, 0);

@@ -9,6 +9,7 @@
 #include "backends/cuda/decoded_words.h"
 #include "backends/cuda/page_history.h"
 #include "backends/cuda/process/spaces.h"
+#include "backends/cuda/process/split_pages.h"
 #include "core/cpu.h"
 #include "core/memory.h"
 #include "core/stop.h"
@@ -29,8 +30,8 @@ MYR_FN u32 team_of(u64 lane) { return (u32)(lane / kTeam); }
 MYR_FN u32 place_of(u64 lane) { return (u32)(lane % kTeam); }
 MYR_FN u64 lane_at(u32 team, u32 place) { return (u64)team * kTeam + place; }
 
-/// A unit is 4 KiB of the range of frames. Unit 0 is never used, 1 is the page of zeros, then come the programs' pages,
-/// then frames.
+/// A unit is 4 KiB of the range of frames. Unit 0 is never used, 1 is the page of zeros, then come the programs' pages, those of the
+/// files of a root, the pages that teams have in common (common_pages.h), then frames.
 constexpr u32 kZeroUnit = 1, kFirstImageUnit = 2;
 
 /// Bump allocation of frames, with a stack of freed ones. A launch either takes frames from the stack or puts some on it,
@@ -151,11 +152,14 @@ struct ProcessView {
   const kernel::FlatContent* contents;  // of each of its files; changes between launches alone
   u32 keep_memory;                      // 0: nobody sees the memory of a lane that has exited
   u32 pages_differ;                     // not 0: the kernel runs for which pages in which lanes differ are simple
+  Split* splits;                        // kSplits of each table; null: no page is split
   SpacesView spaces;
 };
 
 /// Entries of a page table have these flags beside the permissions:
-///   kPageShared              a page of the image, contiguous; with kPageCode it has predecoded words
+///   kPageShared              a page of the image, of a file of the root, or in common among teams: contiguous, one for all lanes; with
+///                            kPageCode it has predecoded words
+///   kPageShared, kPageDiffer such a page that lanes have in different ways: split_pages.h
 ///   kPageCode alone          a snapshot holds the frame too, and a store copies it first; or the team runs from the page,
 ///                            and a store takes its predecoded words from the team's span
 struct View {
@@ -285,9 +289,26 @@ MYR_FN u8* lane_permissions(const View& view, u32 team, u64 page, u32 entry) {
   return view.frames + ((u64)((entry >> kPageFlagBits) + view.frame_units - 1) << kPageBits);
 }
 
+/// The permissions of a page for a lane that has this entry: 0, or kLaneMapped with flags.
+MYR_FN u32 lane_value(u32 entry) { return entry == 0 ? 0 : (entry & kPagePermissions) | kLaneMapped; }
+
+/// The splits of a table. Only if there are any.
+MYR_FN Split* splits_of(const View& view, u32 table) { return view.processes.splits + (u64)table * kSplits; }
+/// The entry that the lane at a place has for a page with a split entry: as if all lanes had the page in this way; 0: it has none.
+/// `splits`: those of the page's table.
+MYR_FN u32 split_entry(const Split* splits, u64 page, u32 entry, u32 place) {
+  const volatile Split& split = splits[entry >> kPageFlagBits];
+  u32 value = 0;
+  for (u32 bit = 0; bit < kValueBits; bit++) value |= (split.values[bit] >> place & 1) << bit;
+  if (value == 0) return 0;
+  const u32 shift = split.shift, unit = shift == kZeroPages ? kZeroUnit : (shift + (u32)page) & kUnitMask;
+  return unit << kPageFlagBits | kPageShared | (value & kPagePermissions);
+}
+
 /// An entry with the permissions of one lane.
 MYR_FN u32 entry_of_lane(const View& view, u32 team, u64 page, u32 entry, u32 lane_in_team) {
   if (!(entry & kPageDiffer)) return entry;
+  if (is_split(entry)) return split_entry(splits_of(view, team), page, entry, lane_in_team);
   u32 own = lane_permissions(view, team, page, entry)[lane_in_team];
   return own == 0 ? 0 : (entry & ~(u32)(kPagePermissions | kPageDiffer)) | (own & kPagePermissions);
 }

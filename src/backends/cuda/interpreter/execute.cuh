@@ -26,6 +26,7 @@ static_assert(kSlotPlace < kSharedSlots);
 /// Stands for a pc that is not in the window, or not a multiple of 4; the pc itself is in the state array.
 constexpr u32 kOutside = 0xFFFFFFFCu;
 
+static_assert(kPageDiffer == 2 * kPageShared, "OwnPages::entry()");
 /// The pages of a lane, where the lanes of its team may differ in their permissions: an entry is the lane's own, which takes
 /// one load more there.
 struct OwnPages : PagedMemory<kTeam> {
@@ -33,7 +34,8 @@ struct OwnPages : PagedMemory<kTeam> {
   MYR_FN u32 entry(u64 page) const {
     const u32 entry = PagedMemory::entry(page);
     const u8* const place = frames + ((u64)(entry >> kPageFlagBits) << kPageBits) + permissions_offset;
-    const u32 own = load_byte_if(entry & kPageDiffer, place, entry);
+    // A page that is split has no permissions here, and takes the slow path.
+    const u32 own = load_byte_if(entry >> 1 & ~entry & kPageShared, place, entry);
     return (entry & ~(u32)(kPagePermissions | kPageDiffer)) | (own & kPagePermissions);
   }
 };

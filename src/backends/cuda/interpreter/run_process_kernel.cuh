@@ -123,11 +123,12 @@ __device__ inline u32 keep_pace(const View& view, volatile Kept& kept, u32 team,
 }
 
 /// Ends the launch of a kernel for one span if the team does not run from all of it any more: a call has changed its code, or it has
-/// taken an input. Before the next instruction. One function for all members.
+/// taken an input. Before the next instruction. All members call it.
 __device__ inline void check_common_code(const View& view, volatile Kept& kept, u32 team) {
   const volatile CodeSpan& own = view.team_code[team];
   if (own.words == view.common_code.words && own.bytes == view.common_code.bytes) return;
   atomicOr(&view.report->orders, (u32)kYieldOrder);  // the host must use the other kernel
+  *(volatile u32*)&view.report->wants_code = 1;      // and look at the team's code, before it uses this one again
   kept.reported = (clock_now() - kReportCycles) | (kept.reported & (kNoWaiting | kByProgress));
 }
 

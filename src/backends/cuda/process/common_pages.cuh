@@ -41,15 +41,13 @@ static __device__ inline bool has_bytes(const TeamLanes& lanes, const u64* page,
 }
 
 /// Finds the page of the fleet with the bytes that all lanes have in their page, or makes it. Returns its unit; 0: there is none.
-static __device__ inline u32 find_common_page(const View& view, const TeamLanes& lanes,
-                                              const PagedMemory<kTeam>& memory, u32 entry, u64 hash) {
+static __device__ inline u32 find_common_page(const View& view, const TeamLanes& lanes, u32 entry, u64 hash) {
   constexpr u32 kProbes = 16, kPatience = 1u << 14;
   const u32 thread = threadIdx.x % kTeam, first_unit = view.pool->first - kCommonUnits;
   CommonPage* const table = (CommonPage*)(view.frames + ((u64)first_unit << kPageBits));
   const u64 filling = (hash & ~(u64)kCommonStates) | kFilling, filled = (hash & ~(u64)kCommonStates) | kFilled;
   const PagedMemory<kTeam> leading = memory_of(view, lanes.team, (u32)__ffs(lanes.present) - 1);
   const u64* const own = (const u64*)leading.locate(entry, 0);
-  const u32 own_step = (entry & kPageShared) ? 1 : view.granule_step;
   for (u32 probe = 0; probe < kProbes; probe++) {
     const u32 slot = ((u32)(hash >> 8) + probe) % kCommonPages;
     const u32 unit = first_unit + kCommonTableUnits + slot;
@@ -60,33 +58,41 @@ static __device__ inline u32 find_common_page(const View& view, const TeamLanes&
       if (state == 0) state = atomicCAS((unsigned long long*)&table[slot], 0ull, (unsigned long long)filling);
       // Another team fills it, which runs: the page is there in a moment.
       for (u32 i = 0; i < kPatience && state == filling; i++) state = *(volatile CommonPage*)&table[slot];
+      __threadfence();  // what has filled the page comes before what looks at it
     }
     state = __shfl_sync(lanes.threads, state, 0);
     if (state == 0) {
-      for (u32 i = thread; i < kPageGranules; i += (u32)__popc(lanes.threads)) page[i] = own[i * own_step];
-      __threadfence();
+      for (u32 i = thread; i < kPageGranules; i += (u32)__popc(lanes.threads)) page[i] = own[i * view.granule_step];
       __syncwarp(lanes.threads);
-      if (thread == 0) *(volatile CommonPage*)&table[slot] = filled;
+      if (thread == 0) {
+        __threadfence();  // also what the other threads have written before they met this one
+        *(volatile CommonPage*)&table[slot] = filled;
+      }
       return unit;
     }
+    if (state == filling) return 0;  // the team keeps its frame: a second copy would stay as long as the fleet
     if (state != filled) continue;
-    __threadfence();
-    if (has_bytes(lanes, page, own, own_step)) return unit;
+    __syncwarp(lanes.threads);
+    if (has_bytes(lanes, page, own, view.granule_step)) return unit;
   }
   return 0;
 }
 
-/// Lets a page that lanes may only read be one of the fleet, if all lanes that are present have the same bytes there. All threads of
+/// Whether a page with this entry has a frame, and lanes may only read it.
+static __device__ inline bool may_be_common(const View& view, u32 entry) {
+  constexpr u32 kFlags = kPagePermissions | kPageDiffer | kPageCode;
+  return has_frame(view, entry) && (entry & kFlags) == kPageReadable;
+}
+
+/// Lets such a page be one of the fleet, if all lanes that are present have the same bytes there. All threads of
 /// `lanes` call it. `give_back(frame)` takes the table's hold from a frame.
 template <class GiveBack>
 static __device__ __noinline__ void make_page_common(const View& view, const TeamLanes& lanes, u64 page,
                                                      GiveBack give_back) {
   const PagedMemory<kTeam> memory = memory_of(view, lanes.team, threadIdx.x % kTeam);
   const u32 entry = *(volatile u32*)memory.entry_place(page);
-  constexpr u32 kFlags = kPagePermissions | kPageDiffer | kPageCode;
-  if (!has_frame(view, entry) || (entry & kFlags) != kPageReadable) return;
   const u64 hash = common_hash(lanes, memory, entry);
-  const u32 unit = hash == 0 ? 0 : find_common_page(view, lanes, memory, entry, hash);
+  const u32 unit = hash == 0 ? 0 : find_common_page(view, lanes, entry, hash);
   if (unit == 0) return;
   if (threadIdx.x % kTeam == 0) {
     *memory.entry_place(page) = unit << kPageFlagBits | kPageShared | kPageReadable;

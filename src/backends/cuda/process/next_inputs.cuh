@@ -94,6 +94,7 @@ static __device__ inline bool restore_pages_of(const View& view, u32 members, u3
     }
     if (__any_sync(members, differs)) left |= (u64)1 << slice;
   }
+  if (saved.splits != nullptr) copy_splits(view, members, saved.splits + (u64)index * kSplits, team);
   for (u32 other = members; other != 0; other &= other - 1) {
     first_code = min(first_code, __shfl_sync(members, first_code, __ffs(other) - 1));
   }

@@ -49,7 +49,8 @@ __global__ void count_differing_kernel(const __grid_constant__ View view, u32* t
     const u32 slice = (u32)__ffsll((long long)rest) - 1;
     const u64 first = view.slices.first(slice), end = view.slices.end(slice);
     for (u64 page = first + threadIdx.x % kWarp; page < end && page < view.guest_pages; page += kWarp) {
-      flags |= memory.entry(page);
+      const u32 entry = memory.entry(page);
+      if (!is_split(entry)) flags |= entry;
     }
   }
   const bool differs = __any_sync(~0u, (flags & kPageDiffer) != 0);

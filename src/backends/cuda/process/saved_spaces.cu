@@ -82,6 +82,9 @@ __global__ void save_tables_kernel(const __grid_constant__ View view, const Save
     }
     saved.entries[at] = kept;
   });
+  if (saved.splits == nullptr) return;
+  for (u32 i = threadIdx.x; i < kSplits; i += blockDim.x)
+    saved.splits[(u64)blockIdx.x * kSplits + i] = splits_of(view, table.table)[i];
 }
 
 /// One warp for each team of the list.
@@ -174,7 +177,8 @@ struct Restore {
       if (has_frame(view, now) && target.lanes[lane] != lane_at(target.team, lane)) return true;
       if (target.sources[lane] == seen) continue;
       seen = target.sources[lane];
-      if (saved_entry(seen, page) != now) return true;
+      const u32 entry = saved_entry(seen, page);
+      if (entry != now || is_split(entry)) return true;  // equal numbers of splits do not mean equal splits
     }
     return false;
   }
@@ -213,7 +217,8 @@ struct Restore {
     }
     const u32 from_place = gets ? place_of(target.lanes[thread]) : thread;
     u32 entry = gets ? kept : now;
-    if (here) entry = entry_of_lane(view, target.table, page, entry, from_place);
+    if (gets && is_split(entry)) entry = split_entry(saved.splits + (u64)source * kSplits, page, entry, from_place);
+    else if (here) entry = entry_of_lane(view, target.table, page, entry, from_place);
     // All lanes get back what they had in one table, here: that is its entry.
     const u32 whole = __shfl_sync(kAll, kept, leader), whole_source = __shfl_sync(kAll, source, leader);
     const bool is_own = gets && source == whole_source && target.lanes[thread] == lane_at(target.team, thread);

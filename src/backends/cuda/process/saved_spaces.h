@@ -23,13 +23,14 @@ struct SavedTables {
   const SavedTable* list;
   u32 count;
   u32* entries;
-  u8* copies;  // 4 KiB each
+  Split* splits;  // kSplits of each; null: the fleet has none
+  u8* copies;     // 4 KiB each
 };
 
 /// A page of a table that a lane has alone may be in common with other ones of its tables, or become so, and stores to it are not
-/// noticed then. So those that are not shared already are copied at once. Their entries have both of these flags, which no other has,
+/// noticed then. So those that are not shared already are copied at once. Their entries have all of these flags, which no other has,
 /// and the number of the copy in place of a frame.
-constexpr u32 kSavedCopy = kPageShared | kPageDiffer;
+constexpr u32 kSavedCopy = kPageShared | kPageDiffer | kPageCode;
 
 /// Marks the pages to be copied with numbers that count up from 1 for each owner, and counts them in `counts`. `marks` has a zero for
 /// each lane's page of each frame, kTeam of them.

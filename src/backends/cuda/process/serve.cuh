@@ -186,9 +186,7 @@ static __device__ __noinline__ void change_pages_for(const View& view, u32 membe
     const TeamLanes lanes{table, members, present, __ballot_sync(members, mine)};
     const PageRun run{(begin >> kPageBits) - view.first_page, (end_of_all - begin) >> kPageBits, kind_of_all & 0xFF,
                       (kernel::PageAction)(kind_of_all >> 8), unit};
-    bool changed = true;
-    if (unit != 0 && (present & ~lanes.changed) == 0) share_file_pages(view, lanes, run);
-    else changed = change_pages(view, lanes, run);
+    const bool changed = change_pages(view, lanes, run);
     if (!mine) continue;
     asks = false;
     failed = !changed;

@@ -58,22 +58,6 @@ MYR_FN u32 free_place(const View& view, u32 lane, bool alone, kernel::SpaceKind 
   return place;
 }
 
-/// The slices of a table that may have entries.
-static __device__ inline u64 used_slices(const View& view, u32 table) {
-  const u64 touched = *(volatile u64*)&view.touched[table];
-  return table < view.teams ? touched | view.program_slices[view.team_program[table]] : touched;
-}
-/// Calls `visit(page, exists)` in step for the pages of these slices, a page for each thread.
-template <class Visit>
-static __device__ inline void visit_pages(const View& view, u32 members, u64 slices, u64 first, u64 end, Visit visit) {
-  const u32 thread = threadIdx.x % kTeam, width = (u32)__popc(members);
-  for (; slices != 0; slices &= slices - 1) {
-    const u32 slice = (u32)__ffsll((long long)slices) - 1;
-    const u64 begin = view.slices.first(slice), behind = smaller(view.slices.end(slice), end);
-    for (u64 at = begin < first ? first : begin; at < behind; at += width) visit(at + thread, at + thread < behind);
-  }
-}
-
 /// The pages of a table become pages of another one too, which has none there.
 static __device__ inline void share_pages(const View& view, u32 members, u32 from, u32 to, u64 slices, u64 first,
                                           u64 end) {
@@ -119,14 +103,17 @@ static __device__ __noinline__ bool take_page(const View& view, const TeamLanes&
   const u32 thread = threadIdx.x % kTeam, to = lanes.team;
   const PagedMemory<kTeam> old = memory_of(view, from, thread), made = memory_of(view, to, thread);
   const u32 theirs = *(volatile u32*)old.entry_place(page), now = *(volatile u32*)made.entry_place(page);
-  if (theirs == now) return true;
+  if (theirs == now && !is_split(now)) return true;
   const bool mine = lanes.changed >> thread & 1, absent = !(lanes.present >> thread & 1);
   const u32 own = entry_of_lane(view, from, page, theirs, thread);
-  const u32 wanted = lane_value(mine ? own : entry_of_lane(view, to, page, now, thread));
+  const u32 after = mine ? own : entry_of_lane(view, to, page, now, thread), wanted = lane_value(after);
   const u32 leader = __shfl_sync(lanes.threads, wanted, __ffs(lanes.present) - 1);
   const bool agree = __all_sync(lanes.threads, absent || wanted == leader);
-  u32 next = 0;
-  if (!agree || leader != 0) {
+  u32 next = 0, unit = 0;
+  const bool one = is_one_page(lanes, after, unit);
+  if (one && leader != 0 && agree) next = unit << kPageFlagBits | kPageShared | (leader & kPagePermissions);
+  else if (one && !agree) next = split_page(view, lanes, page, unit, wanted);
+  if (next == 0 && (!agree || leader != 0)) {
     const bool alone = has_frame(view, now) && (!(now & kPageCode) || holders_of(view, now >> kPageFlagBits) == 1);
     u32 frame = now >> kPageFlagBits;
     if (!alone) {
@@ -141,11 +128,11 @@ static __device__ __noinline__ bool take_page(const View& view, const TeamLanes&
   }
   __syncwarp(lanes.threads);
   if (thread == 0) {
-    if (next == 0 && has_frame(view, now)) give_up_frame(view, to, now >> kPageFlagBits);
+    if (!has_frame(view, next) && has_frame(view, now)) give_up_frame(view, to, now >> kPageFlagBits);
     *made.entry_place(page) = next;
     touch(view, to, page);
     code_page_changes(view, to, page, Writer::guest);
-    if (next & kPageDiffer) note_differing(view);
+    if ((next & kPageDiffer) && !is_split(next)) note_differing(view);
   }
   __syncwarp(lanes.threads);
   return true;
@@ -159,7 +146,7 @@ static __device__ inline bool take_pages(const View& view, const TeamLanes& lane
   visit_pages(view, lanes.threads, slices, first, end, [&](u64 page, bool exists) {
     const u32 now = exists ? *(volatile u32*)made.entry_place(page) : 0;
     const u32 theirs = exists && from ? *(volatile u32*)old.entry_place(page) : 0;
-    for (u32 rest = __ballot_sync(lanes.threads, now != theirs); rest != 0 && done; rest &= rest - 1) {
+    for (u32 rest = __ballot_sync(lanes.threads, now != theirs || is_split(now)); rest != 0 && done; rest &= rest - 1) {
       const u64 at = __shfl_sync(lanes.threads, page, __ffs(rest) - 1);
       if (from) done = take_page(view, lanes, *from, at);
       else done = change_pages(view, lanes, {at, 1, 0, kernel::PageAction::unmap});
@@ -211,6 +198,7 @@ static __device__ __noinline__ SpaceOutcome make_space(const View& view, u32 mem
     if (kind == SpaceKind::fork) {
       share_pages(view, members, from.guest, table, used_slices(view, from.guest), 0, guest);
       share_code(view, members, from.guest, table);
+      copy_splits(view, members, splits_of(view, from.guest), table);
     }
   } else {
     const TeamLanes changed{table, members, others | lanes, lanes};

@@ -13,25 +13,30 @@ struct PageRun {
   u32 permissions;
   kernel::PageAction action;
   u32 unit = 0;  // with `map`: the first of the units whose bytes the pages have; 0: they are zeros
+
+  /// With `map`: the unit of a page.
+  __device__ u32 unit_of(u64 page) const { return unit == 0 ? kZeroUnit : unit + (u32)(page - first); }
+  /// The same as an entry without permissions.
+  __device__ u32 content_of(u64 page) const { return unit_of(page) << kPageFlagBits | kPageShared; }
 };
 
-/// Whether the change of this page for all lanes of the team is a matter of its entry alone.
-static __device__ inline bool is_simple(const View& view, u32 entry, const PageRun& run) {
-  const bool code = ((entry | run.permissions) & kPageExecutable) != 0 || (entry & kPageCode) != 0;
-  const bool keeps_frame = run.action == kernel::PageAction::protect || !has_frame(view, entry);
-  return !is_flat(view) && !code && keeps_frame && !(entry & kPageDiffer);
-}
-/// The shared page whose bytes lanes get that map this page.
-static __device__ inline u32 content_of(u64 page, const PageRun& run) {
-  return run.unit == 0 ? kSharedZeros : (run.unit + (u32)(page - run.first)) << kPageFlagBits | kPageShared;
-}
-/// The entry that such a page gets.
-static __device__ inline u32 simple_entry(u32 entry, u64 page, const PageRun& run) {
-  switch (run.action) {
-    case kernel::PageAction::map: return content_of(page, run) | run.permissions;
-    case kernel::PageAction::unmap: return 0;
-    default: return entry == 0 ? 0 : (entry & ~7u) | run.permissions;
+/// Whether code may lie in a page with this entry.
+static __device__ inline bool may_be_code(u32 entry) { return (entry & (kPageExecutable | kPageCode)) != 0; }
+
+/// What lanes have of a page without a frame once the page has changed. False: they do not have it from one unit then.
+static __device__ inline bool change_one_page(const TeamLanes& lanes, u64 page, const PageRun& run, Split& have) {
+  u32 changed = lanes.changed;
+  if (run.action == kernel::PageAction::map) {
+    const u32 shift = shift_to(run.unit_of(page), page);
+    if ((have.values[kMappedBit] & ~changed) != 0 && have.shift != shift) return false;
+    have.shift = shift;
+  } else {
+    changed &= have.values[kMappedBit];
   }
+  const u32 value = run.action == kernel::PageAction::unmap ? 0 : (run.permissions & kPagePermissions) | kLaneMapped;
+  for (u32 bit = 0; bit < kValueBits; bit++)
+    have.values[bit] = (have.values[bit] & ~changed) | (value >> bit & 1 ? changed : 0);
+  return true;
 }
 
 /// Changes pages of a table that a lane has alone, at this place of its team. One thread calls it: no page needs a frame.
@@ -39,42 +44,21 @@ static __device__ __noinline__ void change_pages_alone(const View& view, u32 tab
   const PagedMemory<kTeam> memory = memory_of(view, table, place);
   for (u64 page = run.first; page < run.first + run.count; page++) {
     const u32 entry = *(volatile u32*)memory.entry_place(page);
-    u32 next = simple_entry(entry_of_lane(view, table, page, entry, place), page, run);
-    if (!is_simple(view, entry, run)) {
+    u32 next = 0;
+    if (run.action == kernel::PageAction::map) {
+      next = run.content_of(page) | run.permissions;
+    } else if (run.action == kernel::PageAction::protect) {
+      const u32 own = entry_of_lane(view, table, page, entry, place);
+      if (own != 0) next = (own & ~(u32)kPagePermissions) | run.permissions;
+    }
+    const bool loses_frame = has_frame(view, entry) && !has_frame(view, next);
+    if (loses_frame || may_be_code(entry) || may_be_code(next) || (entry & kPageDiffer)) {
       if (next & kPageShared) next &= ~(u32)kPageCode;  // the lane no longer runs the page's predecoded words
-      if (has_frame(view, entry) && !has_frame(view, next)) give_up_frame(view, table, entry >> kPageFlagBits);
+      if (loses_frame) give_up_frame(view, table, entry >> kPageFlagBits);
       code_page_changes(view, table, page, Writer::guest);
     }
     *memory.entry_place(page) = next;
     touch(view, table, page);
-  }
-}
-
-/// Lets all lanes that have pages in a table have pages of a file, by its units, if all of them ask for it. All threads of `lanes` call
-/// it. Needs no frames.
-static __device__ __noinline__ void share_file_pages(const View& view, const TeamLanes& lanes, const PageRun& run) {
-  const u32 thread = threadIdx.x % kTeam, width = (u32)__popc(lanes.threads);
-  const PagedMemory<kTeam> memory = memory_of(view, lanes.team, thread);
-  for (u64 begin = 0; begin < run.count; begin += width) {
-    const u64 page = run.first + begin + thread;
-    const bool exists = begin + thread < run.count;
-    const u32 entry = exists ? *(volatile u32*)memory.entry_place(page) : 0;
-    if (exists) {
-      *memory.entry_place(page) = simple_entry(entry, page, run);
-      touch(view, lanes.team, page);
-    }
-    // What was mapped just now are zeros that all share, and nobody runs them.
-    for (u32 rest = __ballot_sync(lanes.threads, exists && entry >> kPageFlagBits != kZeroUnit); rest != 0;
-         rest &= rest - 1) {
-      const int of = __ffs(rest) - 1;
-      const u64 changed = __shfl_sync(lanes.threads, page, of);
-      const u32 old = __shfl_sync(lanes.threads, entry, of);
-      if (thread == 0) {
-        if (has_frame(view, old)) give_up_frame(view, lanes.team, old >> kPageFlagBits);
-        code_page_changes(view, lanes.team, changed, Writer::guest);
-      }
-    }
-    __syncwarp(lanes.threads);
   }
 }
 
@@ -98,51 +82,105 @@ static __device__ inline bool reserve_frame(const View& view, const PageUpdate& 
   return true;
 }
 
+/// What becomes of a thread's page if a run of pages changes.
+struct PageChange32 {
+  u64 page;
+  u32 entry;  // now
+  u32 next;   // with `by_entry`: then
+  bool
+      by_entry;  // the page has no frame and needs none, or it changes for all lanes alike: it is a matter of its entry alone
+  bool rest;  // or else it is to be planned by itself
+};
+/// Plans for a page of each thread, from the one at this place of a run on, and makes the splits that they need. All threads of `lanes`
+/// call it.
+static __device__ __noinline__ PageChange32 plan_pages(const View& view, const TeamLanes& lanes, const PageRun& run,
+                                                       u64 begin) {
+  const u64 place = begin + threadIdx.x % kTeam, page = run.first + place;
+  const bool exists = place < run.count, all = (lanes.present & ~lanes.changed) == 0;
+  const u32 entry = exists ? *(volatile u32*)memory_of(view, lanes.team, 0).entry_place(page) : 0;
+  u32 next = 0;
+  bool by_entry = false, splits = false;
+  Split have = {};
+  if (exists && has_frame(view, entry)) {
+    const bool code = may_be_code(entry | run.permissions);
+    by_entry = run.action == kernel::PageAction::protect && all && !code && !(entry & kPageDiffer);
+    next = (entry & ~(u32)kPagePermissions) | run.permissions;
+  } else if (exists && !is_flat(view)) {
+    have = lanes_have(view, lanes, page, entry);
+    const bool one = change_one_page(lanes, page, run, have);
+    by_entry = one && is_same_for_all(lanes, page, have, next);
+    splits = one && !by_entry && page < view.guest_pages;
+  }
+  for (u32 open; (open = __ballot_sync(lanes.threads, splits)) != 0;) {
+    const int leader = __ffs(open) - 1;
+    Split wanted;
+    wanted.shift = __shfl_sync(lanes.threads, have.shift, leader);
+    for (u32 bit = 0; bit < kValueBits; bit++)
+      wanted.values[bit] = __shfl_sync(lanes.threads, have.values[bit], leader);
+    const u32 split = find_split(view, lanes, wanted);
+    if (!splits || !(have == wanted)) continue;
+    splits = false;
+    by_entry = split != kNoSplit;
+    next = split << kPageFlagBits | kPageShared | kPageDiffer;
+  }
+  return {page, entry, next, by_entry, exists && !by_entry};
+}
+
+/// Lets pages that lanes may only read, and that have frames, be pages of the fleet where lanes have the same bytes. All threads of
+/// `lanes` call it.
+static __device__ __noinline__ void make_pages_common(const View& view, const TeamLanes& lanes, const PageRun& run) {
+  const u32 thread = threadIdx.x % kTeam, width = (u32)__popc(lanes.threads);
+  const PagedMemory<kTeam> memory = memory_of(view, lanes.team, thread);
+  for (u64 begin = 0; begin < run.count; begin += width) {
+    const u64 page = run.first + begin + thread;
+    const bool may_be = begin + thread < run.count && may_be_common(view, *(volatile u32*)memory.entry_place(page));
+    for (u32 rest = __ballot_sync(lanes.threads, may_be); rest != 0; rest &= rest - 1) {
+      make_page_common(view, lanes, run.first + begin + (u32)__ffs(rest) - 1,
+                       [&](u32 frame) { give_up_frame(view, lanes.team, frame); });
+    }
+  }
+}
+
 /// Changes pages of some lanes of a team, all of them or none. All threads of `lanes` call it. False: a frame that it
 /// needs cannot be had.
 static __device__ __noinline__ bool change_pages(const View& view, const TeamLanes& lanes, const PageRun& run) {
-  const u32 thread = threadIdx.x % kTeam;
+  const u32 thread = threadIdx.x % kTeam, width = (u32)__popc(lanes.threads);
   const PagedMemory<kTeam> memory = memory_of(view, lanes.team, thread);
-  const bool all = (lanes.present & ~lanes.changed) == 0;
-  const u32 width = (u32)__popc(lanes.threads);
-  const auto give_up = [&](u32 frame) { give_up_frame(view, lanes.team, frame); };
-  const auto look = [&](u64 begin, u32& entry) {
-    const bool exists = begin + thread < run.count;
-    entry = exists ? *(volatile u32*)memory.entry_place(run.first + begin + thread) : 0;
-    return __ballot_sync(lanes.threads, exists && !(all && is_simple(view, entry, run)));
+  if ((lanes.present & ~lanes.changed) != 0) free_splits(view, lanes);
+  const auto plan_by_itself = [&](u64 page, PlanFor plan_for) {
+    return plan_update(view, lanes, page, run.permissions, run.action, plan_for, run.content_of(page));
   };
   // First all frames: once the first page has changed, nothing may fail.
   for (u64 begin = 0; begin < run.count; begin += width) {
-    u32 entry;
-    for (u32 rest = look(begin, entry); rest != 0; rest &= rest - 1) {
-      const u64 page = run.first + begin + (u32)__ffs(rest) - 1;
-      const PageUpdate update = plan_update(view, lanes, page, run.permissions, run.action, content_of(page, run));
+    const PageChange32 own = plan_pages(view, lanes, run, begin);
+    for (u32 rest = __ballot_sync(lanes.threads, own.rest); rest != 0; rest &= rest - 1) {
+      const PageUpdate update = plan_by_itself(run.first + begin + (u32)__ffs(rest) - 1, PlanFor::frames);
       if (update.needs_frame(view) && !reserve_frame(view, update)) return false;
     }
   }
   for (u64 begin = 0; begin < run.count; begin += width) {
-    u32 entry;
-    const u32 others = look(begin, entry);
-    if (begin + thread < run.count && !(others >> thread & 1)) {
-      *memory.entry_place(run.first + begin + thread) = simple_entry(entry, run.first + begin + thread, run);
-      touch(view, lanes.team, run.first + begin + thread);
+    const PageChange32 own = plan_pages(view, lanes, run, begin);
+    if (own.by_entry) {
+      *memory.entry_place(own.page) = own.next;
+      touch(view, lanes.team, own.page);
     }
-    for (u32 rest = others; rest != 0; rest &= rest - 1) {
-      const u64 page = run.first + begin + (u32)__ffs(rest) - 1;
-      const PageUpdate update = plan_update(view, lanes, page, run.permissions, run.action, content_of(page, run));
+    const bool code = own.by_entry && own.entry != own.next && (may_be_code(own.entry) || may_be_code(own.next));
+    for (u32 rest = __ballot_sync(lanes.threads, code); rest != 0; rest &= rest - 1) {
+      if (thread == 0) code_page_changes(view, lanes.team, run.first + begin + (u32)__ffs(rest) - 1, Writer::guest);
+    }
+    for (u32 rest = __ballot_sync(lanes.threads, own.rest); rest != 0; rest &= rest - 1) {
+      const PageUpdate update = plan_by_itself(run.first + begin + (u32)__ffs(rest) - 1, PlanFor::change);
       if (thread == 0) {
-        touch(view, lanes.team, page);
-        code_page_changes(view, lanes.team, page, Writer::guest);
+        touch(view, lanes.team, update.page);
+        code_page_changes(view, lanes.team, update.page, Writer::guest);
       }
-      carry_out(view, update, give_up);
+      carry_out(view, update, [&](u32 frame) { give_up_frame(view, lanes.team, frame); });
       __syncwarp(lanes.threads);
     }
     __syncwarp(lanes.threads);
   }
   const bool only_reads = run.action == kernel::PageAction::protect && run.permissions == kPageReadable;
-  if (only_reads && view.processes.tree != nullptr && !is_flat(view)) {
-    for (u64 page = run.first; page < run.first + run.count; page++) make_page_common(view, lanes, page, give_up);
-  }
+  if (only_reads && view.processes.tree != nullptr && !is_flat(view)) make_pages_common(view, lanes, run);
   return true;
 }
 
