@@ -103,6 +103,13 @@ MYR_FN bool share_pages(M& m, u64 address, u32 permissions, const Bytes& content
   if constexpr (SharesPages<M>) return m.share_pages(address, permissions, content);
   else return false;
 }
+/// Whether share_pages() maps these pages too. Where lanes share a page table, a page that is one of zeros in some of them and one of the
+/// file in others could not be the same for all.
+template <Machine M>
+MYR_FN bool maps_shared(const M& m, const Bytes& content) {
+  if constexpr (requires { m.maps_shared(content); }) return m.maps_shared(content);
+  else return false;
+}
 
 /// mmap() of a file: pages behind its end are in use and cannot be accessed.
 template <Machine M>
@@ -112,11 +119,14 @@ MYR_OUTLINE Result map_file(M& m, const Content& file, bool in_tree, u32 flags, 
   const u32 permissions = permissions_of(m.argument(2));
   if (!own_ranges(m, place)) return again();
   if (replaces && !unmap_pages(m, place, end)) return again();
-  if (!map_pages(m, place, filled, permissions) || !map_pages(m, filled, end, 0)) return again();
   const Bytes content = {file.below.data + (bytes != 0 ? offset : 0), bytes};
   // Pages that the process has written are its own; those of a file that it has not are shared with others.
   const bool shared = in_tree && file.tree.page == 0 && offset + bytes <= file.below.size;
-  if (!shared || !share_pages(m, place, permissions, content)) {
+  const bool at_once = shared && maps_shared(m, content);
+  if (at_once ? !share_pages(m, place, permissions, content) : !map_pages(m, place, filled, permissions))
+    return again();
+  if (!map_pages(m, filled, end, 0)) return again();
+  if (!at_once && (!shared || !share_pages(m, place, permissions, content))) {
     if (!own_pages(m, place, filled)) return again();
     copy_source(m, file, offset, place, bytes);
   }

@@ -79,7 +79,9 @@ TEST(LinuxSplit, AFileIsOneSetOfPagesForThoseLanesThatHaveMappedIt) {
     EXPECT_EQ(static_cast<uint64_t>(caller.call(requests)[lane]), place) << lane;
     EXPECT_EQ(text(fleet.read(lane, place + kPageBytes - 1, 2)), "ab") << lane;
     // On the CPU each lane has its ranges in a page of its own.
-    if (test_device() != "cpu") EXPECT_EQ(fleet.pool_used(), used) << "lane " << lane << " has copies";
+    if (test_device() != "cpu") {
+      EXPECT_EQ(fleet.pool_used(), used) << "lane " << lane << " has copies";
+    }
   }
   EXPECT_EQ(caller.permissions(place, 1)[kLanes - 1], 0) << "the last lane has not mapped it";
   // Some may write, and some give it back.
@@ -87,7 +89,9 @@ TEST(LinuxSplit, AFileIsOneSetOfPagesForThoseLanesThatHaveMappedIt) {
   for (const uint32_t lane : {3u, 9u}) requests[lane] = {kMunmap, place + kPageBytes, kPageBytes};
   requests[kLanes - 1] = {kGetpid};
   caller.call(requests);
-  if (test_device() != "cpu") EXPECT_EQ(fleet.pool_used(), used) << "nobody has written";
+  if (test_device() != "cpu") {
+    EXPECT_EQ(fleet.pool_used(), used) << "nobody has written";
+  }
   requests.assign(kLanes, {kPread64, kFileFd, place, 3, 2 * kPageBytes});
   EXPECT_EQ(caller.call(requests)[kLanes - 1], -EFAULT);
   for (uint32_t lane = 0; lane + 1 < kLanes; lane++) {

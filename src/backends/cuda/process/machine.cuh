@@ -122,13 +122,15 @@ class LaneMachine {
   MYR_FN void page_written(u64) {}  // make_page_writable() has called code_page_changes()
   MYR_FN bool change_pages(const kernel::PageChange& wanted) { return change_pages_to(wanted, 0); }
   /// The pages of files that lanes have in common are those that lie among the units in front of the frames.
+  MYR_FN bool maps_shared(const kernel::Bytes& bytes) const {
+    const u64 place = (u64)(bytes.data - view_.frames), end = (u64)view_.pool->first << kPageBits;
+    return !is_flat(view_) && place < end && place % kPageSize == 0 && bytes.size != 0;
+  }
   MYR_FN bool share_pages(u64 address, u32 permissions, const kernel::Bytes& bytes) {
-    const u64 place = (u64)(bytes.data - view_.frames), size = bytes.size + kPageSize - 1;
-    const u64 end = (u64)view_.pool->first << kPageBits;
-    if (is_flat(view_) || place >= end || place % kPageSize != 0 || bytes.size == 0) return false;
-    const kernel::PageChange wanted = {kernel::PageAction::map, (u8)permissions, address,
-                                       address + size / kPageSize * kPageSize};
-    return change_pages_to(wanted, (u32)(place >> kPageBits));
+    if (!maps_shared(bytes)) return false;
+    const u64 size = (bytes.size + kPageSize - 1) / kPageSize * kPageSize;
+    const kernel::PageChange wanted = {kernel::PageAction::map, (u8)permissions, address, address + size};
+    return change_pages_to(wanted, (u32)((u64)(bytes.data - view_.frames) >> kPageBits));
   }
 
   // kernel::HasSpaces. The books of the lane are changed at once; the warp does the rest, once the call has been answered.
