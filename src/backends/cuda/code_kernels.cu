@@ -26,10 +26,20 @@ __device__ u64 mixed(u64 hash, u64 value) {
 struct TeamPages {
   const View& view;
   const u8* image;
-  u32 team;  // or the number of a further table
+  u32 team;       // or the number of a further table
+  u32 group = 0;  // not 0: the code of these lanes, who have some split pages alike
 
-  __device__ u32 entry(u64 page) const { return *(volatile u32*)memory_of(view, team, 0).entry_place(page); }
-  __device__ u32 lanes() const { return lanes_of_table(view, team); }  // as a mask
+  __device__ u32 entry(u64 page) const {
+    const u32 now = *(volatile u32*)memory_of(view, team, 0).entry_place(page);
+    if (group == 0 || !is_split(now) || (may_run(now >> kPageFlagBits) & group) != group) return now;
+    return split_entry(splits_of(view, team), page, now, (u32)__ffs(group) - 1);
+  }
+  __device__ u32 lanes() const { return group != 0 ? group : lanes_of_table(view, team); }  // as a mask
+  /// The lanes that may execute the pages of a split.
+  __device__ u32 may_run(u32 split) const {
+    const volatile Split& of = splits_of(view, team)[split];
+    return of.values[kMappedBit] & of.values[kExecutableBit] & lanes_of_table(view, team);
+  }
   __device__ u32 first() const { return (u32)__ffs(lanes()) - 1; }
   /// The place of a lane: threads without one look at another's.
   __device__ u32 place(u32 thread) const { return lanes() >> thread & 1 ? thread : first(); }
@@ -131,20 +141,37 @@ __global__ void predecode_programs_kernel(const __grid_constant__ View view, con
   if (threadIdx.x == 0) source_of_page(code.span, index) = is_code ? kProgramCode : kNoCode;
 }
 
-/// One block for each team.
+/// Those lanes of a table that have the most code in split pages alike; 0: there is none. `pages_of`: how many pages the table has of
+/// each split.
+__device__ u32 choose_group(const TeamPages& pages, const u32* pages_of) {
+  u32 group = 0, most = 0;
+  for (u32 split = 0; split < kSplits; split++) {
+    const u32 lanes = pages_of[split] == 0 ? 0 : pages.may_run(split);
+    const u32 score = (u32)__popc(lanes) * pages_of[split];
+    if (score > most) most = score, group = lanes;
+  }
+  return group;
+}
+
+/// One block for each team. `groups`: keys of those that have a group, and their count; null: there are no groups.
 __global__ void __launch_bounds__(kTeamBlock)
-    describe_code_kernel(const __grid_constant__ View view, const u8* image, CodeKey* keys, u32* count) {
+    describe_code_kernel(const __grid_constant__ View view, const u8* image, CodeKey* keys, u32* count, CodeKey* groups,
+                         u32* group_count) {
   const u32 team = blockIdx.x;
   u32& state = view.code_state[team];
   if (!(*(volatile u32*)&state & (kCodeChanged | kCodeShared)) || lanes_of_table(view, team) == 0) return;
-  __shared__ CodeKey key;
+  __shared__ CodeKey key, group_key;
+  __shared__ u32 split_pages[kSplits], group;
   const u32 warp = threadIdx.x / 32, thread = threadIdx.x % 32, warps = blockDim.x / 32;
   const u32 program = view.team_program[team], now = (u32)tick_now();
   const CodeSpan code = view.program_code[program];
   if (threadIdx.x == 0) {
-    key = {team, program, 0xFFFFFFFFu, 0, 0};
+    key = group_key = {team, program, 0xFFFFFFFFu, 0, 0};
+    group = 0;
     atomicAnd(&state, ~(u32)kCodeSlotsUsed);
+    view.team_code[team].begin &= ~kHasGroup;
   }
+  for (u32 i = threadIdx.x; i < kSplits; i += blockDim.x) split_pages[i] = 0;
   const TeamPages pages{view, image, team};
   // The pages where the lanes stand are the next that they run from.
   if (warp == 0 && (pages.lanes() >> thread & 1)) {
@@ -190,26 +217,36 @@ __global__ void __launch_bounds__(kTeamBlock)
   }
   // All that the team may execute of files, whether it has or not: so teams with the same files have the same key, however far
   // they are.
-  u64 of_files = 0;
-  u32 low = 0xFFFFFFFFu, high = 0;
   const u64 behind = (code.begin >> kPageBits) + view.span_pages;
-  for (u64 slices = is_flat(view) ? 0 : *(volatile u64*)&view.touched[team]; slices != 0; slices &= slices - 1) {
-    const u32 slice = (u32)__ffsll((long long)slices) - 1;
-    const u64 end = smaller(smaller(view.slices.end(slice), view.guest_pages), behind);
-    for (u64 page = view.slices.first(slice) + threadIdx.x; page < end; page += blockDim.x) {
-      const u32 unit = page >= first ? pages.unit_of_file(page) : 0;
-      if (unit == 0) continue;
-      of_files += mixed(mixed(unit, kPageShared), page);
-      low = (u32)page < low ? (u32)page : low;
-      high = (u32)page > high ? (u32)page : high;
+  const auto visit_files = [&](auto visit) {
+    for (u64 slices = is_flat(view) ? 0 : *(volatile u64*)&view.touched[team]; slices != 0; slices &= slices - 1) {
+      const u32 slice = (u32)__ffsll((long long)slices) - 1;
+      const u64 end = smaller(smaller(view.slices.end(slice), view.guest_pages), behind);
+      for (u64 page = view.slices.first(slice) + threadIdx.x; page < end; page += blockDim.x) {
+        if (page >= first) visit(page);
+      }
     }
-  }
-  if (of_files != 0) {
-    atomicAdd((unsigned long long*)&key.hash, (unsigned long long)of_files);
-    atomicMin(&key.low, low);
-    atomicMax(&key.high, high);
-  }
+  };
+  const auto add_file = [](CodeKey& to, u64 page, u32 unit) {
+    atomicAdd((unsigned long long*)&to.hash, (unsigned long long)mixed(mixed(unit, kPageShared), page));
+    atomicMin(&to.low, (u32)page);
+    atomicMax(&to.high, (u32)page);
+  };
+  visit_files([&](u64 page) {
+    const u32 entry = pages.entry(page), unit = pages.unit_of_file(page);
+    if (unit != 0) add_file(key, page, unit);
+    if (is_split(entry)) atomicAdd(&split_pages[entry >> kPageFlagBits], 1u);
+  });
   __syncthreads();  // a page of the program and one of the table may have one history
+  if (threadIdx.x == 0 && groups != nullptr) view.code_groups[team] = group = choose_group(pages, split_pages);
+  __syncthreads();
+  if (group != 0) {
+    const TeamPages of_group{view, image, team, group};
+    visit_files([&](u64 page) {
+      const u32 unit = is_split(pages.entry(page)) ? of_group.unit_of_file(page) : 0;
+      if (unit != 0) add_file(group_key, page, unit);
+    });
+  }
   for (u32 begin = warp; begin < kCodeSlots; begin += warps * 32) {
     const u32 index = team * kCodeSlots + begin + thread * warps;
     const bool exists = begin + thread * warps < kCodeSlots;
@@ -227,26 +264,38 @@ __global__ void __launch_bounds__(kTeamBlock)
   if (threadIdx.x != 0) return;
   atomicAnd(&state, ~(u32)(kCodeChanged | kCodeReported | kCodeShared));
   keys[atomicAdd(count, 1)] = key;
+  if (group == 0) return;
+  group_key.hash = max(group_key.hash + key.hash, (u64)1);  // 0 would be the program's code
+  group_key.low = min(group_key.low, key.low);
+  group_key.high = max(group_key.high, key.high);
+  groups[atomicAdd(group_count, 1)] = group_key;
+}
+
+/// The code of a team, or of its group.
+__device__ TeamPages pages_of(const View& view, const u8* image, u32 team, CodeOf of) {
+  return {view, image, team, of == CodeOf::groups ? view.code_groups[team] : 0};
 }
 
 /// One thread for each page of a span.
-__global__ void find_code_kernel(const __grid_constant__ View view, const u32* teams, u64 pages, u32* found) {
+__global__ void find_code_kernel(const __grid_constant__ View view, const u32* teams, u64 pages, CodeOf of,
+                                 u32* found) {
   const u64 index = (u64)blockIdx.x * blockDim.x + threadIdx.x, page = (view.code_begin >> kPageBits) + index;
   const u32 team = teams[blockIdx.y];
   const bool exists = index < pages && page < view.guest_pages;
   const bool may_need = exists && (is_program_code(view, team, page) || code_slot(view, team, page) == (u32)page + 1 ||
-                                   TeamPages{view, nullptr, team}.unit_of_file(page) != 0);
+                                   pages_of(view, nullptr, team, of).unit_of_file(page) != 0);
   if (may_need) atomicOr(&found[blockIdx.y * ((pages + 31) / 32) + index / 32], 1u << index % 32);
 }
 
 /// One block for each listed page of each span, and at least one.
-__global__ void predecode_teams_kernel(const __grid_constant__ View view, const u8* image, const NewCode* spans) {
+__global__ void predecode_teams_kernel(const __grid_constant__ View view, const u8* image, const NewCode* spans,
+                                       CodeOf of) {
   const NewCode code = spans[blockIdx.y];
   if (blockIdx.x == 0 && threadIdx.x == 0) begin_span(code.span);
   if (blockIdx.x >= code.count) return;
   const u64 index = code.pages[blockIdx.x], page = (code.span.begin >> kPageBits) + index;
   const u32 team = code.number, thread = threadIdx.x % 32;
-  const TeamPages pages{view, image, team};
+  const TeamPages pages = pages_of(view, image, team, of);
   __shared__ CodeSource source;
   if (threadIdx.x < 32) {
     u64 hash;
@@ -311,12 +360,18 @@ __device__ void watch_pages(const TeamPages& pages, const CodeSpan& span) {
 
 /// One block for each team of the list.
 __global__ void __launch_bounds__(kTeamBlock)
-    assign_code_kernel(const __grid_constant__ View view, const u8* image, const TeamCode* teams) {
+    assign_code_kernel(const __grid_constant__ View view, const u8* image, const TeamCode* teams, CodeOf of) {
   const TeamCode code = teams[blockIdx.x];
-  const TeamPages pages{view, image, code.team};
+  const TeamPages pages = pages_of(view, image, code.team, of);
   const bool good = view.team_program[code.team] == code.program && fits(pages, code.span);
   if (good) watch_pages(pages, code.span);
   if (threadIdx.x != 0) return;
+  if (of == CodeOf::groups) {
+    if (!good) return;
+    view.group_code[code.team] = code.span;
+    view.team_code[code.team].begin |= kHasGroup;
+    return;
+  }
   CodeSpan span = code.span;
   if (!good) {
     span = view.program_code[view.team_program[code.team]];
@@ -342,6 +397,7 @@ __global__ void drop_code_kernel(const __grid_constant__ View view) {
   const u32 team = blockIdx.x * blockDim.x + threadIdx.x;
   if (team >= view.table_count) return;
   CodeSpan span = view.program_code[view.team_program[team]];
+  view.team_code[team].begin &= ~kHasGroup;
   if (view.team_code[team].words == span.words) return;
   span.bytes = 0;
   view.team_code[team] = span;
@@ -355,18 +411,22 @@ void launch_predecode_programs(const View& view, const u8* image, const NewCode*
   const dim3 grid((u32)(pages == 0 ? 1 : pages), count);
   start(predecode_programs_kernel, grid, kBlock, stream, view, image, spans);
 }
-void launch_describe_code(const View& view, CodeKey* keys, const u8* image, u32* count, cudaStream_t stream) {
-  start(describe_code_kernel, view.table_count, kTeamBlock, stream, view, image, keys, count);
+void launch_describe_code(const View& view, CodeKey* keys, const u8* image, u32* count, CodeKey* groups,
+                          u32* group_count, cudaStream_t stream) {
+  start(describe_code_kernel, view.table_count, kTeamBlock, stream, view, image, keys, count, groups, group_count);
 }
-void launch_predecode_teams(const View& view, const u8* image, const NewCode* spans, u32 count, u64 pages,
+void launch_predecode_teams(const View& view, const u8* image, const NewCode* spans, u32 count, u64 pages, CodeOf of,
                             cudaStream_t stream) {
-  start(predecode_teams_kernel, dim3((u32)(pages == 0 ? 1 : pages), count), kBlock, stream, view, image, spans);
+  start(predecode_teams_kernel, dim3((u32)(pages == 0 ? 1 : pages), count), kBlock, stream, view, image, spans, of);
 }
-void launch_find_code(const View& view, const u32* teams, u32 count, u64 pages, u32* found, cudaStream_t stream) {
-  start(find_code_kernel, dim3((u32)((pages + kBlock - 1) / kBlock), count), kBlock, stream, view, teams, pages, found);
+void launch_find_code(const View& view, const u32* teams, u32 count, u64 pages, CodeOf of, u32* found,
+                      cudaStream_t stream) {
+  const dim3 grid((u32)((pages + kBlock - 1) / kBlock), count);
+  start(find_code_kernel, grid, kBlock, stream, view, teams, pages, of, found);
 }
-void launch_assign_code(const View& view, const u8* image, const TeamCode* teams, u32 count, cudaStream_t stream) {
-  start(assign_code_kernel, count, kTeamBlock, stream, view, image, teams);
+void launch_assign_code(const View& view, const u8* image, const TeamCode* teams, u32 count, CodeOf of,
+                        cudaStream_t stream) {
+  start(assign_code_kernel, count, kTeamBlock, stream, view, image, teams, of);
 }
 void launch_drop_code(const View& view, cudaStream_t stream) {
   start(drop_code_kernel, (view.table_count + kBlock - 1) / kBlock, kBlock, stream, view);

@@ -48,6 +48,8 @@ struct CodeSpan {
   u32 bytes;              // of guest code; a team may use fewer than there are
 };
 static_assert(sizeof(CodeSpan) == 16, "two loads of 8 bytes");
+/// In CodeSpan::begin of View::team_code, whose lowest bits are 0: the team has a group. docs/design/split-pages.md.
+constexpr u32 kHasGroup = 1;
 
 /// Where the predecoded words of a page come from.
 enum CodeSource : u8 {

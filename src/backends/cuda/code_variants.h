@@ -50,6 +50,7 @@ class CodeVariants {
   /// A team runs its program's code again.
   void give_program(u32 team, u32 program) { move(team, program); }
 
+  static constexpr u32 kFirstProgram = 0;
   bool is_program(u32 number) const { return number < programs_; }
   const Variant& made(u32 number) const { return made_.at(number); }
   u32 of_team(u32 team) const { return variant_of_[team]; }

@@ -93,8 +93,8 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
   } else {
     allocate_frames(options.pool);
     if (processes_) {
-      splits_.grow(u64{view_.teams} * kSplits, "allocating page tables", stream_);
-      view_.processes.splits = splits_.data();
+      grow_splits(view_.teams, "allocating page tables");
+      show_splits();
     }
   }
   load_image(image);
@@ -140,6 +140,17 @@ void CudaBackend::allocate_state() {
   view_.cancel = cancel_.data();
   view_.progress = progress_.data();
   view_.codes = codes_.data();
+}
+
+void CudaBackend::grow_splits(u64 tables, const char* what) {
+  splits_.grow(tables * kSplits, what, stream_);
+  code_groups_.grow(tables, what, stream_);
+  group_code_.grow(tables, what, stream_);
+}
+void CudaBackend::show_splits() {
+  view_.processes.splits = splits_.data();
+  view_.code_groups = code_groups_.data();
+  view_.group_code = group_code_.data();
 }
 
 void CudaBackend::allocate_frames(u64 pool_bytes) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -66,6 +67,9 @@ class CudaBackend final : public Backend, private HostedSpaces {
   void allocate_state();
   void allocate_frames(u64 pool_bytes);
   void allocate_flat_memory();
+  /// Room for what tables have of split pages.
+  void grow_splits(u64 tables, const char* what);
+  void show_splits();
   void load_image(const Image& image);
   /// `code`: from the first page with code of any program to the last.
   void predecode_programs(const Image& image, PageRange code);
@@ -74,7 +78,13 @@ class CudaBackend final : public Backend, private HostedSpaces {
   /// Predecodes what guests or the host have written, if the time for that has come.
   void predecode_if_due();
   void predecode_teams();
+  /// The keys of teams whose code has changed, and of those of them that have groups.
+  std::array<std::vector<CodeKey>, 2> describe_code();
+  /// Makes what spans teams with these keys lack, and gives them theirs.
+  void give_spans(CodeVariants& variants, std::span<const CodeKey> keys, CodeOf of);
+  void has_no_group(u32 table);
   CodeSpan span_of_variant(u32 number) const;
+  CodeSpan span_of(const CodeVariants::Variant& variant) const;
   void update_common_code();
   /// Whether all teams run from one span, and each lane has one address space.
   bool has_common_code() const;
@@ -88,7 +98,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
   void set_code_units(u64 units);
   void free_unused_code(u64 keep);
   /// By the team that each fresh span is made from: its pages that may have code, as numbers within the span.
-  std::map<u32, std::vector<u32>> find_code(const CodeVariants::Plan& wanted);
+  std::map<u32, std::vector<u32>> find_code(const CodeVariants::Plan& wanted, CodeOf of);
   bool allocate_code(const CodeVariants::Plan& plan, std::map<u32, std::vector<u32>>& pages_of, u32 block);
   /// Frees all predecoded code but the programs', if there is any.
   bool give_way_to_frames();
@@ -248,8 +258,8 @@ class CudaBackend final : public Backend, private HostedSpaces {
   DeviceArray<u16> decode_candidates_;
   DeviceArray<RowPattern> decode_patterns_;
   DeviceArray<DeviceRow> rows_;
-  DeviceArray<CodeSpan> program_code_, team_code_;
-  DeviceArray<u32> code_state_, code_ran_, code_slots_, code_count_;
+  DeviceArray<CodeSpan> program_code_, team_code_, group_code_;
+  DeviceArray<u32> code_state_, code_ran_, code_slots_, code_groups_, code_count_;
   DeviceArray<PageHistory> page_history_;
   DeviceArray<Split> splits_;
   DeviceArray<ProgramPace> paces_;
@@ -270,6 +280,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
   std::vector<SpanMemory> program_code_memory_;
   std::vector<CodeSpan> program_spans_;
   std::optional<CodeVariants> code_variants_;
+  std::optional<CodeVariants> group_variants_;  // of teams' groups; a team without one has the first program's
   std::map<u32, std::vector<SpanMemory>> code_blocks_;
   u32 next_code_block_ = 0;
   u64 code_units_ = 0;  // what it takes from a pool of fixed size

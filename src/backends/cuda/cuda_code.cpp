@@ -2,6 +2,7 @@
 // Has code predecoded that the host or a guest has written: asks the device which teams run from other code than their
 // program's, groups them, and gives each group a span. docs/design/written-code.md says when and why.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 
@@ -29,7 +30,9 @@ constexpr u64 words_in(u64 bytes) { return bytes / sizeof(Operands); }
 
 CodeSpan CudaBackend::span_of_variant(u32 number) const {
   if (code_variants_->is_program(number)) return program_spans_[number];
-  const CodeVariants::Variant& variant = code_variants_->made(number);
+  return span_of(code_variants_->made(number));
+}
+CodeSpan CudaBackend::span_of(const CodeVariants::Variant& variant) const {
   return {code_blocks_.at(variant.block)[variant.index].words(), static_cast<u32>(variant.pages.first << kPageBits),
           static_cast<u32>(variant.pages.count << kPageBits)};
 }
@@ -40,7 +43,10 @@ void CudaBackend::update_common_code() {
   view_.common_code = common ? span_of_variant(code_variants_->of_team(0)) : CodeSpan{};
 }
 
-bool CudaBackend::has_common_code() const { return !spaces_ && code_variants_->is_common(code_variants_->of_team(0)); }
+bool CudaBackend::has_common_code() const {
+  return !spaces_ && code_variants_->is_common(code_variants_->of_team(0)) &&
+         (!group_variants_ || group_variants_->is_common(CodeVariants::kFirstProgram));
+}
 
 void CudaBackend::guests_have_changed_code() { settling_code_.changed(steady_clock::now()); }
 
@@ -59,7 +65,10 @@ u64 CudaBackend::code_bytes() const {
   return bytes;
 }
 
-u64 CudaBackend::code_bytes_in_use() const { return code_variants_->words_in_use() * sizeof(Operands); }
+u64 CudaBackend::code_bytes_in_use() const {
+  const u64 of_groups = group_variants_ ? group_variants_->words_in_use() : 0;
+  return (code_variants_->words_in_use() + of_groups) * sizeof(Operands);
+}
 
 u64 CudaBackend::room_for_code() {
   if (code_gave_way_) return 0;
@@ -83,7 +92,11 @@ void CudaBackend::set_code_units(u64 units) {
 }
 
 void CudaBackend::free_unused_code(u64 keep) {
-  const std::vector<u32> blocks = code_variants_->forget_unused(keep);
+  std::vector<u32> blocks = code_variants_->forget_unused(keep);
+  if (group_variants_) {
+    const std::vector<u32> of_groups = group_variants_->forget_unused(keep);
+    blocks.insert(blocks.end(), of_groups.begin(), of_groups.end());
+  }
   if (blocks.empty()) return;
   for (u32 block : blocks) code_blocks_.erase(block);
   set_code_units((code_bytes() + kPageSize - 1) >> kPageBits);
@@ -93,6 +106,7 @@ bool CudaBackend::give_way_to_frames() {
   if (code_blocks_.empty()) return false;
   for (u32 team = 0; team < view_.teams; team++) code_variants_->give_program(team, program_of_team_[team]);
   for (u32 table = view_.teams; table < view_.table_count; table++) code_variants_->give_program(table, 0);
+  for (u32 table = 0; table < view_.table_count && group_variants_; table++) has_no_group(table);
   launch_drop_code(view_, stream_);
   synchronize("giving memory of code back to the pool");
   free_unused_code(0);
@@ -103,7 +117,11 @@ bool CudaBackend::give_way_to_frames() {
 
 bool CudaBackend::make_room() { return (pool_is_automatic_ && grow_automatically()) || give_way_to_frames(); }
 
-std::map<u32, std::vector<u32>> CudaBackend::find_code(const CodeVariants::Plan& wanted) {
+void CudaBackend::has_no_group(u32 table) {
+  if (group_variants_) group_variants_->give_program(table, CodeVariants::kFirstProgram);
+}
+
+std::map<u32, std::vector<u32>> CudaBackend::find_code(const CodeVariants::Plan& wanted, CodeOf of) {
   std::map<u32, std::vector<u32>> pages_of;
   if (wanted.fresh.empty()) return pages_of;
   std::vector<u32> teams;
@@ -117,7 +135,7 @@ std::map<u32, std::vector<u32>> CudaBackend::find_code(const CodeVariants::Plan&
   DeviceArray<u32> device_teams(teams.size(), kLooking), found(words * teams.size(), kLooking);
   device_teams.upload(teams, stream_);
   check(cudaMemsetAsync(found.data(), 0, found.bytes(), stream_), kLooking);
-  launch_find_code(view_, device_teams.data(), static_cast<u32>(teams.size()), pages, found.data(), stream_);
+  launch_find_code(view_, device_teams.data(), static_cast<u32>(teams.size()), pages, of, found.data(), stream_);
   std::vector<u32> bits(words * teams.size());
   check(cudaMemcpyAsync(bits.data(), found.data(), found.bytes(), cudaMemcpyDeviceToHost, stream_), kLooking);
   synchronize(kLooking);
@@ -164,20 +182,32 @@ void CudaBackend::upload_new_code(std::span<NewCode> fresh, std::span<const u32>
   new_code_.upload(fresh, stream_);
 }
 
-void CudaBackend::predecode_teams() {
-  code_count_.resize(1, "allocating call results");
-  code_keys_.resize(view_.table_count, "allocating call results");
-  check(cudaMemsetAsync(code_count_.data(), 0, sizeof(u32), stream_), "looking for code");
-  launch_describe_code(view_, code_keys_.data(), image_, code_count_.data(), stream_);
-  u32 count = 0;
-  check(cudaMemcpyAsync(&count, code_count_.data(), sizeof count, cudaMemcpyDeviceToHost, stream_), "looking for code");
-  synchronize("looking for code");
-  if (count == 0) return;
-  std::vector<CodeKey> keys(count);
-  check(cudaMemcpyAsync(keys.data(), code_keys_.data(), count * sizeof(CodeKey), cudaMemcpyDeviceToHost, stream_),
-        "looking for code");
-  synchronize("looking for code");
+std::array<std::vector<CodeKey>, 2> CudaBackend::describe_code() {
+  constexpr const char* kLooking = "looking for code";
+  const u64 tables = view_.table_count;
+  code_count_.resize(2, "allocating call results");
+  code_keys_.resize(2 * tables, "allocating call results");
+  CodeKey* const groups = group_variants_ ? code_keys_.data() + tables : nullptr;
+  check(cudaMemsetAsync(code_count_.data(), 0, 2 * sizeof(u32), stream_), kLooking);
+  launch_describe_code(view_, code_keys_.data(), image_, code_count_.data(), groups, code_count_.data() + 1, stream_);
+  std::array<u32, 2> counts = {};
+  check(cudaMemcpyAsync(counts.data(), code_count_.data(), sizeof counts, cudaMemcpyDeviceToHost, stream_), kLooking);
+  synchronize(kLooking);
+  std::array<std::vector<CodeKey>, 2> keys;
+  for (size_t of = 0; of < 2; of++) {
+    keys[of].resize(counts[of]);
+    if (counts[of] == 0) continue;
+    check(cudaMemcpyAsync(keys[of].data(), code_keys_.data() + of * tables, counts[of] * sizeof(CodeKey),
+                          cudaMemcpyDeviceToHost, stream_),
+          kLooking);
+  }
+  synchronize(kLooking);
+  return keys;
+}
 
+void CudaBackend::predecode_teams() {
+  const auto [keys, groups] = describe_code();
+  if (keys.empty()) return;
   // A further table runs the span that its parent had, which the books do not know. Before spans are freed, it runs none.
   std::vector<TeamCode> unknown;
   for (const CodeKey& key : keys) {
@@ -190,37 +220,44 @@ void CudaBackend::predecode_teams() {
   if (!unknown.empty()) {
     team_codes_.resize(unknown.size(), "allocating call arguments");
     team_codes_.upload(unknown, stream_);
-    launch_assign_code(view_, image_, team_codes_.data(), static_cast<u32>(unknown.size()), stream_);
+    launch_assign_code(view_, image_, team_codes_.data(), static_cast<u32>(unknown.size()), CodeOf::teams, stream_);
     synchronize("looking for code");
   }
+  for (const CodeKey& key : keys) has_no_group(key.team);
+  give_spans(*code_variants_, keys, CodeOf::teams);
+  if (!groups.empty()) give_spans(*group_variants_, groups, CodeOf::groups);
+  free_unused_code(kKeptBlocks);
+  update_common_code();
+}
 
+void CudaBackend::give_spans(CodeVariants& variants, std::span<const CodeKey> keys, CodeOf of) {
   const u64 piece = mapped_piece(device_);
   std::map<u32, std::vector<u32>> pages_of;
   const auto words_of = [&](const CodeKey& key) {
     const auto found = pages_of.find(key.team);
     if (found == pages_of.end()) return kTooManyWords;
-    return words_in(span_bytes(code_variants_->span_of(key).count, found->second, piece));
+    return words_in(span_bytes(variants.span_of(key).count, found->second, piece));
   };
   // Then a plan's words are a number of variants.
   const auto one_word = [](const CodeKey&) { return u64{1}; };
-  CodeVariants::Plan plan = code_variants_->plan(keys, 0, one_word);
+  CodeVariants::Plan plan = variants.plan(keys, 0, one_word);
   for (const bool frees : {false, true}) {
     if (plan.complete || code_gave_way_) break;
     if (frees) free_unused_code(0);
-    pages_of = find_code(code_variants_->plan(keys, kMostFresh, one_word));
-    plan = code_variants_->plan(keys, room_for_code(), words_of);
+    pages_of = find_code(variants.plan(keys, kMostFresh, one_word), of);
+    plan = variants.plan(keys, room_for_code(), words_of);
   }
   const u32 block = next_code_block_;
-  if (!plan.fresh.empty() && !allocate_code(plan, pages_of, block)) plan = code_variants_->plan(keys, 0, one_word);
+  if (!plan.fresh.empty() && !allocate_code(plan, pages_of, block)) plan = variants.plan(keys, 0, one_word);
   next_code_block_ += !plan.fresh.empty();
-  code_variants_->carry_out(plan, block);
+  variants.carry_out(plan, block);
 
   std::vector<NewCode> fresh;
   u64 most_pages = 0;
   std::vector<u32> pages;
   for (const auto& [number, variant] : plan.fresh) {
     const std::vector<u32>& fill = code_blocks_.at(block)[variant.index].pages_to_fill();
-    fresh.push_back({span_of_variant(number), variant.key.team, static_cast<u32>(fill.size()), nullptr});
+    fresh.push_back({span_of(variants.made(number)), variant.key.team, static_cast<u32>(fill.size()), nullptr});
     pages.insert(pages.end(), fill.begin(), fill.end());
     most_pages = std::max<u64>(most_pages, fill.size());
   }
@@ -228,20 +265,20 @@ void CudaBackend::predecode_teams() {
   teams.reserve(plan.variant_of.size());
   std::map<u32, u32> program_of;
   for (const CodeKey& key : keys) program_of[key.team] = key.program;
-  for (const auto& [team, number] : plan.variant_of)
-    teams.push_back({span_of_variant(number), team, program_of.at(team)});
+  for (const auto& [team, number] : plan.variant_of) {
+    const CodeSpan span = variants.is_program(number) ? program_spans_[number] : span_of(variants.made(number));
+    teams.push_back({span, team, program_of.at(team)});
+  }
   if (!fresh.empty()) {
     upload_new_code(fresh, pages);
-    launch_predecode_teams(view_, image_, new_code_.data(), static_cast<u32>(fresh.size()), most_pages, stream_);
+    launch_predecode_teams(view_, image_, new_code_.data(), static_cast<u32>(fresh.size()), most_pages, of, stream_);
   }
   if (!teams.empty()) {
     team_codes_.resize(teams.size(), "allocating call arguments");
     team_codes_.upload(teams, stream_);
-    launch_assign_code(view_, image_, team_codes_.data(), static_cast<u32>(teams.size()), stream_);
+    launch_assign_code(view_, image_, team_codes_.data(), static_cast<u32>(teams.size()), of, stream_);
   }
   synchronize("predecoding written code");
-  free_unused_code(kKeptBlocks);
-  update_common_code();
 }
 
 void CudaBackend::predecode_if_due() {

@@ -136,6 +136,8 @@ void CudaBackend::predecode_programs(const Image& image, PageRange code) {
   view_.team_code = team_code_.data();
   view_.span_pages = view_.guest_pages - code.first;
   code_variants_.emplace(code, view_.span_pages, program_of_team_);
+  if (view_.processes.splits != nullptr)
+    group_variants_.emplace(code, view_.span_pages, std::vector<u32>(view_.teams, CodeVariants::kFirstProgram));
   update_common_code();
   synchronize("predecoding the program");
 }

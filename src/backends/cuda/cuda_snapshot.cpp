@@ -224,7 +224,10 @@ void CudaBackend::restore_pages(const SavedLanes& saved, const RestorePlan& plan
   synchronize("restoring lanes");
   code_restored_ |= result.code_changed != 0;
   code_gave_way_ = false;
-  for (const TeamSources& target : plan.teams) code_variants_->give_program(target.team, program_of_team_[target.team]);
+  for (const TeamSources& target : plan.teams) {
+    code_variants_->give_program(target.team, program_of_team_[target.team]);
+    has_no_group(target.team);
+  }
   update_common_code();
   if (result.failed) refuse_lost_frames();
 }

@@ -78,12 +78,13 @@ void CudaBackend::grow_tables(u64 wanted) {
   code_ran_.grow(count, kMaking, stream_);
   code_slots_.grow(count * kCodeSlots, kMaking, stream_);
   page_history_.grow(count * kCodeSlots, kMaking, stream_);
-  if (!is_flat(view_)) splits_.grow(count * kSplits, kMaking, stream_);
+  if (!is_flat(view_)) grow_splits(count, kMaking);
   // Lanes that found no table have counted on.
   const u32 first_free = std::min(fetch_next_table(), view_.table_count);
   spaces_->next.upload(std::span(&first_free, 1), stream_);
   synchronize(kMaking);
   code_variants_->add_teams(more);
+  if (group_variants_) group_variants_->add_teams(more);
   view_.table_count = static_cast<u32>(count);
 }
 
@@ -101,7 +102,7 @@ void CudaBackend::show_tables() {
   view_.code_ran = code_ran_.data();
   view_.code_slots = code_slots_.data();
   view_.page_history = page_history_.data();
-  view_.processes.splits = splits_.data();
+  show_splits();
 }
 
 u32 CudaBackend::fetch_next_table() {

@@ -151,9 +151,17 @@ enum class Writer : u8 { guest, host };
 static __device__ __noinline__ bool code_page_changes(const View& view, u32 team, u64 page, Writer writer) {
   CodeSpan& code = view.team_code[team];
   PageHistory& history = history_of(view, team, page);
-  const u64 at = (page << kPageBits) - code.begin;
-  const bool predecoded = at < *(volatile u32*)&code.bytes && page_sources(code)[at >> kPageBits] != kNoCode;
+  const u32 begin = *(volatile u32*)&code.begin;
+  const u64 at = (page << kPageBits) - (begin & ~kHasGroup);
+  const auto is_in = [&](const CodeSpan& span) {
+    return at < *(volatile u32*)&span.bytes && page_sources(span)[at >> kPageBits] != kNoCode;
+  };
+  const bool predecoded = is_in(code);
   bool changed = predecoded;
+  if ((begin & kHasGroup) != 0 && is_in(view.group_code[team])) {
+    atomicAnd(&code.begin, ~kHasGroup);
+    changed = true;
+  }
   if (writer == Writer::host) {
     if (predecoded) atomicMin(&code.bytes, (u32)at);
     changed |= *(volatile u32*)&code_slot(view, team, page) == (u32)page + 1;

@@ -186,13 +186,16 @@ struct View {
   u64* touched;        // of each team: slices of its table that may differ from the program's
   u32* team_program;   // program of each team
   u32 programs;
-  const u32* base_tables;        // page_count entries a program: its lanes' tables at the beginning
-  const u64* program_slices;     // of each program: the slices that have entries there
-  const DeviceRow* rows;         // kRowCount rows, for words that the device decodes
-  u32 code_begin;                // where all spans begin, an offset in the window
-  u64 span_pages;                // the most pages that a span has
-  CodeSpan common_code;          // the span of which all teams run all or a part; its words are null if there is none
-  CodeSpan* team_code;           // the span that each team runs from; with 0 bytes it decodes as it runs
+  const u32* base_tables;     // page_count entries a program: its lanes' tables at the beginning
+  const u64* program_slices;  // of each program: the slices that have entries there
+  const DeviceRow* rows;      // kRowCount rows, for words that the device decodes
+  u32 code_begin;             // where all spans begin, an offset in the window
+  u64 span_pages;             // the most pages that a span has
+  CodeSpan common_code;       // the span of which all teams run all or a part; its words are null if there is none
+  CodeSpan* team_code;        // the span that each team runs from; with 0 bytes it decodes as it runs
+  // With kHasGroup there: lanes of the team that run from another span, which has code in split pages too, and this span.
+  u32* code_groups;
+  CodeSpan* group_code;
   const CodeSpan* program_code;  // the span of each program
   u32* code_state;               // CodeState bits of each team
   u32* code_ran;                 // of each team: not 0 once it has run without predecoded words
@@ -287,6 +290,18 @@ MYR_FN u32 first_entry(const View& view, u32 team, u64 page, u32 base) {
 MYR_FN u8* lane_permissions(const View& view, u32 team, u64 page, u32 entry) {
   if (is_flat(view)) return view.flat_permissions + ((u64)team * view.page_count + page) * kTeam;
   return view.frames + ((u64)((entry >> kPageFlagBits) + view.frame_units - 1) << kPageBits);
+}
+
+/// Whether the lane at a place belongs to the group of a table, whose CodeSpan::begin is this.
+MYR_FN bool is_in_group(const View& view, u32 table, u32 begin, u32 place) {
+  return (begin & kHasGroup) != 0 && (*(const volatile u32*)&view.code_groups[table] >> place & 1) != 0;
+}
+/// The span that the lane at a place runs from in a table.
+MYR_FN CodeSpan code_of_lane(const View& view, u32 table, u32 place) {
+  CodeSpan code = view.team_code[table];
+  if (is_in_group(view, table, code.begin, place)) return view.group_code[table];
+  code.begin &= ~kHasGroup;
+  return code;
 }
 
 /// The permissions of a page for a lane that has this entry: 0, or kLaneMapped with flags.

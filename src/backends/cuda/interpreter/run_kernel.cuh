@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
   const bool was_alive = alive;
   bool waits = true;  // at a call or return, waiting for the others
   Code<kBlocks == kManyBlocks, kSeveral> code{view, 0, nullptr, 0};
-  if (!code.kEachTurn) code.find(team);
+  if (!code.kEachTurn) code.template find<true>(team);
   // The shuffle hides from the compiler that this is a constant: it would load a constant again for each instruction.
   code.skip = __shfl_sync(members, 4 - view.code_begin, 0);
   u32 reported = (u32)clock() - kReportCycles;
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
       const u64 retired = cpu.retired(), remaining = end - retired;
       cpu.left = remaining < kQuantum ? (u32)remaining : kQuantum;
       cpu.retires_at_zero = retired + cpu.left;
-      if (code.kEachTurn) code.find(team);
+      if (code.kEachTurn) code.template find<true>(team);
       run_lane<kBlocks == kManyBlocks>(cpu, code);
       waits = cpu.pending == Pending::none && cpu.left != 0;
       if (cpu.pending == Pending::stopped) {
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kWarps* kTeam, kBlocks) run_kernel(const __gri
     }
     __syncwarp(members);
     if (copy_pending_pages<false>(view, team, members, cpu.pending, alive)) {
-      if (!code.kEachTurn) code.find(team);
+      if (!code.kEachTurn) code.template find<true>(team);
       reported -= kReportCycles;
     }
   }

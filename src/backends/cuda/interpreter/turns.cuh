@@ -43,11 +43,15 @@ struct Code {
   const Operands* own_words;  // with kSeveral: as CodeSpan::words
   u32 own_bytes;              // with kSeveral: of guest code; a predecoded word is four times as long
 
-  /// The span of a team changes during a launch, but only by plain stores of this warp: the L1 cache may have it.
+  /// The span of a team changes during a launch, but only by plain stores of this warp: the L1 cache may have it. The lanes of a group
+  /// have another one, unless only what all lanes have is asked for.
+  template <bool kOfAll = false>
   MYR_FN void find(u32 table) {
     if (!kSeveral) return;
     u64 words, begin_and_bytes;
     load_pair_in_order(&view.team_code[table], words, begin_and_bytes);
+    if (!kOfAll && is_in_group(view, table, (u32)begin_and_bytes, threadIdx.x % kTeam))
+      load_pair_in_order(&view.group_code[table], words, begin_and_bytes);
     own_words = (const Operands*)words;
     own_bytes = (u32)(begin_and_bytes >> 32);
   }
@@ -106,7 +110,7 @@ MYR_FN void run_lane(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& c
 /// If lanes run in a table from pages that may get predecoded words, tells the report of it. All members call it. `at`: where
 /// the lane is; kOutside if that is outside the window, or if the lane runs in another table.
 __device__ inline void note_code(const View& view, u32 members, u32 table, u32 at) {
-  const CodeSpan code = view.team_code[table];
+  const CodeSpan code = code_of_lane(view, table, threadIdx.x % kTeam);
   const u32 page = at >> kPageBits, offset = at - code.begin;
   const bool predecoded = offset < code.bytes && page_sources(code)[offset >> kPageBits] != kNoCode;
   const bool stays = at != kOutside && !predecoded;

@@ -91,6 +91,7 @@ static __device__ inline void share_code(const View& view, u32 members, u32 from
   }
   if (threadIdx.x % kTeam == 0) {
     view.team_code[to] = view.team_code[from];
+    view.team_code[to].begin &= ~kHasGroup;
     view.code_ran[to] = view.code_ran[from];
     view.code_state[to] = (view.code_state[from] & ~(u32)kCodeReported) | kCodeShared;
   }
@@ -202,6 +203,8 @@ static __device__ __noinline__ SpaceOutcome make_space(const View& view, u32 mem
     }
   } else {
     const TeamLanes changed{table, members, others | lanes, lanes};
+    if (first_thread && view.code_groups != nullptr) view.code_groups[table] &= ~lanes;  // they have other pages now
+    __syncwarp(members);
     const u32* const guest_from = kind == SpaceKind::fork ? &from.guest : nullptr;
     if (!take_pages(view, changed, &from.own, guest, own_end)) return SpaceOutcome::no_memory;
     // Who borrows looks for the guest's pages elsewhere.

@@ -10,7 +10,7 @@
 namespace myriarm::cuda {
 
 /// What the permissions of a page are for one lane: 0, or kLaneMapped with flags.
-constexpr u32 kLaneMapped = 8, kMappedBit = 3, kValueBits = 4;
+constexpr u32 kLaneMapped = 8, kExecutableBit = 2, kMappedBit = 3, kValueBits = 4;
 
 /// What the lanes of a table have of such pages. A run of pages of one file has one Split, since it says how far a page's unit lies from
 /// the page. It is free if no lane has any of them.

@@ -158,13 +158,16 @@ static __device__ __noinline__ bool change_pages(const View& view, const TeamLan
       if (update.needs_frame(view) && !reserve_frame(view, update)) return false;
     }
   }
+  const bool has_group = (*(volatile u32*)&view.team_code[lanes.team].begin & kHasGroup) != 0;
   for (u64 begin = 0; begin < run.count; begin += width) {
     const PageChange32 own = plan_pages(view, lanes, run, begin);
     if (own.by_entry) {
       *memory.entry_place(own.page) = own.next;
       touch(view, lanes.team, own.page);
     }
-    const bool code = own.by_entry && own.entry != own.next && (may_be_code(own.entry) || may_be_code(own.next));
+    const bool splits = is_split(own.entry) || is_split(own.next);  // code of a group
+    const bool code = own.by_entry && own.entry != own.next &&
+                      (may_be_code(own.entry) || may_be_code(own.next) || (has_group && splits));
     for (u32 rest = __ballot_sync(lanes.threads, code); rest != 0; rest &= rest - 1) {
       if (thread == 0) code_page_changes(view, lanes.team, run.first + begin + (u32)__ffs(rest) - 1, Writer::guest);
     }

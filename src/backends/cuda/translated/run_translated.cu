@@ -142,7 +142,8 @@ class TranslatedTurns {
 
   template <bool kLean, bool kSeveral, bool kOwnPages>
   MYR_FN void run(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& code, u64 end, bool) {
-    code.find(guest_table(cpu.view, cpu.lane));
+    // Regions are of code that all lanes of the team have.
+    code.template find<true>(guest_table(cpu.view, cpu.lane));
     // Regions find pages in one table of the team. A lane in another one waits after its turn, so that its table gets a turn too.
     const bool has_code = code.own_words == table_.words && code.own_bytes == table_.bytes;
     const bool has_regions = has_code && (u64)cpu.table == facts()->table;
