@@ -19,11 +19,24 @@ constexpr uint64_t kRead = 1, kReadWrite = 3, kReadExecute = 5;
 constexpr uint64_t kFilePages = 6;
 constexpr uint64_t kLoad = kCode + 8;  // ldr x0, [x0]; brk
 
+/// At this place of each page of the file: counts x1 down to 0, and sets x0 to code_of() the page.
+constexpr uint64_t kCodeInPage = 64;
+uint32_t code_of(uint64_t file_page) { return static_cast<uint32_t>(7 * (file_page + 1)); }
+std::string code_bytes(uint64_t file_page) {
+  const std::array<uint32_t, 4> words = {0xd1000421, 0xb5ffffe1, 0xd2800000 | code_of(file_page) << 5, kBrk};
+  std::string bytes(sizeof words, 0);
+  std::memcpy(bytes.data(), words.data(), sizeof words);
+  return bytes;
+}
+
 struct Rooted {
   Rooted() {
     std::string content;
-    for (uint64_t page = 0; page < kFilePages; page++)
+    for (uint64_t page = 0; page < kFilePages; page++) {
       content += std::string(kPageBytes, static_cast<char>('a' + page));
+      const std::string code = code_bytes(page);
+      content.replace(page * kPageBytes + kCodeInPage, code.size(), code);
+    }
     folder.file("pages", content.substr(0, content.size() - 100));
   }
   LinuxOptions options() const {
@@ -100,23 +113,86 @@ TEST(LinuxSplit, AFileIsOneSetOfPagesForThoseLanesThatHaveMappedIt) {
   }
 }
 
-/// What a guest's load of each lane gives that may read there; 0 for the others.
-std::vector<uint64_t> loads(Lanes& caller, const std::vector<uint8_t>& permissions, uint64_t pages, uint64_t page,
-                            uint64_t address) {
+/// Lets each lane run from an address with x1, and gives x0 then.
+std::vector<uint64_t> run_from(Lanes& caller, const std::vector<uint64_t>& pcs, const std::vector<uint64_t>& x0,
+                               uint64_t x1 = 0) {
   Fleet& fleet = caller.machine.fleet();
-  std::vector<uint64_t> addresses(caller.lanes, kCode), values(caller.lanes);
-  for (uint32_t lane = 0; lane < caller.lanes; lane++) {
-    if (permissions[lane * pages + page] & kRead) addresses[lane] = address;
-  }
-  fleet.set_all(x(0), addresses);
-  fleet.fill(Field::pc, kLoad);
+  fleet.set_all(x(0), x0);
+  fleet.fill(x(1), x1);
+  fleet.set_all(Field::pc, pcs);
   fleet.resume_all();
   caller.machine.run();
+  std::vector<uint64_t> values;
+  for (uint32_t lane = 0; lane < caller.lanes; lane++) values.push_back(fleet.get(x(0), lane));
+  return values;
+}
+/// What a guest's load of each lane gives that may read there, and what code there sets x0 to in those that may execute it.
+std::vector<uint64_t> accesses(Lanes& caller, const std::vector<uint8_t>& permissions, uint64_t pages, uint64_t page,
+                               uint64_t address) {
+  Fleet& fleet = caller.machine.fleet();
+  std::vector<uint64_t> pcs(caller.lanes, kLoad), x0(caller.lanes, kCode), first = x0;
+  const uint64_t code = address / kPageBytes * kPageBytes + kCodeInPage;
+  for (uint32_t lane = 0; lane < caller.lanes; lane++) {
+    const uint8_t allowed = permissions[lane * pages + page];
+    if (allowed & kRead) first[lane] = address;
+    if ((allowed & kExecute) && fleet.read(lane, code, 4)[3] == 0xd1) pcs[lane] = code;
+  }
+  std::vector<uint64_t> values = run_from(caller, std::vector<uint64_t>(caller.lanes, kLoad), first);
+  const std::vector<uint64_t> of_code = run_from(caller, pcs, x0, 300);
   for (uint32_t lane = 0; lane < caller.lanes; lane++) {
     EXPECT_EQ(fleet.stops()[lane].reason, StopReason::breakpoint) << lane;
-    values[lane] = addresses[lane] == address ? fleet.get(x(0), lane) : 0;
+    values.push_back(of_code[lane]);
   }
   return values;
+}
+
+TEST(LinuxSplit, OnlyLanesThatHaveMappedCodeRunIt) {
+  Rooted rooted;
+  constexpr uint32_t kLanes = 20;
+  constexpr uint64_t kSize = 2 * kPageBytes;
+  Lanes ours(rooted, kLanes, test_device()), theirs(rooted, kLanes, "cpu");
+  std::vector<Caller::Request> requests(kLanes, {kMmap, 0, kSize, kReadExecute, kMapPrivate, kFileFd, 0});
+  for (const uint32_t lane : {0u, 7u, 12u}) requests[lane] = {kGetpid};
+  const Results mapped = ours.call(requests);
+  EXPECT_EQ(theirs.call(requests), mapped);
+  const uint64_t place = static_cast<uint64_t>(mapped[1]), code = place + kCodeInPage;
+  std::vector<uint64_t> pcs(kLanes, code), x0(kLanes, kCode), codes(kLanes, code_of(0));
+  const uint64_t first_word = ours.word(kCode);
+  for (const uint32_t lane : {0u, 7u, 12u}) pcs[lane] = kLoad, codes[lane] = first_word;
+  const uint64_t used = ours.machine.fleet().pool_used();
+  for (int time = 0; time < 4; time++) EXPECT_EQ(run_from(ours, pcs, x0, 100'000), codes);
+  if (test_device() != "cpu") {
+    EXPECT_GT(ours.machine.fleet().pool_used(), used) << "there are no predecoded words for those that run it";
+  }
+  // Those that have not mapped it, or not any more, cannot.
+  const auto expect_equal_ends = [&](const char* when) {
+    run_from(ours, std::vector<uint64_t>(kLanes, code), x0, 50);
+    run_from(theirs, std::vector<uint64_t>(kLanes, code), x0, 50);
+    for (uint32_t lane = 0; lane < kLanes; lane++) {
+      const Stop a = ours.machine.fleet().stops()[lane], b = theirs.machine.fleet().stops()[lane];
+      EXPECT_EQ(a.reason, b.reason) << when << ", lane " << lane;
+      EXPECT_EQ(a.detail, b.detail) << when << ", lane " << lane;
+      EXPECT_EQ(ours.machine.fleet().get(Field::instructions, lane),
+                theirs.machine.fleet().get(Field::instructions, lane))
+          << when << ", lane " << lane;
+    }
+    EXPECT_NE(ours.machine.fleet().stops()[7].reason, StopReason::breakpoint) << when;
+  };
+  run_from(theirs, pcs, x0, 100'000);
+  for (Lanes* caller : {&ours, &theirs}) caller->machine.fleet().fill(Field::instructions, 0);
+  const Snapshot of_ours = ours.machine.fleet().snapshot(), of_theirs = theirs.machine.fleet().snapshot();
+  expect_equal_ends("at first");
+  ours.machine.fleet().restore(of_ours);
+  theirs.machine.fleet().restore(of_theirs);
+  EXPECT_EQ(run_from(ours, pcs, x0, 100'000), codes) << "after a restore";
+  run_from(theirs, pcs, x0, 100'000);
+  requests.assign(kLanes, {kGetpid});
+  requests[4] = {kMunmap, place, kPageBytes};
+  requests[5] = {kMprotect, place, kSize, kRead};
+  requests[6] = {kMmap, place, kSize, kReadExecute, kMapPrivate | kMapFixed, kFileFd, kPageBytes};
+  EXPECT_EQ(ours.call(requests), theirs.call(requests));
+  expect_equal_ends("after changes");
+  EXPECT_EQ(ours.machine.fleet().get(x(0), 6), code_of(1));
 }
 
 TEST(LinuxSplit, RandomMappingsAreWhatTheyAreOnTheCpu) {
@@ -184,7 +260,7 @@ TEST(LinuxSplit, RandomMappingsAreWhatTheyAreOnTheCpu) {
     const std::vector<uint8_t> permissions = theirs.permissions(place, kPages);
     ASSERT_EQ(ours.permissions(place, kPages), permissions) << "round " << round;
     const uint64_t page = below(kPages), address = place + page * kPageBytes + below(kPageBytes - 7);
-    ASSERT_EQ(loads(ours, permissions, kPages, page, address), loads(theirs, permissions, kPages, page, address))
+    ASSERT_EQ(accesses(ours, permissions, kPages, page, address), accesses(theirs, permissions, kPages, page, address))
         << "round " << round;
     for (uint32_t lane = 0; lane < kLanes; lane++) {
       for (uint64_t of = 0; of < kPages; of++) {
