@@ -27,6 +27,7 @@ QEMU_DIFFERS = {
 REPEATS, LANES = int(os.environ.get("MYRIARM_TEST_REPEATS", "20")), 1000
 MAPPING_CHECKS = 210
 FUZZED, FILES = 10, 200
+PARTING = 40
 DEVICE = os.environ.get("MYRIARM_TEST_DEVICE", "cpu")
 ON_GPU = not DEVICE.startswith("cpu")
 # Engines, and in how many lanes. On a GPU the host serves the calls of a lane that is alone.
@@ -120,6 +121,17 @@ def main(myriarm, divided, folder):
     if status != 0 or len(got) < MAPPING_CHECKS:
         wrong += 1
         print(f"mappings, divided: {len(got)} lines, status {status}\n{problem}")
+    # Lanes that have pages of one file in different ways.
+    compile_for("gcc", "parting.c", folder / "parting")
+    compile_for("aarch64-linux-gnu-gcc", "parting.c", root / "bin" / "parting")
+    linux = Peer(lambda: natively([str(folder / "parting"), str(folder / "parting")]))
+    wrong += linux.status != 0
+    for way in ([*ours, "--lanes", str(PARTING)], divide):
+        got, status, problem = run([*way, "/bin/parting", "/bin/parting"])
+        wrong += differences("parting", linux, [line for line in got if not line.startswith("==")]) + (status != 0)
+        if status != 0:
+            print(f"parting: status {status}\n{problem}")
+    print(f"parting: {PARTING} lanes, {len(linux.lines)} lines")
     if ON_GPU:
         return 1 if wrong else 0
     theirs = Peer(lambda: natively([*QEMU, str(guest), str(native)]))

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that map, execute, protect, write, fork and unmap pages of one file, each in another order, as MYRIARM_LANE says; natively
+// there is one, which has the number 0. What they print does not depend on the number.
+//   parting PROGRAM   its own path
+#define _GNU_SOURCE
+#include <elf.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGE 4096
+#define PAGES 6
+#define ROUNDS 8
+
+/// Code that may lie anywhere, at the beginning of a page.
+__attribute__((section(".text.moved"), aligned(PAGE), noinline)) static long moved(long count) {
+  long sum = 3;
+  for (long i = 0; i < count; i++) {
+    sum += i ^ (sum >> 3);
+    __asm__ volatile("" : "+r"(sum));
+  }
+  return sum;
+}
+
+static sigjmp_buf back;
+static void jump_back(int signal) { siglongjmp(back, signal); }
+/// The signal of a call of the code at a place, or 0 and what it gives.
+static int call_at(const void* place, long count, long* result) {
+  const int signal = sigsetjmp(back, 1);
+  if (signal != 0) return signal;
+  *result = ((long (*)(long))place)(count);
+  return 0;
+}
+static int wrong;
+static void expect(const char* what, long got, long wanted) {
+  if (got == wanted) return;
+  wrong++;
+  printf("%s: %ld, not %ld\n", what, got, wanted);
+}
+
+/// Where the code lies in the program's file.
+static off_t offset_in(int file) {
+  unsigned char bytes[PAGE];
+  if (pread(file, bytes, sizeof bytes, 0) < (ssize_t)sizeof(Elf64_Ehdr)) return -1;
+  const Elf64_Ehdr* header = (const Elf64_Ehdr*)bytes;
+  const Elf64_Phdr* segments = (const Elf64_Phdr*)(bytes + header->e_phoff);
+  for (int i = 0; i < header->e_phnum; i++) {
+    const uint64_t at = (uint64_t)moved - segments[i].p_vaddr;
+    if (segments[i].p_type == PT_LOAD && at < segments[i].p_filesz) return (off_t)(segments[i].p_offset + at);
+  }
+  return -1;
+}
+
+int main(int count, char** arguments) {
+  const char* lane = getenv("MYRIARM_LANE");
+  const long number = lane != NULL ? atol(lane) : 0;
+  const int file = open(arguments[count - 1], O_RDONLY);
+  const off_t offset = offset_in(file);
+  char* const base = mmap(NULL, PAGES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (file < 0 || offset < 0 || offset % PAGE != 0 || base == MAP_FAILED) return 2;
+  signal(SIGSEGV, jump_back);
+  signal(SIGILL, jump_back);
+  const long times = 400, wanted = moved(times);
+  for (long round = 0; round < ROUNDS; round++) {
+    const long choice = number * 5 + round;
+    char* const place = base + choice % PAGES * PAGE;
+    long result = 0;
+    expect("before", call_at(place, times, &result), SIGSEGV);
+    if (choice % 3 != 0) {
+      mmap(place, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, file, offset);
+      // Some run it for long, so that it is worth predecoding.
+      for (long i = 0; i < 1 + choice % 4 * 10; i++) {
+        expect("signal", call_at(place, times, &result), 0);
+        expect("result", result, wanted);
+      }
+    }
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+      expect("signal in a child", call_at(place, times, &result), choice % 3 != 0 ? 0 : SIGSEGV);
+      munmap(place, PAGE);
+      expect("without the page", call_at(place, times, &result), SIGSEGV);
+      fflush(stdout);
+      _exit(wrong != 0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    expect("status of the child", status, 0);
+    if (choice % 3 == 1) {
+      mprotect(place, PAGE, PROT_READ | PROT_WRITE);
+      expect("without PROT_EXEC", call_at(place, times, &result), SIGSEGV);
+      place[PAGE - 1] = (char)number;
+      mprotect(place, PAGE, PROT_READ | PROT_EXEC);
+      expect("what was written", place[PAGE - 1], (char)number);
+      expect("signal after a store", call_at(place, times, &result), 0);
+      expect("result after a store", result, wanted);
+    }
+    if (choice % 2 == 0) munmap(place, PAGE);
+    mmap(place, PAGE, PROT_NONE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0);
+    printf("round %ld: %d wrong\n", round, wrong);
+  }
+  return wrong != 0;
+}
