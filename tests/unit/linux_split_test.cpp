@@ -195,6 +195,43 @@ TEST(LinuxSplit, OnlyLanesThatHaveMappedCodeRunIt) {
   EXPECT_EQ(ours.machine.fleet().get(x(0), 6), code_of(1));
 }
 
+TEST(LinuxSplit, AreAsTheyWereAfterARestore) {
+  Rooted rooted;
+  constexpr uint32_t kLanes = 20, kWays = 200;
+  Lanes caller(rooted, kLanes, test_device());
+  const auto reserved =
+      static_cast<uint64_t>(caller.all({kMmap, 0, 2 * kPageBytes, 0, kMapPrivate | kMapAnonymous, ~uint64_t{0}, 0})[0]);
+  EXPECT_EQ(caller.all({kMunmap, reserved, 2 * kPageBytes}), Results(kLanes, 0));
+  const auto map_in = [&](uint32_t lanes, uint64_t page, uint64_t file_page) {
+    std::vector<Caller::Request> requests(kLanes, {kGetpid});
+    for (uint32_t lane = 0; lane < kLanes; lane++) {
+      if (lanes >> lane & 1) {
+        requests[lane] = {kMmap,   reserved + page * kPageBytes, kPageBytes, kRead, kMapPrivate | kMapFixed,
+                          kFileFd, file_page * kPageBytes};
+      }
+    }
+    caller.call(requests);
+  };
+  map_in(0x3FF, 0, 2);
+  const std::vector<uint8_t> permissions = caller.permissions(reserved, 2);
+  const Snapshot snapshot = caller.machine.fleet().snapshot();
+  EXPECT_EQ(caller.all({kMunmap, reserved, kPageBytes}), Results(kLanes, 0));
+  // More ways to have a page than a table has splits, one after the other.
+  for (uint32_t way = 1; way <= kWays; way++) {
+    map_in(way << 8, 1, way % kFilePages);
+    for (uint32_t lane = 0; lane < kLanes; lane += 3) {
+      EXPECT_EQ(caller.permissions(reserved, 2)[2 * lane + 1] != 0, (way << 8 >> lane & 1) != 0) << way << ' ' << lane;
+    }
+    caller.all({kMunmap, reserved, 2 * kPageBytes});
+  }
+  map_in(~0x3FFu, 1, 0);
+  caller.machine.fleet().restore(snapshot);
+  EXPECT_EQ(caller.permissions(reserved, 2), permissions);
+  for (uint32_t lane = 0; lane < 10; lane++) {
+    EXPECT_EQ(text(caller.machine.fleet().read(lane, reserved, 3)), "ccc") << lane;
+  }
+}
+
 TEST(LinuxSplit, RandomMappingsAreWhatTheyAreOnTheCpu) {
   Rooted rooted;
   constexpr uint32_t kLanes = 40, kRounds = 100;
