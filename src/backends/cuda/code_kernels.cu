@@ -146,7 +146,8 @@ __global__ void predecode_programs_kernel(const __grid_constant__ View view, con
 __device__ u32 choose_group(const TeamPages& pages, const u32* pages_of) {
   u32 group = 0, most = 0;
   for (u32 split = 0; split < kSplits; split++) {
-    const u32 lanes = pages_of[split] == 0 ? 0 : pages.may_run(split);
+    const bool is_file = pages_of[split] != 0 && splits_of(pages.view, pages.team)[split].shift != kZeroPages;
+    const u32 lanes = is_file ? pages.may_run(split) : 0;
     const u32 score = (u32)__popc(lanes) * pages_of[split];
     if (score > most) most = score, group = lanes;
   }

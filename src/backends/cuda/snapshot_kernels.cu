@@ -117,6 +117,9 @@ struct Restore {
         entry = entry_of_lane(view, team_of(source), page, entry, from_lane);
       }
     }
+    // A page that lanes have in different ways, and get back as they have it, needs no frame.
+    const u32 own = entry_of_lane(view, target.team, page, now, thread);
+    if (is_split(now) && __all_sync(kAll, !here || entry == own)) return;
     const u32 wanted = page_value(entry);
     const u32 leader_lane = 0;  // every team has a lane 0
     const u32 leader = __shfl_sync(kAll, entry, leader_lane);

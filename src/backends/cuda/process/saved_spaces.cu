@@ -219,6 +219,9 @@ struct Restore {
     u32 entry = gets ? kept : now;
     if (gets && is_split(entry)) entry = split_entry(saved.splits + (u64)source * kSplits, page, entry, from_place);
     else if (here) entry = entry_of_lane(view, target.table, page, entry, from_place);
+    // A page that lanes have in different ways, and get back as they have it, needs no frame.
+    const u32 own = here ? entry_of_lane(view, target.table, page, now, thread) : 0;
+    if (is_split(now) && __all_sync(kAll, !here || entry == own)) return;
     // All lanes get back what they had in one table, here: that is its entry.
     const u32 whole = __shfl_sync(kAll, kept, leader), whole_source = __shfl_sync(kAll, source, leader);
     const bool is_own = gets && source == whole_source && target.lanes[thread] == lane_at(target.team, thread);
