@@ -128,7 +128,8 @@ def main(myriarm, divided, folder):
     wrong += linux.status != 0
     for way in ([*ours, "--lanes", str(PARTING)], divide):
         got, status, problem = run([*way, "/bin/parting", "/bin/parting"])
-        wrong += differences("parting", linux, [line for line in got if not line.startswith("==")]) + (status != 0)
+        written = [line for line in got if not line.startswith("==")]
+        wrong += differences("parting", linux, written) + (status != 0)
         if status != 0:
             print(f"parting: status {status}\n{problem}")
     print(f"parting: {PARTING} lanes, {len(linux.lines)} lines")
