@@ -124,15 +124,15 @@ def main(myriarm, divided, folder):
     # Lanes that have pages of one file in different ways.
     compile_for("gcc", "parting.c", folder / "parting")
     compile_for("aarch64-linux-gnu-gcc", "parting.c", root / "bin" / "parting")
-    linux = Peer(lambda: natively([str(folder / "parting"), str(folder / "parting")]))
-    wrong += linux.status != 0
+    alone = Peer(lambda: natively([str(folder / "parting"), str(folder / "parting")]))
+    wrong += alone.status != 0
     for way in ([*ours, "--lanes", str(PARTING)], divide):
         got, status, problem = run([*way, "/bin/parting", "/bin/parting"])
         written = [line for line in got if not line.startswith("==")]
-        wrong += differences("parting", linux, written) + (status != 0)
+        wrong += differences("parting", alone, written) + (status != 0)
         if status != 0:
             print(f"parting: status {status}\n{problem}")
-    print(f"parting: {PARTING} lanes, {len(linux.lines)} lines")
+    print(f"parting: {PARTING} lanes, {len(alone.lines)} lines")
     if ON_GPU:
         return 1 if wrong else 0
     theirs = Peer(lambda: natively([*QEMU, str(guest), str(native)]))
