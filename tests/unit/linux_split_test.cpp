@@ -113,6 +113,30 @@ TEST(LinuxSplit, AFileIsOneSetOfPagesForThoseLanesThatHaveMappedIt) {
   }
 }
 
+TEST(LinuxSplit, CopiesThatTheHostHasMadeAreGivenBackOnceAllLanesHaveTheFile) {
+  Rooted rooted;
+  constexpr uint32_t kLanes = 20, kLast = kLanes - 1, kOfHost = 3;
+  Lanes caller(rooted, kLanes, test_device());
+  Fleet& fleet = caller.machine.fleet();
+  const Caller::Request map = {kMmap, 0, kPageBytes, kRead, kMapPrivate, kFileFd, 0};
+  std::vector<Caller::Request> requests(kLanes, map);
+  requests[kLast] = {kGetpid};
+  const auto place = static_cast<uint64_t>(caller.call(requests)[0]);
+  const uint64_t used = fleet.pool_used();
+  fleet.protect(std::span(&kOfHost, 1), place, kPageBytes, kRead);
+  const uint64_t with_copies = fleet.pool_used();
+  requests.assign(kLanes, {kGetpid});
+  requests[kLast] = map;
+  EXPECT_EQ(static_cast<uint64_t>(caller.call(requests)[kLast]), place);
+  if (test_device() != "cpu") {
+    EXPECT_GT(with_copies, used) << "a change by the host makes no splits";
+    EXPECT_EQ(fleet.pool_used(), used) << "copies are not given back";
+  }
+  for (uint32_t lane = 0; lane < kLanes; lane++) {
+    EXPECT_EQ(text(fleet.read(lane, place + kPageBytes - 2, 2)), "aa") << lane;
+  }
+}
+
 /// Lets each lane run from an address with x1, and gives x0 then.
 std::vector<uint64_t> run_from(Lanes& caller, const std::vector<uint64_t>& pcs, const std::vector<uint64_t>& x0,
                                uint64_t x1 = 0) {

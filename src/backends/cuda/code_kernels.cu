@@ -141,14 +141,14 @@ __global__ void predecode_programs_kernel(const __grid_constant__ View view, con
   if (threadIdx.x == 0) source_of_page(code.span, index) = is_code ? kProgramCode : kNoCode;
 }
 
-/// Those lanes of a table that have the most code in split pages alike; 0: there is none. `pages_of`: how many pages the table has of
+/// Those lanes of a table that have the most code in split pages alike; 0: there is none. `page_counts`: how many pages the table has of
 /// each split.
-__device__ u32 choose_group(const TeamPages& pages, const u32* pages_of) {
+__device__ u32 choose_group(const TeamPages& pages, const u32* page_counts) {
   u32 group = 0, most = 0;
   for (u32 split = 0; split < kSplits; split++) {
-    const bool is_file = pages_of[split] != 0 && splits_of(pages.view, pages.team)[split].shift != kZeroPages;
+    const bool is_file = page_counts[split] != 0 && splits_of(pages.view, pages.team)[split].shift != kZeroPages;
     const u32 lanes = is_file ? pages.may_run(split) : 0;
-    const u32 score = (u32)__popc(lanes) * pages_of[split];
+    const u32 score = (u32)__popc(lanes) * page_counts[split];
     if (score > most) most = score, group = lanes;
   }
   return group;

@@ -69,6 +69,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
   void allocate_flat_memory();
   /// Room for what tables have of split pages.
   void grow_splits(u64 tables, const char* what);
+  /// Tells the kernels where that is.
   void show_splits();
   void load_image(const Image& image);
   /// `code`: from the first page with code of any program to the last.
@@ -82,9 +83,10 @@ class CudaBackend final : public Backend, private HostedSpaces {
   std::array<std::vector<CodeKey>, 2> describe_code();
   /// Makes what spans teams with these keys lack, and gives them theirs.
   void give_spans(CodeVariants& variants, std::span<const CodeKey> keys, CodeOf of);
+  /// To be called for a table that has lost its group on the device, before spans are freed.
   void has_no_group(u32 table);
   CodeSpan span_of_variant(u32 number) const;
-  CodeSpan span_of(const CodeVariants::Variant& variant) const;
+  CodeSpan span_of(const CodeVariants& variants, u32 number) const;
   void update_common_code();
   /// Whether all teams run from one span, and each lane has one address space.
   bool has_common_code() const;

@@ -28,11 +28,11 @@ constexpr u64 words_in(u64 bytes) { return bytes / sizeof(Operands); }
 
 }  // namespace
 
-CodeSpan CudaBackend::span_of_variant(u32 number) const {
-  if (code_variants_->is_program(number)) return program_spans_[number];
-  return span_of(code_variants_->made(number));
-}
-CodeSpan CudaBackend::span_of(const CodeVariants::Variant& variant) const {
+CodeSpan CudaBackend::span_of_variant(u32 number) const { return span_of(*code_variants_, number); }
+
+CodeSpan CudaBackend::span_of(const CodeVariants& variants, u32 number) const {
+  if (variants.is_program(number)) return program_spans_[number];
+  const CodeVariants::Variant& variant = variants.made(number);
   return {code_blocks_.at(variant.block)[variant.index].words(), static_cast<u32>(variant.pages.first << kPageBits),
           static_cast<u32>(variant.pages.count << kPageBits)};
 }
@@ -106,7 +106,7 @@ bool CudaBackend::give_way_to_frames() {
   if (code_blocks_.empty()) return false;
   for (u32 team = 0; team < view_.teams; team++) code_variants_->give_program(team, program_of_team_[team]);
   for (u32 table = view_.teams; table < view_.table_count; table++) code_variants_->give_program(table, 0);
-  for (u32 table = 0; table < view_.table_count && group_variants_; table++) has_no_group(table);
+  for (u32 table = 0; table < view_.table_count; table++) has_no_group(table);
   launch_drop_code(view_, stream_);
   synchronize("giving memory of code back to the pool");
   free_unused_code(0);
@@ -257,7 +257,7 @@ void CudaBackend::give_spans(CodeVariants& variants, std::span<const CodeKey> ke
   std::vector<u32> pages;
   for (const auto& [number, variant] : plan.fresh) {
     const std::vector<u32>& fill = code_blocks_.at(block)[variant.index].pages_to_fill();
-    fresh.push_back({span_of(variants.made(number)), variant.key.team, static_cast<u32>(fill.size()), nullptr});
+    fresh.push_back({span_of(variants, number), variant.key.team, static_cast<u32>(fill.size()), nullptr});
     pages.insert(pages.end(), fill.begin(), fill.end());
     most_pages = std::max<u64>(most_pages, fill.size());
   }
@@ -265,10 +265,8 @@ void CudaBackend::give_spans(CodeVariants& variants, std::span<const CodeKey> ke
   teams.reserve(plan.variant_of.size());
   std::map<u32, u32> program_of;
   for (const CodeKey& key : keys) program_of[key.team] = key.program;
-  for (const auto& [team, number] : plan.variant_of) {
-    const CodeSpan span = variants.is_program(number) ? program_spans_[number] : span_of(variants.made(number));
-    teams.push_back({span, team, program_of.at(team)});
-  }
+  for (const auto& [team, number] : plan.variant_of)
+    teams.push_back({span_of(variants, number), team, program_of.at(team)});
   if (!fresh.empty()) {
     upload_new_code(fresh, pages);
     launch_predecode_teams(view_, image_, new_code_.data(), static_cast<u32>(fresh.size()), most_pages, of, stream_);
