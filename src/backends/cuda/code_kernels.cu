@@ -27,14 +27,14 @@ struct TeamPages {
   const View& view;
   const u8* image;
   u32 team;       // or the number of a further table
-  u32 group = 0;  // not 0: the code of these lanes, who have some split pages alike
+  u32 group = 0;  // not 0: the code of these lanes, who have some split pages alike; of other pages, that of all lanes
 
   __device__ u32 entry(u64 page) const {
     const u32 now = *(volatile u32*)memory_of(view, team, 0).entry_place(page);
     if (group == 0 || !is_split(now) || (may_run(now >> kPageFlagBits) & group) != group) return now;
     return split_entry(splits_of(view, team), page, now, (u32)__ffs(group) - 1);
   }
-  __device__ u32 lanes() const { return group != 0 ? group : lanes_of_table(view, team); }  // as a mask
+  __device__ u32 lanes() const { return lanes_of_table(view, team); }  // as a mask
   /// The lanes that may execute the pages of a split.
   __device__ u32 may_run(u32 split) const {
     const volatile Split& of = splits_of(view, team)[split];
@@ -369,7 +369,7 @@ __global__ void __launch_bounds__(kTeamBlock)
   if (threadIdx.x != 0) return;
   if (of == CodeOf::groups) {
     if (!good) return;
-    view.group_code[code.team] = code.span;
+    view.group_code[code.team] = {code.span.words, view.code_groups[code.team], code.span.bytes};
     view.team_code[code.team].begin |= kHasGroup;
     return;
   }
@@ -398,10 +398,13 @@ __global__ void drop_code_kernel(const __grid_constant__ View view) {
   const u32 team = blockIdx.x * blockDim.x + threadIdx.x;
   if (team >= view.table_count) return;
   CodeSpan span = view.program_code[view.team_program[team]];
-  view.team_code[team].begin &= ~kHasGroup;
-  if (view.team_code[team].words == span.words) return;
+  CodeSpan& own = view.team_code[team];
+  const bool has_group = (own.begin & kHasGroup) != 0;
+  own.begin &= ~kHasGroup;
+  if (has_group) view.code_state[team] |= kCodeChanged;
+  if (own.words == span.words) return;
   span.bytes = 0;
-  view.team_code[team] = span;
+  own = span;
   view.code_state[team] |= kCodeChanged;
 }
 

@@ -50,6 +50,13 @@ struct CodeSpan {
 static_assert(sizeof(CodeSpan) == 16, "two loads of 8 bytes");
 /// In CodeSpan::begin of View::team_code, whose lowest bits are 0: the team has a group. docs/design/split-pages.md.
 constexpr u32 kHasGroup = 1;
+/// The span of a team's group, which begins where the team's does.
+struct GroupCode {
+  const Operands* words;  // as CodeSpan has them
+  u32 lanes;              // bit l: the lane at place l belongs to the group
+  u32 bytes;
+};
+static_assert(sizeof(GroupCode) == 16, "two loads of 8 bytes");
 
 /// Where the predecoded words of a page come from.
 enum CodeSource : u8 {

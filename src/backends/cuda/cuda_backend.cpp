@@ -32,6 +32,9 @@ u64 lanes_of(const Image& image) {
   return lanes;
 }
 
+/// Words in front of the entries of each page table.
+u32 table_front(const Image& image) { return image.kernel_pages != 0 ? kTableFront : 0; }
+
 u64 content_pages(const Image& image) {
   u64 pages = 0;
   for (const ImageProgram& program : image.programs) {
@@ -81,8 +84,9 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
   view_.guest_pages = image.window_pages;
   view_.window_bytes = image.window_pages << kPageBits;
   view_.slices = PageSlices(view_.page_count, view_.guest_pages);
+  view_.table_step = table_front(image) + view_.page_count;
 
-  allocate_state();
+  allocate_state(table_front(image));
   if (image.kernel_pages != 0) {
     processes_.emplace(image, options.processes, lanes_, stream_);
     view_.processes = processes_->view();
@@ -108,7 +112,7 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
 
 CudaBackend::~CudaBackend() { cudaSetDevice(device_); }
 
-void CudaBackend::allocate_state() {
+void CudaBackend::allocate_state(u32 table_front) {
   auto zeros = [&](auto& array, u64 count, const char* what) {
     array.resize(count, what);
     check(cudaMemsetAsync(array.data(), 0, array.bytes(), stream_), what);
@@ -117,7 +121,7 @@ void CudaBackend::allocate_state() {
   view_.state = zeros(state_, kPlaneCount * lanes_, "allocating lane state");
   view_.stops = zeros(device_stops_, lanes_, "allocating stops");
   view_.vectors = zeros(vectors_, 64 * lanes_, "allocating vector registers");
-  view_.tables = zeros(tables_, view_.teams * view_.page_count, "allocating page tables");
+  view_.tables = zeros(tables_, view_.teams * view_.table_step, "allocating page tables") + table_front;
   view_.team_frames = zeros(team_frames_, view_.teams, "allocating page tables");
   view_.touched = zeros(touched_, view_.teams, "allocating page tables");
   view_.code_state = zeros(code_state_, view_.teams, "allocating the teams' code");

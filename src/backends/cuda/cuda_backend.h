@@ -64,7 +64,8 @@ class CudaBackend final : public Backend, private HostedSpaces {
   TranslationReport translation() const override;
 
  private:
-  void allocate_state();
+  /// `table_front`: words in front of the entries of each page table.
+  void allocate_state(u32 table_front);
   void allocate_frames(u64 pool_bytes);
   void allocate_flat_memory();
   /// Room for what tables have of split pages.
@@ -260,7 +261,8 @@ class CudaBackend final : public Backend, private HostedSpaces {
   DeviceArray<u16> decode_candidates_;
   DeviceArray<RowPattern> decode_patterns_;
   DeviceArray<DeviceRow> rows_;
-  DeviceArray<CodeSpan> program_code_, team_code_, group_code_;
+  DeviceArray<CodeSpan> program_code_, team_code_;
+  DeviceArray<GroupCode> group_code_;
   DeviceArray<u32> code_state_, code_ran_, code_slots_, code_groups_, code_count_;
   DeviceArray<PageHistory> page_history_;
   DeviceArray<Split> splits_;

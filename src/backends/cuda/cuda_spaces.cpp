@@ -18,7 +18,7 @@ constexpr const char* kMaking = "making page tables of further processes";
 }  // namespace
 
 void CudaBackend::begin_spaces() {
-  Spaces& made = spaces_.emplace(device_, u64{view_.teams} * (kTeamTables - 1) * view_.page_count * sizeof(u32));
+  Spaces& made = spaces_.emplace(device_, u64{view_.teams} * (kTeamTables - 1) * view_.table_step * sizeof(u32));
   made.running.grow(lanes_, kMaking, stream_);
   made.lanes.grow(lanes_, kMaking, stream_);
   made.numbers.grow(u64{view_.teams} * kTeamTables, kMaking, stream_);
@@ -37,7 +37,7 @@ void CudaBackend::begin_spaces() {
                             made.next.data(),
                             view_.teams,
                             0,
-                            reinterpret_cast<u32*>(made.tables.data())};
+                            reinterpret_cast<u32*>(made.tables.data()) + kTableFront};
   std::vector<TeamMask> all;
   all.reserve(view_.teams);
   for (u32 team = 0; team < view_.teams; team++) all.push_back({team, ~0u});
@@ -61,7 +61,7 @@ void CudaBackend::grow_tables(u64 wanted) {
   const u64 have = view_.table_count - view_.teams, most = u64{view_.teams} * (kTeamTables - 1);
   u64 more = std::min(std::max({std::min<u64>(wanted, view_.teams), have, kLeastTables}), most - have);
   // Tables and frames share what the device had free when the fleet was made.
-  const u64 table_bytes = view_.page_count * sizeof(u32), before = spaces_->tables.bytes();
+  const u64 table_bytes = view_.table_step * sizeof(u32), before = spaces_->tables.bytes();
   const u64 taken = pool_size() + code_bytes(), room = pool_limit_ - std::min(pool_limit_, taken);
   more = std::min(more, room / table_bytes);
   while (more != 0 && !spaces_->tables.grow((have + more) * table_bytes)) more /= 2;

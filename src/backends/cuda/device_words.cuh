@@ -100,6 +100,17 @@ MYR_FN u32 load_byte_if(u32 condition, const u8* place, u32 otherwise) {
   return value;
 }
 
+/// The sum of the word at `place` and `added` if `condition` is not 0, else `otherwise`.
+MYR_FN u32 load_sum_if(u32 condition, const u32* place, u32 added, u32 otherwise) {
+  u32 value = otherwise;
+  MYR_DEVICE_WORDS(asm volatile("{\n.reg .pred loads;\n.reg .u32 word;\nsetp.ne.u32 loads, %3, 0;\n"
+                                "@loads ld.global.u32 word, [%1];\n@loads add.u32 %0, word, %2;\n}"
+                                : "+r"(value)
+                                : "l"(place), "r"(added), "r"(condition)),
+                   if (condition != 0) value = *(const volatile u32*)place + added);
+  return value;
+}
+
 /// `first` + 8 * `column` + `row` * `row_bytes`. In assembly, so that the compiler keeps no part of the address in registers from
 /// one instruction to the next.
 MYR_FN u64* element_of(const u64* first, u32 column, u32 row, u32 row_bytes) {

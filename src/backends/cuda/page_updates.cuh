@@ -128,7 +128,7 @@ static __device__ inline bool carry_out(const View& view, const PageUpdate& upda
   __syncwarp(update.lanes.threads);
   if (thread == 0) {
     *memory.entry_place(update.page) = next;
-    if ((next & kPageDiffer) && !is_split(next)) note_differing(view);
+    note_entry(view, team, next);
   }
   return true;
 }

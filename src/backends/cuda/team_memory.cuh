@@ -145,6 +145,21 @@ static __device__ inline PageHistory& history_of(const View& view, u32 team, u64
 /// The time in ticks of 2^21 ns, some two milliseconds.
 static __device__ inline u64 tick_now() { return nanoseconds_now() >> 21; }
 
+/// Whether a span, a CodeSpan or a GroupCode, has predecoded words for the page that lies so many bytes behind its beginning.
+template <class Span>
+static __device__ inline bool has_words(const Span& span, u64 at) {
+  return at < *(const volatile u32*)&span.bytes &&
+         page_sources({span.words, 0, 0})[at >> kPageBits] != kNoCode;
+}
+/// Whether code_page_changes() has something to do for a page that a guest changes.
+static __device__ inline bool is_known_code(const View& view, u32 team, u64 page) {
+  const CodeSpan& code = view.team_code[team];
+  const u32 begin = *(const volatile u32*)&code.begin;
+  const u64 at = (page << kPageBits) - (begin & ~kHasGroup);
+  return *(const volatile u32*)&history_of(view, team, page).slot == (u32)page + 1 || has_words(code, at) ||
+         ((begin & kHasGroup) != 0 && has_words(view.group_code[team], at));
+}
+
 enum class Writer : u8 { guest, host };
 /// To be called when the bytes or the permissions of a page change: from this page on the team decodes as it runs,
 /// until its code is predecoded again. Returns whether the team's span has become shorter. One thread calls it.
@@ -153,21 +168,18 @@ static __device__ __noinline__ bool code_page_changes(const View& view, u32 team
   PageHistory& history = history_of(view, team, page);
   const u32 begin = *(volatile u32*)&code.begin;
   const u64 at = (page << kPageBits) - (begin & ~kHasGroup);
-  const auto is_in = [&](const CodeSpan& span) {
-    return at < *(volatile u32*)&span.bytes && page_sources(span)[at >> kPageBits] != kNoCode;
-  };
-  const bool predecoded = is_in(code);
-  bool changed = predecoded;
-  if ((begin & kHasGroup) != 0 && is_in(view.group_code[team])) {
-    atomicAnd(&code.begin, ~kHasGroup);
-    changed = true;
-  }
+  const bool predecoded = has_words(code, at);
+  const bool of_group = (begin & kHasGroup) != 0 && has_words(view.group_code[team], at);
+  bool changed = predecoded || of_group;
   if (writer == Writer::host) {
+    if (of_group) atomicAnd(&code.begin, ~kHasGroup);
     if (predecoded) atomicMin(&code.bytes, (u32)at);
     changed |= *(volatile u32*)&code_slot(view, team, page) == (u32)page + 1;
     host_changes_page(history, (u32)page);
   } else {
-    if (predecoded) code.bytes = (u32)at;  // see Code::find()
+    // Plain stores: see Code::find().
+    if (of_group) code.begin = begin & ~kHasGroup;
+    if (predecoded) code.bytes = (u32)at;
     changed |= guest_changes_page(history, (u32)page, (u32)tick_now());
   }
   if (changed) atomicOr(&view.code_state[team], kCodeChanged);
@@ -205,8 +217,15 @@ static __device__ inline u32 copy_to_new_frame(const View& view, u32 team, const
   return frame;
 }
 
-/// To be called when lanes have come to differ in the permissions of a page with a frame.
-static __device__ inline void note_differing(const View& view) { *(volatile u32*)&view.report->pages_differ = 1; }
+/// Whether the kernels for pages in which lanes differ are faster at a page with this entry: not if lanes differ in pages of zeros.
+static __device__ inline bool is_own_entry(const View& view, u32 table, u32 entry) {
+  if (!is_split(entry)) return (entry & kPageDiffer) != 0;
+  return *(const volatile u32*)&splits_of(view, table)[entry >> kPageFlagBits].shift != kZeroPages;
+}
+/// To be called when a page of a guest has got this entry.
+static __device__ inline void note_entry(const View& view, u32 table, u32 entry) {
+  if (is_own_entry(view, table, entry)) *(volatile u32*)&view.report->pages_differ = 1;
+}
 
 enum class CopyOutcome : u8 { copied, copied_code, out_of_memory };
 
@@ -232,7 +251,7 @@ static __device__ __noinline__ CopyOutcome make_page_writable(const View& view, 
   if (lane_in_team == 0) {
     *memory.entry_place(page) = next;
     touch(view, team, page);
-    if (next & kPageDiffer) note_differing(view);
+    note_entry(view, team, next);
     code = code_page_changes(view, team, page, Writer::guest);
   }
   code = __shfl_sync(members, code, 0);

@@ -174,7 +174,8 @@ struct View {
   u64* vectors;       // 64 planes of `lanes`: lower halves, then upper halves
   u32 plane_bytes;    // 8 * lanes
   StopRecord* stops;  // `lanes`
-  u32* tables;        // page_count entries a team
+  u32* tables;        // page_count entries a team, table_step words apart: see kTableFront
+  u64 table_step;
   u64 first_page, page_count;  // with the kernel pages of processes, which follow the guest's
   u64 guest_pages;
   u64 window_begin, window_bytes;  // of the guest
@@ -193,9 +194,8 @@ struct View {
   u64 span_pages;             // the most pages that a span has
   CodeSpan common_code;       // the span of which all teams run all or a part; its words are null if there is none
   CodeSpan* team_code;        // the span that each team runs from; with 0 bytes it decodes as it runs
-  // With kHasGroup there: lanes of the team that run from another span, which has code in split pages too, and this span.
-  u32* code_groups;
-  CodeSpan* group_code;
+  GroupCode* group_code;      // with kHasGroup there: which lanes run from another span, which has code in split pages too
+  u32* code_groups;           // of each team: the lanes for which the host has such a span made
   const CodeSpan* program_code;  // the span of each program
   u32* code_state;               // CodeState bits of each team
   u32* code_ran;                 // of each team: not 0 once it has run without predecoded words
@@ -215,13 +215,13 @@ struct View {
 };
 
 /// The page table of a team.
-MYR_FN u32* table_of_team(const View& view, u32 team) { return view.tables + team * view.page_count; }
+MYR_FN u32* table_of_team(const View& view, u32 team) { return view.tables + team * view.table_step; }
 /// The page table of this number, for the lane at `place` of its team. The lanes of a team share it; entries of pages in which
 /// they differ have kPageDiffer.
 MYR_FN u32* table_of(const View& view, u32 table, u32 place) {
   (void)place;
   if (table < view.teams) return table_of_team(view, table);
-  return view.processes.spaces.tables + (u64)(table - view.teams) * view.page_count;
+  return view.processes.spaces.tables + (u64)(table - view.teams) * view.table_step;
 }
 /// The tables of the space in which a lane runs.
 MYR_FN LaneTables running_tables(const View& view, u64 lane) {
@@ -292,29 +292,28 @@ MYR_FN u8* lane_permissions(const View& view, u32 team, u64 page, u32 entry) {
   return view.frames + ((u64)((entry >> kPageFlagBits) + view.frame_units - 1) << kPageBits);
 }
 
-/// Whether the lane at a place belongs to the group of a table, whose CodeSpan::begin is this.
-MYR_FN bool is_in_group(const View& view, u32 table, u32 begin, u32 place) {
-  return (begin & kHasGroup) != 0 && (*(const volatile u32*)&view.code_groups[table] >> place & 1) != 0;
-}
 /// The span that the lane at a place runs from in a table.
 MYR_FN CodeSpan code_of_lane(const View& view, u32 table, u32 place) {
   CodeSpan code = view.team_code[table];
-  if (is_in_group(view, table, code.begin, place)) return view.group_code[table];
+  const bool has_group = (code.begin & kHasGroup) != 0;
   code.begin &= ~kHasGroup;
-  return code;
+  if (!has_group) return code;
+  const GroupCode group = view.group_code[table];
+  return group.lanes >> place & 1 ? CodeSpan{group.words, code.begin, group.bytes} : code;
 }
 
 /// The permissions of a page for a lane that has this entry: 0, or kLaneMapped with flags.
 MYR_FN u32 lane_value(u32 entry) { return entry == 0 ? 0 : (entry & kPagePermissions) | kLaneMapped; }
 
+/// What own_word() gives for each split of a table and each lane: kSplitLanes words a split. Only if there are any.
+MYR_FN u32* split_words(const View& view, u32 table) { return table_of(view, table, 0) - kTableFront; }
 /// The splits of a table. Only if there are any.
 MYR_FN Split* splits_of(const View& view, u32 table) { return view.processes.splits + (u64)table * kSplits; }
 /// The entry that the lane at a place has for a page with a split entry: as if all lanes had the page in this way; 0: it has none.
 /// `splits`: those of the page's table.
 MYR_FN u32 split_entry(const Split* splits, u64 page, u32 entry, u32 place) {
   const volatile Split& split = splits[entry >> kPageFlagBits];
-  u32 value = 0;
-  for (u32 bit = 0; bit < kValueBits; bit++) value |= (split.values[bit] >> place & 1) << bit;
+  const u32 value = split_value(split, place);
   if (value == 0) return 0;
   const u32 shift = split.shift, unit = shift == kZeroPages ? kZeroUnit : (shift + (u32)page) & kUnitMask;
   return unit << kPageFlagBits | kPageShared | (value & kPagePermissions);

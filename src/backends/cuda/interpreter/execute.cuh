@@ -34,9 +34,11 @@ struct OwnPages : PagedMemory<kTeam> {
   MYR_FN u32 entry(u64 page) const {
     const u32 entry = PagedMemory::entry(page);
     const u8* const place = frames + ((u64)(entry >> kPageFlagBits) << kPageBits) + permissions_offset;
-    // A page that is split has no permissions here, and takes the slow path.
-    const u32 own = load_byte_if(entry >> 1 & ~entry & kPageShared, place, entry);
-    return (entry & ~(u32)(kPagePermissions | kPageDiffer)) | (own & kPagePermissions);
+    const u32 differs = entry >> 1 & kPageShared;
+    const u32 own = load_byte_if(differs & ~entry, place, entry);
+    const u32 of_frame = (entry & ~(u32)(kPagePermissions | kPageDiffer)) | (own & kPagePermissions);
+    const u32* const word = table - kTableFront + ((entry >> kPageFlagBits) * kSplitLanes + lane_in_team);
+    return load_sum_if(differs & entry, word, (u32)page << kPageFlagBits, of_frame);
   }
 };
 

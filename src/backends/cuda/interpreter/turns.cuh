@@ -50,8 +50,12 @@ struct Code {
     if (!kSeveral) return;
     u64 words, begin_and_bytes;
     load_pair_in_order(&view.team_code[table], words, begin_and_bytes);
-    if (!kOfAll && is_in_group(view, table, (u32)begin_and_bytes, threadIdx.x % kTeam))
-      load_pair_in_order(&view.group_code[table], words, begin_and_bytes);
+    if (!kOfAll && (begin_and_bytes & kHasGroup) != 0) {
+      u64 words_of_group, lanes_and_bytes;
+      load_pair_in_order(&view.group_code[table], words_of_group, lanes_and_bytes);
+      const bool belongs = (lanes_and_bytes >> threadIdx.x % kTeam & 1) != 0;
+      if (belongs) words = words_of_group, begin_and_bytes = lanes_and_bytes;
+    }
     own_words = (const Operands*)words;
     own_bytes = (u32)(begin_and_bytes >> 32);
   }

@@ -90,10 +90,14 @@ static __device__ inline void share_code(const View& view, u32 members, u32 from
     view.page_history[to * kCodeSlots + i] = view.page_history[from * kCodeSlots + i];
   }
   if (threadIdx.x % kTeam == 0) {
-    view.team_code[to] = view.team_code[from];
-    view.team_code[to].begin &= ~kHasGroup;
+    CodeSpan code = view.team_code[from];
+    const bool had_group = (code.begin & kHasGroup) != 0;
+    code.begin &= ~kHasGroup;
+    view.team_code[to] = code;
     view.code_ran[to] = view.code_ran[from];
-    view.code_state[to] = (view.code_state[from] & ~(u32)kCodeReported) | kCodeShared;
+    // The host has to find the group of the new table.
+    view.code_state[to] =
+        (view.code_state[from] & ~(u32)kCodeReported) | kCodeShared | (had_group ? (u32)kCodeChanged : 0);
   }
   __syncwarp(members);
 }
@@ -133,7 +137,7 @@ static __device__ __noinline__ bool take_page(const View& view, const TeamLanes&
     *made.entry_place(page) = next;
     touch(view, to, page);
     code_page_changes(view, to, page, Writer::guest);
-    if ((next & kPageDiffer) && !is_split(next)) note_differing(view);
+    note_entry(view, to, next);
   }
   __syncwarp(lanes.threads);
   return true;
@@ -203,8 +207,9 @@ static __device__ __noinline__ SpaceOutcome make_space(const View& view, u32 mem
     }
   } else {
     const TeamLanes changed{table, members, others | lanes, lanes};
-    if (first_thread && view.code_groups != nullptr) view.code_groups[table] &= ~lanes;  // they have other pages now
+    if (first_thread && view.group_code != nullptr) view.group_code[table].lanes &= ~lanes;  // they have other pages now
     __syncwarp(members);
+    free_splits(view, changed);
     const u32* const guest_from = kind == SpaceKind::fork ? &from.guest : nullptr;
     if (!take_pages(view, changed, &from.own, guest, own_end)) return SpaceOutcome::no_memory;
     // Who borrows looks for the guest's pages elsewhere.

@@ -66,9 +66,12 @@ static __device__ __noinline__ u32 find_split(const View& view, const TeamLanes&
     if (found != 0) return begin + (u32)__ffs(found) - 1;
     if (free == kNoSplit && empty != 0) free = begin + (u32)__ffs(empty) - 1;
   }
-  if (free != kNoSplit && thread == 0) {
-    splits[free].shift = wanted.shift;
-    for (u32 bit = 0; bit < kValueBits; bit++) splits[free].values[bit] = wanted.values[bit];
+  if (free != kNoSplit) {
+    if (thread == 0) {
+      splits[free].shift = wanted.shift;
+      for (u32 bit = 0; bit < kValueBits; bit++) splits[free].values[bit] = wanted.values[bit];
+    }
+    split_words(view, lanes.team)[free * kSplitLanes + thread] = own_word(wanted, thread);
   }
   __syncwarp(lanes.threads);
   return free;
@@ -87,9 +90,10 @@ static __device__ inline u32 split_page(const View& view, const TeamLanes& lanes
 }
 
 /// Makes splits free that no entry of the table names, if few are free. To be called before a change, which then keeps those that it
-/// makes. All threads of `lanes` call it.
+/// makes. It looks at the whole table; if nearly all are in use, that does not come again for as many changes as kPause. All threads of
+/// `lanes` call it.
 static __device__ __noinline__ void free_splits(const View& view, const TeamLanes& lanes) {
-  constexpr u32 kFew = kSplits / 8;
+  constexpr u32 kFew = kSplits / 8, kPause = 64;
   const u32 thread = threadIdx.x % kTeam, width = (u32)__popc(lanes.threads);
   if (view.processes.splits == nullptr) return;
   volatile Split* const splits = splits_of(view, lanes.team);
@@ -99,7 +103,15 @@ static __device__ __noinline__ void free_splits(const View& view, const TeamLane
     count += (u32)__popc(__ballot_sync(lanes.threads, index < kSplits && splits[index].values[kMappedBit] == 0));
   }
   if (count >= kFew) return;
-  u32 used[kSplits / 32] = {};
+  volatile u32& pause = split_words(view, lanes.team)[kSplitWords];
+  const u32 left = pause;
+  __syncwarp(lanes.threads);
+  if (left != 0) {
+    if (thread == 0) pause = left - 1;
+    __syncwarp(lanes.threads);
+    return;
+  }
+  u32 used[kSplits / 32] = {}, in_use = 0;
   const PagedMemory<kTeam> memory = memory_of(view, lanes.team, thread);
   visit_pages(view, lanes.threads, used_slices(view, lanes.team), 0, view.guest_pages, [&](u64 page, bool exists) {
     const u32 entry = exists ? *(volatile u32*)memory.entry_place(page) : 0;
@@ -110,10 +122,12 @@ static __device__ __noinline__ void free_splits(const View& view, const TeamLane
     u32 all = 0;
     for (u32 rest = lanes.threads; rest != 0; rest &= rest - 1)
       all |= __shfl_sync(lanes.threads, used[word], __ffs(rest) - 1);
+    in_use += (u32)__popc(all);
     for (u32 i = thread; i < 32; i += width) {
       if (!(all >> i & 1)) splits[word * 32 + i].values[kMappedBit] = 0;
     }
   }
+  if (thread == 0 && kSplits - in_use < kFew) pause = kPause;
   __syncwarp(lanes.threads);
 }
 
@@ -123,7 +137,14 @@ static __device__ inline void copy_splits(const View& view, u32 members, const S
   const u32* const words = (const u32*)from;
   u32* const copies = (u32*)splits_of(view, to);
   constexpr u32 kWords = kSplits * sizeof(Split) / sizeof(u32);
-  for (u32 i = threadIdx.x % kTeam; i < kWords; i += (u32)__popc(members)) copies[i] = *(const volatile u32*)&words[i];
+  const u32 thread = threadIdx.x % kTeam;
+  for (u32 i = thread; i < kWords; i += (u32)__popc(members)) copies[i] = *(const volatile u32*)&words[i];
+  __syncwarp(members);
+  for (u32 index = 0; index < kSplits; index++) {
+    const volatile Split& split = splits_of(view, to)[index];
+    if (split.values[kMappedBit] != 0)
+      split_words(view, to)[index * kSplitLanes + thread] = own_word(split, thread);
+  }
   __syncwarp(members);
 }
 

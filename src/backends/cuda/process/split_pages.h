@@ -25,6 +25,25 @@ constexpr u32 kZeroPages = 0xFFFFFFFFu;
 constexpr u32 kUnitMask = 0xFFFFFFFFu >> kPageFlagBits;
 constexpr u32 kNoSplit = 0xFFFFFFFFu;
 
+/// In front of the entries of a process's page table lies, for each split and lane, what gives the lane's own entry of a page of the
+/// split if the page's number is added in the place of a unit's: own_word(). Behind these words, in front of the entries, lies how many
+/// changes come before unused splits are looked for again.
+constexpr u32 kSplitLanes = 32, kSplitWords = kSplits * kSplitLanes, kTableFront = kSplitWords + kSplitLanes;
+
+/// What the lane at a place has of the pages of a split: 0, or kLaneMapped with permissions.
+MYR_FN u32 split_value(const volatile Split& split, u32 place) {
+  u32 value = 0;
+  for (u32 bit = 0; bit < kValueBits; bit++) value |= (split.values[bit] >> place & 1) << bit;
+  return value;
+}
+/// For a lane that has no such pages, or pages of zeros, which have one unit, the entry has no permissions: the access takes the slow
+/// path.
+MYR_FN u32 own_word(const volatile Split& split, u32 place) {
+  const u32 value = split_value(split, place), shift = split.shift;
+  if (value == 0 || shift == kZeroPages) return 0;
+  return shift << kPageFlagBits | kPageShared | (value & kPagePermissions);
+}
+
 MYR_FN bool is_split(u32 entry) { return (entry & (kPageShared | kPageDiffer)) == (kPageShared | kPageDiffer); }
 
 }  // namespace myriarm::cuda

@@ -20,8 +20,12 @@ struct PageRun {
   __device__ u32 content_of(u64 page) const { return unit_of(page) << kPageFlagBits | kPageShared; }
 };
 
-/// Whether code may lie in a page with this entry.
-static __device__ inline bool may_be_code(u32 entry) { return (entry & (kPageExecutable | kPageCode)) != 0; }
+/// Whether code may lie in a page with this entry of a table.
+static __device__ inline bool may_be_code(const View& view, u32 table, u32 entry) {
+  if (!is_split(entry)) return (entry & (kPageExecutable | kPageCode)) != 0;
+  const volatile Split& split = splits_of(view, table)[entry >> kPageFlagBits];
+  return (split.values[kMappedBit] & split.values[kExecutableBit]) != 0;
+}
 
 /// What lanes have of a page without a frame once the page has changed. False: they do not have it from one unit then.
 static __device__ inline bool change_one_page(const TeamLanes& lanes, u64 page, const PageRun& run, Split& have) {
@@ -52,7 +56,8 @@ static __device__ __noinline__ void change_pages_alone(const View& view, u32 tab
       if (own != 0) next = (own & ~(u32)kPagePermissions) | run.permissions;
     }
     const bool loses_frame = has_frame(view, entry) && !has_frame(view, next);
-    if (loses_frame || may_be_code(entry) || may_be_code(next) || (entry & kPageDiffer)) {
+    const bool code = may_be_code(view, table, entry) || may_be_code(view, table, next);
+    if (loses_frame || code || (entry & kPageDiffer)) {
       if (next & kPageShared) next &= ~(u32)kPageCode;  // the lane no longer runs the page's predecoded words
       if (loses_frame) give_up_frame(view, table, entry >> kPageFlagBits);
       code_page_changes(view, table, page, Writer::guest);
@@ -83,7 +88,7 @@ static __device__ inline bool reserve_frame(const View& view, const PageUpdate& 
 }
 
 /// What becomes of a thread's page if a run of pages changes.
-struct PageChange32 {
+struct PlannedPage {
   u64 page;
   u32 entry;  // now
   u32 next;   // with `by_entry`: then
@@ -93,7 +98,7 @@ struct PageChange32 {
 };
 /// Plans for a page of each thread, from the one at this place of a run on, and makes the splits that they need. All threads of `lanes`
 /// call it.
-static __device__ __noinline__ PageChange32 plan_pages(const View& view, const TeamLanes& lanes, const PageRun& run,
+static __device__ __noinline__ PlannedPage plan_pages(const View& view, const TeamLanes& lanes, const PageRun& run,
                                                        u64 begin) {
   const u64 place = begin + threadIdx.x % kTeam, page = run.first + place;
   const bool exists = place < run.count, all = (lanes.present & ~lanes.changed) == 0;
@@ -102,7 +107,7 @@ static __device__ __noinline__ PageChange32 plan_pages(const View& view, const T
   bool by_entry = false, splits = false;
   Split have = {};
   if (exists && has_frame(view, entry)) {
-    const bool code = may_be_code(entry | run.permissions);
+    const bool code = may_be_code(view, lanes.team, entry | run.permissions);
     by_entry = run.action == kernel::PageAction::protect && all && !code && !(entry & kPageDiffer);
     next = (entry & ~(u32)kPagePermissions) | run.permissions;
   } else if (exists && !is_flat(view)) {
@@ -152,22 +157,22 @@ static __device__ __noinline__ bool change_pages(const View& view, const TeamLan
   };
   // First all frames: once the first page has changed, nothing may fail.
   for (u64 begin = 0; begin < run.count; begin += width) {
-    const PageChange32 own = plan_pages(view, lanes, run, begin);
+    const PlannedPage own = plan_pages(view, lanes, run, begin);
     for (u32 rest = __ballot_sync(lanes.threads, own.rest); rest != 0; rest &= rest - 1) {
       const PageUpdate update = plan_by_itself(run.first + begin + (u32)__ffs(rest) - 1, PlanFor::frames);
       if (update.needs_frame(view) && !reserve_frame(view, update)) return false;
     }
   }
-  const bool has_group = (*(volatile u32*)&view.team_code[lanes.team].begin & kHasGroup) != 0;
   for (u64 begin = 0; begin < run.count; begin += width) {
-    const PageChange32 own = plan_pages(view, lanes, run, begin);
+    const PlannedPage own = plan_pages(view, lanes, run, begin);
     if (own.by_entry) {
       *memory.entry_place(own.page) = own.next;
       touch(view, lanes.team, own.page);
+      if (own.page < view.guest_pages) note_entry(view, lanes.team, own.next);
     }
-    const bool splits = is_split(own.entry) || is_split(own.next);  // code of a group
-    const bool code = own.by_entry && own.entry != own.next &&
-                      (may_be_code(own.entry) || may_be_code(own.next) || (has_group && splits));
+    const bool code = own.by_entry && own.entry != own.next && own.page < view.guest_pages &&
+                      (may_be_code(view, lanes.team, own.entry) || may_be_code(view, lanes.team, own.next)) &&
+                      is_known_code(view, lanes.team, own.page);
     for (u32 rest = __ballot_sync(lanes.threads, code); rest != 0; rest &= rest - 1) {
       if (thread == 0) code_page_changes(view, lanes.team, run.first + begin + (u32)__ffs(rest) - 1, Writer::guest);
     }
