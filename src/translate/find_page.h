@@ -22,9 +22,11 @@ MYR_FN DevicePage find_page(DeviceTeamFacts* team, u32 lane, u64 address) {
     entry = paged.entry(page);
     *place = (u64)entry << 32 | (u32)page;
   }
+  if ((entry & (kPageDiffer | kPageShared)) == (kPageDiffer | kPageShared)) {
+    entry = *(const u32*)own_word_place(team->table, entry >> kPageFlagBits, lane) + ((u32)page << kPageFlagBits);
+  }
   const u64 frame = team->frames + ((u64)(entry >> kPageFlagBits) << kPageBits);
-  // Where both are set, the kernel alone knows the page of the lane: an access has no permission here.
-  if ((entry & (kPageDiffer | kPageShared)) == kPageDiffer) {
+  if ((entry & kPageDiffer) != 0) {
     const u8 own = *(const u8*)permissions_place(frame, paged.granule_step, lane);
     entry = (entry & ~(u32)(kPagePermissions | kPageDiffer)) | (own & kPagePermissions);
   }

@@ -31,6 +31,7 @@ static_assert(kManyBlocks *
               228 * 1024);
 static_assert(translate::kDeviceTeam == kTeam && translate::kColumnFp == kSlotFp &&
               translate::kColumnAim == kSlotPlace);
+static_assert(translate::kTableFrontBytes == kTableFront * sizeof(u32));
 
 __device__ __noinline__ void fill_facts(translate::DeviceTeamFacts* facts, const View& view, u32 team, u32 columns) {
   const u64 first = lane_at(team, 0);
@@ -142,13 +143,14 @@ class TranslatedTurns {
 
   template <bool kLean, bool kSeveral, bool kOwnPages>
   MYR_FN void run(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& code, u64 end, bool) {
-    // Regions are of code that all lanes of the team have.
-    code.template find<true>(guest_table(cpu.view, cpu.lane));
+    const u32 table = guest_table(cpu.view, cpu.lane);
+    code.template find<true>(table);
     // Regions find pages in one table of the team. A lane in another one waits after its turn, so that its table gets a turn too.
     const bool has_code = code.own_words == table_.words && code.own_bytes == table_.bytes;
     const bool has_regions = has_code && (u64)cpu.table == facts()->table;
     RegionEntry entry = {kCold, 0, 0};
     if (has_regions) entry = entry_at(cpu.at);
+    if ((entry.longest_run & kOfGroup) != 0) entry = entry_for_group(cpu.view, table, entry);
     cpu.retires_at_zero = cpu.retired();
     cpu.left = 0;
     bool interprets = true, steps = entry.function != kCold;
@@ -227,14 +229,21 @@ class TranslatedTurns {
   }
   MYR_FN RegionEntry entry_at(u32 at) const {
     const u32 offset = at - table_.begin;
-    if (offset >= table_.bytes) return {kCold, 0, 0};
+    if (offset >= table_.covered_bytes) return {kCold, 0, 0};
     const uint4 entry = __ldg((const uint4*)table_.entries + offset / 4);
     return {(u64)entry.y << 32 | entry.x, entry.z, entry.w};
+  }
+  /// An entry with kOfGroup as the lane may use it, in code that it has as the groups' span has it.
+  __device__ __noinline__ RegionEntry entry_for_group(const View& view, u32 table, RegionEntry entry) const {
+    const CodeSpan own = code_of_lane(view, table, threadIdx.x % kTeam);
+    if (own.words != table_.group_words || own.bytes != table_.group_bytes) return {kCold, 0, 0};
+    entry.longest_run &= ~kOfGroup;
+    return entry;
   }
   /// One lane of those that are together counts for all.
   MYR_FN void note_heat(u32 count) const {
     const u32 offset = from_ - table_.begin;
-    if (threadIdx.x % kTeam == (u32)__ffs(__activemask()) - 1 && offset < table_.bytes) {
+    if (threadIdx.x % kTeam == (u32)__ffs(__activemask()) - 1 && offset < table_.covered_bytes) {
       atomicAdd(table_.heat + offset / 4, count);
     }
   }
