@@ -148,8 +148,7 @@ static __device__ inline u64 tick_now() { return nanoseconds_now() >> 21; }
 /// Whether a span, a CodeSpan or a GroupCode, has predecoded words for the page that lies so many bytes behind its beginning.
 template <class Span>
 static __device__ inline bool has_words(const Span& span, u64 at) {
-  return at < *(const volatile u32*)&span.bytes &&
-         page_sources({span.words, 0, 0})[at >> kPageBits] != kNoCode;
+  return at < *(const volatile u32*)&span.bytes && page_sources({span.words, 0, 0})[at >> kPageBits] != kNoCode;
 }
 /// Whether code_page_changes() has something to do for a page that a guest changes.
 static __device__ inline bool is_known_code(const View& view, u32 team, u64 page) {

@@ -194,8 +194,8 @@ struct View {
   u64 span_pages;             // the most pages that a span has
   CodeSpan common_code;       // the span of which all teams run all or a part; its words are null if there is none
   CodeSpan* team_code;        // the span that each team runs from; with 0 bytes it decodes as it runs
-  GroupCode* group_code;      // with kHasGroup there: which lanes run from another span, which has code in split pages too
-  u32* code_groups;           // of each team: the lanes for which the host has such a span made
+  GroupCode* group_code;  // with kHasGroup there: which lanes run from another span, which has code in split pages too
+  u32* code_groups;       // of each team: the lanes for which the host has such a span made
   const CodeSpan* program_code;  // the span of each program
   u32* code_state;               // CodeState bits of each team
   u32* code_ran;                 // of each team: not 0 once it has run without predecoded words

@@ -207,7 +207,8 @@ static __device__ __noinline__ SpaceOutcome make_space(const View& view, u32 mem
     }
   } else {
     const TeamLanes changed{table, members, others | lanes, lanes};
-    if (first_thread && view.group_code != nullptr) view.group_code[table].lanes &= ~lanes;  // they have other pages now
+    if (first_thread && view.group_code != nullptr)
+      view.group_code[table].lanes &= ~lanes;  // they have other pages now
     __syncwarp(members);
     free_splits(view, changed);
     const u32* const guest_from = kind == SpaceKind::fork ? &from.guest : nullptr;

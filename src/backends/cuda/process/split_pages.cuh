@@ -142,8 +142,7 @@ static __device__ inline void copy_splits(const View& view, u32 members, const S
   __syncwarp(members);
   for (u32 index = 0; index < kSplits; index++) {
     const volatile Split& split = splits_of(view, to)[index];
-    if (split.values[kMappedBit] != 0)
-      split_words(view, to)[index * kSplitLanes + thread] = own_word(split, thread);
+    if (split.values[kMappedBit] != 0) split_words(view, to)[index * kSplitLanes + thread] = own_word(split, thread);
   }
   __syncwarp(members);
 }

@@ -99,7 +99,7 @@ struct PlannedPage {
 /// Plans for a page of each thread, from the one at this place of a run on, and makes the splits that they need. All threads of `lanes`
 /// call it.
 static __device__ __noinline__ PlannedPage plan_pages(const View& view, const TeamLanes& lanes, const PageRun& run,
-                                                       u64 begin) {
+                                                      u64 begin) {
   const u64 place = begin + threadIdx.x % kTeam, page = run.first + place;
   const bool exists = place < run.count, all = (lanes.present & ~lanes.changed) == 0;
   const u32 entry = exists ? *(volatile u32*)memory_of(view, lanes.team, 0).entry_place(page) : 0;

@@ -103,7 +103,8 @@ void TranslatedProgram::allocate(u64 pages, cudaStream_t stream) {
 
 std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, const TranslatedSpans& spans,
                                                            const std::shared_ptr<const ProgramCode>& code,
-                                                           std::vector<bool> of_group, u32 threads, bool caches, cudaStream_t stream, std::string& why) {
+                                                           std::vector<bool> of_group, u32 threads, bool caches,
+                                                           cudaStream_t stream, std::string& why) {
   int device = 0, major = 0, minor = 0;
   check(cudaGetDevice(&device), "selecting the CUDA device");
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "asking for the device's version");

@@ -39,7 +39,8 @@ class TranslatedProgram {
   /// launch. Null: `why` says why there is none, as part of a sentence.
   static std::unique_ptr<TranslatedProgram> make(const View& view, const TranslatedSpans& spans,
                                                  const std::shared_ptr<const ProgramCode>& code,
-                                                 std::vector<bool> of_group, u32 threads, bool caches, cudaStream_t stream, std::string& why);
+                                                 std::vector<bool> of_group, u32 threads, bool caches,
+                                                 cudaStream_t stream, std::string& why);
   ~TranslatedProgram();
   /// Translates what `entry` and the span's direct calls reach, with `each_word` also what begins at any other word, and waits for it
   /// until `cancelled`. Does nothing if an earlier call was not cancelled.
