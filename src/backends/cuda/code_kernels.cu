@@ -239,7 +239,7 @@ __global__ void __launch_bounds__(kTeamBlock)
     if (is_split(entry)) atomicAdd(&split_pages[entry >> kPageFlagBits], 1u);
   });
   __syncthreads();  // a page of the program and one of the table may have one history
-  if (threadIdx.x == 0 && groups != nullptr) view.code_groups[team] = group = choose_group(pages, split_pages);
+  if (threadIdx.x == 0 && groups != nullptr) view.wanted_groups[team] = group = choose_group(pages, split_pages);
   __syncthreads();
   if (group != 0) {
     const TeamPages of_group{view, image, team, group};
@@ -274,7 +274,7 @@ __global__ void __launch_bounds__(kTeamBlock)
 
 /// The code of a team, or of its group.
 __device__ TeamPages pages_of(const View& view, const u8* image, u32 team, CodeOf of) {
-  return {view, image, team, of == CodeOf::groups ? view.code_groups[team] : 0};
+  return {view, image, team, of == CodeOf::groups ? view.wanted_groups[team] : 0};
 }
 
 /// One thread for each page of a span.
@@ -369,7 +369,7 @@ __global__ void __launch_bounds__(kTeamBlock)
   if (threadIdx.x != 0) return;
   if (of == CodeOf::groups) {
     if (!good) return;
-    view.group_code[code.team] = {code.span.words, view.code_groups[code.team], code.span.bytes};
+    view.group_code[code.team] = {code.span.words, view.wanted_groups[code.team], code.span.bytes};
     view.team_code[code.team].begin |= kHasGroup;
     return;
   }

@@ -32,7 +32,7 @@ enum class CodeOf : u8 { teams, groups };
 void launch_predecode_programs(const View& view, const u8* image, const NewCode* spans, u32 count, u64 pages,
                                cudaStream_t stream);
 /// Makes the key of each team with kCodeChanged, in any order, and takes that state away. *count must be 0. Such a team has no group
-/// from then on; if `groups` is not null, View::code_groups gets one where lanes have code in split pages alike, and its key is there.
+/// from then on; if `groups` is not null, View::wanted_groups gets one where lanes have code in split pages alike, and its key is there.
 void launch_describe_code(const View& view, CodeKey* keys, const u8* image, u32* count, CodeKey* groups,
                           u32* group_count, cudaStream_t stream);
 /// Sets a bit for each page of a span, which are `pages`, that the code of the team may need: its program's and its own. The bits

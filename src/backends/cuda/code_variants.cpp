@@ -105,8 +105,8 @@ std::optional<u32> CodeVariants::of_most_teams() const {
   return std::nullopt;
 }
 
-u64 CodeVariants::teams_beside(u32 number) const {
-  return variant_of_.size() - (number < programs_ ? teams_of_program_[number] : made_.at(number).teams);
+bool CodeVariants::is_common(u32 number) const {
+  return (number < programs_ ? teams_of_program_[number] : made_.at(number).teams) == variant_of_.size();
 }
 
 std::vector<u32> CodeVariants::forget_unused(u64 keep) {

@@ -58,10 +58,8 @@ class CodeVariants {
   u64 words_in_use() const;
   /// What more than half of all teams run from, if there is that.
   std::optional<u32> of_most_teams() const;
-  /// How many teams run from other variants than this one.
-  u64 teams_beside(u32 number) const;
   /// Whether all teams run from one variant.
-  bool is_common(u32 number) const { return teams_beside(number) == 0; }
+  bool is_common(u32 number) const;
 
   /// Forgets the variants of blocks that no team uses, but for the `keep` latest of these blocks: code often comes back.
   /// Returns the blocks, which may be freed.

@@ -84,7 +84,8 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
   view_.guest_pages = image.window_pages;
   view_.window_bytes = image.window_pages << kPageBits;
   view_.slices = PageSlices(view_.page_count, view_.guest_pages);
-  view_.table_step = table_front(image) + view_.page_count;
+  // So that the words of a split, one for each lane, are one line of the cache in every table.
+  view_.table_step = (table_front(image) + view_.page_count + kSplitLanes - 1) / kSplitLanes * kSplitLanes;
 
   allocate_state(table_front(image));
   if (image.kernel_pages != 0) {
@@ -112,7 +113,7 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
 
 CudaBackend::~CudaBackend() { cudaSetDevice(device_); }
 
-void CudaBackend::allocate_state(u32 table_front) {
+void CudaBackend::allocate_state(u32 front) {
   auto zeros = [&](auto& array, u64 count, const char* what) {
     array.resize(count, what);
     check(cudaMemsetAsync(array.data(), 0, array.bytes(), stream_), what);
@@ -121,7 +122,7 @@ void CudaBackend::allocate_state(u32 table_front) {
   view_.state = zeros(state_, kPlaneCount * lanes_, "allocating lane state");
   view_.stops = zeros(device_stops_, lanes_, "allocating stops");
   view_.vectors = zeros(vectors_, 64 * lanes_, "allocating vector registers");
-  view_.tables = zeros(tables_, view_.teams * view_.table_step, "allocating page tables") + table_front;
+  view_.tables = zeros(tables_, view_.teams * view_.table_step, "allocating page tables") + front;
   view_.team_frames = zeros(team_frames_, view_.teams, "allocating page tables");
   view_.touched = zeros(touched_, view_.teams, "allocating page tables");
   view_.code_state = zeros(code_state_, view_.teams, "allocating the teams' code");
@@ -148,12 +149,12 @@ void CudaBackend::allocate_state(u32 table_front) {
 
 void CudaBackend::grow_splits(u64 tables, const char* what) {
   splits_.grow(tables * kSplits, what, stream_);
-  code_groups_.grow(tables, what, stream_);
+  wanted_groups_.grow(tables, what, stream_);
   group_code_.grow(tables, what, stream_);
 }
 void CudaBackend::show_splits() {
   view_.processes.splits = splits_.data();
-  view_.code_groups = code_groups_.data();
+  view_.wanted_groups = wanted_groups_.data();
   view_.group_code = group_code_.data();
 }
 

@@ -64,8 +64,8 @@ class CudaBackend final : public Backend, private HostedSpaces {
   TranslationReport translation() const override;
 
  private:
-  /// `table_front`: words in front of the entries of each page table.
-  void allocate_state(u32 table_front);
+  /// `front`: words in front of the entries of each page table.
+  void allocate_state(u32 front);
   void allocate_frames(u64 pool_bytes);
   void allocate_flat_memory();
   /// Room for what tables have of split pages.
@@ -274,7 +274,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
   DeviceArray<DeviceRow> rows_;
   DeviceArray<CodeSpan> program_code_, team_code_;
   DeviceArray<GroupCode> group_code_;
-  DeviceArray<u32> code_state_, code_ran_, code_slots_, code_groups_, code_count_;
+  DeviceArray<u32> code_state_, code_ran_, code_slots_, wanted_groups_, code_count_;
   DeviceArray<PageHistory> page_history_;
   DeviceArray<Split> splits_;
   DeviceArray<ProgramPace> paces_;
@@ -325,7 +325,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
   std::vector<u32> translated_blocks_;  // where that has its memory, if it is not the program's
   // See follow_most_teams().
   std::optional<FollowedCode> code_of_most_;
-  u32 launches_with_this_code_ = 0, followed_ = 0;
+  u32 launches_with_this_code_ = 0, followed_ = 0, followed_groups_ = 0;
   CodeDelay look_delay_;       // until the host looks again what each lane runs
   const u32 compile_threads_;  // 0: as many as the host has
   const bool caches_translation_;

@@ -24,10 +24,6 @@ constexpr u64 kMostFresh = 65535;
 /// What a span takes beyond these: more than there is room.
 constexpr u64 kTooManyWords = u64{1} << 60;
 
-/// Where no more teams have a group than one of so many, all have the kernel for one span, in which the code of groups is decoded as
-/// it runs.
-constexpr u32 kFewTeams = 16;
-
 constexpr u64 words_in(u64 bytes) { return bytes / sizeof(Operands); }
 
 }  // namespace
@@ -49,7 +45,7 @@ void CudaBackend::update_common_code() {
 
 bool CudaBackend::has_common_code() const {
   return !spaces_ && code_variants_->is_common(code_variants_->of_team(0)) &&
-         (!group_variants_ || group_variants_->teams_beside(CodeVariants::kFirstProgram) <= view_.teams / kFewTeams);
+         (!group_variants_ || group_variants_->is_common(CodeVariants::kFirstProgram));
 }
 
 void CudaBackend::guests_have_changed_code() { settling_code_.changed(steady_clock::now()); }

@@ -109,8 +109,12 @@ void CudaBackend::follow_most_teams() {
   // interpreter's kernel may have no end, and nothing would be followed in them.
   const auto is_freed = [&](u32 block) { return !code_blocks_.contains(block); };
   if (std::ranges::any_of(translated_blocks_, is_freed)) {
+    // What all lanes run may be there yet.
+    const FollowedCode of_all{translated_code_.variant, std::nullopt};
+    const bool is_there = !code_variants_->is_program(of_all.variant) && !is_freed(translated_blocks_.front());
+    const std::optional<u32> lane = is_there ? lane_that_runs(of_all) : std::nullopt;
     std::string why;
-    if (!translate_followed({}, 0, why)) {
+    if (!(lane && translate_followed(of_all, *lane, why)) && !translate_followed({}, 0, why)) {
       replace_translated(nullptr);
       set_unavailable(why);
       return;
@@ -118,30 +122,36 @@ void CudaBackend::follow_most_teams() {
   }
   if (followed_ > kMostFollowed) return;
   // Where lanes have several processes, a table may have none that runs; to look at each lane takes some milliseconds.
+  const auto begin = std::chrono::steady_clock::now();
+  if (!look_delay_.is_over(begin)) return;
   std::optional<FollowedCode> of_most;
   if (spaces_) {
-    const auto begin = std::chrono::steady_clock::now();
-    if (!look_delay_.is_over(begin)) return;
     if (const std::optional<u32> variant = code_of_most_lanes()) of_most = {*variant, std::nullopt};
     if (of_most != code_of_most_) look_delay_.begin_again();  // the next program is looked at as soon as the first was
     const auto end = std::chrono::steady_clock::now();
     look_delay_.begin(end, end - begin);
   } else if (const std::optional<u32> variant = code_variants_->of_most_teams()) {
-    of_most = {*variant, group_of_most_teams(*variant)};
+    of_most = {*variant, followed_groups_ <= kMostFollowed ? group_of_most_teams(*variant) : std::nullopt};
   }
   // A program that links itself has new code with each library.
   launches_with_this_code_ = of_most == code_of_most_ ? launches_with_this_code_ + 1 : 0;
   code_of_most_ = of_most;
   if (!of_most || launches_with_this_code_ < kSettledLaunches) return;
-  if (*of_most == translated_code_ || of_most == refused_code_) return;
+  // Code that only a group had, and that no group has now, may stay.
+  const bool same_for_all = of_most->variant == translated_code_.variant;
+  if (same_for_all && (!of_most->group || of_most->group == translated_code_.group)) return;
+  if (of_most == refused_code_) return;
   const std::optional<u32> lane = lane_that_runs(*of_most);
   if (!lane) {
     launches_with_this_code_ = 0;
+    const auto end = std::chrono::steady_clock::now();
+    look_delay_.begin(end, end - begin);
     return;
   }
   const TranslatedSpans spans = spans_of(*of_most);
   const CodeSpan& span = of_most->group ? spans.of_group : spans.of_all;
-  if (followed_++ == kMostFollowed) {
+  u32& times = same_for_all ? followed_groups_ : followed_;
+  if (times++ == kMostFollowed) {
     note_not_followed(span, "the code that most lanes run has changed too often");
     return;
   }

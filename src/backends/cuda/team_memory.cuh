@@ -216,14 +216,16 @@ static __device__ inline u32 copy_to_new_frame(const View& view, u32 team, const
   return frame;
 }
 
-/// Whether the kernels for pages in which lanes differ are faster at a page with this entry: not if lanes differ in pages of zeros.
-static __device__ inline bool is_own_entry(const View& view, u32 table, u32 entry) {
+/// Whether accesses to a page with this entry are simple in the kernels for pages in which lanes differ alone: not if nobody may read
+/// it, or if it is one of zeros that only some lanes have.
+static __device__ inline bool is_simple_by_lane(const View& view, u32 table, u32 entry) {
   if (!is_split(entry)) return (entry & kPageDiffer) != 0;
-  return *(const volatile u32*)&splits_of(view, table)[entry >> kPageFlagBits].shift != kZeroPages;
+  const volatile Split& split = splits_of(view, table)[entry >> kPageFlagBits];
+  return split.shift != kZeroPages && (split.values[kMappedBit] & split.values[kReadableBit]) != 0;
 }
 /// To be called when a page of a guest has got this entry.
 static __device__ inline void note_entry(const View& view, u32 table, u32 entry) {
-  if (is_own_entry(view, table, entry)) *(volatile u32*)&view.report->pages_differ = 1;
+  if (is_simple_by_lane(view, table, entry)) *(volatile u32*)&view.report->pages_differ = 1;
 }
 
 enum class CopyOutcome : u8 { copied, copied_code, out_of_memory };

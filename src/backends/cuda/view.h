@@ -87,7 +87,7 @@ struct Report {
   u32 missing_calls;      // 1: MissingCall::count has risen
   u32 wants_tables;       // page tables that lanes need for further address spaces
   u32 waits_for_tables;   // lanes whose calls wait for them
-  u32 pages_differ;       // not 0: lanes of a team have come to differ in the permissions of a page
+  u32 pages_differ;       // not 0: lanes of a team have come to differ in a page, so that it is simple by lane alone
   u64 host_waits_from;    // the tick since which some lanes wait for the host to serve their calls; 0: none does
   u64 output_head;        // OutputHead
 };
@@ -195,7 +195,7 @@ struct View {
   CodeSpan common_code;       // the span of which all teams run all or a part; its words are null if there is none
   CodeSpan* team_code;        // the span that each team runs from; with 0 bytes it decodes as it runs
   GroupCode* group_code;  // with kHasGroup there: which lanes run from another span, which has code in split pages too
-  u32* code_groups;       // of each team: the lanes for which the host has such a span made
+  u32* wanted_groups;     // of each team: the lanes for which the host has such a span made
   const CodeSpan* program_code;  // the span of each program
   u32* code_state;               // CodeState bits of each team
   u32* code_ran;                 // of each team: not 0 once it has run without predecoded words
@@ -302,6 +302,7 @@ MYR_FN CodeSpan code_of_lane(const View& view, u32 table, u32 place) {
   return group.lanes >> place & 1 ? CodeSpan{group.words, code.begin, group.bytes} : code;
 }
 
+static_assert(kSplitLanes == kTeam);
 /// The permissions of a page for a lane that has this entry: 0, or kLaneMapped with flags.
 MYR_FN u32 lane_value(u32 entry) { return entry == 0 ? 0 : (entry & kPagePermissions) | kLaneMapped; }
 

@@ -44,15 +44,15 @@ __global__ void count_differing_kernel(const __grid_constant__ View view, u32* t
   const u64 team = thread_index() / kWarp;
   if (team >= view.table_count) return;
   const PagedMemory<kTeam> memory = memory_of(view, (u32)team, 0);
-  bool own = false;
+  bool by_lane = false;
   for (u64 rest = view.touched[team]; rest != 0; rest &= rest - 1) {
     const u32 slice = (u32)__ffsll((long long)rest) - 1;
     const u64 first = view.slices.first(slice), end = view.slices.end(slice);
     for (u64 page = first + threadIdx.x % kWarp; page < end && page < view.guest_pages; page += kWarp) {
-      own |= is_own_entry(view, (u32)team, memory.entry(page));
+      by_lane |= is_simple_by_lane(view, (u32)team, memory.entry(page));
     }
   }
-  const bool differs = __any_sync(~0u, own);
+  const bool differs = __any_sync(~0u, by_lane);
   if (differs && threadIdx.x % kWarp == 0) atomicAdd(teams, 1);
 }
 

@@ -32,7 +32,7 @@ void launch_part_page(const View& view, u32 lane, u64 file_page, cudaStream_t st
 /// A lane enters one of its spaces, or with `enters` false that ends.
 void launch_change_space(const View& view, u32 lane, u32 number, bool enters, cudaStream_t stream);
 
-/// Adds to `teams` the number of those whose lanes differ in the permissions of a page that a guest may access.
+/// Adds to `teams` the number of those in which a guest may access a page that is simple by lane alone: is_simple_by_lane().
 void launch_count_differing(const View& view, u32* teams, cudaStream_t stream);
 
 }  // namespace myriarm::cuda

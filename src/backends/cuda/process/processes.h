@@ -46,7 +46,7 @@ class Processes {
   bool knows_missing(u32 number, u64 input, cudaStream_t stream);
   /// Tells the host how often lanes have made calls that it knows.
   void report_missing(cudaStream_t stream);
-  /// The teams whose lanes differ in the permissions of a page that guests may access.
+  /// The teams in which guests may access a page that is simple by lane alone: is_simple_by_lane().
   u32 teams_that_differ(const View& view, cudaStream_t stream);
   /// The first `count` lanes of ProcessView::host_calls, in rising order.
   std::vector<HostCall> waiting(u32 count, cudaStream_t stream);

@@ -245,6 +245,7 @@ static __device__ inline void clear_pages(const View& view, u32 members, u32 tab
       if (thread == 0) give_back(frame);
     }
   });
+  if (end == view.page_count) clear_splits(view, members, table);
   for (u32 i = thread; i < kCodeSlots; i += __popc(members)) {
     view.code_slots[table * kCodeSlots + i] = 0;
     view.page_history[table * kCodeSlots + i] = {};

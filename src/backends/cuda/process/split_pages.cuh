@@ -89,6 +89,9 @@ static __device__ inline u32 split_page(const View& view, const TeamLanes& lanes
   return split == kNoSplit ? 0 : split << kPageFlagBits | kPageShared | kPageDiffer;
 }
 
+/// How many changes come before unused splits of a table are looked for again.
+static __device__ inline u32& split_pause(const View& view, u32 table) { return split_words(view, table)[kSplitWords]; }
+
 /// Makes splits free that no entry of the table names, if few are free. To be called before a change, which then keeps those that it
 /// makes. It looks at the whole table; if nearly all are in use, that does not come again for as many changes as kPause. All threads of
 /// `lanes` call it.
@@ -103,7 +106,7 @@ static __device__ __noinline__ void free_splits(const View& view, const TeamLane
     count += (u32)__popc(__ballot_sync(lanes.threads, index < kSplits && splits[index].values[kMappedBit] == 0));
   }
   if (count >= kFew) return;
-  volatile u32& pause = split_words(view, lanes.team)[kSplitWords];
+  volatile u32& pause = split_pause(view, lanes.team);
   const u32 left = pause;
   __syncwarp(lanes.threads);
   if (left != 0) {
@@ -137,13 +140,27 @@ static __device__ inline void copy_splits(const View& view, u32 members, const S
   const u32* const words = (const u32*)from;
   u32* const copies = (u32*)splits_of(view, to);
   constexpr u32 kWords = kSplits * sizeof(Split) / sizeof(u32);
-  const u32 thread = threadIdx.x % kTeam;
-  for (u32 i = thread; i < kWords; i += (u32)__popc(members)) copies[i] = *(const volatile u32*)&words[i];
+  const u32 thread = threadIdx.x % kTeam, width = (u32)__popc(members);
+  for (u32 i = thread; i < kWords; i += width) copies[i] = *(const volatile u32*)&words[i];
   __syncwarp(members);
-  for (u32 index = 0; index < kSplits; index++) {
-    const volatile Split& split = splits_of(view, to)[index];
-    if (split.values[kMappedBit] != 0) split_words(view, to)[index * kSplitLanes + thread] = own_word(split, thread);
+  const volatile Split* const splits = splits_of(view, to);
+  for (u32 begin = 0; begin < kSplits; begin += width) {
+    const u32 mine = begin + thread;
+    for (u32 rest = __ballot_sync(members, mine < kSplits && splits[mine].values[kMappedBit] != 0); rest != 0;
+         rest &= rest - 1) {
+      const u32 index = begin + (u32)__ffs(rest) - 1;
+      split_words(view, to)[index * kSplitLanes + thread] = own_word(splits[index], thread);
+    }
   }
+  if (thread == 0) split_pause(view, to) = 0;
+  __syncwarp(members);
+}
+/// The same of a table of which no entry is left.
+static __device__ inline void clear_splits(const View& view, u32 members, u32 table) {
+  if (view.processes.splits == nullptr) return;
+  const u32 thread = threadIdx.x % kTeam;
+  for (u32 i = thread; i < kSplits; i += (u32)__popc(members)) splits_of(view, table)[i].values[kMappedBit] = 0;
+  if (thread == 0) split_pause(view, table) = 0;
   __syncwarp(members);
 }
 

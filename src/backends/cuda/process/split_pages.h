@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pages that lanes of a page table have in different ways, though nobody has written to them: some lanes have mapped a file and others
 // have not, or with other permissions. There is one page for all until a lane stores to it. Its entry has kPageShared and kPageDiffer and
-// no permissions, so that each access takes the slow path, and names a Split of the table in place of a unit.
+// no permissions, so that accesses are simple in no kernel but those for pages that differ, and names a Split of the table in place of a unit.
 // docs/design/split-pages.md.
 #pragma once
 
@@ -10,7 +10,7 @@
 namespace myriarm::cuda {
 
 /// What the permissions of a page are for one lane: 0, or kLaneMapped with flags.
-constexpr u32 kLaneMapped = 8, kExecutableBit = 2, kMappedBit = 3, kValueBits = 4;
+constexpr u32 kLaneMapped = 8, kReadableBit = 0, kExecutableBit = 2, kMappedBit = 3, kValueBits = 4;
 
 /// What the lanes of a table have of such pages. A run of pages of one file has one Split, since it says how far a page's unit lies from
 /// the page. It is free if no lane has any of them.

@@ -12,9 +12,9 @@ constexpr u32 kCold = 0, kInRegion = ~u32{0};
 
 /// Of a word of guest code. One load of it is all that a visit needs: loads that wait for each other are what a visit takes longest for.
 struct alignas(16) RegionEntry {
-  u64 function;     // address of the region's; kCold or kInRegion: the word is no entry
-  u32 number;       // as the region takes it
-  u32 longest_run;  // see translate::DeviceRegion; with kOfGroup: its region has code of a group of lanes
+  u64 function;  // address of the region's; kCold or kInRegion: the word is no entry
+  u32 number;    // as the region takes it
+  u32 longest_run;  // see translate::DeviceRegion; with kOfGroup: its region, or the word if it has none, is code of a group of lanes
 };
 constexpr u32 kOfGroup = 1u << 31;
 

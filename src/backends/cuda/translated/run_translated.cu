@@ -173,7 +173,8 @@ class TranslatedTurns {
       }
       const u32 count = (u32)cpu.retired() - retired_before_;
       interpreted_ = interpreted_ + count;
-      if (has_regions && table_.heat != nullptr) note_heat(count);
+      const bool has_this_code = has_regions && (entry.longest_run & kOfGroup) == 0;
+      if (has_this_code && table_.heat != nullptr) note_heat(count);
     }
     // A lane that has used a quantum of many instructions up goes on with those that have not come to a call.
     if (steps || has_code != has_regions) {
@@ -233,10 +234,10 @@ class TranslatedTurns {
     const uint4 entry = __ldg((const uint4*)table_.entries + offset / 4);
     return {(u64)entry.y << 32 | entry.x, entry.z, entry.w};
   }
-  /// An entry with kOfGroup as the lane may use it, in code that it has as the groups' span has it.
+  /// An entry with kOfGroup as the lane may use it, if it has this code as the groups' span has it. If not, kOfGroup stays.
   __device__ __noinline__ RegionEntry entry_for_group(const View& view, u32 table, RegionEntry entry) const {
     const CodeSpan own = code_of_lane(view, table, threadIdx.x % kTeam);
-    if (own.words != table_.group_words || own.bytes != table_.group_bytes) return {kCold, 0, 0};
+    if (own.words != table_.group_words || own.bytes != table_.group_bytes) return {kCold, 0, kOfGroup};
     entry.longest_run &= ~kOfGroup;
     return entry;
   }

@@ -240,20 +240,29 @@ void TranslatedProgram::link(cudaStream_t stream) {
   auto linked = std::make_unique<LinkedRegions>(regions);
   std::vector<RegionEntry> entries(code_->words());
   const auto index_of = [&](u64 pc) { return code_->word_at(pc); };
-  const auto flag_of = [&](const translate::DeviceRegion& region) {
-    const auto of_group = [&](u64 pc) { return of_group_[index_of(pc) / kPageWords]; };
-    return std::ranges::any_of(region.covered, of_group) ? kOfGroup : 0;
-  };
+  const auto is_of_group = [&](u64 word) { return of_group_[word / kPageWords]; };
+  for (u64 word = 0; word < entries.size(); word++) entries[word].longest_run = is_of_group(word) ? kOfGroup : 0;
+  std::vector<u32> flags;
   for (const translate::DeviceRegion* region : regions) {
-    for (const u64 pc : region->covered) entries[index_of(pc)] = {kInRegion, 0, flag_of(*region)};
+    flags.push_back(0);
+    for (const u64 pc : region->covered) {
+      const u64 word = index_of(pc);
+      if (is_of_group(word)) flags.back() = kOfGroup;
+      entries[word].function = kInRegion;
+    }
   }
-  for (u32 number = 0; number < regions.size(); number++) {
-    for (u32 i = 0; i < regions[number]->entries.size(); i++) {
-      RegionEntry& entry = entries[index_of(regions[number]->entries[i])];
-      // The region that begins there is better than one that has it in its middle.
-      if (entry.function != kInRegion && i != 0) continue;
-      entry = {linked->functions()[number], i * translate::kEntryApart,
-               static_cast<u32>(regions[number]->longest_run) | flag_of(*regions[number])};
+  // Where regions begin at one word, one that all lanes may enter is better than one of a group's code.
+  for (const u32 flag : {kOfGroup, u32{0}}) {
+    for (u32 number = 0; number < regions.size(); number++) {
+      if (flags[number] != flag) continue;
+      for (u32 i = 0; i < regions[number]->entries.size(); i++) {
+        RegionEntry& entry = entries[index_of(regions[number]->entries[i])];
+        // The region that begins there is better than one that has it in its middle.
+        const bool is_taken = entry.function != kInRegion && (entry.longest_run & kOfGroup) == flag;
+        if (is_taken && i != 0) continue;
+        entry = {linked->functions()[number], i * translate::kEntryApart,
+                 static_cast<u32>(regions[number]->longest_run) | flag};
+      }
     }
   }
   for (size_t i = 0; i < entries.size(); i++) {
