@@ -18,6 +18,7 @@
 #define PAGE 4096
 #define PAGES 6
 #define ROUNDS 8
+#define LOADS 20000
 
 /// Code that may lie anywhere, at the beginning of a page.
 __attribute__((section(".text.moved"), aligned(PAGE), noinline)) static long moved(long count) {
@@ -56,6 +57,39 @@ static off_t offset_in(int file) {
     if (segments[i].p_type == PT_LOAD && at < segments[i].p_filesz) return (off_t)(segments[i].p_offset + at);
   }
   return -1;
+}
+
+/// What a process finds at a place that has this page of the file, or nothing with `offset` negative. It loads for so long that on a GPU
+/// the kernel runs in which such loads are simple.
+static void expect_page(const char* what, const volatile uint64_t* place, int file, off_t offset) {
+  uint64_t words[4], sum = 0, wanted = 0;
+  if (offset < 0) return;
+  if (pread(file, words, sizeof words, offset) != (ssize_t)sizeof words) wrong++;
+  for (int i = 0; i < LOADS; i++) sum += place[i % 4];
+  for (int i = 0; i < LOADS; i++) wanted += words[i % 4];
+  expect(what, (long)sum, (long)wanted);
+}
+/// Two children, one after the other, have other pages of the file at one place, in each second lane.
+static void children_with_other_pages(char* place, int file, off_t offset, long number) {
+  const off_t of_first = number % 2 == 0 ? 0 : -1, of_second = number % 2 == 0 ? offset : -1;
+  munmap(place, PAGE);  // a lane without the page has nothing there
+  for (int time = 0; time < 2; time++) {
+    const off_t of_parent = time == 0 ? -1 : of_second, of_child = time == 0 ? of_first : of_second;
+    if (of_parent >= 0) mmap(place, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, of_parent);
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+      if (time == 0 && of_child >= 0) mmap(place, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, of_child);
+      expect_page("page of a child", (const volatile uint64_t*)place, file, of_child);
+      fflush(stdout);
+      _exit(wrong != 0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    expect("status of a child that loads", status, 0);
+  }
+  expect_page("page of the parent", (const volatile uint64_t*)place, file, of_second);
+  printf("children: %d wrong\n", wrong);
 }
 
 int main(int count, char** arguments) {
@@ -106,5 +140,6 @@ int main(int count, char** arguments) {
     mmap(place, PAGE, PROT_NONE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0);
     printf("round %ld: %d wrong\n", round, wrong);
   }
+  children_with_other_pages(base, file, offset, number);
   return wrong != 0;
 }
