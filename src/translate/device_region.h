@@ -43,7 +43,7 @@ MYR_FN u64 permissions_place(u64 frame, u32 granule_step, u32 lane_in_team) {
 
 /// Where a page has both kPageShared and kPageDiffer, a word in front of the page table gives the entry of the lane at this place, once
 /// the page's number is added in the place of a frame's. `number`: of the table's entry, without its flags.
-constexpr u64 kTableFrontBytes = 129 * kDeviceTeam * sizeof(u32);
+constexpr u64 kTableFrontBytes = 128 * kDeviceTeam * sizeof(u32);
 MYR_FN u64 own_word_place(u64 table, u32 number, u32 lane_in_team) {
   return table - kTableFrontBytes + ((u64)number * kDeviceTeam + lane_in_team) * sizeof(u32);
 }

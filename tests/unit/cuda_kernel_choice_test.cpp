@@ -45,31 +45,6 @@ TEST(KernelChoice, ATrialIsShort) {
   EXPECT_EQ(choice.most_ticks(), 0u);
 }
 
-TEST(KernelChoice, MoreRegionsAreTriedAtOnce) {
-  KernelChoice choice;
-  interpreted(choice, 400, 1, 10);
-  ASSERT_EQ(choice.best(), KernelChoice::kInterpreted);
-  choice.regions_have_come();
-  EXPECT_EQ(choice.next(), KernelChoice::kTranslated);
-  EXPECT_GT(choice.most_ticks(), 0u);
-  choice.ended(5'000, 1);
-  EXPECT_EQ(choice.next(), KernelChoice::kInterpreted) << "which retires 10,000 in this time";
-  choice.regions_have_come();
-  choice.ended(20'000, 1);
-  EXPECT_EQ(choice.next(), KernelChoice::kTranslated);
-  EXPECT_EQ(choice.best(), KernelChoice::kTranslated);
-}
-
-TEST(KernelChoice, OtherCodeBeginsWithTheFasterKernelButForOneLaunch) {
-  KernelChoice choice(KernelChoice::kInterpreted);
-  EXPECT_EQ(choice.next(), KernelChoice::kTranslated);
-  EXPECT_GT(choice.most_ticks(), 0u);
-  choice.ended(1000, 1);
-  EXPECT_EQ(choice.next(), KernelChoice::kInterpreted) << "it has not been measured yet";
-  EXPECT_EQ(choice.best(), KernelChoice::kInterpreted);
-  EXPECT_LE(interpreted(choice, 400, 10, 1), 4);
-}
-
 TEST(KernelChoice, ALaunchWithoutTimeSaysNothing) {
   KernelChoice choice;
   for (int i = 0; i < 100; i++) choice.ended(1000, 0);

@@ -86,7 +86,6 @@ bool CudaBackend::translate_followed(const FollowedCode& followed, u32 lane, std
   std::optional<SpanCode> code = is_program && !followed.group ? program_code() : fetch_code(spans, lane, why);
   std::unique_ptr<TranslatedProgram> made = code ? translate_spans(spans, *std::move(code), why) : nullptr;
   if (made == nullptr) return false;
-  if (translated_ != nullptr) made->begins_with(translated_->choice().best());
   replace_translated(std::move(made));
   translated_code_ = followed;
   translated_blocks_.clear();

@@ -189,7 +189,7 @@ __global__ void restore_pages_kernel(const __grid_constant__ View view, const Sa
   if (target.whole && saved.splits != nullptr) {
     const Split* const from = saved.splits + (u64)saved.index[target.team] * kSplits;
     for (u32 i = threadIdx.x; i < kSplits; i += blockDim.x) splits_of(view, target.team)[i] = from[i];
-    for (u32 i = threadIdx.x; i < kSplitWords; i += blockDim.x)
+    for (u32 i = threadIdx.x; i < kTableFront; i += blockDim.x)
       split_words(view, target.team)[i] = own_word(from[i / kSplitLanes], i % kSplitLanes);
   }
   // Find the slices that still differ from the program.

@@ -89,14 +89,10 @@ static __device__ inline u32 split_page(const View& view, const TeamLanes& lanes
   return split == kNoSplit ? 0 : split << kPageFlagBits | kPageShared | kPageDiffer;
 }
 
-/// How many changes come before unused splits of a table are looked for again.
-static __device__ inline u32& split_pause(const View& view, u32 table) { return split_words(view, table)[kSplitWords]; }
-
 /// Makes splits free that no entry of the table names, if few are free. To be called before a change, which then keeps those that it
-/// makes. It looks at the whole table; if nearly all are in use, that does not come again for as many changes as kPause. All threads of
-/// `lanes` call it.
+/// makes. All threads of `lanes` call it.
 static __device__ __noinline__ void free_splits(const View& view, const TeamLanes& lanes) {
-  constexpr u32 kFew = kSplits / 8, kPause = 64;
+  constexpr u32 kFew = kSplits / 8;
   const u32 thread = threadIdx.x % kTeam, width = (u32)__popc(lanes.threads);
   if (view.processes.splits == nullptr) return;
   volatile Split* const splits = splits_of(view, lanes.team);
@@ -106,15 +102,7 @@ static __device__ __noinline__ void free_splits(const View& view, const TeamLane
     count += (u32)__popc(__ballot_sync(lanes.threads, index < kSplits && splits[index].values[kMappedBit] == 0));
   }
   if (count >= kFew) return;
-  volatile u32& pause = split_pause(view, lanes.team);
-  const u32 left = pause;
-  __syncwarp(lanes.threads);
-  if (left != 0) {
-    if (thread == 0) pause = left - 1;
-    __syncwarp(lanes.threads);
-    return;
-  }
-  u32 used[kSplits / 32] = {}, in_use = 0;
+  u32 used[kSplits / 32] = {};
   const PagedMemory<kTeam> memory = memory_of(view, lanes.team, thread);
   visit_pages(view, lanes.threads, used_slices(view, lanes.team), 0, view.guest_pages, [&](u64 page, bool exists) {
     const u32 entry = exists ? *(volatile u32*)memory.entry_place(page) : 0;
@@ -125,12 +113,10 @@ static __device__ __noinline__ void free_splits(const View& view, const TeamLane
     u32 all = 0;
     for (u32 rest = lanes.threads; rest != 0; rest &= rest - 1)
       all |= __shfl_sync(lanes.threads, used[word], __ffs(rest) - 1);
-    in_use += (u32)__popc(all);
     for (u32 i = thread; i < 32; i += width) {
       if (!(all >> i & 1)) splits[word * 32 + i].values[kMappedBit] = 0;
     }
   }
-  if (thread == 0 && kSplits - in_use < kFew) pause = kPause;
   __syncwarp(lanes.threads);
 }
 
@@ -152,7 +138,6 @@ static __device__ inline void copy_splits(const View& view, u32 members, const S
       split_words(view, to)[index * kSplitLanes + thread] = own_word(splits[index], thread);
     }
   }
-  if (thread == 0) split_pause(view, to) = 0;
   __syncwarp(members);
 }
 /// The same of a table of which no entry is left.
@@ -160,7 +145,6 @@ static __device__ inline void clear_splits(const View& view, u32 members, u32 ta
   if (view.processes.splits == nullptr) return;
   const u32 thread = threadIdx.x % kTeam;
   for (u32 i = thread; i < kSplits; i += (u32)__popc(members)) splits_of(view, table)[i].values[kMappedBit] = 0;
-  if (thread == 0) split_pause(view, table) = 0;
   __syncwarp(members);
 }
 

@@ -26,9 +26,8 @@ constexpr u32 kUnitMask = 0xFFFFFFFFu >> kPageFlagBits;
 constexpr u32 kNoSplit = 0xFFFFFFFFu;
 
 /// In front of the entries of a process's page table lies, for each split and lane, what gives the lane's own entry of a page of the
-/// split if the page's number is added in the place of a unit's: own_word(). Behind these words, in front of the entries, lies how many
-/// changes come before unused splits are looked for again.
-constexpr u32 kSplitLanes = 32, kSplitWords = kSplits * kSplitLanes, kTableFront = kSplitWords + kSplitLanes;
+/// split if the page's number is added in the place of a unit's: own_word().
+constexpr u32 kSplitLanes = 32, kTableFront = kSplits * kSplitLanes;
 
 /// What the lane at a place has of the pages of a split: 0, or kLaneMapped with permissions.
 MYR_FN u32 split_value(const volatile Split& split, u32 place) {

@@ -14,22 +14,10 @@ class KernelChoice {
  public:
   enum Kernel : u32 { kTranslated, kInterpreted };
 
-  KernelChoice() = default;
-  /// For other code of the fleet, whose regions are still to come. `best`: what was the faster kernel for the code before. The first
-  /// launch has translated code, since only that notes where regions are worth it.
-  explicit KernelChoice(Kernel best) : best_(best) {}
-
-  /// The one that has been the faster until now.
-  Kernel best() const { return best_; }
   /// For the next launch. It has one result until ended() is called.
   Kernel next() const { return next_; }
   /// The most ticks of Control of the next launch if the kernel is only tried; 0: as many as there may be.
   u64 most_ticks() const { return next_ != best_ ? kTrialTicks : 0; }
-  /// There are more regions: translated code is tried in the next launch if it was the slower kernel.
-  void regions_have_come() {
-    next_ = kTranslated;
-    if (best_ == kInterpreted) pause_ = kLeastPause;
-  }
   /// A launch has retired so many instructions in so many seconds.
   void ended(u64 retired, double seconds) {
     if (seconds <= 0) return;
@@ -37,8 +25,7 @@ class KernelChoice {
     const Kernel other = best_ == kTranslated ? kInterpreted : kTranslated;
     if (next_ == other) {
       // Launches differ by some percent, so that a kernel which is hardly faster would be one time the better, and one not.
-      // A kernel that has not been measured yet stays.
-      if (rate_[best_] != 0 && rate_[other] > rate_[best_] * kClearlyFaster) {
+      if (rate_[other] > rate_[best_] * kClearlyFaster) {
         best_ = other;
         pause_ = kLeastPause;
       } else {

@@ -278,7 +278,6 @@ void TranslatedProgram::link(cudaStream_t stream) {
   });
   check(cudaStreamSynchronize(stream), kCopying);
   linked_ = std::move(linked);
-  if (regions_.size() > linked_regions_) choice_.regions_have_come();
   linked_regions_ = regions_.size();
   linked_at_ = steady_clock::now();
   link_took_ = linked_at_ - begin;

@@ -51,8 +51,6 @@ class TranslatedProgram {
   u64 launch_ticks() const;
   /// Which kernel runs it. For tests everything is translated, and then always the one of translated code.
   KernelChoice& choice() { return choice_; }
-  /// Begins with the kernel that was the faster one for the code before.
-  void begins_with(KernelChoice::Kernel kernel) { choice_ = KernelChoice(kernel); }
   bool chooses() const { return chooses_; }
   /// After a launch has ended in which lanes have retired so many instructions: asks for regions where they were interpreted, and
   /// takes up those that are ready.
