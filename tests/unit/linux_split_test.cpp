@@ -51,18 +51,17 @@ struct Rooted {
 
 /// Lanes that have opened the file.
 struct Lanes : Caller {
-  Lanes(const Rooted& rooted, uint32_t count, const std::string& device, Engine engine = Engine::interpreter)
-      : Caller(on(device, count, engine), rooted.options()), lanes(count) {
+  Lanes(const Rooted& rooted, uint32_t count, const std::string& device)
+      : Caller(on(device, count), rooted.options()), lanes(count) {
     for (uint32_t lane = 0; lane < count; lane++) {
       put_text(kPath, std::string("/pages\0", 7), lane);
       put(kLoad, {kLoadX0 | uint64_t{kBrk} << 32}, lane);
     }
     EXPECT_EQ(all({kOpenat, kHere, kPath, 0}), Results(count, kFileFd));
   }
-  static FleetOptions on(const std::string& device, uint32_t count, Engine engine) {
+  static FleetOptions on(const std::string& device, uint32_t count) {
     FleetOptions options = fleet_of(count);
     options.device = device;
-    options.engine = engine;
     return options;
   }
   Results all(const Request& request) { return call(std::vector<Request>(lanes, request)); }
@@ -220,66 +219,6 @@ TEST(LinuxSplit, OnlyLanesThatHaveMappedCodeRunIt) {
   EXPECT_EQ(ours.call(requests), theirs.call(requests));
   expect_equal_ends("after changes");
   EXPECT_EQ(ours.machine.fleet().get(x(0), 6), code_of(1));
-}
-
-TEST(LinuxSplit, CodeIsTranslatedForThoseLanesThatHaveIt) {
-  Rooted rooted;
-  constexpr uint32_t kLanes = 20, kRuns = 400;
-  constexpr uint64_t kSize = 2 * kPageBytes, kTimes = 20'000;
-  Lanes ours(rooted, kLanes, test_device(), Engine::translate), theirs(rooted, kLanes, "cpu");
-  const std::array<uint32_t, 3> without = {0, 7, 12};
-  std::vector<Caller::Request> requests(kLanes, {kMmap, 0, kSize, kReadExecute, kMapPrivate, kFileFd, 0});
-  for (const uint32_t lane : without) requests[lane] = {kGetpid};
-  const Results mapped = ours.call(requests);
-  EXPECT_EQ(theirs.call(requests), mapped);
-  const uint64_t place = static_cast<uint64_t>(mapped[1]), code = place + kCodeInPage;
-  std::vector<uint64_t> pcs(kLanes, code), codes(kLanes, code_of(0));
-  const std::vector<uint64_t> x0(kLanes, kCode);
-  for (const uint32_t lane : without) pcs[lane] = kLoad, codes[lane] = ours.word(kCode);
-  Fleet& fleet = ours.machine.fleet();
-  // Runs until so many lanes run the loop in translated code.
-  const auto expect_translated = [&](size_t loops) {
-    const uint64_t wanted = loops * 2 * kTimes;
-    uint64_t translated = 0;
-    for (uint32_t run = 0; run < kRuns && translated < wanted && fleet.translation().unavailable.empty(); run++) {
-      const uint64_t before = fleet.translation().translated;
-      ASSERT_EQ(run_from(ours, pcs, x0, kTimes), codes) << "run " << run;
-      translated = fleet.translation().translated - before;
-    }
-    EXPECT_TRUE(translated >= wanted || !fleet.translation().unavailable.empty()) << translated;
-  };
-  expect_translated(kLanes - without.size());
-  // The others fault where these run translated code, and so does who loses it.
-  const auto expect_equal_ends = [&](const char* when) {
-    for (Lanes* caller : {&ours, &theirs}) {
-      caller->machine.fleet().fill(Field::instructions, 0);
-      run_from(*caller, std::vector<uint64_t>(kLanes, code), x0, kTimes);
-    }
-    for (uint32_t lane = 0; lane < kLanes; lane++) {
-      const Stop a = fleet.stops()[lane], b = theirs.machine.fleet().stops()[lane];
-      EXPECT_EQ(a.reason, b.reason) << when << ", lane " << lane;
-      EXPECT_EQ(a.detail, b.detail) << when << ", lane " << lane;
-      for (const Field field : {x(0), x(2), Field::instructions})
-        EXPECT_EQ(fleet.get(field, lane), theirs.machine.fleet().get(field, lane)) << when << ", lane " << lane;
-    }
-    EXPECT_EQ(fleet.get(x(2), 1), 0x6161616161616161u) << when;
-  };
-  expect_equal_ends("at first");
-  EXPECT_NE(fleet.stops()[7].reason, StopReason::breakpoint);
-  requests.assign(kLanes, {kGetpid});
-  requests[4] = {kMunmap, place, kSize};
-  requests[5] = {kMprotect, place, kSize, kRead};
-  EXPECT_EQ(ours.call(requests), theirs.call(requests));
-  expect_equal_ends("after changes");
-  for (const uint32_t lane : {4u, 5u}) pcs[lane] = kLoad, codes[lane] = ours.word(kCode);
-  expect_translated(kLanes - without.size() - 2);
-  expect_equal_ends("once the code of the others is translated again");
-  // One lane has other code at the place where the regions of the others are.
-  requests.assign(kLanes, {kGetpid});
-  requests[6] = {kMmap, place, kSize, kReadExecute, kMapPrivate | kMapFixed, kFileFd, kPageBytes};
-  EXPECT_EQ(ours.call(requests), theirs.call(requests));
-  expect_equal_ends("with other code in a lane");
-  EXPECT_EQ(fleet.get(x(0), 6), code_of(1));
 }
 
 TEST(LinuxSplit, AreAsTheyWereAfterARestore) {

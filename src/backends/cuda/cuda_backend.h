@@ -118,33 +118,22 @@ class CudaBackend final : public Backend, private HostedSpaces {
   /// Pages with code, as numbers within a span, and their bytes.
   struct SpanCode {
     std::vector<u32> pages;
-    std::vector<bool> of_group;  // for each of them: only the group's span has it
     std::vector<u8> bytes;
   };
   SpanCode program_code();  // of the first program's span
-  /// What is translated: a variant of code_variants_, and what one of group_variants_ has beside it.
-  struct FollowedCode {
-    u32 variant = CodeVariants::kFirstProgram;
-    std::optional<u32> group;
-    bool operator==(const FollowedCode&) const = default;
-  };
-  TranslatedSpans spans_of(const FollowedCode& code) const;
   /// None: `why` says why, as part of a sentence.
-  std::optional<SpanCode> fetch_code(const TranslatedSpans& spans, u32 lane, std::string& why);
-  std::vector<u8> fetch_sources(const CodeSpan& span);
-  /// The span that all lanes of a lane's team run from now, for each lane; one without words if the lane does not go on.
+  std::optional<SpanCode> code_of_variant(u32 variant, u32 lane, std::string& why);
+  /// The span that each lane runs from now; one without words if the lane does not go on.
   std::vector<CodeSpan> running_code();
   /// The variant that more than half of the lanes which go on run from, if there is one.
   std::optional<u32> code_of_most_lanes();
-  /// The group's variant that more than half of the teams have, beside this one of all lanes.
-  std::optional<u32> group_of_most_teams(u32 variant) const;
-  /// A lane that goes on and runs this code now, if there is one.
-  std::optional<u32> lane_that_runs(const FollowedCode& code);
-  std::unique_ptr<TranslatedProgram> translate_spans(const TranslatedSpans& spans, SpanCode code, std::string& why);
-  /// Translated code becomes that of the spans which most teams run from.
+  /// A lane that goes on and runs from the variant's span now, if there is one.
+  std::optional<u32> lane_that_runs(u32 variant);
+  std::unique_ptr<TranslatedProgram> translate_span(const CodeSpan& span, SpanCode code, std::string& why);
+  /// Translated code becomes that of the span which most teams run from.
   void follow_most_teams();
   /// `lane` runs it, if it is not the program's. False: translated code is what it was, and `why` says why.
-  bool translate_followed(const FollowedCode& code, u32 lane, std::string& why);
+  bool translate_variant(u32 variant, u32 lane, std::string& why);
   /// Null: nothing is translated any more. What has been counted stays in the report.
   void replace_translated(std::unique_ptr<TranslatedProgram> made);
   void set_unavailable(const std::string& why);
@@ -320,12 +309,12 @@ class CudaBackend final : public Backend, private HostedSpaces {
       translation_mutex_;  // while translated_ or the report of what is not there changes, or is asked for
   std::unique_ptr<TranslatedProgram> translated_;
   bool has_tried_to_translate_ = false;
-  FollowedCode translated_code_;  // at first the program's
-  std::optional<FollowedCode> refused_code_;
-  std::vector<u32> translated_blocks_;  // where that has its memory, if it is not the program's
+  u32 translated_variant_ = 0;  // of code_variants_; at first the program's
+  std::optional<u32> refused_variant_;
+  std::optional<u32> translated_block_;  // where that has its memory, if it is not the program's
   // See follow_most_teams().
-  std::optional<FollowedCode> code_of_most_;
-  u32 launches_with_this_code_ = 0, followed_ = 0, followed_groups_ = 0;
+  std::optional<u32> code_of_most_;
+  u32 launches_with_this_code_ = 0, followed_ = 0;
   CodeDelay look_delay_;       // until the host looks again what each lane runs
   const u32 compile_threads_;  // 0: as many as the host has
   const bool caches_translation_;

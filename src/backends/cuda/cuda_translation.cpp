@@ -28,6 +28,7 @@ Before translated_before() {
 constexpr u32 kSettledLaunches = 2, kMostFollowed = 16;
 /// The most code that is followed, 32 MiB, and how much of it is fetched at once.
 constexpr u64 kMostFollowedPages = 8192, kPagesAtOnce = 64;
+constexpr u32 kOfProgram = 0;  // among the variants of a fleet of one program
 
 /// What has been counted of code that is translated no longer, and of code that is.
 void add_report(TranslationReport& sum, TranslationReport more) {
@@ -53,7 +54,7 @@ TranslatedProgram* CudaBackend::translated_program() {
     if (view_.programs != 1) why = "on a GPU fleets with several programs are not translated yet";
     else if (is_flat(view_)) why = "on a GPU lanes whose memory others see are not translated";
     else if (program_spans_.front().bytes == 0) why = "the program has no code that can be predecoded";
-    if (why.empty()) translate_followed({}, 0, why);
+    if (why.empty()) translate_variant(kOfProgram, 0, why);
     has_tried_to_translate_ = true;
     set_unavailable(why);
   } else if (translated_ != nullptr) {
@@ -76,21 +77,16 @@ void CudaBackend::note_not_followed(const CodeSpan& span, std::string why) {
   add_report(translation_report_, std::move(of_span));
 }
 
-TranslatedSpans CudaBackend::spans_of(const FollowedCode& code) const {
-  return {span_of_variant(code.variant), code.group ? span_of(*group_variants_, *code.group) : CodeSpan{}};
-}
-
-bool CudaBackend::translate_followed(const FollowedCode& followed, u32 lane, std::string& why) {
-  const TranslatedSpans spans = spans_of(followed);
-  const bool is_program = code_variants_->is_program(followed.variant);
-  std::optional<SpanCode> code = is_program && !followed.group ? program_code() : fetch_code(spans, lane, why);
-  std::unique_ptr<TranslatedProgram> made = code ? translate_spans(spans, *std::move(code), why) : nullptr;
+bool CudaBackend::translate_variant(u32 variant, u32 lane, std::string& why) {
+  const CodeSpan span = span_of_variant(variant);
+  std::optional<SpanCode> code =
+      code_variants_->is_program(variant) ? program_code() : code_of_variant(variant, lane, why);
+  std::unique_ptr<TranslatedProgram> made = code ? translate_span(span, *std::move(code), why) : nullptr;
   if (made == nullptr) return false;
   replace_translated(std::move(made));
-  translated_code_ = followed;
-  translated_blocks_.clear();
-  if (!is_program) translated_blocks_.push_back(code_variants_->made(followed.variant).block);
-  if (followed.group) translated_blocks_.push_back(group_variants_->made(*followed.group).block);
+  translated_variant_ = variant;
+  translated_block_.reset();
+  if (!code_variants_->is_program(variant)) translated_block_ = code_variants_->made(variant).block;
   return true;
 }
 
@@ -106,14 +102,9 @@ void CudaBackend::replace_translated(std::unique_ptr<TranslatedProgram> made) {
 void CudaBackend::follow_most_teams() {
   // Spans of other code than the programs' are freed when no team runs from them. There must be translated code: launches of the
   // interpreter's kernel may have no end, and nothing would be followed in them.
-  const auto is_freed = [&](u32 block) { return !code_blocks_.contains(block); };
-  if (std::ranges::any_of(translated_blocks_, is_freed)) {
-    // What all lanes run may be there yet.
-    const FollowedCode of_all{translated_code_.variant, std::nullopt};
-    const bool is_there = !code_variants_->is_program(of_all.variant) && !is_freed(translated_blocks_.front());
-    const std::optional<u32> lane = is_there ? lane_that_runs(of_all) : std::nullopt;
+  if (translated_block_ && !code_blocks_.contains(*translated_block_)) {
     std::string why;
-    if (!(lane && translate_followed(of_all, *lane, why)) && !translate_followed({}, 0, why)) {
+    if (!translate_variant(kOfProgram, 0, why)) {
       replace_translated(nullptr);
       set_unavailable(why);
       return;
@@ -121,55 +112,49 @@ void CudaBackend::follow_most_teams() {
   }
   if (followed_ > kMostFollowed) return;
   // Where lanes have several processes, a table may have none that runs; to look at each lane takes some milliseconds.
-  const auto begin = std::chrono::steady_clock::now();
-  if (!look_delay_.is_over(begin)) return;
-  std::optional<FollowedCode> of_most;
+  std::optional<u32> of_most;
   if (spaces_) {
-    if (const std::optional<u32> variant = code_of_most_lanes()) of_most = {*variant, std::nullopt};
+    const auto begin = std::chrono::steady_clock::now();
+    if (!look_delay_.is_over(begin)) return;
+    of_most = code_of_most_lanes();
     if (of_most != code_of_most_) look_delay_.begin_again();  // the next program is looked at as soon as the first was
     const auto end = std::chrono::steady_clock::now();
     look_delay_.begin(end, end - begin);
-  } else if (const std::optional<u32> variant = code_variants_->of_most_teams()) {
-    of_most = {*variant, followed_groups_ <= kMostFollowed ? group_of_most_teams(*variant) : std::nullopt};
+  } else {
+    of_most = code_variants_->of_most_teams();
   }
   // A program that links itself has new code with each library.
   launches_with_this_code_ = of_most == code_of_most_ ? launches_with_this_code_ + 1 : 0;
   code_of_most_ = of_most;
   if (!of_most || launches_with_this_code_ < kSettledLaunches) return;
-  // Code that only a group had, and that no group has now, may stay.
-  const bool same_for_all = of_most->variant == translated_code_.variant;
-  if (same_for_all && (!of_most->group || of_most->group == translated_code_.group)) return;
-  if (of_most == refused_code_) return;
-  const std::optional<u32> lane = lane_that_runs(*of_most);
+  const u32 variant = *of_most;
+  if (variant == translated_variant_ || variant == refused_variant_) return;
+  const std::optional<u32> lane = lane_that_runs(variant);
   if (!lane) {
     launches_with_this_code_ = 0;
-    const auto end = std::chrono::steady_clock::now();
-    look_delay_.begin(end, end - begin);
     return;
   }
-  const TranslatedSpans spans = spans_of(*of_most);
-  const CodeSpan& span = of_most->group ? spans.of_group : spans.of_all;
-  u32& times = same_for_all ? followed_groups_ : followed_;
-  if (times++ == kMostFollowed) {
+  const CodeSpan span = span_of_variant(variant);
+  if (followed_++ == kMostFollowed) {
     note_not_followed(span, "the code that most lanes run has changed too often");
     return;
   }
   std::string why;
   try {
-    if (translate_followed(*of_most, *lane, why)) return;
+    if (translate_variant(variant, *lane, why)) return;
   } catch (const DeviceError& error) {
     cudaGetLastError();  // a later check must not find this error
     why = error.what();
   } catch (const std::bad_alloc&) {
     why = "the host has no memory for it";
   }
-  refused_code_ = of_most;
+  refused_variant_ = variant;
   note_not_followed(span, why);
 }
 
 void CudaBackend::translate_before_running() {
   const Before before = translated_before();
-  if (translated_ == nullptr || before == Before::nothing || translated_code_ != FollowedCode{}) return;
+  if (translated_ == nullptr || before == Before::nothing || translated_variant_ != kOfProgram) return;
   u64 entry = 0;
   const u32 lane = 0;
   gather(Field::pc, {&lane, 1}, {&entry, 1});
@@ -190,7 +175,6 @@ CudaBackend::SpanCode CudaBackend::program_code() {
   for (u32 i = 0; i < span.bytes >> kPageBits; i++) {
     if (table[first + i] & kPageCode) code.pages.push_back(i);
   }
-  code.of_group.resize(code.pages.size());
   code.bytes.resize(code.pages.size() << kPageBits);
   for (u64 i = 0; i < code.pages.size(); i++) {
     const u64 unit = table[first + code.pages[i]] >> kPageFlagBits;
@@ -225,39 +209,13 @@ std::vector<CodeSpan> CudaBackend::running_code() {
   return code;
 }
 
-std::optional<u32> CudaBackend::group_of_most_teams(u32 variant) const {
-  const std::optional<u32> group = group_variants_ ? group_variants_->of_most_teams() : std::nullopt;
-  if (!group || group_variants_->is_program(*group)) return std::nullopt;
-  for (u32 team = 0; team < view_.teams; team++) {
-    // All teams with this group have the same code beside it.
-    if (group_variants_->of_team(team) == *group)
-      return code_variants_->of_team(team) == variant ? group : std::nullopt;
-  }
-  return std::nullopt;
-}
-
-std::optional<u32> CudaBackend::lane_that_runs(const FollowedCode& code) {
-  const TranslatedSpans spans = spans_of(code);
-  const auto is_span = [](const auto& now, const CodeSpan& span) {
-    return now.words == span.words && now.bytes == span.bytes;
-  };
-  const std::vector<CodeSpan> running = running_code();
-  std::vector<GroupCode> groups(code.group ? view_.teams : 0);
-  if (!groups.empty()) {
-    constexpr const char* kLooking = "looking for code to translate";
-    check(cudaMemcpyAsync(groups.data(), view_.group_code, groups.size() * sizeof(GroupCode), cudaMemcpyDeviceToHost,
-                          stream_),
-          kLooking);
-    synchronize(kLooking);
-  }
-  for (u32 lane = 0; lane < running.size(); lane++) {
-    if (!is_span(running[lane], spans.of_all)) continue;
-    if (!code.group) return lane;
-    const GroupCode& group = groups[team_of(lane)];
-    const bool has_group = (running[lane].begin & kHasGroup) != 0 && (group.lanes >> place_of(lane) & 1) != 0;
-    if (has_group && is_span(group, spans.of_group)) return lane;
-  }
-  return std::nullopt;
+std::optional<u32> CudaBackend::lane_that_runs(u32 variant) {
+  const CodeSpan span = span_of_variant(variant);
+  const std::vector<CodeSpan> code = running_code();
+  const auto found = std::ranges::find_if(
+      code, [&](const CodeSpan& of_lane) { return of_lane.words == span.words && of_lane.bytes == span.bytes; });
+  if (found == code.end()) return std::nullopt;
+  return static_cast<u32>(found - code.begin());
 }
 
 std::optional<u32> CudaBackend::code_of_most_lanes() {
@@ -278,32 +236,22 @@ std::optional<u32> CudaBackend::code_of_most_lanes() {
   return std::nullopt;
 }
 
-std::vector<u8> CudaBackend::fetch_sources(const CodeSpan& span) {
+std::optional<CudaBackend::SpanCode> CudaBackend::code_of_variant(u32 variant, u32 lane, std::string& why) {
+  const CodeSpan span = span_of_variant(variant);
   std::vector<u8> sources(span.bytes >> kPageBits);
   check(cudaMemcpyAsync(sources.data(), sources_behind(span.words, span.bytes / 4), sources.size(),
                         cudaMemcpyDeviceToHost, stream_),
         "looking for code to translate");
   synchronize("looking for code to translate");
-  return sources;
-}
-
-std::optional<CudaBackend::SpanCode> CudaBackend::fetch_code(const TranslatedSpans& spans, u32 lane, std::string& why) {
-  const bool has_group = spans.of_group.words != nullptr;
-  const CodeSpan& span = has_group ? spans.of_group : spans.of_all;
-  const std::vector<u8> sources = fetch_sources(span);
-  std::vector<u8> of_all = has_group ? fetch_sources(spans.of_all) : sources;
-  of_all.resize(sources.size(), kNoCode);
   SpanCode code;
   for (u32 page = 0; page < sources.size(); page++) {
-    if (sources[page] == kNoCode) continue;
-    code.pages.push_back(page);
-    code.of_group.push_back(of_all[page] == kNoCode);
+    if (sources[page] != kNoCode) code.pages.push_back(page);
   }
   if (code.pages.size() > kMostFollowedPages) {
     why = "it has too much code";
     return std::nullopt;
   }
-  // As long as a lane runs from the span, it has this code.
+  // As long as a team runs from the span, its lanes have this code.
   code.bytes.resize(code.pages.size() << kPageBits);
   for (u64 first = 0; first < code.pages.size(); first += kPagesAtOnce) {
     const u64 count = std::min<u64>(kPagesAtOnce, code.pages.size() - first);
@@ -322,13 +270,11 @@ std::optional<CudaBackend::SpanCode> CudaBackend::fetch_code(const TranslatedSpa
   return code;
 }
 
-std::unique_ptr<TranslatedProgram> CudaBackend::translate_spans(const TranslatedSpans& spans, SpanCode code,
-                                                                std::string& why) {
-  const auto of_spans = std::make_shared<const ProgramCode>(view_.window_begin + spans.of_all.begin,
-                                                            std::move(code.pages), std::move(code.bytes));
+std::unique_ptr<TranslatedProgram> CudaBackend::translate_span(const CodeSpan& span, SpanCode code, std::string& why) {
+  const auto of_span = std::make_shared<const ProgramCode>(view_.window_begin + span.begin, std::move(code.pages),
+                                                           std::move(code.bytes));
   const u32 threads = compile_threads_ != 0 ? compile_threads_ : std::max(1u, std::thread::hardware_concurrency());
-  return TranslatedProgram::make(view_, spans, of_spans, std::move(code.of_group), threads, caches_translation_,
-                                 stream_, why);
+  return TranslatedProgram::make(view_, span, of_span, threads, caches_translation_, stream_, why);
 }
 
 TranslationReport CudaBackend::translation() const {

@@ -12,11 +12,10 @@ constexpr u32 kCold = 0, kInRegion = ~u32{0};
 
 /// Of a word of guest code. One load of it is all that a visit needs: loads that wait for each other are what a visit takes longest for.
 struct alignas(16) RegionEntry {
-  u64 function;  // address of the region's; kCold or kInRegion: the word is no entry
-  u32 number;    // as the region takes it
-  u32 longest_run;  // see translate::DeviceRegion; with kOfGroup: its region, or the word if it has none, is code of a group of lanes
+  u64 function;     // address of the region's; kCold or kInRegion: the word is no entry
+  u32 number;       // as the region takes it
+  u32 longest_run;  // see translate::DeviceRegion
 };
-constexpr u32 kOfGroup = 1u << 31;
 
 /// What warps have done, summed; they add to it.
 struct RegionCounts {
@@ -25,14 +24,10 @@ struct RegionCounts {
   u64 lanes_in_visits;  // how many they were, summed over the visits
 };
 
-/// The regions of one span of predecoded code, and of what one for groups of lanes has beside it. Teams that run from another one, or
-/// from a part of it, are interpreted.
+/// The regions of one span of predecoded code. Teams that run from another one, or from a part of it, are interpreted.
 struct RegionTable {
-  const Operands* words;        // of the span
-  u32 begin, bytes;             // of the span, as in CodeSpan
-  const Operands* group_words;  // of the groups' span, whose other pages are as in the first; null: there is none
-  u32 group_bytes;
-  u32 covered_bytes;           // of both together
+  const Operands* words;       // of the span
+  u32 begin, bytes;            // of the span, as in CodeSpan
   const RegionEntry* entries;  // for each word of guest code
   RegionCounts* counts;
   u32 longest_visit;  // in instructions, so that all lanes of a warp come to look for orders

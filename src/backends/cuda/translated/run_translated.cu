@@ -143,14 +143,13 @@ class TranslatedTurns {
 
   template <bool kLean, bool kSeveral, bool kOwnPages>
   MYR_FN void run(Interpreter<true, kOwnPages>& cpu, Code<kLean, kSeveral>& code, u64 end, bool) {
-    const u32 table = guest_table(cpu.view, cpu.lane);
-    code.template find<true>(table);
+    // Regions are of code that all lanes of the team have.
+    code.template find<true>(guest_table(cpu.view, cpu.lane));
     // Regions find pages in one table of the team. A lane in another one waits after its turn, so that its table gets a turn too.
     const bool has_code = code.own_words == table_.words && code.own_bytes == table_.bytes;
     const bool has_regions = has_code && (u64)cpu.table == facts()->table;
     RegionEntry entry = {kCold, 0, 0};
     if (has_regions) entry = entry_at(cpu.at);
-    if ((entry.longest_run & kOfGroup) != 0) entry = entry_for_group(cpu.view, table, entry);
     cpu.retires_at_zero = cpu.retired();
     cpu.left = 0;
     bool interprets = true, steps = entry.function != kCold;
@@ -173,8 +172,7 @@ class TranslatedTurns {
       }
       const u32 count = (u32)cpu.retired() - retired_before_;
       interpreted_ = interpreted_ + count;
-      const bool has_this_code = has_regions && (entry.longest_run & kOfGroup) == 0;
-      if (has_this_code && table_.heat != nullptr) note_heat(count);
+      if (has_regions && table_.heat != nullptr) note_heat(count);
     }
     // A lane that has used a quantum of many instructions up goes on with those that have not come to a call.
     if (steps || has_code != has_regions) {
@@ -230,21 +228,14 @@ class TranslatedTurns {
   }
   MYR_FN RegionEntry entry_at(u32 at) const {
     const u32 offset = at - table_.begin;
-    if (offset >= table_.covered_bytes) return {kCold, 0, 0};
+    if (offset >= table_.bytes) return {kCold, 0, 0};
     const uint4 entry = __ldg((const uint4*)table_.entries + offset / 4);
     return {(u64)entry.y << 32 | entry.x, entry.z, entry.w};
-  }
-  /// An entry with kOfGroup as the lane may use it, if it has this code as the groups' span has it. If not, kOfGroup stays.
-  __device__ __noinline__ RegionEntry entry_for_group(const View& view, u32 table, RegionEntry entry) const {
-    const CodeSpan own = code_of_lane(view, table, threadIdx.x % kTeam);
-    if (own.words != table_.group_words || own.bytes != table_.group_bytes) return {kCold, 0, kOfGroup};
-    entry.longest_run &= ~kOfGroup;
-    return entry;
   }
   /// One lane of those that are together counts for all.
   MYR_FN void note_heat(u32 count) const {
     const u32 offset = from_ - table_.begin;
-    if (threadIdx.x % kTeam == (u32)__ffs(__activemask()) - 1 && offset < table_.covered_bytes) {
+    if (threadIdx.x % kTeam == (u32)__ffs(__activemask()) - 1 && offset < table_.bytes) {
       atomicAdd(table_.heat + offset / 4, count);
     }
   }

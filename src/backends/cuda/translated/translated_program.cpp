@@ -54,10 +54,9 @@ std::vector<u64> call_targets(const ProgramCode& code) {
 
 }  // namespace
 
-TranslatedProgram::TranslatedProgram(const View& view, const TranslatedSpans& spans,
-                                     std::shared_ptr<const ProgramCode> code, std::vector<bool> of_group, bool caches)
+TranslatedProgram::TranslatedProgram(const View& view, const CodeSpan& span, std::shared_ptr<const ProgramCode> code,
+                                     bool caches)
     : code_(std::move(code)),
-      of_group_(std::move(of_group)),
       cache_(caches ? std::make_shared<translate::RegionCache>() : nullptr),
       call_targets_(call_targets(*code_)),
       places_(code_->words(), kCold),
@@ -69,12 +68,9 @@ TranslatedProgram::TranslatedProgram(const View& view, const TranslatedSpans& sp
     if (code_->has(pc)) words.push_back(static_cast<u32>(code_->word_at(pc)));
   }
   hot_.emplace(std::move(words), std::min<u64>(view.lanes, kTeam));
-  table_.words = spans.of_all.words;
-  table_.begin = spans.of_all.begin;
-  table_.bytes = spans.of_all.bytes;
-  table_.group_words = spans.of_group.words;
-  table_.group_bytes = spans.of_group.bytes;
-  table_.covered_bytes = std::max(table_.bytes, table_.group_bytes);
+  table_.words = span.words;
+  table_.begin = span.begin;
+  table_.bytes = span.bytes;
   chooses_ = changing_visits_ == 0;
   change_visits();
 }
@@ -101,10 +97,9 @@ void TranslatedProgram::allocate(u64 pages, cudaStream_t stream) {
   table_.counts = counts_.data();
 }
 
-std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, const TranslatedSpans& spans,
-                                                           const std::shared_ptr<const ProgramCode>& code,
-                                                           std::vector<bool> of_group, u32 threads, bool caches,
-                                                           cudaStream_t stream, std::string& why) {
+std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, const CodeSpan& span,
+                                                           const std::shared_ptr<const ProgramCode>& code, u32 threads,
+                                                           bool caches, cudaStream_t stream, std::string& why) {
   int device = 0, major = 0, minor = 0;
   check(cudaGetDevice(&device), "selecting the CUDA device");
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "asking for the device's version");
@@ -112,14 +107,14 @@ std::unique_ptr<TranslatedProgram> TranslatedProgram::make(const View& view, con
   translate::DeviceTarget target;
   target.compute_capability = static_cast<u32>(10 * major + minor);
   target.lanes_differ = view.processes.facts != nullptr;
-  std::unique_ptr<TranslatedProgram> program(new TranslatedProgram(view, spans, code, std::move(of_group), caches));
+  std::unique_ptr<TranslatedProgram> program(new TranslatedProgram(view, span, code, caches));
   auto translator = translate::make_device_translator(target, program->cache_, why);
   if (translator == nullptr) return nullptr;
   program->translator_ = translator.get();
   try {
     const auto fetch = [code](u64 pc, u32& word) { return code->fetch(pc, word); };
     program->makers_ = std::make_unique<RegionMakers>(std::move(translator), fetch, threads);
-    program->allocate(program->table_.covered_bytes >> kPageBits, stream);
+    program->allocate(span.bytes >> kPageBits, stream);
     program->link(stream);
     program->take_up_kept(stream);
   } catch (const DeviceError& error) {
@@ -240,29 +235,15 @@ void TranslatedProgram::link(cudaStream_t stream) {
   auto linked = std::make_unique<LinkedRegions>(regions);
   std::vector<RegionEntry> entries(code_->words());
   const auto index_of = [&](u64 pc) { return code_->word_at(pc); };
-  const auto is_of_group = [&](u64 word) { return of_group_[word / kPageWords]; };
-  for (u64 word = 0; word < entries.size(); word++) entries[word].longest_run = is_of_group(word) ? kOfGroup : 0;
-  std::vector<u32> flags;
   for (const translate::DeviceRegion* region : regions) {
-    flags.push_back(0);
-    for (const u64 pc : region->covered) {
-      const u64 word = index_of(pc);
-      if (is_of_group(word)) flags.back() = kOfGroup;
-      entries[word].function = kInRegion;
-    }
+    for (const u64 pc : region->covered) entries[index_of(pc)].function = kInRegion;
   }
-  // Where regions begin at one word, one that all lanes may enter is better than one of a group's code.
-  for (const u32 flag : {kOfGroup, u32{0}}) {
-    for (u32 number = 0; number < regions.size(); number++) {
-      if (flags[number] != flag) continue;
-      for (u32 i = 0; i < regions[number]->entries.size(); i++) {
-        RegionEntry& entry = entries[index_of(regions[number]->entries[i])];
-        // The region that begins there is better than one that has it in its middle.
-        const bool is_taken = entry.function != kInRegion && (entry.longest_run & kOfGroup) == flag;
-        if (is_taken && i != 0) continue;
-        entry = {linked->functions()[number], i * translate::kEntryApart,
-                 static_cast<u32>(regions[number]->longest_run) | flag};
-      }
+  for (u32 number = 0; number < regions.size(); number++) {
+    for (u32 i = 0; i < regions[number]->entries.size(); i++) {
+      RegionEntry& entry = entries[index_of(regions[number]->entries[i])];
+      // The region that begins there is better than one that has it in its middle.
+      if (entry.function != kInRegion && i != 0) continue;
+      entry = {linked->functions()[number], i * translate::kEntryApart, static_cast<u32>(regions[number]->longest_run)};
     }
   }
   for (size_t i = 0; i < entries.size(); i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The translated code of one span, that of a fleet's program or what its teams run later, with their groups of lanes: which regions there are, and the launch of
+// The translated code of one span, that of a fleet's program or what its teams run later: which regions there are, and the launch of
 // the kernel that runs them. It begins without any; lanes note where they are interpreted, threads make regions of what is hot, and
 // between two launches the kernel is linked with those that have come.
 #pragma once
@@ -26,21 +26,13 @@ namespace myriarm::cuda {
 
 constexpr u64 kMostRefusals = 100;  // of TranslationReport
 
-/// What is translated: the span that all lanes of a team run from, and one for a group of them, which has the same and more pages. That
-/// has no words if there is none.
-struct TranslatedSpans {
-  CodeSpan of_all;
-  CodeSpan of_group;
-};
-
 class TranslatedProgram {
  public:
-  /// `code`: of the spans; `of_group`: for each of its pages, whether only the group's span has it. `threads` compile. With `caches`, what an earlier run has translated of this code is there before the first
+  /// `code`: of the span. `threads` compile. With `caches`, what an earlier run has translated of this code is there before the first
   /// launch. Null: `why` says why there is none, as part of a sentence.
-  static std::unique_ptr<TranslatedProgram> make(const View& view, const TranslatedSpans& spans,
-                                                 const std::shared_ptr<const ProgramCode>& code,
-                                                 std::vector<bool> of_group, u32 threads, bool caches,
-                                                 cudaStream_t stream, std::string& why);
+  static std::unique_ptr<TranslatedProgram> make(const View& view, const CodeSpan& span,
+                                                 const std::shared_ptr<const ProgramCode>& code, u32 threads,
+                                                 bool caches, cudaStream_t stream, std::string& why);
   ~TranslatedProgram();
   /// Translates what `entry` and the span's direct calls reach, with `each_word` also what begins at any other word, and waits for it
   /// until `cancelled`. Does nothing if an earlier call was not cancelled.
@@ -62,8 +54,7 @@ class TranslatedProgram {
  private:
   static constexpr u8 kNothing[1] = {0};
 
-  TranslatedProgram(const View& view, const TranslatedSpans& spans, std::shared_ptr<const ProgramCode> code,
-                    std::vector<bool> of_group, bool caches);
+  TranslatedProgram(const View& view, const CodeSpan& span, std::shared_ptr<const ProgramCode> code, bool caches);
   void allocate(u64 pages, cudaStream_t stream);
   /// Waits for regions, as long as more may come or any are open.
   void wait_for(const std::function<bool()>& asks_for_more, const std::function<bool()>& cancelled,
@@ -82,7 +73,6 @@ class TranslatedProgram {
   void link(cudaStream_t stream);
 
   const std::shared_ptr<const ProgramCode> code_;
-  const std::vector<bool> of_group_;  // for each of its pages
   std::vector<std::unique_ptr<translate::DeviceRegion>> regions_;
   size_t linked_regions_ = 0;  // the first of them, which the kernel is linked with
   std::set<u64> asked_;
