@@ -10,6 +10,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 
 import myriarm
 import numpy as np
@@ -48,7 +49,17 @@ def test_the_same_results_as_one_queue():
     texts = messages(200)
     expected = of_one_queue(texts)
     with shared() as queue:
-        assert list(queue.run(iter(texts))) == expected
+
+        def with_both():
+            """One device could work off all inputs before the process of the other has started."""
+            yield from texts[:100]
+            deadline = time.monotonic() + 60
+            while len(queue.devices) < 2:
+                assert time.monotonic() < deadline, "the other process does not start"
+                yield None
+            yield from texts[100:]
+
+        assert list(queue.run(with_both())) == expected
         assert queue.devices == ["cpu", "cpu"] and queue.failures == []
         progress = queue.progress
         assert (progress.done, progress.failed, progress.running) == (200, 0, 0)
@@ -126,7 +137,9 @@ def test_a_process_that_is_killed_gives_its_inputs_back(ordered):
             for result in queue.run(iter(texts), ordered=ordered):
                 results.append(result)
                 if len(results) == 10:
-                    os.kill(queue.processes[1], signal.SIGKILL)
+                    killed = queue.processes[1]
+                    os.kill(killed, signal.SIGKILL)
+                    os.waitid(os.P_PID, killed, os.WEXITED | os.WNOWAIT)  # else the run may end before it does
         assert sorted(results) == of_one_queue(texts)
         assert not ordered or results == sorted(results)
         assert queue.failures == [("cpu", "its process was killed by signal 9")]
