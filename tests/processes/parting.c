@@ -59,6 +59,12 @@ static off_t offset_in(int file) {
   return -1;
 }
 
+/// The signal of a load, or 0.
+static int load_at(const volatile uint64_t* place) {
+  const int signal = sigsetjmp(back, 1);
+  if (signal == 0) (void)*place;
+  return signal;
+}
 /// What a process finds at a place that has this page of the file, or nothing with `offset` negative. It loads for so long that on a GPU
 /// the kernel runs in which such loads are simple.
 static void expect_page(const char* what, const volatile uint64_t* place, int file, off_t offset) {
@@ -69,10 +75,18 @@ static void expect_page(const char* what, const volatile uint64_t* place, int fi
   for (int i = 0; i < LOADS; i++) wanted += words[i % 4];
   expect(what, (long)sum, (long)wanted);
 }
-/// Two children, one after the other, have other pages of the file at one place, in each second lane. Nothing was ever mapped there in
-/// any lane: on a GPU, lanes that still had other pages at the place would have copies, and the loads would be of these.
-static void children_with_other_pages(char* place, int file, off_t offset, long number) {
-  const off_t of_first = number % 2 == 0 ? 0 : -1, of_second = number % 2 == 0 ? offset : -1;
+/// What a process gets that loads from a place without a page, again and again while others of its team load from theirs.
+static void expect_no_page(const volatile uint64_t* place) {
+  for (int i = 0; i < 20; i++) {
+    for (volatile int turn = 0; turn < LOADS / 4; turn++) {
+    }
+    expect("signal of a load", load_at(place), SIGSEGV);
+  }
+}
+/// Two children, one after the other, have other pages of the file at one place, if the process has any there. Nothing was ever mapped
+/// there in any lane: on a GPU, lanes that still had other pages at the place would have copies, and the loads would be of these.
+static void children_with_other_pages(char* place, int file, off_t offset, int has_pages) {
+  const off_t of_first = has_pages ? 0 : -1, of_second = has_pages ? offset : -1;
   for (int time = 0; time < 2; time++) {
     const off_t of_parent = time == 0 ? -1 : of_second, of_child = time == 0 ? of_first : of_second;
     if (of_parent >= 0) mmap(place, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, of_parent);
@@ -89,7 +103,6 @@ static void children_with_other_pages(char* place, int file, off_t offset, long 
     expect("status of a child that loads", status, 0);
   }
   expect_page("page of the parent", (const volatile uint64_t*)place, file, of_second);
-  printf("children: %d wrong\n", wrong);
 }
 
 int main(int count, char** arguments) {
@@ -140,6 +153,11 @@ int main(int count, char** arguments) {
     mmap(place, PAGE, PROT_NONE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0);
     printf("round %ld: %d wrong\n", round, wrong);
   }
-  children_with_other_pages(base - 1024 * PAGE, file, offset, number);
+  char* const of_some = base - 1024 * PAGE;
+  children_with_other_pages(of_some, file, offset, number % 2 == 0);
+  if (number % 2 != 0) expect_no_page((const volatile uint64_t*)of_some);
+  // One lane of a team alone, whose child therefore has a copy of what the team knows of its pages.
+  if (number % 32 == 0) children_with_other_pages(base - 2048 * PAGE, file, offset, 1);
+  printf("children: %d wrong\n", wrong);
   return wrong != 0;
 }
