@@ -10,7 +10,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 
 import myriarm
 import numpy as np
@@ -47,23 +46,22 @@ def of_one_queue(inputs, program=SHA256, **options):
 
 def test_the_same_results_as_one_queue():
     texts = messages(200)
-    expected = of_one_queue(texts)
     with shared() as queue:
+        given = []
 
-        def with_both():
-            """One device could work off all inputs before the process of the other has started."""
-            yield from texts[:100]
-            deadline = time.monotonic() + 60
-            while len(queue.devices) < 2:
-                assert time.monotonic() < deadline, "the other process does not start"
-                yield None
-            yield from texts[100:]
+        def until_both_are_ready():
+            """One device could work off all texts before the process of the other has started."""
+            while len(given) < 200 or (len(queue.devices) < 2 and len(given) < 100_000):
+                given.append(texts[len(given) % 200])
+                yield given[-1]
 
-        assert list(queue.run(with_both())) == expected
+        results = list(queue.run(until_both_are_ready()))
         assert queue.devices == ["cpu", "cpu"] and queue.failures == []
+        assert results == of_one_queue(given)
         progress = queue.progress
-        assert (progress.done, progress.failed, progress.running) == (200, 0, 0)
-        assert progress.instructions == sum(result.instructions for result in expected)
+        assert (progress.done, progress.failed, progress.running) == (len(given), 0, 0)
+        assert progress.instructions == sum(result.instructions for result in results)
+        expected = of_one_queue(texts)
         assert sorted(queue.run(texts, ordered=False)) == expected
         limited = list(queue.run(texts[:20], instructions=100))
         assert limited == of_one_queue(texts[:20], instructions=100)
@@ -139,7 +137,7 @@ def test_a_process_that_is_killed_gives_its_inputs_back(ordered):
                 if len(results) == 10:
                     killed = queue.processes[1]
                     os.kill(killed, signal.SIGKILL)
-                    os.waitid(os.P_PID, killed, os.WEXITED | os.WNOWAIT)  # else the run may end before it does
+                    os.waitid(os.P_PID, killed, os.WEXITED | os.WNOWAIT)  # else the run may end before
         assert sorted(results) == of_one_queue(texts)
         assert not ordered or results == sorted(results)
         assert queue.failures == [("cpu", "its process was killed by signal 9")]
