@@ -153,7 +153,7 @@ int main(int count, char** arguments) {
     mmap(place, PAGE, PROT_NONE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0);
     printf("round %ld: %d wrong\n", round, wrong);
   }
-  char* const of_some = base - 1024 * PAGE;
+  char* const of_some = base - 1024 * PAGE;  // below all mappings, which grow down
   children_with_other_pages(of_some, file, offset, number % 2 == 0);
   if (number % 2 != 0) expect_no_page((const volatile uint64_t*)of_some);
   // One lane of a team alone, whose child therefore has a copy of what the team knows of its pages.

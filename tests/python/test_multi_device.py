@@ -44,18 +44,20 @@ def of_one_queue(inputs, program=SHA256, **options):
         return list(queue.run(inputs, **options))
 
 
+def texts_until(is_enough, texts, given):
+    """The texts again and again, each added to `given`, until there are enough: what one device does within a
+    number of them depends on when the process of another has started."""
+    while not is_enough() and len(given) < 100_000:
+        given.append(texts[len(given) % len(texts)])
+        yield given[-1]
+
+
 def test_the_same_results_as_one_queue():
     texts = messages(200)
     with shared() as queue:
         given = []
-
-        def until_both_are_ready():
-            """One device could work off all texts before the process of the other has started."""
-            while len(given) < 200 or (len(queue.devices) < 2 and len(given) < 100_000):
-                given.append(texts[len(given) % 200])
-                yield given[-1]
-
-        results = list(queue.run(until_both_are_ready()))
+        both_are_ready = texts_until(lambda: len(given) >= 200 and len(queue.devices) == 2, texts, given)
+        results = list(queue.run(both_are_ready))
         assert queue.devices == ["cpu", "cpu"] and queue.failures == []
         assert results == of_one_queue(given)
         progress = queue.progress
@@ -112,15 +114,8 @@ def test_a_device_that_fails_gives_its_inputs_back():
     with shared(worker_class=FailingWorker) as queue:
         queue._pool._what[1] = (myriarm.slices.SliceWorker, *queue._pool._what[1][1:])
         given = []
-
-        def until_one_fails():
-            """The other device cannot work off all of them before the failing one has had two slices."""
-            while not queue.failures and len(given) < 100_000:
-                given.append(texts[len(given) % len(texts)])
-                yield given[-1]
-
         with pytest.warns(RuntimeWarning, match="fallen off the bus"):
-            results = list(queue.run(until_one_fails()))
+            results = list(queue.run(texts_until(lambda: queue.failures, texts, given)))
         assert results == of_one_queue(given)
         assert queue.failures == [("cpu", "the device has fallen off the bus; plug it in")]
         assert queue.devices == ["cpu"]
@@ -137,7 +132,8 @@ def test_a_process_that_is_killed_gives_its_inputs_back(ordered):
                 if len(results) == 10:
                     killed = queue.processes[1]
                     os.kill(killed, signal.SIGKILL)
-                    os.waitid(os.P_PID, killed, os.WEXITED | os.WNOWAIT)  # else the run may end before
+                    # Else the run may end before the process does.
+                    os.waitid(os.P_PID, killed, os.WEXITED | os.WNOWAIT)
         assert sorted(results) == of_one_queue(texts)
         assert not ordered or results == sorted(results)
         assert queue.failures == [("cpu", "its process was killed by signal 9")]
