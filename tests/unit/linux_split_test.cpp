@@ -152,6 +152,58 @@ std::vector<uint64_t> run_from(Lanes& caller, const std::vector<uint64_t>& pcs, 
   for (uint32_t lane = 0; lane < caller.lanes; lane++) values.push_back(fleet.get(x(0), lane));
   return values;
 }
+/// A loader reserves pages of zeros, and then maps a library there. Lanes that are out of step have done so or not.
+TEST(LinuxSplit, PagesOfTwoFilesAtOnePlaceAreNotCopied) {
+  Rooted rooted;
+  constexpr uint32_t kLanes = 20, kOther = 5;
+  constexpr uint64_t kSize = 3 * kPageBytes;
+  Lanes caller(rooted, kLanes, test_device());
+  Fleet& fleet = caller.machine.fleet();
+  const Caller::Request reserve = {kMmap, 0, kSize, 0, kMapPrivate | kMapAnonymous, ~uint64_t{0}, 0};
+  const auto place = static_cast<uint64_t>(caller.all(reserve)[0]);
+  const uint64_t used = fleet.pool_used();
+  std::vector<uint64_t> expected(kLanes);
+  const auto map_one_after_the_other = [&](uint32_t first, uint64_t offset) {
+    for (uint32_t lane = first; lane < kLanes; lane += 2) {
+      std::vector<Caller::Request> requests(kLanes, {kGetpid});
+      requests[lane] = {kMmap, place, kSize, kRead, kMapPrivate | kMapFixed, kFileFd, offset};
+      EXPECT_EQ(static_cast<uint64_t>(caller.call(requests)[lane]), place) << lane;
+      expected[lane] = 0x0101010101010101 * ('a' + offset / kPageBytes);
+      if (test_device() != "cpu") {
+        EXPECT_EQ(fleet.pool_used(), used) << "lane " << lane << " has copies";
+      }
+    }
+  };
+  map_one_after_the_other(0, 0);
+  EXPECT_EQ(caller.permissions(place, 3)[3], kMapped) << "lane 1 has reserved the place";
+  std::vector<Caller::Request> requests(kLanes, {kGetpid});
+  for (uint32_t lane = 1; lane < kLanes; lane += 2) requests[lane] = {kMunmap, place, kSize};
+  caller.call(requests);
+  map_one_after_the_other(1, kPageBytes);
+  const std::vector<uint64_t> pcs(kLanes, kLoad), addresses(kLanes, place);
+  EXPECT_EQ(run_from(caller, pcs, addresses), expected);
+  // Equal permissions do not make the pages equal: the host gives one lane what it has, and all lanes ask for others.
+  const uint32_t first = 0;
+  fleet.protect(std::span(&first, 1), place, kPageBytes, kRead);
+  EXPECT_EQ(run_from(caller, pcs, addresses), expected) << "after a change by the host";
+  EXPECT_EQ(caller.all({kMprotect, place, kSize, kReadWrite}), Results(kLanes, 0));
+  EXPECT_EQ(run_from(caller, pcs, addresses), expected) << "after mprotect()";
+  std::vector<uint64_t> next = expected;
+  for (uint64_t& word : next) word += 0x0101010101010101;
+  const std::vector<uint64_t> behind(kLanes, place + kPageBytes);
+  EXPECT_EQ(run_from(caller, pcs, behind), next) << "the next page, which the host has not changed";
+  // Of a third file there are copies.
+  const uint64_t without = fleet.pool_used();
+  requests.assign(kLanes, {kGetpid});
+  requests[kOther] = {kMmap, place, kSize, kRead, kMapPrivate | kMapFixed | kMapAnonymous, ~uint64_t{0}, 0};
+  caller.call(requests);
+  if (test_device() != "cpu") {
+    EXPECT_GT(fleet.pool_used(), without);
+  }
+  expected[kOther] = 0;
+  EXPECT_EQ(run_from(caller, pcs, addresses), expected);
+}
+
 /// What a guest's load of each lane gives that may read there, and what code there sets x0 to in those that may execute it.
 std::vector<uint64_t> accesses(Lanes& caller, const std::vector<uint8_t>& permissions, uint64_t pages, uint64_t page,
                                uint64_t address) {
@@ -283,7 +335,6 @@ TEST(LinuxSplit, PagesThatLanesHaveInMoreWaysThanThereAreSplitsAreRight) {
   const Results free = ours.all(reserve);
   EXPECT_EQ(theirs.all(reserve), free);
   const auto place = static_cast<uint64_t>(free[0]);
-  // A lane without a page is to have nothing there: with zeros there, it would take a frame.
   const Caller::Request unmap = {kMunmap, place, kPages * kPageBytes};
   EXPECT_EQ(ours.all(unmap), theirs.all(unmap));
   const auto has = [](uint32_t lane, uint64_t page, uint64_t time) {
