@@ -273,6 +273,62 @@ TEST(LinuxSplit, OnlyLanesThatHaveMappedCodeRunIt) {
   EXPECT_EQ(ours.machine.fleet().get(x(0), 6), code_of(1));
 }
 
+TEST(LinuxSplit, LanesWithOtherCodeAtOnePlaceRunTheirOwn) {
+  Rooted rooted;
+  constexpr uint32_t kLanes = 20, kFirstOfOther = 12;
+  Lanes caller(rooted, kLanes, test_device());
+  Fleet& fleet = caller.machine.fleet();
+  const auto map_at = [](uint64_t place, uint64_t file_page) {
+    const uint64_t fixed = place == 0 ? 0 : kMapFixed;
+    return Caller::Request{
+        kMmap, place, kPageBytes, kReadExecute, kMapPrivate | fixed, kFileFd, file_page * kPageBytes};
+  };
+  std::vector<Caller::Request> requests(kLanes, map_at(0, 0));
+  for (uint32_t lane = kFirstOfOther; lane < kLanes; lane++) requests[lane] = map_at(0, 1);
+  const auto place = static_cast<uint64_t>(caller.call(requests)[0]);
+  const std::vector<uint64_t> pcs(kLanes, place + kCodeInPage), x0(kLanes, kCode);
+  std::vector<uint64_t> codes(kLanes, code_of(0));
+  std::fill(codes.begin() + kFirstOfOther, codes.end(), code_of(1));
+  const uint64_t used = fleet.pool_used();
+  for (int time = 0; time < 4; time++) EXPECT_EQ(run_from(caller, pcs, x0, 100'000), codes);
+  if (test_device() != "cpu") {
+    EXPECT_GT(fleet.pool_used(), used) << "there are no predecoded words for either";
+  }
+  // Lanes take the code of the others, and one a third page.
+  requests.assign(kLanes, {kGetpid});
+  for (const uint32_t lane : {2u, 3u}) requests[lane] = map_at(place, 1), codes[lane] = code_of(1);
+  for (const uint32_t lane : {15u, 16u}) requests[lane] = map_at(place, 0), codes[lane] = code_of(0);
+  caller.call(requests);
+  for (int time = 0; time < 2; time++) EXPECT_EQ(run_from(caller, pcs, x0, 100'000), codes);
+  requests.assign(kLanes, {kGetpid});
+  requests[4] = map_at(place, 2), codes[4] = code_of(2);
+  caller.call(requests);
+  for (int time = 0; time < 2; time++) EXPECT_EQ(run_from(caller, pcs, x0, 100'000), codes);
+}
+
+TEST(LinuxSplit, SplitsThatNoPageHasAnyMoreServeFurtherChangesOfPermissions) {
+  Rooted rooted;
+  constexpr uint32_t kLanes = 20, kWays = 200;  // a table has 128 splits
+  Lanes caller(rooted, kLanes, test_device());
+  Fleet& fleet = caller.machine.fleet();
+  const auto place = static_cast<uint64_t>(caller.all({kMmap, 0, kPageBytes, kRead, kMapPrivate, kFileFd, 0})[0]);
+  const uint64_t used = fleet.pool_used();
+  for (uint32_t way = 1; way <= kWays; way++) {
+    const auto reads = [&](uint32_t lane) { return (way * 0x9E3779B1 >> lane & 1) != 0; };
+    std::vector<Caller::Request> requests(kLanes);
+    for (uint32_t lane = 0; lane < kLanes; lane++)
+      requests[lane] = {kMprotect, place, kPageBytes, reads(lane) ? kRead : 0};
+    ASSERT_EQ(caller.call(requests), Results(kLanes, 0)) << way;
+    const std::vector<uint8_t> permissions = caller.permissions(place, 1);
+    for (uint32_t lane = 0; lane < kLanes; lane++) {
+      ASSERT_EQ(permissions[lane], kMapped | (reads(lane) ? kRead : 0)) << way << ", lane " << lane;
+    }
+    if (test_device() != "cpu") {
+      ASSERT_EQ(fleet.pool_used(), used) << "way " << way << " has copies";
+    }
+  }
+}
+
 TEST(LinuxSplit, AreAsTheyWereAfterARestore) {
   Rooted rooted;
   constexpr uint32_t kLanes = 20, kWays = 200;

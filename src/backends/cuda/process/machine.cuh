@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernel::Machine of a lane on the device. What the lanes of a warp must do together, a call only asks for, and is
-// abandoned: serve.cuh then does it, and makes the call again.
+// abandoned: serve_lanes.cuh then does it, and makes the call again.
 #pragma once
 
 #include "backends/cuda/process/file_pages.cuh"
