@@ -275,7 +275,7 @@ TEST(LinuxSplit, OnlyLanesThatHaveMappedCodeRunIt) {
 
 TEST(LinuxSplit, LanesWithOtherCodeAtOnePlaceRunTheirOwn) {
   Rooted rooted;
-  constexpr uint32_t kLanes = 20, kFirstOfOther = 12;
+  constexpr uint32_t kLanes = 20, kFirstOfOther = 8;
   Lanes caller(rooted, kLanes, test_device());
   Fleet& fleet = caller.machine.fleet();
   const auto map_at = [](uint64_t place, uint64_t file_page) {
