@@ -67,12 +67,12 @@ static int load_at(const volatile uint64_t* place) {
 }
 /// What a process finds at a place that has this page of the file, or nothing with `offset` negative. It loads for so long that on a GPU
 /// the kernel runs in which such loads are simple.
-static void expect_page(const char* what, const volatile uint64_t* place, int file, off_t offset, int loads) {
+static void expect_page(const char* what, const volatile uint64_t* place, int file, off_t offset) {
   uint64_t words[4], sum = 0, wanted = 0;
   if (offset < 0) return;
   if (pread(file, words, sizeof words, offset) != (ssize_t)sizeof words) wrong++;
-  for (int i = 0; i < loads; i++) sum += place[i % 4];
-  for (int i = 0; i < loads; i++) wanted += words[i % 4];
+  for (int i = 0; i < LOADS; i++) sum += place[i % 4];
+  for (int i = 0; i < LOADS; i++) wanted += words[i % 4];
   expect(what, (long)sum, (long)wanted);
 }
 /// What a process gets that loads from a place without a page, again and again while others of its team load from theirs.
@@ -83,28 +83,38 @@ static void expect_no_page(const volatile uint64_t* place) {
     expect("signal of a load", load_at(place), SIGSEGV);
   }
 }
-/// Two children, one after the other, have other pages of the file at one place, if the process has any there. Nothing was ever mapped
-/// there in any lane: on a GPU, lanes that still had other pages at the place would have copies, and the loads would be of these. The first
-/// child of a slow one is still there when others have their second one.
-static void children_with_other_pages(char* place, int file, off_t offset, int has_pages, int is_slow) {
+/// Two children have other pages of the file at one place, if the process has any there. Nothing was ever mapped there in any lane: on a
+/// GPU, lanes that still had other pages at the place would have copies, and the loads would be of these. The first child has ended when the
+/// second begins, or, if it `stays`, is there until the parent has the second one, which other lanes then have beside it.
+static void children_with_other_pages(char* place, int file, off_t offset, int has_pages, int stays) {
   const off_t of_first = has_pages ? 0 : -1, of_second = has_pages ? offset : -1;
+  int ends[2] = {-1, -1};
+  pid_t children[2];
+  if (stays && pipe(ends) != 0) wrong++;
   for (int time = 0; time < 2; time++) {
     const off_t of_parent = time == 0 ? -1 : of_second, of_child = time == 0 ? of_first : of_second;
     if (of_parent >= 0) mmap(place, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, of_parent);
     fflush(stdout);
-    const pid_t child = fork();
-    if (child == 0) {
+    children[time] = fork();
+    if (children[time] == 0) {
+      char byte;
       if (time == 0 && of_child >= 0) mmap(place, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, of_child);
-      expect_page("page of a child", (const volatile uint64_t*)place, file, of_child,
-                  time == 0 && is_slow ? 3 * LOADS : LOADS);
+      if (stays) close(ends[1]);
+      if (stays && time == 0) expect("bytes that a child waits for", read(ends[0], &byte, 1), 0);
+      expect_page("page of a child", (const volatile uint64_t*)place, file, of_child);
       fflush(stdout);
       _exit(wrong != 0);
     }
-    int status = -1;
-    waitpid(child, &status, 0);
-    expect("status of a child that loads", status, 0);
+    if (stays && time == 1) close(ends[1]);
+    for (int of = 0; of <= time; of++) {
+      int status = -1;
+      if (stays ? time == 0 : of != time) continue;
+      waitpid(children[of], &status, 0);
+      expect("status of a child that loads", status, 0);
+    }
   }
-  expect_page("page of the parent", (const volatile uint64_t*)place, file, of_second, LOADS);
+  if (stays) close(ends[0]);
+  expect_page("page of the parent", (const volatile uint64_t*)place, file, of_second);
 }
 
 int main(int count, char** arguments) {

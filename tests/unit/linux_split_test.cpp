@@ -192,6 +192,13 @@ TEST(LinuxSplit, PagesOfTwoFilesAtOnePlaceAreNotCopied) {
   for (uint64_t& word : next) word += 0x0101010101010101;
   const std::vector<uint64_t> behind(kLanes, place + kPageBytes);
   EXPECT_EQ(run_from(caller, pcs, behind), next) << "the next page, which the host has not changed";
+  // What a snapshot has stays so, for all lanes and for some.
+  const Snapshot snapshot = fleet.snapshot();
+  EXPECT_EQ(caller.all({kMunmap, place, kSize}), Results(kLanes, 0));
+  fleet.restore(snapshot);
+  EXPECT_EQ(run_from(caller, pcs, behind), next) << "after a restore";
+  fleet.restore(snapshot, std::array<uint32_t, 2>{3, kOther + 1});
+  EXPECT_EQ(run_from(caller, pcs, behind), next) << "after a restore of two lanes";
   // Of a third file there are copies.
   const uint64_t without = fleet.pool_used();
   requests.assign(kLanes, {kGetpid});
@@ -200,8 +207,9 @@ TEST(LinuxSplit, PagesOfTwoFilesAtOnePlaceAreNotCopied) {
   if (test_device() != "cpu") {
     EXPECT_GT(fleet.pool_used(), without);
   }
-  expected[kOther] = 0;
-  EXPECT_EQ(run_from(caller, pcs, addresses), expected);
+  expected[kOther] = next[kOther] = 0;
+  EXPECT_EQ(run_from(caller, pcs, addresses), expected) << "with a third file";
+  EXPECT_EQ(run_from(caller, pcs, behind), next) << "the next page, with a third file";
 }
 
 /// What a guest's load of each lane gives that may read there, and what code there sets x0 to in those that may execute it.
@@ -273,59 +281,81 @@ TEST(LinuxSplit, OnlyLanesThatHaveMappedCodeRunIt) {
   EXPECT_EQ(ours.machine.fleet().get(x(0), 6), code_of(1));
 }
 
+/// Two pages of code, each from two files, and divided between other lanes.
 TEST(LinuxSplit, LanesWithOtherCodeAtOnePlaceRunTheirOwn) {
   Rooted rooted;
-  constexpr uint32_t kLanes = 20, kFirstOfOther = 8;
+  constexpr uint32_t kLanes = 20;
   Lanes caller(rooted, kLanes, test_device());
   Fleet& fleet = caller.machine.fleet();
-  const auto map_at = [](uint64_t place, uint64_t file_page) {
-    const uint64_t fixed = place == 0 ? 0 : kMapFixed;
-    return Caller::Request{
-        kMmap, place, kPageBytes, kReadExecute, kMapPrivate | fixed, kFileFd, file_page * kPageBytes};
+  const auto place =
+      static_cast<uint64_t>(caller.all({kMmap, 0, 2 * kPageBytes, 0, kMapPrivate | kMapAnonymous, ~uint64_t{0}, 0})[0]);
+  std::array<std::vector<uint64_t>, 2> codes = {std::vector<uint64_t>(kLanes), std::vector<uint64_t>(kLanes)};
+  const auto map_in = [&](uint64_t page, uint64_t file_page, uint32_t lanes) {
+    std::vector<Caller::Request> requests(kLanes, {kGetpid});
+    for (uint32_t lane = 0; lane < kLanes; lane++) {
+      if (!(lanes >> lane & 1)) continue;
+      requests[lane] = {kMmap,   place + page * kPageBytes, kPageBytes, kReadExecute, kMapPrivate | kMapFixed,
+                        kFileFd, file_page * kPageBytes};
+      codes[page][lane] = code_of(file_page);
+    }
+    caller.call(requests);
   };
-  std::vector<Caller::Request> requests(kLanes, map_at(0, 0));
-  for (uint32_t lane = kFirstOfOther; lane < kLanes; lane++) requests[lane] = map_at(0, 1);
-  const auto place = static_cast<uint64_t>(caller.call(requests)[0]);
-  const std::vector<uint64_t> pcs(kLanes, place + kCodeInPage), x0(kLanes, kCode);
-  std::vector<uint64_t> codes(kLanes, code_of(0));
-  std::fill(codes.begin() + kFirstOfOther, codes.end(), code_of(1));
+  const auto expect_own_code = [&](const char* when) {
+    for (int time = 0; time < 3; time++) {
+      for (uint64_t page = 0; page < 2; page++) {
+        const std::vector<uint64_t> pcs(kLanes, place + page * kPageBytes + kCodeInPage), x0(kLanes, kCode);
+        EXPECT_EQ(run_from(caller, pcs, x0, 100'000), codes[page]) << when << ", page " << page;
+      }
+    }
+  };
+  map_in(0, 1, 0x000FF);
+  map_in(0, 3, 0xFFF00);  // most lanes
+  map_in(1, 2, 0x03FFF);
+  map_in(1, 4, 0xFC000);
   const uint64_t used = fleet.pool_used();
-  for (int time = 0; time < 4; time++) EXPECT_EQ(run_from(caller, pcs, x0, 100'000), codes);
+  expect_own_code("at first");
   if (test_device() != "cpu") {
-    EXPECT_GT(fleet.pool_used(), used) << "there are no predecoded words for either";
+    EXPECT_GT(fleet.pool_used(), used) << "there are no predecoded words for anybody";
   }
-  // Lanes take the code of the others, and one a third page.
-  requests.assign(kLanes, {kGetpid});
-  for (const uint32_t lane : {2u, 3u}) requests[lane] = map_at(place, 1), codes[lane] = code_of(1);
-  for (const uint32_t lane : {15u, 16u}) requests[lane] = map_at(place, 0), codes[lane] = code_of(0);
-  caller.call(requests);
-  for (int time = 0; time < 2; time++) EXPECT_EQ(run_from(caller, pcs, x0, 100'000), codes);
-  requests.assign(kLanes, {kGetpid});
-  requests[4] = map_at(place, 2), codes[4] = code_of(2);
-  caller.call(requests);
-  for (int time = 0; time < 2; time++) EXPECT_EQ(run_from(caller, pcs, x0, 100'000), codes);
+  map_in(0, 3, 0x0000C);
+  map_in(0, 1, 0x18000);
+  expect_own_code("with the code of others");
+  map_in(0, 5, 0x00010);
+  expect_own_code("with a third file");
 }
 
+/// All lanes change the permissions of pages that they have from two files, each page divided between others.
 TEST(LinuxSplit, SplitsThatNoPageHasAnyMoreServeFurtherChangesOfPermissions) {
   Rooted rooted;
-  constexpr uint32_t kLanes = 20, kWays = 200;  // a table has 128 splits
+  constexpr uint32_t kLanes = 20;
+  constexpr uint64_t kPages = 24, kSize = kPages * kPageBytes;  // a table has 128 splits
   Lanes caller(rooted, kLanes, test_device());
   Fleet& fleet = caller.machine.fleet();
-  const auto place = static_cast<uint64_t>(caller.all({kMmap, 0, kPageBytes, kRead, kMapPrivate, kFileFd, 0})[0]);
-  const uint64_t used = fleet.pool_used();
-  for (uint32_t way = 1; way <= kWays; way++) {
-    const auto reads = [&](uint32_t lane) { return (way * 0x9E3779B1 >> lane & 1) != 0; };
-    std::vector<Caller::Request> requests(kLanes);
-    for (uint32_t lane = 0; lane < kLanes; lane++)
-      requests[lane] = {kMprotect, place, kPageBytes, reads(lane) ? kRead : 0};
-    ASSERT_EQ(caller.call(requests), Results(kLanes, 0)) << way;
-    const std::vector<uint8_t> permissions = caller.permissions(place, 1);
+  const auto place =
+      static_cast<uint64_t>(caller.all({kMmap, 0, kSize, kRead, kMapPrivate | kMapAnonymous, ~uint64_t{0}, 0})[0]);
+  const auto has_file = [](uint32_t lane, uint64_t page) { return ((page + 1) * 0x9E3779B1 >> lane & 1) != 0; };
+  for (uint64_t page = 0; page < kPages; page++) {
+    std::vector<Caller::Request> requests(kLanes, {kGetpid});
     for (uint32_t lane = 0; lane < kLanes; lane++) {
-      ASSERT_EQ(permissions[lane], kMapped | (reads(lane) ? kRead : 0)) << way << ", lane " << lane;
+      if (!has_file(lane, page)) continue;
+      requests[lane] = {kMmap, place + page * kPageBytes, kPageBytes, kRead, kMapPrivate | kMapFixed, kFileFd, 0};
     }
+    caller.call(requests);
+  }
+  const uint64_t used = fleet.pool_used();
+  for (const uint64_t allows : {3, 5, 4, 7, 2, 0, 6, 1}) {
+    ASSERT_EQ(caller.all({kMprotect, place, kSize, allows}), Results(kLanes, 0)) << allows;
     if (test_device() != "cpu") {
-      ASSERT_EQ(fleet.pool_used(), used) << "way " << way << " has copies";
+      EXPECT_EQ(fleet.pool_used(), used) << "there are copies since the lanes may do " << allows;
     }
+  }
+  for (uint64_t page = 0; page < kPages; page++) {
+    std::vector<uint64_t> expected(kLanes);
+    for (uint32_t lane = 0; lane < kLanes; lane++) expected[lane] = has_file(lane, page) ? 0x6161616161616161 : 0;
+    ASSERT_EQ(run_from(caller, std::vector<uint64_t>(kLanes, kLoad),
+                       std::vector<uint64_t>(kLanes, place + page * kPageBytes)),
+              expected)
+        << page;
   }
 }
 

@@ -5,6 +5,11 @@
 #include "backends/cuda/process/machine.cuh"
 #include "kernel/signal_delivery.h"
 
+#ifndef MYRIARM_CALLS_APART
+#define MYRIARM_CALLS_HERE
+#define MYRIARM_CALLS_APART  // a namespace without a name
+#endif
+
 namespace myriarm::cuda {
 
 /// Whether the call of the SVC behind which a lane has stopped is to be served. If the launch is to end for it instead, the
@@ -30,17 +35,14 @@ static __device__ inline bool is_signal(const View& view, u32 lane) {
   return is_fault_of_process(view.stops[lane].code) && process_of(view, team_of(lane)) != nullptr;
 }
 
-// Where kernels are linked together, they have one serve_lanes(), of serve_lanes.cu: it is four fifths of a kernel's code.
-#ifdef MYRIARM_CALLS_APART
-#define MYRIARM_OF_KERNELS __device__
-#else
-#define MYRIARM_OF_KERNELS static __device__
-#endif
+/// Where kernels are linked together, they have one serve_lanes(), which is most of the code of a kernel that has its own. The host's linker
+/// sees those of all modules, so that each has a name.
+inline namespace MYRIARM_CALLS_APART {
 /// Does for the lanes what they want. All members call it. `end`: the count of retired instructions at which the batch of the
 /// thread's lane ends. Returns whether the lane goes on; else it has a stop.
-MYRIARM_OF_KERNELS bool serve_lanes(const View& view, u32 members, u32 lane, Registers registers, LanePlace& place,
-                                    u64 end, Wants wants);
-#undef MYRIARM_OF_KERNELS
+__device__ bool serve_lanes(const View& view, u32 members, u32 lane, Registers registers, LanePlace& place, u64 end,
+                            Wants wants);
+}  // namespace MYRIARM_CALLS_APART
 
 /// The count of retired instructions at which a lane is to be looked at: where its batch ends, or its process has a signal to
 /// take.
@@ -52,6 +54,6 @@ static __device__ inline u64 next_look(const View& view, u32 lane, const Registe
 
 }  // namespace myriarm::cuda
 
-#ifndef MYRIARM_CALLS_APART
+#ifdef MYRIARM_CALLS_HERE
 #include "backends/cuda/process/serve_lanes.cuh"
 #endif

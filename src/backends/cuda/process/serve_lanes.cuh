@@ -171,6 +171,7 @@ static __device__ __noinline__ void change_pages_for(const View& view, u32 membe
   }
 }
 
+inline namespace MYRIARM_CALLS_APART {
 __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u32 lane, Registers registers, LanePlace& place,
                                          u64 end, Wants wants) {
   const u32 team = team_of(lane);
@@ -254,5 +255,6 @@ __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u32 lane
   }
   return goes_on;
 }
+}  // namespace MYRIARM_CALLS_APART
 
 }  // namespace myriarm::cuda

@@ -131,6 +131,20 @@ static __device__ __noinline__ PlannedPage plan_pages(const View& view, const Te
   return {page, entry, next, by_entry, exists && !by_entry};
 }
 
+/// Whether a change of pages may need splits: some lanes alone change them, or lanes have them in different ways, and keep these.
+static __device__ inline bool needs_splits(const View& view, const TeamLanes& lanes, const PageRun& run) {
+  if ((lanes.present & ~lanes.changed) != 0) return true;
+  if (run.action != kernel::PageAction::protect) return false;
+  const PagedMemory<kTeam> memory = memory_of(view, lanes.team, 0);
+  const u32 thread = threadIdx.x % kTeam, width = (u32)__popc(lanes.threads);
+  for (u64 begin = 0; begin < run.count; begin += width) {
+    const bool exists = begin + thread < run.count;
+    if (__any_sync(lanes.threads, exists && is_split(*(volatile u32*)memory.entry_place(run.first + begin + thread))))
+      return true;
+  }
+  return false;
+}
+
 /// Lets pages that lanes may only read, and that have frames, be pages of the fleet where lanes have the same bytes. All threads of
 /// `lanes` call it.
 static __device__ __noinline__ void make_pages_common(const View& view, const TeamLanes& lanes, const PageRun& run) {
@@ -151,8 +165,7 @@ static __device__ __noinline__ void make_pages_common(const View& view, const Te
 static __device__ __noinline__ bool change_pages(const View& view, const TeamLanes& lanes, const PageRun& run) {
   const u32 thread = threadIdx.x % kTeam, width = (u32)__popc(lanes.threads);
   const PagedMemory<kTeam> memory = memory_of(view, lanes.team, thread);
-  // What all lanes map needs no split.
-  if ((lanes.present & ~lanes.changed) != 0 || run.action == kernel::PageAction::protect) free_splits(view, lanes);
+  if (needs_splits(view, lanes, run)) free_splits(view, lanes);
   const auto plan_by_itself = [&](u64 page, PlanFor plan_for) {
     return plan_update(view, lanes, page, run.permissions, run.action, plan_for, run.content_of(page));
   };
