@@ -310,8 +310,8 @@ TEST(LinuxSplit, LanesWithOtherCodeAtOnePlaceRunTheirOwn) {
   };
   map_in(0, 1, 0x000FF);
   map_in(0, 3, 0xFFF00);  // most lanes
-  map_in(1, 2, 0x03FFF);
-  map_in(1, 4, 0xFC000);
+  map_in(1, 2, 0x007FF);
+  map_in(1, 4, 0xFF800);
   const uint64_t used = fleet.pool_used();
   expect_own_code("at first");
   if (test_device() != "cpu") {

@@ -5,9 +5,12 @@
 #include "backends/cuda/process/machine.cuh"
 #include "kernel/signal_delivery.h"
 
-#ifndef MYRIARM_CALLS_APART
+#ifdef MYRIARM_CALLS_APART
+#define MYRIARM_CALLS_LINKAGE
+#else
+#define MYRIARM_CALLS_APART of_one_kernel
+#define MYRIARM_CALLS_LINKAGE static
 #define MYRIARM_CALLS_HERE
-#define MYRIARM_CALLS_APART  // a namespace without a name
 #endif
 
 namespace myriarm::cuda {
@@ -40,8 +43,8 @@ static __device__ inline bool is_signal(const View& view, u32 lane) {
 inline namespace MYRIARM_CALLS_APART {
 /// Does for the lanes what they want. All members call it. `end`: the count of retired instructions at which the batch of the
 /// thread's lane ends. Returns whether the lane goes on; else it has a stop.
-__device__ bool serve_lanes(const View& view, u32 members, u32 lane, Registers registers, LanePlace& place, u64 end,
-                            Wants wants);
+MYRIARM_CALLS_LINKAGE __device__ bool serve_lanes(const View& view, u32 members, u32 lane, Registers registers,
+                                                  LanePlace& place, u64 end, Wants wants);
 }  // namespace MYRIARM_CALLS_APART
 
 /// The count of retired instructions at which a lane is to be looked at: where its batch ends, or its process has a signal to
