@@ -83,12 +83,17 @@ static void expect_no_page(const volatile uint64_t* place) {
     expect("signal of a load", load_at(place), SIGSEGV);
   }
 }
+static void expect_success(pid_t child) {
+  int status = -1;
+  waitpid(child, &status, 0);
+  expect("status of a child that loads", status, 0);
+}
 /// Two children have other pages of the file at one place, if the process has any there. Nothing was ever mapped there in any lane: on a
 /// GPU, lanes that still had other pages at the place would have copies, and the loads would be of these. The first child has ended when the
-/// second begins, or, if it `stays`, is there until the parent has the second one, which other lanes then have beside it.
+/// second begins; but if it `stays`, it waits until its parent has the second one too.
 static void children_with_other_pages(char* place, int file, off_t offset, int has_pages, int stays) {
   const off_t of_first = has_pages ? 0 : -1, of_second = has_pages ? offset : -1;
-  int ends[2] = {-1, -1};
+  int ends[2];
   pid_t children[2];
   if (stays && pipe(ends) != 0) wrong++;
   for (int time = 0; time < 2; time++) {
@@ -105,15 +110,14 @@ static void children_with_other_pages(char* place, int file, off_t offset, int h
       fflush(stdout);
       _exit(wrong != 0);
     }
-    if (stays && time == 1) close(ends[1]);
-    for (int of = 0; of <= time; of++) {
-      int status = -1;
-      if (stays ? time == 0 : of != time) continue;
-      waitpid(children[of], &status, 0);
-      expect("status of a child that loads", status, 0);
-    }
+    if (!stays) expect_success(children[time]);
   }
-  if (stays) close(ends[0]);
+  if (stays) {
+    close(ends[1]);  // the first child reads the pipe's end
+    expect_success(children[0]);
+    expect_success(children[1]);
+    close(ends[0]);
+  }
   expect_page("page of the parent", (const volatile uint64_t*)place, file, of_second);
 }
 
@@ -166,8 +170,8 @@ int main(int count, char** arguments) {
     printf("round %ld: %d wrong\n", round, wrong);
   }
   char* const of_some = base - 1024 * PAGE;  // below all mappings, which grow down
-  // Lanes whose numbers differ by twelve get here together. Beside the first children of some, that stay, the second ones of others have
-  // other pages, of which there are two.
+  // Lanes whose numbers differ by twelve get here together. In a third of them the first child stays, beside the second children of the
+  // others, which have another page, and in a third of the lanes yet another one.
   const long kind = number / 12 % 3;
   children_with_other_pages(of_some, file, kind == 2 ? 2 * PAGE : offset, number % 2 == 0, kind == 1);
   if (number % 2 != 0) expect_no_page((const volatile uint64_t*)of_some);
