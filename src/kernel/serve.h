@@ -58,6 +58,13 @@ MYR_OUTLINE Result answer_call(M& m) {
 
 }  // namespace detail_of_serving
 
+/// Whether a lane makes a call again, from its SVC, of which an attempt was abandoned. Not if the end of its process has begun: deliver()
+/// ends it then, without the SVC, which therefore counts as retired from the first attempt on.
+template <Machine M>
+MYR_FN bool is_made_from_svc(const M& m) {
+  return word(m, kEnding) == 0;
+}
+
 template <Machine M>
 MYR_OUTLINE Result serve(M& m) {
   const bool has_waited = wait_state(m) != WaitState::none, made_again = is_made_again(m);

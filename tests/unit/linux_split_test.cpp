@@ -152,6 +152,66 @@ std::vector<uint64_t> run_from(Lanes& caller, const std::vector<uint64_t>& pcs, 
   for (uint32_t lane = 0; lane < caller.lanes; lane++) values.push_back(fleet.get(x(0), lane));
   return values;
 }
+/// A loader reserves pages of zeros, and then maps a library there. Lanes that are out of step have done so or not.
+TEST(LinuxSplit, PagesOfTwoFilesAtOnePlaceAreNotCopied) {
+  Rooted rooted;
+  constexpr uint32_t kLanes = 20, kOther = 5;
+  constexpr uint64_t kSize = 3 * kPageBytes;
+  Lanes caller(rooted, kLanes, test_device());
+  Fleet& fleet = caller.machine.fleet();
+  const Caller::Request reserve = {kMmap, 0, kSize, 0, kMapPrivate | kMapAnonymous, ~uint64_t{0}, 0};
+  const auto place = static_cast<uint64_t>(caller.all(reserve)[0]);
+  const uint64_t used = fleet.pool_used();
+  std::vector<uint64_t> expected(kLanes);
+  const auto map_one_after_the_other = [&](uint32_t first, uint64_t offset) {
+    for (uint32_t lane = first; lane < kLanes; lane += 2) {
+      std::vector<Caller::Request> requests(kLanes, {kGetpid});
+      requests[lane] = {kMmap, place, kSize, kRead, kMapPrivate | kMapFixed, kFileFd, offset};
+      EXPECT_EQ(static_cast<uint64_t>(caller.call(requests)[lane]), place) << lane;
+      expected[lane] = 0x0101010101010101 * ('a' + offset / kPageBytes);
+      if (test_device() != "cpu") {
+        EXPECT_EQ(fleet.pool_used(), used) << "lane " << lane << " has copies";
+      }
+    }
+  };
+  map_one_after_the_other(0, 0);
+  EXPECT_EQ(caller.permissions(place, 3)[3], kMapped) << "lane 1 has reserved the place";
+  std::vector<Caller::Request> requests(kLanes, {kGetpid});
+  for (uint32_t lane = 1; lane < kLanes; lane += 2) requests[lane] = {kMunmap, place, kSize};
+  caller.call(requests);
+  map_one_after_the_other(1, kPageBytes);
+  const std::vector<uint64_t> pcs(kLanes, kLoad), addresses(kLanes, place);
+  EXPECT_EQ(run_from(caller, pcs, addresses), expected);
+  // Equal permissions do not make the pages equal: the host gives one lane what it has, and all lanes ask for others.
+  const uint32_t first = 0;
+  fleet.protect(std::span(&first, 1), place, kPageBytes, kRead);
+  EXPECT_EQ(run_from(caller, pcs, addresses), expected) << "after a change by the host";
+  EXPECT_EQ(caller.all({kMprotect, place, kSize, kReadWrite}), Results(kLanes, 0));
+  EXPECT_EQ(run_from(caller, pcs, addresses), expected) << "after mprotect()";
+  std::vector<uint64_t> next = expected;
+  for (uint64_t& word : next) word += 0x0101010101010101;
+  const std::vector<uint64_t> behind(kLanes, place + kPageBytes);
+  EXPECT_EQ(run_from(caller, pcs, behind), next) << "the next page, which the host has not changed";
+  // What a snapshot has stays so, for all lanes and for some.
+  const Snapshot snapshot = fleet.snapshot();
+  EXPECT_EQ(caller.all({kMunmap, place, kSize}), Results(kLanes, 0));
+  fleet.restore(snapshot);
+  EXPECT_EQ(run_from(caller, pcs, behind), next) << "after a restore";
+  fleet.restore(snapshot, std::array<uint32_t, 2>{3, kOther + 1});
+  EXPECT_EQ(run_from(caller, pcs, behind), next) << "after a restore of two lanes";
+  // Of a third file there are copies.
+  const uint64_t without = fleet.pool_used();
+  requests.assign(kLanes, {kGetpid});
+  requests[kOther] = {kMmap, place, kSize, kRead, kMapPrivate | kMapFixed | kMapAnonymous, ~uint64_t{0}, 0};
+  caller.call(requests);
+  if (test_device() != "cpu") {
+    EXPECT_GT(fleet.pool_used(), without);
+  }
+  expected[kOther] = next[kOther] = 0;
+  EXPECT_EQ(run_from(caller, pcs, addresses), expected) << "with a third file";
+  EXPECT_EQ(run_from(caller, pcs, behind), next) << "the next page, with a third file";
+}
+
 /// What a guest's load of each lane gives that may read there, and what code there sets x0 to in those that may execute it.
 std::vector<uint64_t> accesses(Lanes& caller, const std::vector<uint8_t>& permissions, uint64_t pages, uint64_t page,
                                uint64_t address) {
@@ -221,6 +281,84 @@ TEST(LinuxSplit, OnlyLanesThatHaveMappedCodeRunIt) {
   EXPECT_EQ(ours.machine.fleet().get(x(0), 6), code_of(1));
 }
 
+/// Two pages of code, each from two files, and divided between other lanes.
+TEST(LinuxSplit, LanesWithOtherCodeAtOnePlaceRunTheirOwn) {
+  Rooted rooted;
+  constexpr uint32_t kLanes = 20;
+  Lanes caller(rooted, kLanes, test_device());
+  Fleet& fleet = caller.machine.fleet();
+  const auto place =
+      static_cast<uint64_t>(caller.all({kMmap, 0, 2 * kPageBytes, 0, kMapPrivate | kMapAnonymous, ~uint64_t{0}, 0})[0]);
+  std::array<std::vector<uint64_t>, 2> codes = {std::vector<uint64_t>(kLanes), std::vector<uint64_t>(kLanes)};
+  const auto map_in = [&](uint64_t page, uint64_t file_page, uint32_t lanes) {
+    std::vector<Caller::Request> requests(kLanes, {kGetpid});
+    for (uint32_t lane = 0; lane < kLanes; lane++) {
+      if (!(lanes >> lane & 1)) continue;
+      requests[lane] = {kMmap,   place + page * kPageBytes, kPageBytes, kReadExecute, kMapPrivate | kMapFixed,
+                        kFileFd, file_page * kPageBytes};
+      codes[page][lane] = code_of(file_page);
+    }
+    caller.call(requests);
+  };
+  const auto expect_own_code = [&](const char* when) {
+    for (int time = 0; time < 3; time++) {
+      for (uint64_t page = 0; page < 2; page++) {
+        const std::vector<uint64_t> pcs(kLanes, place + page * kPageBytes + kCodeInPage), x0(kLanes, kCode);
+        EXPECT_EQ(run_from(caller, pcs, x0, 100'000), codes[page]) << when << ", page " << page;
+      }
+    }
+  };
+  map_in(0, 1, 0x000FF);
+  map_in(0, 3, 0xFFF00);  // most lanes
+  map_in(1, 2, 0x007FF);
+  map_in(1, 4, 0xFF800);
+  const uint64_t used = fleet.pool_used();
+  expect_own_code("at first");
+  if (test_device() != "cpu") {
+    EXPECT_GT(fleet.pool_used(), used) << "there are no predecoded words for anybody";
+  }
+  map_in(0, 3, 0x0000C);
+  map_in(0, 1, 0x18000);
+  expect_own_code("with the code of others");
+  map_in(0, 5, 0x00010);
+  expect_own_code("with a third file");
+}
+
+/// All lanes change the permissions of pages that they have from two files, each page divided between others.
+TEST(LinuxSplit, SplitsThatNoPageHasAnyMoreServeFurtherChangesOfPermissions) {
+  Rooted rooted;
+  constexpr uint32_t kLanes = 20;
+  constexpr uint64_t kPages = 24, kSize = kPages * kPageBytes;  // a table has 128 splits
+  Lanes caller(rooted, kLanes, test_device());
+  Fleet& fleet = caller.machine.fleet();
+  const auto place =
+      static_cast<uint64_t>(caller.all({kMmap, 0, kSize, kRead, kMapPrivate | kMapAnonymous, ~uint64_t{0}, 0})[0]);
+  const auto has_file = [](uint32_t lane, uint64_t page) { return ((page + 1) * 0x9E3779B1 >> lane & 1) != 0; };
+  for (uint64_t page = 0; page < kPages; page++) {
+    std::vector<Caller::Request> requests(kLanes, {kGetpid});
+    for (uint32_t lane = 0; lane < kLanes; lane++) {
+      if (!has_file(lane, page)) continue;
+      requests[lane] = {kMmap, place + page * kPageBytes, kPageBytes, kRead, kMapPrivate | kMapFixed, kFileFd, 0};
+    }
+    caller.call(requests);
+  }
+  const uint64_t used = fleet.pool_used();
+  for (const uint64_t allows : {3, 5, 4, 7, 2, 0, 6, 1}) {
+    ASSERT_EQ(caller.all({kMprotect, place, kSize, allows}), Results(kLanes, 0)) << allows;
+    if (test_device() != "cpu") {
+      EXPECT_EQ(fleet.pool_used(), used) << "there are copies since the lanes may do " << allows;
+    }
+  }
+  for (uint64_t page = 0; page < kPages; page++) {
+    std::vector<uint64_t> expected(kLanes);
+    for (uint32_t lane = 0; lane < kLanes; lane++) expected[lane] = has_file(lane, page) ? 0x6161616161616161 : 0;
+    ASSERT_EQ(run_from(caller, std::vector<uint64_t>(kLanes, kLoad),
+                       std::vector<uint64_t>(kLanes, place + page * kPageBytes)),
+              expected)
+        << page;
+  }
+}
+
 TEST(LinuxSplit, AreAsTheyWereAfterARestore) {
   Rooted rooted;
   constexpr uint32_t kLanes = 20, kWays = 200;
@@ -283,7 +421,6 @@ TEST(LinuxSplit, PagesThatLanesHaveInMoreWaysThanThereAreSplitsAreRight) {
   const Results free = ours.all(reserve);
   EXPECT_EQ(theirs.all(reserve), free);
   const auto place = static_cast<uint64_t>(free[0]);
-  // A lane without a page is to have nothing there: with zeros there, it would take a frame.
   const Caller::Request unmap = {kMunmap, place, kPages * kPageBytes};
   EXPECT_EQ(ours.all(unmap), theirs.all(unmap));
   const auto has = [](uint32_t lane, uint64_t page, uint64_t time) {

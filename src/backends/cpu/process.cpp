@@ -58,8 +58,10 @@ bool CpuBackend::serve_call(Lane& lane, u64 index) {
     if (traced) tell_host_of_result(machine, *process_host_, call, result);
   }
   if (result.served == kernel::Served::again) {
-    lane.pc = pc;
-    lane.retired--;
+    if (kernel::is_made_from_svc(machine)) {
+      lane.pc = pc;
+      lane.retired--;
+    }
     return goes_on(lane, result);
   }
   if (kernel::sets_x0(result.served)) lane.r[0] = static_cast<u64>(result.value);

@@ -31,14 +31,15 @@ struct TeamPages {
 
   __device__ u32 entry(u64 page) const {
     const u32 now = *(volatile u32*)memory_of(view, team, 0).entry_place(page);
-    if (group == 0 || !is_split(now) || (may_run(now >> kPageFlagBits) & group) != group) return now;
+    if (group == 0 || !is_split(now)) return now;
+    const volatile Split& split = splits_of(view, team)[now >> kPageFlagBits];
+    if ((may_run(part_of_lane(split, (u32)__ffs(group) - 1)) & group) != group) return now;
     return split_entry(splits_of(view, team), page, now, (u32)__ffs(group) - 1);
   }
   __device__ u32 lanes() const { return lanes_of_table(view, team); }  // as a mask
-  /// The lanes that may execute the pages of a split.
-  __device__ u32 may_run(u32 split) const {
-    const volatile Split& of = splits_of(view, team)[split];
-    return of.values[kMappedBit] & of.values[kExecutableBit] & lanes_of_table(view, team);
+  /// The lanes that may execute the pages of a part of a split.
+  __device__ u32 may_run(const volatile SplitPart& part) const {
+    return lanes_with(part, kExecutableBit) & lanes_of_table(view, team);
   }
   __device__ u32 first() const { return (u32)__ffs(lanes()) - 1; }
   /// The place of a lane: threads without one look at another's.
@@ -146,10 +147,12 @@ __global__ void predecode_programs_kernel(const __grid_constant__ View view, con
 __device__ u32 choose_group(const TeamPages& pages, const u32* page_counts) {
   u32 group = 0, most = 0;
   for (u32 split = 0; split < kSplits; split++) {
-    const bool is_file = page_counts[split] != 0 && splits_of(pages.view, pages.team)[split].shift != kZeroPages;
-    const u32 lanes = is_file ? pages.may_run(split) : 0;
-    const u32 score = (u32)__popc(lanes) * page_counts[split];
-    if (score > most) most = score, group = lanes;
+    if (page_counts[split] == 0) continue;
+    for (const volatile SplitPart& part : splits_of(pages.view, pages.team)[split].parts) {
+      const u32 lanes = part.shift == kZeroPages ? 0 : pages.may_run(part);
+      const u32 score = (u32)__popc(lanes) * page_counts[split];
+      if (score > most) most = score, group = lanes;
+    }
   }
   return group;
 }

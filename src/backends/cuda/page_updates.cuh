@@ -33,9 +33,13 @@ struct PageUpdate {
   u32 shared;
   bool alone;  // the page has a frame that nothing else holds
 
+  /// Whether the entry gets other permissions and stays as it is otherwise. Where lanes have pages of two files, it names none of them.
+  __device__ bool changes_permissions_alone() const {
+    return agree && action == kernel::PageAction::protect && !is_split(entry);
+  }
   /// Whether the page must get a frame.
   __device__ bool needs_frame(const View& view) const {
-    return !gives && !is_flat(view) && !(agree && action == kernel::PageAction::protect) && !alone;
+    return !gives && !is_flat(view) && !changes_permissions_alone() && !alone;
   }
 };
 
@@ -78,7 +82,7 @@ static __device__ inline PageUpdate plan_update(const View& view, const TeamLane
   if (gives && agree) {
     shared = leader == 0 ? 0 : unit << kPageFlagBits | kPageShared | (leader & kPagePermissions);
   } else if (gives) {
-    shared = plan_for == PlanFor::host ? 0 : split_page(view, lanes, page, unit, wanted);
+    shared = plan_for == PlanFor::host ? 0 : split_page(view, lanes, page, after);
     gives = shared != 0;
   } else if (agree && plan_for == PlanFor::change && action == PageAction::map && content != kSharedZeros &&
              !is_flat(view)) {
@@ -110,7 +114,7 @@ static __device__ inline bool carry_out(const View& view, const PageUpdate& upda
     }
     lane_permissions(view, team, update.page, 0)[thread] = (u8)update.wanted;
     next = update.agree && leader == 0 ? 0 : flat | (update.agree ? leader & 7 : (u32)kPageDiffer);
-  } else if (update.agree && update.action == PageAction::protect) {
+  } else if (update.changes_permissions_alone()) {
     next = leader == 0 ? entry : (entry & ~(u32)(7 | kPageDiffer)) | (leader & 7);
   } else {
     // The lanes differ in permissions, or only some get other bytes: the page needs a frame with permissions by lane.

@@ -221,7 +221,10 @@ static __device__ inline u32 copy_to_new_frame(const View& view, u32 team, const
 static __device__ inline bool is_simple_by_lane(const View& view, u32 table, u32 entry) {
   if (!is_split(entry)) return (entry & kPageDiffer) != 0;
   const volatile Split& split = splits_of(view, table)[entry >> kPageFlagBits];
-  return split.shift != kZeroPages && (split.values[kMappedBit] & split.values[kReadableBit]) != 0;
+  for (u32 part = 0; part < 2; part++) {
+    if (split.parts[part].shift != kZeroPages && lanes_with(split.parts[part], kReadableBit) != 0) return true;
+  }
+  return false;
 }
 /// To be called when a page of a guest has got this entry.
 static __device__ inline void note_entry(const View& view, u32 table, u32 entry) {

@@ -314,9 +314,10 @@ MYR_FN Split* splits_of(const View& view, u32 table) { return view.processes.spl
 /// `splits`: those of the page's table.
 MYR_FN u32 split_entry(const Split* splits, u64 page, u32 entry, u32 place) {
   const volatile Split& split = splits[entry >> kPageFlagBits];
-  const u32 value = split_value(split, place);
+  const volatile SplitPart& part = part_of_lane(split, place);
+  const u32 value = part_value(part, place);
   if (value == 0) return 0;
-  const u32 shift = split.shift, unit = shift == kZeroPages ? kZeroUnit : (shift + (u32)page) & kUnitMask;
+  const u32 shift = part.shift, unit = shift == kZeroPages ? kZeroUnit : (shift + (u32)page) & kUnitMask;
   return unit << kPageFlagBits | kPageShared | (value & kPagePermissions);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kernel::Machine of a lane on the device. What the lanes of a warp must do together, a call only asks for, and is
-// abandoned: serve.cuh then does it, and makes the call again.
+// abandoned: serve_lanes.cuh then does it, and makes the call again.
 #pragma once
 
 #include "backends/cuda/process/file_pages.cuh"
@@ -56,6 +56,13 @@ struct LanePlace {
   u32 nzcv;
 };
 
+/// The entry that the lane at a place has for a page. Out of line: calls look pages up at some thousand places, and what serves them would
+/// be more than twice as large.
+static __device__ __noinline__ u32 entry_in_tables(const View& view, const LaneTables& tables, u32 place, u64 page) {
+  const u32 table = table_with(view, tables, page);
+  return entry_of_lane(view, table, page, table_of(view, table, place)[page], place);
+}
+
 class LaneMachine {
  public:
   static constexpr bool kContiguous = false;
@@ -95,10 +102,7 @@ class LaneMachine {
 
   MYR_FN u64 page_of(u64 address) const { return (address >> kPageBits) - view_.first_page; }
   MYR_FN u64 guest_pages() const { return view_.guest_pages; }
-  MYR_FN u32 entry(u64 page) const {
-    const u32 in = table_of_page(page), place = place_of(lane_);
-    return entry_of_lane(view_, in, page, table_of(view_, in, place)[page], place);
-  }
+  MYR_FN u32 entry(u64 page) const { return entry_in_tables(view_, tables_, place_of(lane_), page); }
   MYR_FN u8* locate(u32 entry, u32 offset) const {
     return memory_of(view_, tables_.guest, place_of(lane_)).locate(entry, offset);
   }

@@ -117,7 +117,7 @@ static __device__ __noinline__ bool take_page(const View& view, const TeamLanes&
   u32 next = 0, unit = 0;
   const bool one = is_one_page(lanes, after, unit);
   if (one && leader != 0 && agree) next = unit << kPageFlagBits | kPageShared | (leader & kPagePermissions);
-  else if (one && !agree) next = split_page(view, lanes, page, unit, wanted);
+  else if (!one || !agree) next = split_page(view, lanes, page, after);
   if (next == 0 && (!agree || leader != 0)) {
     const bool alone = has_frame(view, now) && (!(now & kPageCode) || holders_of(view, now >> kPageFlagBits) == 1);
     u32 frame = now >> kPageFlagBits;

@@ -24,23 +24,21 @@ struct PageRun {
 static __device__ inline bool may_be_code(const View& view, u32 table, u32 entry) {
   if (!is_split(entry)) return (entry & (kPageExecutable | kPageCode)) != 0;
   const volatile Split& split = splits_of(view, table)[entry >> kPageFlagBits];
-  return (split.values[kMappedBit] & split.values[kExecutableBit]) != 0;
+  return (lanes_with(split.parts[0], kExecutableBit) | lanes_with(split.parts[1], kExecutableBit)) != 0;
 }
 
-/// What lanes have of a page without a frame once the page has changed. False: they do not have it from one unit then.
+/// What lanes have of a page without a frame once the page has changed. False: they have it from more than two files then.
 static __device__ inline bool change_one_page(const TeamLanes& lanes, u64 page, const PageRun& run, Split& have) {
-  u32 changed = lanes.changed;
-  if (run.action == kernel::PageAction::map) {
-    const u32 shift = shift_to(run.unit_of(page), page);
-    if ((have.values[kMappedBit] & ~changed) != 0 && have.shift != shift) return false;
-    have.shift = shift;
-  } else {
-    changed &= have.values[kMappedBit];
+  const bool protects = run.action == kernel::PageAction::protect;
+  const u32 value = (run.permissions & kPagePermissions) | kLaneMapped;
+  for (SplitPart& part : have.parts) {
+    const u32 changed = lanes.changed & part.values[kMappedBit];
+    for (u32 bit = 0; bit < kValueBits; bit++)
+      part.values[bit] = (part.values[bit] & ~changed) | (protects && (value >> bit & 1) ? changed : 0);
   }
-  const u32 value = run.action == kernel::PageAction::unmap ? 0 : (run.permissions & kPagePermissions) | kLaneMapped;
-  for (u32 bit = 0; bit < kValueBits; bit++)
-    have.values[bit] = (have.values[bit] & ~changed) | (value >> bit & 1 ? changed : 0);
-  return true;
+  put_in_order(have);
+  return run.action != kernel::PageAction::map ||
+         add_lanes(have, lanes.changed, shift_to(run.unit_of(page), page), value);
 }
 
 /// Changes pages of a table that a lane has alone, at this place of its team. One thread calls it: no page needs a frame.
@@ -119,9 +117,11 @@ static __device__ __noinline__ PlannedPage plan_pages(const View& view, const Te
   for (u32 open; (open = __ballot_sync(lanes.threads, splits)) != 0;) {
     const int leader = __ffs(open) - 1;
     Split wanted;
-    wanted.shift = __shfl_sync(lanes.threads, have.shift, leader);
-    for (u32 bit = 0; bit < kValueBits; bit++)
-      wanted.values[bit] = __shfl_sync(lanes.threads, have.values[bit], leader);
+    for (u32 part = 0; part < 2; part++) {
+      wanted.parts[part].shift = __shfl_sync(lanes.threads, have.parts[part].shift, leader);
+      for (u32 bit = 0; bit < kValueBits; bit++)
+        wanted.parts[part].values[bit] = __shfl_sync(lanes.threads, have.parts[part].values[bit], leader);
+    }
     const u32 split = find_split(view, lanes, wanted);
     if (!splits || !(have == wanted)) continue;
     splits = false;
@@ -129,6 +129,20 @@ static __device__ __noinline__ PlannedPage plan_pages(const View& view, const Te
     next = split << kPageFlagBits | kPageShared | kPageDiffer;
   }
   return {page, entry, next, by_entry, exists && !by_entry};
+}
+
+/// Whether a change of pages may need splits: some lanes alone change them, or lanes have them in different ways, and keep these.
+static __device__ inline bool needs_splits(const View& view, const TeamLanes& lanes, const PageRun& run) {
+  if ((lanes.present & ~lanes.changed) != 0) return true;
+  if (run.action != kernel::PageAction::protect) return false;
+  const PagedMemory<kTeam> memory = memory_of(view, lanes.team, 0);
+  const u32 thread = threadIdx.x % kTeam, width = (u32)__popc(lanes.threads);
+  for (u64 begin = 0; begin < run.count; begin += width) {
+    const bool exists = begin + thread < run.count;
+    if (__any_sync(lanes.threads, exists && is_split(*(volatile u32*)memory.entry_place(run.first + begin + thread))))
+      return true;
+  }
+  return false;
 }
 
 /// Lets pages that lanes may only read, and that have frames, be pages of the fleet where lanes have the same bytes. All threads of
@@ -151,7 +165,7 @@ static __device__ __noinline__ void make_pages_common(const View& view, const Te
 static __device__ __noinline__ bool change_pages(const View& view, const TeamLanes& lanes, const PageRun& run) {
   const u32 thread = threadIdx.x % kTeam, width = (u32)__popc(lanes.threads);
   const PagedMemory<kTeam> memory = memory_of(view, lanes.team, thread);
-  if ((lanes.present & ~lanes.changed) != 0) free_splits(view, lanes);
+  if (needs_splits(view, lanes, run)) free_splits(view, lanes);
   const auto plan_by_itself = [&](u64 page, PlanFor plan_for) {
     return plan_update(view, lanes, page, run.permissions, run.action, plan_for, run.content_of(page));
   };
