@@ -493,6 +493,37 @@ TEST(LinuxStarving, ARestoreWithoutRoomLeavesALaneItsChild) {
   for (uint32_t lane : {0u, 1u}) EXPECT_EQ(machine.outcome(lane).exit_status, 7) << lane;
 }
 
+/// A snapshot holds the pages of a child that computes, so that the child needs copies to exit. Wherever in its end the pool is spent, the
+/// lane goes on once there is room, and each SVC counts once.
+TEST(LinuxStarving, AnExitThatASpentPoolInterruptsCountsItsCall) {
+  constexpr uint64_t kBehindExit = 0x401000 + 23 * 4;
+  const uint64_t in_child = 10'000, step = small_pool(2).pool / kPoolPages;
+  uint64_t expected = 0;
+  unsigned spent_at_exit = 0;
+  for (uint64_t pool = 3 * small_pool(2).pool;; pool -= step) {
+    FleetOptions options = small_pool(2);
+    options.pool = pool;
+    LinuxFleet machine(image_of(kParent), options, {});
+    Fleet& fleet = machine.fleet();
+    const auto starves = [&](uint64_t limit) {
+      fleet.fill(Field::limit, limit);
+      return machine.run().stops[static_cast<unsigned>(StopReason::out_of_memory)] != 0;
+    };
+    if (starves(in_child)) break;
+    {
+      const Snapshot held = fleet.snapshot();
+      if (starves(kLimit)) spent_at_exit += fleet.get(Field::pc, 0) == kBehindExit;
+    }
+    EXPECT_FALSE(starves(kLimit));
+    if (expected == 0) expected = fleet.get(Field::instructions, 0);
+    for (uint32_t lane : {0u, 1u}) {
+      EXPECT_EQ(machine.outcome(lane).exit_status, 7) << lane;
+      EXPECT_EQ(fleet.get(Field::instructions, lane), expected) << lane << ", " << pool / step << " pages";
+    }
+  }
+  EXPECT_GE(spent_at_exit, 1u);
+}
+
 TEST(LinuxStarving, OnlyProcessesThatCanBeginAgainTakeTurns) {
   LinuxFleet machine(image_of(kGuest), small_pool(1), {});
   LinuxRunOptions options;
