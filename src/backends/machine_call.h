@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernel/guest_memory.h"
+#include "kernel/serve.h"
 #include "kernel/threads.h"
 #include "myriarm/process.h"
 
@@ -55,9 +56,8 @@ template <class M>
 void tell_host_of_result(const M& machine, ProcessHost& host, MachineCall<M>& call, const kernel::Result& result) {
   using kernel::Served;
   const bool waits = result.served == Served::waits, again = result.served == Served::again;
-  // A process of which the end has begun makes no call again: process_calls.h.
   const bool leaves = (waits && kernel::wait_state(machine) == kernel::WaitState::leaves) ||
-                      (again && kernel::word(machine, kernel::kEnding) != 0);
+                      (again && !kernel::goes_back_to_svc(machine));
   if ((waits || again) && !leaves) return;
   host.after(call, leaves || result.served == Served::ended ? nullptr : &result.value);
 }

@@ -58,10 +58,10 @@ MYR_OUTLINE Result answer_call(M& m) {
 
 }  // namespace detail_of_serving
 
-/// Whether a lane makes a call again, from its SVC, of which an attempt was abandoned. Not if the end of its process has begun: deliver()
-/// ends it then, without the SVC, which therefore counts as retired from the first attempt on.
+/// Whether a lane goes back to its SVC when an attempt of its call is abandoned. Not if the end of its process has begun: deliver() ends
+/// it then, without the SVC, which therefore counts as retired from the first attempt on.
 template <Machine M>
-MYR_FN bool is_made_from_svc(const M& m) {
+MYR_FN bool goes_back_to_svc(const M& m) {
   return word(m, kEnding) == 0;
 }
 

@@ -496,7 +496,7 @@ TEST(LinuxStarving, ARestoreWithoutRoomLeavesALaneItsChild) {
 /// A snapshot holds the pages of a child that computes, so that the child needs copies to exit. Wherever in its end the pool is spent, the
 /// lane goes on once there is room, and each SVC counts once.
 TEST(LinuxStarving, AnExitThatASpentPoolInterruptsCountsItsCall) {
-  constexpr uint64_t kBehindExit = 0x401000 + 23 * 4;
+  constexpr uint64_t kBehindExit = 0x401000 + 23 * 4;  // of kParent's child
   const uint64_t in_child = 10'000, step = small_pool(2).pool / kPoolPages;
   uint64_t expected = 0;
   unsigned spent_at_exit = 0;

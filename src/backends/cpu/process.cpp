@@ -58,7 +58,7 @@ bool CpuBackend::serve_call(Lane& lane, u64 index) {
     if (traced) tell_host_of_result(machine, *process_host_, call, result);
   }
   if (result.served == kernel::Served::again) {
-    if (kernel::is_made_from_svc(machine)) {
+    if (kernel::goes_back_to_svc(machine)) {
       lane.pc = pc;
       lane.retired--;
     }

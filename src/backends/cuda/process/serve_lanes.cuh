@@ -212,8 +212,8 @@ __device__ __noinline__ bool serve_lanes(const View& view, u32 members, u32 lane
         abandon_call(view, lane, StopCode::none);
         atomicOr(&view.report->orders, (u32)kHostOrder);
         wants = Wants::nothing;
-      } else if (wants == Wants::call && !kernel::is_made_from_svc(machine)) {
-        // Where the pool is spent, the lane leaves the launch behind its SVC.
+      } else if (wants == Wants::call && !kernel::goes_back_to_svc(machine)) {
+        // If the pool is spent, the lane leaves the launch behind its SVC, and has no call to be served in the next one.
         view.stops[lane] = {};
         wants = Wants::signals;
       }
