@@ -89,28 +89,6 @@ MYR_FN void store_pair(u64* at, u64 first, u64 second) {
 #endif
 }
 
-/// The byte at `place` if `condition` is not 0, else `otherwise`. ptxas makes a branch of the load's predicate; to load something
-/// always is slower (docs/design/page-table-entries.md).
-MYR_FN u32 load_byte_if(u32 condition, const u8* place, u32 otherwise) {
-  u32 value = otherwise;
-  MYR_DEVICE_WORDS(asm volatile("{\n.reg .pred differ;\nsetp.ne.u32 differ, %2, 0;\n@differ ld.global.u8 %0, [%1];\n}"
-                                : "+r"(value)
-                                : "l"(place), "r"(condition)),
-                   if (condition != 0) value = *(const volatile u8*)place);
-  return value;
-}
-
-/// The sum of the word at `place` and `added` if `condition` is not 0, else `otherwise`.
-MYR_FN u32 load_sum_if(u32 condition, const u32* place, u32 added, u32 otherwise) {
-  u32 value = otherwise;
-  MYR_DEVICE_WORDS(asm volatile("{\n.reg .pred loads;\n.reg .u32 word;\nsetp.ne.u32 loads, %3, 0;\n"
-                                "@loads ld.global.u32 word, [%1];\n@loads add.u32 %0, word, %2;\n}"
-                                : "+r"(value)
-                                : "l"(place), "r"(added), "r"(condition)),
-                   if (condition != 0) value = *(const volatile u32*)place + added);
-  return value;
-}
-
 /// `first` + 8 * `column` + `row` * `row_bytes`. In assembly, so that the compiler keeps no part of the address in registers from
 /// one instruction to the next.
 MYR_FN u64* element_of(const u64* first, u32 column, u32 row, u32 row_bytes) {

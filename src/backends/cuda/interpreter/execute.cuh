@@ -26,19 +26,21 @@ static_assert(kSlotPlace < kSharedSlots);
 /// Stands for a pc that is not in the window, or not a multiple of 4; the pc itself is in the state array.
 constexpr u32 kOutside = 0xFFFFFFFCu;
 
-static_assert(kPageDiffer == 2 * kPageShared, "OwnPages::entry()");
 /// The pages of a lane, where the lanes of its team may differ in their permissions: an entry is the lane's own, which takes
 /// one load more there.
 struct OwnPages : PagedMemory<kTeam> {
   u32 permissions_offset;  // from the first byte of a frame to that of the lane's permissions
   MYR_FN u32 entry(u64 page) const {
     const u32 entry = PagedMemory::entry(page);
-    const u8* const place = frames + ((u64)(entry >> kPageFlagBits) << kPageBits) + permissions_offset;
-    const u32 differs = entry >> 1 & kPageShared;
-    const u32 own = load_byte_if(differs & ~entry, place, entry);
-    const u32 of_frame = (entry & ~(u32)(kPagePermissions | kPageDiffer)) | (own & kPagePermissions);
-    const u32* const word = table - kTableFront + ((entry >> kPageFlagBits) * kSplitLanes + lane_in_team);
-    return load_sum_if(differs & entry, word, (u32)page << kPageFlagBits, of_frame);
+    // With branches, although ptxas makes such of loads with predicates too: what was computed before those for either load took
+    // registers that 80 do not have, and the kernels had 130 to 170 accesses to their stacks in place of 14.
+    if (MYR_LIKELY((entry & kPageDiffer) == 0)) return entry;
+    const u32 number = entry >> kPageFlagBits;
+    if ((entry & kPageShared) == 0) {
+      const u32 own = frames[((u64)number << kPageBits) + permissions_offset];
+      return (entry & ~(u32)(kPagePermissions | kPageDiffer)) | (own & kPagePermissions);
+    }
+    return (table - kTableFront)[number * kSplitLanes + lane_in_team] + ((u32)page << kPageFlagBits);
   }
 };
 
