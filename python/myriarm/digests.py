@@ -106,7 +106,9 @@ def work(
                 core.no_more_inputs()
                 more, batch = False, None
             wait = batch is None
-            if batch is not None:
+            if batch is None:
+                core.end_group()
+            else:
                 data, offsets = arrays_of(batch, number)
                 if offsets.size > 1:
                     core.push_batch(number, data, offsets, as_file)

@@ -291,6 +291,7 @@ class Queue:
                         more = False
                         break
                     if item is None:
+                        core.end_group()
                         break
                     number = next(counter, None)
                     if number is None:

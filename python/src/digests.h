@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "group_ends.h"
 #include "queue_worker.h"
 
 namespace myriarm::python {
@@ -23,6 +24,8 @@ class DigestLists {
   void push(uint64_t first_number, Bytes bytes, Offsets offsets, bool as_file);
   /// Lets the queue have what was pushed. To be called with the worker's mutex held.
   void offer();
+  /// Batches that come now are in no group with those that were pushed. To be called with the worker's mutex held.
+  void end_group() { group_ends_.add(taken_ + waiting_.size()); }
   /// All digests that are there, 72 bytes each, as a read-only array of bytes; None if there are none within some time;
   /// False after the end. Raises what has ended the run.
   nb::object pop(bool wait);
@@ -48,6 +51,8 @@ class DigestLists {
   QueueWorker& worker_;
   std::deque<Batch> waiting_;
   size_t offered_ = 0;  // of these, how many the queue may take
+  uint64_t taken_ = 0;  // batches of this run
+  GroupEnds group_ends_;
   uint64_t waiting_inputs_ = 0, waiting_bytes_ = 0;
   std::optional<Batch> current_;  // the queue reads it
   std::vector<Batch> read_;       // to be dropped by a thread that has the GIL

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "digests.h"
+#include "group_ends.h"
 #include "myriarm/likeness.h"
 #include "process.h"
 #include "queue_worker.h"
@@ -34,7 +35,8 @@ class QueueHandle {
     const auto clear = [this] {
       inputs_.clear();
       results_.clear();
-      bytes_ = offered_ = 0;
+      bytes_ = offered_ = taken_ = 0;
+      group_ends_.clear();
     };
     worker_.start(ordered, group, held_bytes, instructions, clear, [this, group](const QueueOptions& options) {
       QueueSource source = [this](ProcessInput& input, uint64_t& number, bool idle) {
@@ -59,6 +61,13 @@ class QueueHandle {
     inputs_.emplace_back(number, std::move(input));
     if (!worker_.groups()) offer();
     return !is_full();
+  }
+  /// Inputs that come now are in no group with those that were listed.
+  void end_group() {
+    std::lock_guard lock(worker_.mutex);
+    if (!worker_.groups()) return;
+    group_ends_.add(taken_ + inputs_.size());
+    digests_.end_group();
   }
   void no_more_inputs() {
     {
@@ -110,6 +119,7 @@ class QueueHandle {
  private:
   Supply next(ProcessInput& input, uint64_t& number, bool idle) {
     std::unique_lock lock(worker_.mutex);
+    if (group_ends_.take(taken_)) return Supply::later;
     if (idle)
       worker_.changed.wait_for(lock, QueueWorker::kPatience, [&] { return offered_ != 0 || worker_.has_all_inputs(); });
     if (offered_ == 0) return worker_.has_all_inputs() ? Supply::ended : Supply::later;
@@ -118,6 +128,7 @@ class QueueHandle {
     bytes_ -= size_of(input);
     inputs_.pop_front();
     offered_--;
+    taken_++;
     return Supply::input;
   }
 
@@ -158,6 +169,8 @@ class QueueHandle {
   const size_t most_;                                     // inputs, and results, that wait
   std::deque<std::pair<uint64_t, ProcessInput>> inputs_;  // with their numbers
   uint64_t bytes_ = 0, offered_ = 0;                      // of these: their bytes, and how many the queue may take
+  uint64_t taken_ = 0;                                    // inputs of this run
+  GroupEnds group_ends_;
   std::deque<QueueResult> results_;
   DigestLists digests_{worker_};
   QueueWorker worker_;  // the last: its thread, which uses the lists, has ended before they go
@@ -194,6 +207,7 @@ void bind_queue(nb::module_& module) {
           },
           nb::arg("number"), nb::arg("arguments").none(), nb::arg("environment").none(),
           nb::arg("standard_input").none(), nb::arg("file").none())
+      .def("end_group", &QueueHandle::end_group)
       .def("no_more_inputs", &QueueHandle::no_more_inputs)
       .def("pop", &QueueHandle::pop, nb::arg("wait"))
       .def(

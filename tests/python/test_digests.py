@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from myriarm import DIGEST, ArgumentError, FaultKind, Queue, StateError, StopReason, output_hash
 from test_inputs import program_of_files
-from test_queue import PREBUILT, Bar, two_families
+from test_queue import PREBUILT, Bar, late, two_families
 
 NO_OUTPUT = 0xCBF29CE484222325
 
@@ -151,6 +151,15 @@ def test_grouped(device):
         assert np.sort(found, order="number").tolist() == expected.tolist()
         if device == "cpu":
             assert found["number"].tolist() == order
+
+
+def test_a_group_ends_at_none_however_late_the_queue_is():
+    """As with Queue.run(), on the CPU, where one lane shows the order."""
+    texts, order = two_families(20)
+    batches, on_call = late(texts, b"1")
+    with Queue(PREBUILT / "json", lanes=1, on_call=on_call) as queue:
+        found = whole(queue.digests(batches, group=True))
+        assert found["number"].tolist() == [0, *(1 + number for number in order)]
 
 
 def test_many_inputs(loop):
