@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# What ptxas made of the engines' kernels for GPUs: registers of a thread, and bytes of its stack, of spill stores and of spill
-# loads. A kernel at its limit of registers spills with small changes of other code, which no test sees and each lane pays for.
+# What ptxas made of the engines' kernels for GPUs: registers of a thread, and bytes of its stack, of spill
+# stores and of spill loads. A kernel at its limit of registers spills with small changes of other code, which
+# no test sees and each lane pays for.
 #   kernel_spills.py BUILD [--json FILE] [--beside FILE]
-# BUILD is a configured folder with a GPU's architecture (-DMYRIARM_CUDA_ARCHITECTURES=90); nothing in it changes. Each kernel is
-# compiled for the first one, which takes minutes. --json writes the figures, and --beside prints those of an earlier run too.
-# The status is 1 if a kernel spills more than there.
+# BUILD is a configured folder with a GPU's architecture (-DMYRIARM_CUDA_ARCHITECTURES=90); nothing in it
+# changes. Each kernel is compiled for the first one, which takes minutes. --json writes the figures, and
+# --beside prints those of an earlier run too. The status is 1 if a kernel spills more than there.
 import argparse
 import concurrent.futures
 import json
@@ -30,7 +31,7 @@ COLUMNS = ("registers", "stack", "spill stores", "spill loads")
 
 
 def command_of(line):
-    """The command that compiles a kernel of an engine to machine code, and its source; None: the line has none."""
+    """The command that compiles kernels of an engine to machine code, and its source; None: there is none."""
     for part in line.split(" && "):
         words = shlex.split(part)
         nvcc = next((i for i, word in enumerate(words) if word.endswith("/nvcc")), None)
@@ -39,7 +40,9 @@ def command_of(line):
             continue
         machine = MACHINE.search(part)
         if machine is None:
-            raise SystemExit(f"{source} is compiled to PTX alone; configure with -DMYRIARM_CUDA_ARCHITECTURES=90.")
+            raise SystemExit(
+                f"{source} is compiled to PTX alone; configure with -DMYRIARM_CUDA_ARCHITECTURES=90."
+            )
         kept, skips = [], False
         for word in words[nvcc:]:
             if not skips and word not in (*WITH_VALUE, "-MD", "-c", "-fatbin"):

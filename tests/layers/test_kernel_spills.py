@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# The test of tools/kernel_spills.py: which commands compile kernels, what ptxas says of them, and what is more than before.
+# The test of tools/kernel_spills.py: which commands compile kernels, what ptxas says of them, and what is
+# more than before.
 import pathlib
 import sys
 
@@ -9,12 +10,14 @@ import kernel_spills  # noqa: E402
 
 FOLDER = "/s/src/backends/cuda"
 OF_LIBRARY = (
-    "/usr/bin/ccache /usr/local/cuda/bin/nvcc -DA=many -I/s/src -O3 --generate-code=arch=compute_90,code=[compute_90,sm_90]"
+    "/usr/bin/ccache /usr/local/cuda/bin/nvcc -DA=many -I/s/src -O3"
+    " --generate-code=arch=compute_90,code=[compute_90,sm_90]"
     f" -maxrregcount=80 -MD -MT a.o -MF a.d -x cu -rdc=true -c {FOLDER}/interpreter/many_blocks.cu -o a.o"
 )
 BY_ITSELF = (
-    "cd /s/build && /usr/local/cuda/bin/nvcc -std=c++20 -gencode arch=compute_90,code=sm_90 -rdc=true -fatbin -I/s/src -MD"
-    f" -MT a.fatbin -MF a.d -o a.fatbin {FOLDER}/translated/run_translated.cu && /usr/bin/cmake -E true a.d"
+    "cd /s/build && /usr/local/cuda/bin/nvcc -std=c++20 -gencode arch=compute_90,code=sm_90 -rdc=true -fatbin"
+    f" -I/s/src -MD -MT a.fatbin -MF a.d -o a.fatbin {FOLDER}/translated/run_translated.cu"
+    " && /usr/bin/cmake -E true a.d"
 )
 OTHERS = [
     f"/usr/local/cuda/bin/nvcc -O3 -arch=sm_90 -c {FOLDER}/code_kernels.cu -o a.o",

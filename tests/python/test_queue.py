@@ -82,13 +82,13 @@ def test_grouped(device):
         assert list(queue.run(texts)) == expected, "the next run is not grouped"
 
 
-def late(texts, number):
-    """`texts` in two halves with None between, behind a `number`, and an on_call: the queue makes the first call only when all
-    have been given, so that its thread gets both halves at once."""
+def late(texts, first):
+    """`texts` in two halves with None between, behind `first`, and an on_call: the queue makes the first call
+    only when all have been given, so that its thread gets both halves at once."""
     all_given = threading.Event()
 
     def inputs():
-        yield from ([number], None, texts[: len(texts) // 2], None, texts[len(texts) // 2 :])
+        yield from ([first], None, texts[: len(texts) // 2], None, texts[len(texts) // 2 :])
         all_given.set()
 
     return inputs(), lambda lane, text: all_given.wait()
@@ -99,7 +99,8 @@ def test_a_group_ends_at_none_however_late_the_queue_is(device):
     parts, on_call = late(texts, b"first")
     inputs = (text for part in parts for text in ([part] if part is None else part))
     with Queue(PREBUILT / "sha256", lanes=1, on_call=on_call, device=device) as queue:
-        assert [result.number for result in queue.run(inputs, group=True)] == [0, *(1 + number for number in order)]
+        numbers = [result.number for result in queue.run(inputs, group=True)]
+        assert numbers == [0, *(1 + number for number in order)]
 
 
 def test_grouped_results_become_inputs(sha256):
