@@ -526,14 +526,5 @@ MYR_FN Result file_attribute(M& m) {
   const i64 found = open_file(m, m.argument(0));
   return found == -(i64)kEBADF ? answer(found) : error(kEOPNOTSUPP);
 }
-/// flock: there is nobody else who could hold a lock.
-template <Machine M>
-MYR_OUTLINE Result flock(M& m) {
-  enum Operation : u32 { kShared = 1, kExclusive = 2, kNonBlocking = 4, kUnlock = 8 };
-  const u32 operation = (u32)m.argument(1) & ~(u32)kNonBlocking;
-  if (operation != kShared && operation != kExclusive && operation != kUnlock) return error(kEINVAL);
-  const i64 found = open_file(m, m.argument(0));
-  return found == -(i64)kEBADF ? answer(found) : answer(0);
-}
 
 }  // namespace myriarm::kernel

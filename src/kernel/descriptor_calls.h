@@ -2,6 +2,7 @@
 // Calls on descriptors that do not move data: close, close_range, dup, dup3, fcntl, lseek, ioctl, fstat.
 #pragma once
 
+#include "kernel/file_locks.h"
 #include "kernel/object_files.h"
 #include "kernel/structures.h"
 
@@ -17,7 +18,7 @@ template <Machine M>
 MYR_FN bool own_opening(M& m, i32 stream) {
   if (stream < (i32)kFirstOpening) return true;
   const Opened opened = opened_at(m, stream);
-  if (!own_holders(m, stream)) return false;
+  if (!own_holders(m, stream) || !own_locks_to_leave(m)) return false;
   if (opened.is_object()) return own_leaving_object(m, opened);
   return !opened.in_tree || plan_leave(m, opened.file);
 }
@@ -34,6 +35,7 @@ MYR_FN void let_go(M& m, i32 stream) {
   if (stream < (i32)kFirstOpening) return;
   const u32 at = opening_word((u32)stream - kFirstOpening, kOpeningHolders);
   const u64 value = word(m, at), holders = (u32)value;
+  if (word(m, kFileLocks) != 0) leave_locks(m, (u32)stream, holders <= 1);
   set_word(m, at, value - (holders != 0));
   if (holders > 1) return;
   const Opened opened = opened_at(m, stream);
@@ -147,29 +149,6 @@ MYR_FN Result set_descriptor_flags(M& m, bool closes_on_exec) {
   set_file(m, (u32)m.argument(0), stream_of(m, m.argument(0)), closes_on_exec);
   return answer(0);
 }
-/// Locks of parts of a file: there is nobody else who could hold one.
-template <Machine M>
-MYR_OUTLINE Result lock_file(M& m, i32 stream, bool asks) {
-  constexpr u32 kLockBytes = 32;  // struct flock: type and origin, 16 bits each; begin, length, process
-  enum LockType : u32 { kReadLock = 0, kWriteLock = 1, kUnlock = 2 };
-  const u64 address = m.argument(2);
-  const Opened opened = opened_at(m, stream);
-  if (!opened.in_tree) return missing();
-  if (!readable(m, address, kLockBytes)) return error(kEFAULT);
-  const u32 type = load<u16>(m, address), origin = load<u16>(m, address + 2);
-  if (type > kUnlock || origin > 2 || (asks && type == kUnlock)) return error(kEINVAL);
-  const i64 begin = (i64)load<u64>(m, address + 8), length = (i64)load<u64>(m, address + 16);
-  if (origin == 0 && (begin < 0 || (length < 0 && begin + length < 0))) return error(kEINVAL);
-  if (!asks && ((type == kReadLock && !opened.readable()) || (type == kWriteLock && !opened.writable()))) {
-    return error(kEBADF);
-  }
-  if (!asks) return answer(0);
-  const Storing storing = prepare(m, address, kLockBytes);
-  if (storing != Storing::allowed) return not_stored(storing);
-  store<u16>(m, address, kUnlock);
-  return answer(0);
-}
-
 template <Machine M>
 MYR_OUTLINE Result fcntl(M& m) {
   // clang-format off
@@ -197,10 +176,10 @@ MYR_OUTLINE Result fcntl(M& m) {
     case kSetFlags: return set_flags(m, stream);
     case kGetLock:
     case kSetLock:
-    case kWaitForLock:
+    case kWaitForLock: return lock_record(m, stream, LockKind::of_process, (LockCall)(command - kGetLock));
     case kGetOwnLock:
     case kSetOwnLock:
-    case kWaitForOwnLock: return lock_file(m, stream, command == kGetLock || command == kGetOwnLock);
+    case kWaitForOwnLock: return lock_record(m, stream, LockKind::of_opening, (LockCall)(command - kGetOwnLock));
     case kGetFlags:
       if (opened.kind >= Kind::tree) return answer(opened.flags);
       return answer(opened.kind == Kind::input      ? kReadOnly | kLargeFile

@@ -13,7 +13,9 @@ constexpr u32 kMostFiles = 1024;     // descriptors of a process: the hard RLIMI
 constexpr u32 kMostOpenings = 1024;  // open file descriptions
 constexpr u32 kMostObjects = 1024;   // pipes, timers and their like: objects.h
 constexpr u32 kMostTimers = 64;      // of timer_create()
-constexpr u32 kLimits = 16;          // RLIMIT_*
+constexpr u32 kMostFileLocks = 127;  // of all processes of a lane; their table is a page
+constexpr u32 kFileLockBytes = 32;
+constexpr u32 kLimits = 16;        // RLIMIT_*
 constexpr u32 kMostRanges = 4096;  // like vm.max_map_count of Linux; changes that a full process may make need few more
 constexpr u32 kSpareRanges = 16;
 constexpr u32 kMostMappings = 128;  // of files, that are no copies
@@ -149,7 +151,9 @@ enum Word : u32 {
   kThreadRecords = kThreadHeads + kMostThreads * kThreadHeadBytes,
   /// What is behind openings that are no files: objects.h.
   kObjects = (kThreadRecords + kMostThreads * kThreadRecordBytes + 255) / 256 * 256,
-  kProcessBytes = kObjects + kMostObjects * 256,
+  /// Locks of files: file_locks.h.
+  kFileLocks = (kObjects + kMostObjects * 256 + kPageSize - 1) / kPageSize * kPageSize,
+  kProcessBytes = kFileLocks + (1 + kMostFileLocks) * kFileLockBytes,
 };
 // What lies before kFiles is in one page: a call that has made one of these words own may set all of them.
 // A position that a call follows is never at 0, which means none.
