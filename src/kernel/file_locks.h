@@ -10,7 +10,7 @@
 namespace myriarm::kernel {
 
 /// Words of a lock: file + 1, above it its LockKind, and whether it is for writing; who has it; its first byte and its last one.
-enum LockWord : u32 { kLockWhat = 0, kLockOwner = 8, kLockBegin = 16, kLockLast = 24 };
+enum FileLockWord : u32 { kFileLockWhat = 0, kFileLockOwner = 8, kFileLockBegin = 16, kFileLockLast = 24 };
 enum class LockKind : u8 {
   whole,       // of a file, which an opening has: flock()
   of_process,  // of a record: F_SETLK
@@ -39,20 +39,22 @@ constexpr u32 kNoLock = ~(u32)0;
 /// What a thread waits for that waits for a lock, any one; the bits of its wait are the process that has it, or this.
 constexpr u64 kLockEvent = kFileLocks, kLockOfNoProcess = (u64)1 << 63;
 
-MYR_FN u64 file_lock_word(u32 number, LockWord part) { return kFileLocks + (u64)(number + 1) * kFileLockBytes + part; }
+MYR_FN u64 file_lock_word(u32 number, FileLockWord part) {
+  return kFileLocks + (u64)(number + 1) * kFileLockBytes + part;
+}
 template <MemoryMachine M>
 MYR_FN u32 file_lock_count(const M& m) {
   return (u32)lesser(word(m, kFileLocks), kMostFileLocks);
 }
 template <MemoryMachine M>
 MYR_FN FileLock file_lock(const M& m, u32 number) {
-  const u64 what = word(m, file_lock_word(number, kLockWhat));
+  const u64 what = word(m, file_lock_word(number, kFileLockWhat));
   return {(u32)what - 1,
           (LockKind)(what >> 32 & 3),
           (what >> 34 & 1) != 0,
-          word(m, file_lock_word(number, kLockOwner)),
-          word(m, file_lock_word(number, kLockBegin)),
-          word(m, file_lock_word(number, kLockLast))};
+          word(m, file_lock_word(number, kFileLockOwner)),
+          word(m, file_lock_word(number, kFileLockBegin)),
+          word(m, file_lock_word(number, kFileLockLast))};
 }
 /// The lock, one with the lowest first byte, that keeps another from being granted; kNoLock.
 template <MemoryMachine M>
@@ -78,10 +80,10 @@ MYR_FN bool own_file_locks(M& m) {
 template <Machine M>
 MYR_OUTLINE void set_file_lock(M& m, u32 number, const FileLock& lock) {
   const u64 what = ((u64)lock.file + 1) | (u64)lock.kind << 32 | (u64)lock.writes << 34;
-  set_word(m, file_lock_word(number, kLockWhat), what);
-  set_word(m, file_lock_word(number, kLockOwner), lock.owner);
-  set_word(m, file_lock_word(number, kLockBegin), lock.begin);
-  set_word(m, file_lock_word(number, kLockLast), lock.last);
+  set_word(m, file_lock_word(number, kFileLockWhat), what);
+  set_word(m, file_lock_word(number, kFileLockOwner), lock.owner);
+  set_word(m, file_lock_word(number, kFileLockBegin), lock.begin);
+  set_word(m, file_lock_word(number, kFileLockLast), lock.last);
 }
 /// There is room for one more.
 template <Machine M>
