@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a lane must survive, or end alone by:
 //   hostile bomb          each process forks for ever
+//   hostile locks         locks of a file until there is no more room: ends with their number
 //   hostile chain N       each process forks the next one, N deep, and waits for it
 //   hostile files SEED N  programs and scripts with random bytes are executed: prints how the children ended
 #define _GNU_SOURCE
@@ -12,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +25,18 @@ static uint64_t draw(void) {
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
   z = (z ^ z >> 27) * 0x94d049bb133111eb;
   return z ^ z >> 31;
+}
+
+static int take_locks(void) {
+  const int fd = memfd_create("locks", 0);
+  int taken = 0;
+  struct flock lock = {.l_type = F_WRLCK, .l_len = 3};
+  for (; fcntl(fd, F_SETLK, &lock) == 0; lock.l_start += 5) taken++;
+  if (errno != ENOLCK || flock(fd, LOCK_SH) == 0 || errno != ENOLCK) return 1;
+  struct flock middle = {.l_type = F_UNLCK, .l_start = 1, .l_len = 1}, first = {.l_type = F_UNLCK, .l_len = 3};
+  if (fcntl(fd, F_SETLK, &middle) == 0 || errno != ENOLCK) return 2;  // one more would be left
+  if (fcntl(fd, F_SETLK, &first) != 0 || fcntl(fd, F_SETLK, &lock) != 0) return 3;
+  return taken;
 }
 
 static struct {
@@ -83,6 +98,7 @@ int main(int count, char** arguments) {
     }
     _exit(0);
   }
+  if (count == 2 && strcmp(arguments[1], "locks") == 0) return take_locks();
   if (count < 4) return 1;
   state = strtoull(arguments[2], NULL, 0);
   int exits = 0, signals = 0, refused = 0, others = 0;

@@ -97,6 +97,7 @@ def main(myriarm, divided, folder):
     for arguments, wanted in [
         (["--lanes", str(LANES), "/bin/hostile", "chain", "5"], 5),
         (["/bin/hostile", "chain", "100"], 63),  # EAGAIN is the last one's
+        (["--lanes", str(LANES), "/bin/hostile", "locks"], 127),
         (["--max-instructions", "1M" if ON_GPU else "5M", "--lanes", "20", "/bin/hostile", "bomb"], 124),
         (["--pool", "2M" if ON_GPU else "600K", *program], 137),
     ]:

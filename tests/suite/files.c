@@ -23,6 +23,33 @@ static long size_of(int fd) {
   return fstat(fd, &status) == 0 ? (long)status.st_size : -1;
 }
 
+/// Open file description locks, which two openings of one process keep from each other.
+static void locks_of_openings(int file) {
+  const int other = open("file", O_RDWR);
+  struct flock lock = {.l_type = F_WRLCK, .l_start = 2, .l_len = 3};
+  GIVES(fcntl, "F_OFD_SETLK", 0, fcntl(file, F_OFD_SETLK, &lock));
+  GIVES(fcntl, "F_OFD_SETLK of what the opening has", 0, fcntl(file, F_OFD_SETLK, &lock));
+  FAILS(fcntl, "F_OFD_SETLK of what another opening has", EAGAIN, fcntl(other, F_OFD_SETLK, &lock));
+  FAILS(fcntl, "F_SETLK of what an opening has", EAGAIN, fcntl(file, F_SETLK, &lock));
+  lock.l_start = 0, lock.l_len = 0;
+  GIVES(fcntl, "F_OFD_GETLK", 0, fcntl(other, F_OFD_GETLK, &lock));
+  GIVES(fcntl, "F_OFD_GETLK tells the place", 23, lock.l_start * 10 + lock.l_len);
+  GIVES(fcntl, "F_OFD_GETLK tells no process", -1, lock.l_pid);
+  lock = (struct flock){.l_type = F_RDLCK, .l_len = 1, .l_pid = 7};
+  FAILS(fcntl, "F_OFD_SETLK with a process", EINVAL, fcntl(other, F_OFD_SETLK, &lock));
+  lock = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_END};
+  GIVES(fcntl, "F_OFD_SETLK from the end of the file", 0, fcntl(other, F_OFD_SETLK, &lock));
+  lseek(other, 4, SEEK_SET);
+  lock = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_CUR, .l_start = 1, .l_len = -1};
+  FAILS(fcntl, "F_OFD_SETLK in front of the position", EAGAIN, fcntl(other, F_OFD_SETLK, &lock));
+  GIVES(flock, "does not see locks of fcntl()", 0, flock(other, LOCK_EX | LOCK_NB));
+  close(other);
+  lock = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_END};
+  GIVES(fcntl, "F_OFD_SETLK of what an opening that has ended had", 0, fcntl(file, F_OFD_SETLK, &lock));
+  lock = (struct flock){.l_type = F_UNLCK};
+  GIVES(fcntl, "F_OFD_SETLK lets go", 0, fcntl(file, F_OFD_SETLK, &lock));
+}
+
 static void opening(void) {
   const int file = make("file", "0123456789"), folder = open(".", O_RDONLY | O_DIRECTORY);
   symlink("file", "link");
@@ -376,6 +403,13 @@ static void copying_descriptors(void) {
   FAILS(fcntl, "F_SETLK for writing, of a file that is open for reading", EBADF, fcntl(readable, F_SETLK, &lock));
   lock = (struct flock){.l_type = F_UNLCK};
   GIVES(fcntl, "F_SETLK lets go", 0, fcntl(file, F_SETLK, &lock));
+  lock = (struct flock){.l_type = F_WRLCK, .l_start = INT64_MAX, .l_len = 2};
+  FAILS(fcntl, "F_SETLK beyond the last place of files", EOVERFLOW, fcntl(file, F_SETLK, &lock));
+  lock = (struct flock){.l_type = F_WRLCK, .l_start = 5, .l_len = -6};
+  FAILS(fcntl, "F_SETLK in front of the file", EINVAL, fcntl(file, F_SETLK, &lock));
+  lock = (struct flock){.l_type = F_WRLCK, .l_whence = 77};
+  FAILS(fcntl, "F_SETLK from an origin that is unknown", EINVAL, fcntl(file, F_SETLK, &lock));
+  locks_of_openings(file);
   // flock
   GIVES(flock, "shared", 0, flock(file, LOCK_SH));
   GIVES(flock, "exclusive, from shared", 0, flock(file, LOCK_EX));
@@ -386,6 +420,11 @@ static void copying_descriptors(void) {
   no_alarms();
   GIVES(flock, "to let go", 0, flock(copy, LOCK_UN));
   GIVES(flock, "what was let go", 0, flock(readable, LOCK_EX | LOCK_NB));
+  GIVES(flock, "shared, from exclusive", 0, flock(readable, LOCK_SH | LOCK_NB));
+  GIVES(flock, "shared by two", 0, flock(file, LOCK_SH | LOCK_NB));
+  FAILS(flock, "exclusive, where another has a shared one", EAGAIN, flock(readable, LOCK_EX | LOCK_NB));
+  GIVES(flock, "who was refused another kind has lost its own", 0, flock(file, LOCK_EX | LOCK_NB));
+  flock(file, LOCK_UN);
   FAILS(flock, "an operation that is unknown", EINVAL, flock(file, 77));
   FAILS(flock, "no descriptor", EBADF, flock(kNoDescriptor, LOCK_SH));
   close(readable);

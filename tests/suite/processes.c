@@ -6,6 +6,8 @@
 
 #include <linux/sched.h>
 #include <sched.h>
+#include <stdbool.h>
+#include <sys/file.h>
 
 extern char** environ;
 static int status;
@@ -111,6 +113,72 @@ static void wait_for_lock(long fd) {
   alarms(0);
   _exit(fcntl((int)fd, F_SETLKW, &lock) == 0 ? 0 : errno);
 }
+static int place_of_lock(int fd, long start) {
+  struct flock lock = {.l_type = F_WRLCK, .l_start = start, .l_len = 1};
+  fcntl(fd, F_GETLK, &lock);
+  return lock.l_type == F_UNLCK ? 0 : (int)(lock.l_type * 100 + lock.l_start * 10 + lock.l_len);
+}
+static int record(int fd, int type, long start, long length) {
+  struct flock lock = {.l_type = (short)type, .l_start = start, .l_len = length};
+  return fcntl(fd, F_SETLK, &lock);
+}
+static void place_at_1(long fd) { _exit(place_of_lock((int)fd, 1)); }
+static void place_at_4(long fd) { _exit(place_of_lock((int)fd, 4)); }
+static void place_at_7(long fd) { _exit(place_of_lock((int)fd, 7)); }
+static void lock_whole(long fd) { _exit(flock((int)fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno); }
+static void lock_whole_anew(long fd) {
+  (void)fd;
+  _exit(flock(open("locked", O_RDWR), LOCK_EX | LOCK_NB) == 0 ? 0 : errno);
+}
+/// A process waits for a lock that another one has, which lets it go, or ends: what its call gave.
+static int given_lock(int fd, bool ends) {
+  int begins[2], status = 0;
+  char byte;
+  pipe(begins);
+  const pid_t owner = fork();
+  if (owner == 0) {
+    record(fd, F_WRLCK, 0, 5);
+    write(begins[1], "x", 1);
+    struct timespec pause = {.tv_nsec = 20000000};
+    nanosleep(&pause, NULL);
+    if (ends) _exit(0);
+    record(fd, F_UNLCK, 2, 1);
+    record(fd, F_UNLCK, 0, 0);
+    pause.tv_sec = 5;
+    nanosleep(&pause, NULL);
+    _exit(0);
+  }
+  read(begins[0], &byte, 1);
+  struct flock lock = {.l_type = F_RDLCK, .l_start = 3, .l_len = 1};
+  const int result = fcntl(fd, F_SETLKW, &lock) == 0 ? 0 : errno;
+  kill(owner, SIGKILL);
+  waitpid(owner, &status, 0);
+  record(fd, F_UNLCK, 0, 0);
+  close(begins[0]), close(begins[1]);
+  return result;
+}
+static void locks(int fd) {
+  record(fd, F_UNLCK, 0, 0);
+  record(fd, F_WRLCK, 0, 9);
+  record(fd, F_RDLCK, 3, 3);
+  GIVES(fcntl, "F_SETLK of the middle of a lock: what is in front", 103, child_status(place_at_1, fd) >> 8);
+  GIVES(fcntl, "F_SETLK of the middle of a lock, of another type", 33, child_status(place_at_4, fd) >> 8);
+  GIVES(fcntl, "F_SETLK of the middle of a lock: what is behind", 163, child_status(place_at_7, fd) >> 8);
+  record(fd, F_WRLCK, 2, 5);
+  GIVES(fcntl, "F_SETLK of what lies between locks makes them one", 109, child_status(place_at_4, fd) >> 8);
+  record(fd, F_UNLCK, 3, 3);
+  GIVES(fcntl, "F_SETLK that lets the middle go", 0, child_status(place_at_4, fd) >> 8);
+  GIVES(fcntl, "F_SETLK that lets the middle go: what is behind", 163, child_status(place_at_7, fd) >> 8);
+  close(open("locked", O_RDONLY));
+  GIVES(close, "any descriptor of a file lets its records go", 0, child_status(place_at_7, fd) >> 8);
+  GIVES(fcntl, "F_SETLKW waits until a lock is let go", 0, given_lock(fd, false));
+  GIVES(fcntl, "F_SETLKW waits until a process has ended", 0, given_lock(fd, true));
+  flock(fd, LOCK_EX);
+  GIVES(flock, "a child has the lock of its parent's opening", 0, child_status(lock_whole, fd) >> 8);
+  RETURNS(flock, "what another process has", EAGAIN, child_status(lock_whole_anew, fd) >> 8);
+  flock(fd, LOCK_UN);
+  GIVES(flock, "what a process that has ended had", 0, child_status(lock_whole_anew, fd) >> 8);
+}
 /// Two processes that each have what the other waits for: how many are told so. They let go of what they have then.
 static int dead_locks(void) {
   const int fd = open("two", O_RDWR | O_CREAT, 0644);
@@ -199,6 +267,7 @@ static void clones(void) {
   RETURNS(fcntl, "F_SETLK of what another process has", EAGAIN, child_status(lock_file, locked) >> 8);
   GIVES(fcntl, "F_GETLK of what another process has", 1, child_status(find_lock, locked) >> 8);
   RETURNS(fcntl, "F_SETLKW, a signal while it waits", EINTR, child_status(wait_for_lock, locked) >> 8);
+  locks(locked);
   close(locked);
   RETURNS(fcntl, "F_SETLKW of two processes that wait for each other, for one of them", EDEADLK,
           dead_locks() == 1 ? EDEADLK : 0);
