@@ -3,6 +3,7 @@
 // and that a call which is abandoned at any point gives the same when it is made again. tests/roots/writes.c compares the
 // effects and errors of the calls with Linux.
 #include <fcntl.h>
+#include <sys/file.h>
 
 #include <cerrno>
 
@@ -15,7 +16,7 @@ namespace {
 using namespace test;
 
 // clang-format off
-enum LayerCall : u32 { kMkdirat = 34, kUnlinkat = 35, kSymlinkat = 36, kLinkat = 37, kRenameat = 38, kTruncate = 45, kMknodat = 33, kSplice = 76,
+enum LayerCall : u32 { kFlock = 32, kMkdirat = 34, kUnlinkat = 35, kSymlinkat = 36, kLinkat = 37, kRenameat = 38, kTruncate = 45, kMknodat = 33, kSplice = 76,
                        kFtruncate = 46, kFallocate = 47, kChdir = 49, kFchmod = 52, kGetdents = 61, kPwrite64 = 68,
                        kUtimensat = 88, kMemfdCreate = 279 };
 // clang-format on
@@ -228,6 +229,73 @@ TEST_F(KernelLayer, FifosThatWereAbandonedGiveTheSame) {
   EXPECT_EQ(first.taken(), taken) << "what a FIFO takes is given back";
   EXPECT_EQ(first.m.kernel_word(kernel::kObjectCount), objects);
   EXPECT_EQ(first.m.kernel_word(kernel::kReservedBuffers), 0u);
+}
+
+/// Locks of a file by two openings and by the process: the records that F_OFD_GETLK finds then, by a third one.
+template <class M>
+std::vector<u64> use_locks(Files<M>& f) {
+  const u64 own = 36, get = 5, set = 6, waits = 7, read = 0, write = 1, none = 2;
+  const auto record = [&](u64 fd, u64 command, u64 type, u64 begin, u64 length) {
+    f.m.put_words(f.kOut, {type, begin, length, 0});
+    return f.call(kFcntl, {fd, command, f.kOut});
+  };
+  EXPECT_EQ(f.open("/w/one", O_RDWR), 3);
+  EXPECT_EQ(f.open("/w/one", O_RDWR), 4);
+  EXPECT_EQ(f.open("/w/one", O_RDWR), 5);
+  EXPECT_EQ(record(3, own + 1, write, 0, 10), 0);
+  EXPECT_EQ(record(3, own + 1, read, 3, 2), 0);
+  EXPECT_EQ(record(4, own + 1, write, 3, 1), -EAGAIN);
+  EXPECT_EQ(record(4, own + 1, read, 3, 1), 0);
+  EXPECT_EQ(record(4, own + 2, write, 0, 1), -EDEADLK);  // nobody could let it go meanwhile
+  EXPECT_EQ(record(3, own + 1, none, 8, 1), 0);
+  EXPECT_EQ(record(3, set, write, 20, 0), 0);
+  EXPECT_EQ(record(3, waits, read, 18, 4), 0);
+  EXPECT_EQ(record(3, get, write, 20, 1), 0);
+  EXPECT_EQ(f.m.word_at(f.kOut) & 3, none) << "the process has it itself";
+  std::vector<u64> seen;
+  for (u64 at = 0; at < 25; at++) {
+    EXPECT_EQ(record(5, own, write, at, 1), 0);
+    seen.push_back((f.m.word_at(f.kOut) & 3) * 10000 + f.m.word_at(f.kOut + 8) * 100 + f.m.word_at(f.kOut + 16));
+  }
+  EXPECT_EQ(f.call(kFlock, {3, LOCK_EX}), 0);
+  EXPECT_EQ(f.call(kFlock, {4, LOCK_SH | LOCK_NB}), -EAGAIN);
+  EXPECT_EQ(f.call(kFlock, {4, LOCK_SH}), -EDEADLK);
+  EXPECT_EQ(f.call(kFlock, {3, LOCK_SH}), 0);
+  EXPECT_EQ(f.call(kFlock, {4, LOCK_SH}), 0);
+  EXPECT_EQ(f.call(kFlock, {4, LOCK_EX | LOCK_NB}), -EAGAIN);
+  EXPECT_EQ(f.call(kFlock, {3, LOCK_EX | LOCK_NB}), 0);
+  EXPECT_EQ(f.m.kernel_word(kernel::kFileLocks), 8u);
+  EXPECT_EQ(f.close(5), 0);
+  EXPECT_EQ(f.m.kernel_word(kernel::kFileLocks), 6u) << "the two records of the process have gone";
+  EXPECT_EQ(f.close(3), 0);
+  EXPECT_EQ(f.m.kernel_word(kernel::kFileLocks), 1u);
+  EXPECT_EQ(f.close(4), 0);
+  EXPECT_EQ(f.m.kernel_word(kernel::kFileLocks), 0u);
+  return seen;
+}
+
+TEST_F(KernelLayer, LocksThatWereAbandonedGiveTheSame) {
+  Files<KernelMachine<1>> first(*tree_);
+  // Type, first byte and length: of a lock for reading 0, 0 and so on.
+  std::vector<u64> expected(25, 20000);
+  for (u64 at = 0; at < 3; at++) expected[at] = 10003;
+  for (u64 at = 3; at < 5; at++) expected[at] = 302;
+  for (u64 at = 5; at < 8; at++) expected[at] = 10503;
+  expected[8] = 20801;
+  expected[9] = 10901;
+  for (u64 at = 10; at < 18; at++) expected[at] = 20001 + at * 100;
+  for (u64 at = 18; at < 22; at++) expected[at] = 1804;
+  for (u64 at = 22; at < 25; at++) expected[at] = 12200;
+  EXPECT_EQ(use_locks(first), expected);
+  EXPECT_EQ(first.m.mistakes(), std::vector<std::string>());
+  for (Abandon mode : {Abandon::each_once, Abandon::after_changes}) {
+    Files<KernelMachine<1>> f(*tree_);
+    f.mode = mode;
+    EXPECT_EQ(use_locks(f), expected);
+    EXPECT_EQ(f.results, first.results);
+    EXPECT_EQ(f.m.state(), first.m.state());
+    EXPECT_EQ(f.m.mistakes(), std::vector<std::string>());
+  }
 }
 
 TEST_F(KernelLayer, NothingIsTakenBeforeTheFirstWrite) {
