@@ -202,9 +202,10 @@ MYR_OUTLINE i32 find_record(const M& m, u64 address, i32 stream, FileLock& lock)
   enum Origin : u32 { kBegin = 0, kPosition = 1, kEnd = 2 };
   const u32 origin = load<u16>(m, address + 2);
   if (origin > kEnd) return kEINVAL;
-  const u64 base = origin == kBegin      ? 0
+  const u64 from = origin == kBegin      ? 0
                    : origin == kPosition ? word(m, position_word((u32)stream))
                                          : file_status(m, lock.file).size;
+  const u64 base = lesser(from, kLastByte);
   const i64 start = (i64)load<u64>(m, address + 8), length = (i64)load<u64>(m, address + 16);
   if (start > 0 && (u64)start > kLastByte - base) return kEOVERFLOW;
   const i64 begin = (i64)base + start;
