@@ -267,8 +267,11 @@ std::vector<u64> use_locks(Files<M>& f) {
   EXPECT_EQ(f.call(kFlock, {4, LOCK_EX | LOCK_NB}), -EAGAIN);
   EXPECT_EQ(f.call(kFlock, {3, LOCK_EX | LOCK_NB}), 0);
   EXPECT_EQ(f.m.kernel_word(kernel::kFileLocks), 8u);
+  EXPECT_EQ(f.call(kDup, {3}), 6);
+  EXPECT_EQ(f.close(6), 0);
+  EXPECT_EQ(f.m.kernel_word(kernel::kFileLocks), 6u)
+      << "the two records of the process have gone, and none of the opening";
   EXPECT_EQ(f.close(5), 0);
-  EXPECT_EQ(f.m.kernel_word(kernel::kFileLocks), 6u) << "the two records of the process have gone";
   EXPECT_EQ(f.close(3), 0);
   EXPECT_EQ(f.m.kernel_word(kernel::kFileLocks), 1u);
   EXPECT_EQ(f.close(4), 0);
