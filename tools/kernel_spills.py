@@ -26,6 +26,8 @@ ENTRY = re.compile(
     r"Used (\d+) registers",
     re.DOTALL,
 )
+# What nvcc writes in front of the name of a static kernel: numbers that change with the file.
+STATIC = re.compile(r"^__nv_static_\w*?(?=_ZN)")
 WITH_VALUE = ("-MT", "-MF", "-o", "-gencode")
 COLUMNS = ("registers", "stack", "spill stores", "spill loads")
 
@@ -54,10 +56,13 @@ def command_of(line):
 
 
 def kernels_of(messages):
-    """The figures of each kernel, from what `ptxas -v` prints."""
+    """The figures of each kernel, by its name in C++ without parameters, from what `ptxas -v` prints."""
     found = {}
     for name, stack, stores, loads, registers in ENTRY.findall(messages):
-        found[name] = dict(zip(COLUMNS, map(int, (registers, stack, stores, loads))))
+        name = STATIC.sub("", name)
+        plain = subprocess.run(["c++filt", "-p", name], capture_output=True, text=True).stdout
+        row = dict(zip(COLUMNS, map(int, (registers, stack, stores, loads))))
+        found[plain.strip().rsplit("::", 1)[-1]] = row
     return found
 
 
@@ -68,23 +73,13 @@ def compiled(build, command, source):
         )
     if run.returncode != 0:
         raise SystemExit(f"{source} does not compile:\n{run.stderr}")
-    return {f"{pathlib.Path(source).stem} {name}": row for name, row in kernels_of(run.stderr).items()}
-
-
-def readable(names):
-    """Names as C++ writes them, without parameters."""
-    mangled = [name.split(" ", 1) for name in names]
-    run = subprocess.run(
-        ["c++filt", "-p"], input="\n".join(name for _, name in mangled), capture_output=True, text=True
-    )
-    plain = [name.rsplit("::", 1)[-1] for name in run.stdout.splitlines()]
-    return [f"{stem}: {name}" for (stem, _), name in zip(mangled, plain)]
+    return {f"{pathlib.Path(source).stem}: {name}": row for name, row in kernels_of(run.stderr).items()}
 
 
 def print_table(kernels, earlier):
     rows = [["kernel", *COLUMNS]]
-    for name, (full, row) in zip(readable(kernels), kernels.items()):
-        before = earlier.get(full)
+    for name, row in kernels.items():
+        before = earlier.get(name)
         cells = [f"{row[c]:,}" + (f" ({before[c]:,})" if before else "") for c in COLUMNS]
         rows.append([name, *cells])
     widths = [max(map(len, column)) for column in zip(*rows)]
@@ -127,7 +122,7 @@ def main(arguments):
         options.json.write_text(json.dumps(kernels, indent=1) + "\n")
     print_table(kernels, earlier)
     more = spills_more(kernels, earlier)
-    for name in readable(more):
+    for name in more:
         print(f"{name} spills more than before", file=sys.stderr)
     return 1 if more else 0
 
