@@ -229,10 +229,12 @@ TEST(SharedQueue, WithoutOrderInputsCanBeGrouped) {
 }
 
 TEST(SharedQueue, NoTwoInputsHaveANumber) {
-  SharedQueue queue({made_up("a", {50})});
+  std::atomic<uint64_t> taken = 0;
+  // A number is free again when the input that had it has its result: the first has none before the second is given.
+  const auto wait_for_second = [&](uint64_t) { until([&] { return taken >= 2; }); };
+  SharedQueue queue({made_up("a", {.lanes = 50, .before_result = wait_for_second})});
   QueueOptions options;
   options.ordered = false;
-  uint64_t taken = 0;
   const auto source = [&](ProcessInput& input, uint64_t& number, bool) {
     input = input_of("input 4");
     number = 4;
