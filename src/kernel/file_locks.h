@@ -284,7 +284,7 @@ MYR_OUTLINE Result flock(M& m) {
   if (!file_of(m, opened, wanted.file)) return answer(0);  // nobody else can open it
   wanted.owner = word(m, opening_word((u32)stream - kFirstOpening, kOpeningSerial));
   u32 own = file_lock_count(m);
-  while (own-- > 0 && !file_lock(m, own).has_same_owner(wanted)) {
+  while (own-- > 0 && !file_lock(m, own).has_same_owner(wanted)) {  // NOLINT(bugprone-inc-dec-in-conditions)
   }
   const bool has_lock = own != kNoLock;
   if (operation == kFree ? !has_lock : has_lock && file_lock(m, own).writes == wanted.writes) return answer(0);
