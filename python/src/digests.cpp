@@ -51,7 +51,7 @@ void DigestLists::push(uint64_t first_number, Bytes bytes, Offsets offsets, bool
 
 void DigestLists::offer() {
   offered_ = waiting_.size();
-  worker_.changed.notify_all();
+  worker_.changed->notify_all();
 }
 
 nb::object DigestLists::pop(bool wait) {
@@ -64,13 +64,13 @@ nb::object DigestLists::pop(bool wait) {
     std::unique_lock lock(worker_.mutex);
     if (wait) {
       offer();
-      worker_.changed.wait_for(lock, QueueWorker::kPatience,
-                               [&] { return !digests_.empty() || worker_.has_ended() || !read_.empty(); });
+      worker_.changed->wait_for(lock, QueueWorker::kPatience,
+                                [&] { return !digests_.empty() || worker_.has_ended() || !read_.empty(); });
     }
     digests.swap(digests_);
     dropped.swap(read_);
     ended = worker_.has_ended();
-    worker_.changed.notify_all();
+    worker_.changed->notify_all();
   }
   if (!digests.empty()) return array_of(std::move(digests));
   return ended ? worker_.raise_or_false() : nb::none();
@@ -90,11 +90,11 @@ Supply DigestLists::next(InputBatch& batch, bool idle) {
   if (current_) {
     read_.push_back(std::move(*current_));
     current_.reset();
-    worker_.changed.notify_all();
+    worker_.changed->notify_all();
   }
   if (group_ends_.take(taken_)) return Supply::later;
   if (idle) {
-    worker_.changed.wait_for(lock, QueueWorker::kPatience, [&] { return offered_ != 0 || worker_.has_all_inputs(); });
+    worker_.changed->wait_for(lock, QueueWorker::kPatience, [&] { return offered_ != 0 || worker_.has_all_inputs(); });
   }
   if (offered_ == 0) return worker_.has_all_inputs() ? Supply::ended : Supply::later;
   current_ = std::move(waiting_.front());
@@ -113,10 +113,10 @@ Supply DigestLists::next(InputBatch& batch, bool idle) {
 /// Waits until Python has taken digests, so that they do not pile up.
 bool DigestLists::take(std::span<const InputDigest> digests) {
   std::unique_lock lock(worker_.mutex);
-  worker_.changed.wait(lock, [&] { return digests_.size() < kMostDigests || worker_.is_abandoned(); });
+  worker_.changed->wait(lock, [&] { return digests_.size() < kMostDigests || worker_.is_abandoned(); });
   if (worker_.is_abandoned()) return false;
   digests_.insert(digests_.end(), digests.begin(), digests.end());
-  worker_.changed.notify_all();
+  worker_.changed->notify_all();
   return true;
 }
 

@@ -88,11 +88,11 @@ class QueueHandle {
       std::unique_lock lock(worker_.mutex);
       if (wait) offer();
       const auto there = [&] { return !results_.empty() || worker_.has_ended(); };
-      if (wait) worker_.changed.wait_for(lock, QueueWorker::kPatience, there);
+      if (wait) worker_.changed->wait_for(lock, QueueWorker::kPatience, there);
       if (!results_.empty()) {
         result = std::move(results_.front());
         results_.pop_front();
-        worker_.changed.notify_all();
+        worker_.changed->notify_all();
       }
       ended = worker_.has_ended();
     }
@@ -121,7 +121,8 @@ class QueueHandle {
     std::unique_lock lock(worker_.mutex);
     if (group_ends_.take(taken_)) return Supply::later;
     if (idle)
-      worker_.changed.wait_for(lock, QueueWorker::kPatience, [&] { return offered_ != 0 || worker_.has_all_inputs(); });
+      worker_.changed->wait_for(lock, QueueWorker::kPatience,
+                                [&] { return offered_ != 0 || worker_.has_all_inputs(); });
     if (offered_ == 0) return worker_.has_all_inputs() ? Supply::ended : Supply::later;
     number = inputs_.front().first;
     input = std::move(inputs_.front().second);
@@ -135,10 +136,10 @@ class QueueHandle {
   /// Waits until Python has taken results, so that they do not pile up.
   bool take(QueueResult& result) {
     std::unique_lock lock(worker_.mutex);
-    worker_.changed.wait(lock, [&] { return results_.size() < most_ || worker_.is_abandoned(); });
+    worker_.changed->wait(lock, [&] { return results_.size() < most_ || worker_.is_abandoned(); });
     if (worker_.is_abandoned()) return false;
     results_.push_back(std::move(result));
-    worker_.changed.notify_all();
+    worker_.changed->notify_all();
     return true;
   }
 
@@ -155,7 +156,7 @@ class QueueHandle {
   /// Lets the queue have what was listed.
   void offer() {
     offered_ = inputs_.size();
-    worker_.changed.notify_all();
+    worker_.changed->notify_all();
   }
   size_t most_inputs() const { return worker_.groups() ? std::max<size_t>(most_, GroupOptions().inputs) : most_; }
   /// There are many inputs only if they are grouped, and then their bytes are bounded.

@@ -17,6 +17,8 @@ QueueWorker::QueueWorker(const ElfImage& image, const FleetOptions& fleet, Linux
 QueueWorker::~QueueWorker() {
   if (queue_.fleet().inherited()) {
     (void)std::make_unique<std::thread>(std::move(thread_)).release();  // it is the parent's
+    (void)changed
+        .release();  // to destroy it would wait for those who wait for it (pthread_cond_destroy()): the parent's thread
     return;
   }
   nb::gil_scoped_release free;
@@ -53,7 +55,7 @@ void QueueWorker::start(bool ordered, bool group, uint64_t held_bytes, uint64_t 
 void QueueWorker::no_more_inputs() {
   std::lock_guard lock(mutex);
   supply_ended_ = true;
-  changed.notify_all();
+  changed->notify_all();
 }
 
 void QueueWorker::abandon() {
@@ -103,7 +105,7 @@ void QueueWorker::run(const QueueOptions& options, const std::function<QueueProg
   progress_ = last;
   error_ = error;
   ended_ = true;
-  changed.notify_all();
+  changed->notify_all();
 }
 
 void QueueWorker::end() {
@@ -111,7 +113,7 @@ void QueueWorker::end() {
   {
     std::lock_guard lock(mutex);
     abandoned_ = true;
-    changed.notify_all();
+    changed->notify_all();
     if (!ended_) queue_.cancel();
   }
   thread_.join();

@@ -50,7 +50,7 @@ class QueueWorker {
 
   // What follows is guarded by `mutex`; `changed` is told of each change, also of the lists.
   std::mutex mutex;
-  std::condition_variable changed;
+  std::unique_ptr<std::condition_variable> changed = std::make_unique<std::condition_variable>();
   bool has_ended() const { return ended_; }
   bool is_abandoned() const { return abandoned_; }
   /// No further input comes.
