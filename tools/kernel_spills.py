@@ -102,10 +102,12 @@ def main(arguments):
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--beside", type=pathlib.Path)
     options = parser.parse_args(arguments)
-    earlier = json.loads(options.beside.read_text()) if options.beside else {}
-    ninja = subprocess.run(
-        ["ninja", "-C", options.build, "-t", "commands"], capture_output=True, text=True
-    )
+    try:
+        earlier = json.loads(options.beside.read_text()) if options.beside else {}
+        words = ["ninja", "-C", options.build, "-t", "commands"]
+        ninja = subprocess.run(words, capture_output=True, text=True)
+    except (OSError, ValueError) as problem:
+        raise SystemExit(f"kernel_spills.py: {problem}") from None
     work = [found for found in map(command_of, ninja.stdout.splitlines()) if found]
     if not work:
         raise SystemExit(f"{options.build} compiles no kernels; configure it with Ninja and with CUDA.")

@@ -81,7 +81,7 @@ void DigestLists::clear() {
   current_.reset();
   read_.clear();
   digests_.clear();
-  waiting_inputs_ = waiting_bytes_ = offered_ = taken_ = 0;
+  waiting_inputs_ = waiting_bytes_ = offered_ = 0;
   group_ends_.clear();
 }
 
@@ -92,7 +92,7 @@ Supply DigestLists::next(InputBatch& batch, bool idle) {
     current_.reset();
     worker_.changed->notify_all();
   }
-  if (group_ends_.take(taken_)) return Supply::later;
+  if (group_ends_.pass_end()) return Supply::later;
   if (idle) {
     worker_.changed->wait_for(lock, QueueWorker::kPatience, [&] { return offered_ != 0 || worker_.has_all_inputs(); });
   }
@@ -100,7 +100,7 @@ Supply DigestLists::next(InputBatch& batch, bool idle) {
   current_ = std::move(waiting_.front());
   waiting_.pop_front();
   offered_--;
-  taken_++;
+  group_ends_.count_taken();
   waiting_inputs_ -= current_->offsets.size();
   waiting_bytes_ -= current_->bytes.size();
   batch = {current_->first_number,

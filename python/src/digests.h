@@ -25,7 +25,7 @@ class DigestLists {
   /// Lets the queue have what was pushed. To be called with the worker's mutex held.
   void offer();
   /// Batches that come now are in no group with those that were pushed. To be called with the worker's mutex held.
-  void end_group() { group_ends_.add(taken_ + waiting_.size()); }
+  void end_group() { group_ends_.add(waiting_.size()); }
   /// All digests that are there, 72 bytes each, as a read-only array of bytes; None if there are none within some time;
   /// False after the end. Raises what has ended the run.
   nb::object pop(bool wait);
@@ -51,7 +51,6 @@ class DigestLists {
   QueueWorker& worker_;
   std::deque<Batch> waiting_;
   size_t offered_ = 0;  // of these, how many the queue may take
-  uint64_t taken_ = 0;  // batches of this run
   GroupEnds group_ends_;
   uint64_t waiting_inputs_ = 0, waiting_bytes_ = 0;
   std::optional<Batch> current_;  // the queue reads it

@@ -1,33 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 
 namespace myriarm::python {
 
-/// Where an iterator has said None, in a list that the queue takes from: a group ends there even if the queue takes what
-/// follows at the same time, because its thread was late. Places count from the start of the run.
+/// Where the iterator of a run has said None, in a list of inputs, or of batches, that the queue takes from. A group ends there
+/// even if the queue, because its thread was late, could take what follows at the same time.
 class GroupEnds {
  public:
-  /// `listed` inputs, or batches, were listed before it said None.
-  void add(uint64_t listed) {
-    if (listed > last_) ends_.push_back(last_ = listed);
+  /// The iterator has said None, while so many wait in the list.
+  void add(size_t waiting) {
+    const uint64_t end = taken_ + waiting;
+    if (end > newest_) ends_.push_back(newest_ = end);
   }
-  /// Whether a group ends behind the first `taken`. It is said once.
-  bool take(uint64_t taken) {
-    if (ends_.empty() || ends_.front() > taken) return false;
+  /// The queue has taken one more.
+  void count_taken() { taken_++; }
+  /// Whether a group ends behind those that were taken. It says so once for each end.
+  bool pass_end() {
+    if (ends_.empty() || ends_.front() > taken_) return false;
     ends_.pop_front();
     return true;
   }
-  void clear() {
-    ends_.clear();
-    last_ = 0;
-  }
+  void clear() { *this = {}; }
 
  private:
-  std::deque<uint64_t> ends_;  // fewer than the list has inputs, and one more
-  uint64_t last_ = 0;
+  uint64_t taken_ = 0;         // in this run
+  std::deque<uint64_t> ends_;  // how many were taken when each is reached; at most one more than wait in the list
+  uint64_t newest_ = 0;
 };
 
 }  // namespace myriarm::python

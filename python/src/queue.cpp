@@ -35,7 +35,7 @@ class QueueHandle {
     const auto clear = [this] {
       inputs_.clear();
       results_.clear();
-      bytes_ = offered_ = taken_ = 0;
+      bytes_ = offered_ = 0;
       group_ends_.clear();
     };
     worker_.start(ordered, group, held_bytes, instructions, clear, [this, group](const QueueOptions& options) {
@@ -64,9 +64,10 @@ class QueueHandle {
   }
   /// Inputs that come now are in no group with those that were listed.
   void end_group() {
+    worker_.refuse_if_inherited();
     std::lock_guard lock(worker_.mutex);
     if (!worker_.groups()) return;
-    group_ends_.add(taken_ + inputs_.size());
+    group_ends_.add(inputs_.size());
     digests_.end_group();
   }
   void no_more_inputs() {
@@ -119,7 +120,7 @@ class QueueHandle {
  private:
   Supply next(ProcessInput& input, uint64_t& number, bool idle) {
     std::unique_lock lock(worker_.mutex);
-    if (group_ends_.take(taken_)) return Supply::later;
+    if (group_ends_.pass_end()) return Supply::later;
     if (idle)
       worker_.changed->wait_for(lock, QueueWorker::kPatience,
                                 [&] { return offered_ != 0 || worker_.has_all_inputs(); });
@@ -129,7 +130,7 @@ class QueueHandle {
     bytes_ -= size_of(input);
     inputs_.pop_front();
     offered_--;
-    taken_++;
+    group_ends_.count_taken();
     return Supply::input;
   }
 
@@ -170,7 +171,6 @@ class QueueHandle {
   const size_t most_;                                     // inputs, and results, that wait
   std::deque<std::pair<uint64_t, ProcessInput>> inputs_;  // with their numbers
   uint64_t bytes_ = 0, offered_ = 0;                      // of these: their bytes, and how many the queue may take
-  uint64_t taken_ = 0;                                    // inputs of this run
   GroupEnds group_ends_;
   std::deque<QueueResult> results_;
   DigestLists digests_{worker_};

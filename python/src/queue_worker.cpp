@@ -16,9 +16,9 @@ QueueWorker::QueueWorker(const ElfImage& image, const FleetOptions& fleet, Linux
 
 QueueWorker::~QueueWorker() {
   if (queue_.fleet().inherited()) {
-    (void)std::make_unique<std::thread>(std::move(thread_)).release();  // it is the parent's
-    (void)changed
-        .release();  // to destroy it would wait for those who wait for it (pthread_cond_destroy()): the parent's thread
+    // The thread is the parent's. To destroy a condition variable waits for who waits for it, which may be that thread.
+    (void)std::make_unique<std::thread>(std::move(thread_)).release();
+    (void)changed.release();
     return;
   }
   nb::gil_scoped_release free;

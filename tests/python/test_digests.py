@@ -258,8 +258,8 @@ def test_ctrl_c(json_queue):
 
 @pytest.mark.parametrize("what", ("digests", "run"))
 def test_a_fork_during_a_run(json_queue, what):
-    """Children are refused, and can end; the run of the parent goes on. When the later ones are made, the queue's
-    thread waits for results to be taken."""
+    """Children are refused, and can end; the run of the parent goes on. When the later ones are made, the
+    queue's thread waits for results to be taken."""
     texts = documents(2000)
     run = json_queue.digests([texts]) if what == "digests" else json_queue.run(texts)
     first = next(run)

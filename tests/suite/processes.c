@@ -130,7 +130,7 @@ static void lock_whole_anew(long fd) {
   (void)fd;
   _exit(flock(open("locked", O_RDWR), LOCK_EX | LOCK_NB) == 0 ? 0 : errno);
 }
-/// A process waits for a lock that another one has, which lets it go, or ends: what its call gave.
+/// A process waits for a lock that another one has, which lets it go, or ends: what its call gave, or -1 if it did not wait.
 static int given_lock(int fd, bool ends) {
   int begins[2], status = 0;
   char byte;
@@ -141,6 +141,7 @@ static int given_lock(int fd, bool ends) {
     write(begins[1], "x", 1);
     struct timespec pause = {.tv_nsec = 20000000};
     nanosleep(&pause, NULL);
+    write(begins[1], "y", 1);
     if (ends) _exit(0);
     record(fd, F_UNLCK, 2, 1);
     record(fd, F_UNLCK, 0, 0);
@@ -151,11 +152,13 @@ static int given_lock(int fd, bool ends) {
   read(begins[0], &byte, 1);
   struct flock lock = {.l_type = F_RDLCK, .l_start = 3, .l_len = 1};
   const int result = fcntl(fd, F_SETLKW, &lock) == 0 ? 0 : errno;
+  struct pollfd about_to_end = {.fd = begins[0], .events = POLLIN};
+  const bool waited = poll(&about_to_end, 1, 0) == 1;
   kill(owner, SIGKILL);
   waitpid(owner, &status, 0);
   record(fd, F_UNLCK, 0, 0);
   close(begins[0]), close(begins[1]);
-  return result;
+  return waited ? result : -1;
 }
 static void locks(int fd) {
   record(fd, F_UNLCK, 0, 0);

@@ -106,6 +106,20 @@ class KernelLayer : public testing::Test {
     tree_ = read_root(folder_.path(), {&bind, 1});
   }
 
+  /// Makes calls that `first` has made, and abandons each on its way.
+  template <class Seen>
+  void expect_the_same_if_abandoned(Seen (*make_calls)(Files<KernelMachine<1>>&), const Files<KernelMachine<1>>& first,
+                                    const Seen& expected) {
+    for (Abandon mode : {Abandon::each_once, Abandon::after_changes}) {
+      Files<KernelMachine<1>> f(*tree_);
+      f.mode = mode;
+      EXPECT_EQ(make_calls(f), expected);
+      EXPECT_EQ(f.results, first.results);
+      EXPECT_EQ(f.m.state(), first.m.state());
+      EXPECT_EQ(f.m.mistakes(), std::vector<std::string>());
+    }
+  }
+
   RootFolder folder_;
   std::shared_ptr<const FileTree> tree_;
 };
@@ -158,14 +172,7 @@ TEST_F(KernelLayer, WhatCallsLeave) {
 TEST_F(KernelLayer, CallsThatWereAbandonedGiveTheSame) {
   Files<KernelMachine<1>> first(*tree_);
   const std::vector<std::string> expected = change_much(first);
-  for (Abandon mode : {Abandon::each_once, Abandon::after_changes}) {
-    Files<KernelMachine<1>> f(*tree_);
-    f.mode = mode;
-    EXPECT_EQ(change_much(f), expected);
-    EXPECT_EQ(f.results, first.results);
-    EXPECT_EQ(f.m.state(), first.m.state());
-    EXPECT_EQ(f.m.mistakes(), std::vector<std::string>());
-  }
+  expect_the_same_if_abandoned(change_much<KernelMachine<1>>, first, expected);
   Files<KernelMachine<2>> interleaved(*tree_);
   interleaved.mode = Abandon::each_once;
   EXPECT_EQ(change_much(interleaved), expected);
@@ -212,14 +219,7 @@ TEST_F(KernelLayer, FifosThatWereAbandonedGiveTheSame) {
       "7"};
   EXPECT_EQ(use_fifos(first), expected);
   EXPECT_EQ(first.m.mistakes(), std::vector<std::string>());
-  for (Abandon mode : {Abandon::each_once, Abandon::after_changes}) {
-    Files<KernelMachine<1>> f(*tree_);
-    f.mode = mode;
-    EXPECT_EQ(use_fifos(f), expected);
-    EXPECT_EQ(f.results, first.results);
-    EXPECT_EQ(f.m.state(), first.m.state());
-    EXPECT_EQ(f.m.mistakes(), std::vector<std::string>());
-  }
+  expect_the_same_if_abandoned(use_fifos<KernelMachine<1>>, first, expected);
   Files<KernelMachine<2>> interleaved(*tree_);
   interleaved.mode = Abandon::each_once;
   EXPECT_EQ(use_fifos(interleaved), expected);
@@ -294,14 +294,7 @@ TEST_F(KernelLayer, LocksThatWereAbandonedGiveTheSame) {
   expected[24] = 12400;
   EXPECT_EQ(use_locks(first), expected);
   EXPECT_EQ(first.m.mistakes(), std::vector<std::string>());
-  for (Abandon mode : {Abandon::each_once, Abandon::after_changes}) {
-    Files<KernelMachine<1>> f(*tree_);
-    f.mode = mode;
-    EXPECT_EQ(use_locks(f), expected);
-    EXPECT_EQ(f.results, first.results);
-    EXPECT_EQ(f.m.state(), first.m.state());
-    EXPECT_EQ(f.m.mistakes(), std::vector<std::string>());
-  }
+  expect_the_same_if_abandoned(use_locks<KernelMachine<1>>, first, expected);
 }
 
 TEST_F(KernelLayer, NothingIsTakenBeforeTheFirstWrite) {
