@@ -81,10 +81,7 @@ MYR_OUTLINE Result open_fifo(M& m, u32 file, u32 flags, bool closes_on_exec, u32
   if (is_stale) empty_pipe(m, pipe);
   if (waits) {
     const u64 event = pipe + (reads ? kOpensToRead : kOpensToWrite);
-    if (wait.end != WaitEnd::begins) return wait_here(m, wait, event, 0);
-    set_word(m, kWaitEnd, kRestartableWait);
-    set_word(m, kWaitDone, 0);
-    return begin_wait(m, wait, word(m, kBlocked), wait_key(WaitOn::event, event), count + 1);
+    return wait_here(m, wait, event, 0, count + 1);
   }
   if (slots != 0) {
     set_word(m, pipe + kPipeSlots, slots);

@@ -34,6 +34,7 @@ struct FileLock {
            !has_same_owner(other) && (writes || other.writes) && overlaps(other);
   }
 };
+static_assert(kFileLocks % kPageSize == 0 && (1 + kMostFileLocks) * kFileLockBytes <= kPageSize, "own_file_locks()");
 constexpr u64 kLastByte = ((u64)1 << 63) - 1;
 constexpr u32 kNoLock = ~(u32)0;
 /// What a thread waits for that waits for a lock, any one; the bits of its wait are the process that has it, or this.
@@ -183,16 +184,6 @@ MYR_OUTLINE bool waits_for_us(const M& m, u64 process) {
   return false;
 }
 
-/// The call waits for a lock that somebody else has, after own_wait().
-template <Machine M>
-MYR_OUTLINE Result wait_for_lock(M& m, u64 process) {
-  const Wait wait = wait_until_ready(m);
-  if (wait.end != WaitEnd::begins) return wait_here(m, wait, kLockEvent, 0);
-  set_word(m, kWaitEnd, kRestartableWait);
-  set_word(m, kWaitDone, 0);
-  return begin_wait(m, wait, word(m, kBlocked), wait_key(WaitOn::event, kLockEvent), process);
-}
-
 enum LockType : u32 { kReadLock = 0, kWriteLock = 1, kUnlock = 2 };
 constexpr u32 kLockBytes = 32;  // struct flock: type and origin, 16 bits each; begin, length; process, 32 bits
 
@@ -265,7 +256,7 @@ MYR_OUTLINE Result lock_record(M& m, i32 stream, LockKind kind, LockCall call) {
     const FileLock lock = file_lock(m, number);
     const u64 process = lock.kind == LockKind::of_process ? lock.owner : kLockOfNoProcess;
     if (kind == LockKind::of_process && waits_for_us(m, process)) return error(kEDEADLK);
-    return own_wait(m) ? wait_for_lock(m, process) : again();
+    return own_wait(m) ? wait_here(m, wait_until_ready(m), kLockEvent, 0, process) : again();
   }
   return change_record(m, wanted, type == kUnlock) ? answer(0) : error(kENOLCK);
 }
@@ -283,8 +274,9 @@ MYR_OUTLINE Result flock(M& m) {
   FileLock wanted = {0, LockKind::whole, operation == kExclusive, 0, 0, kLastByte};
   if (!file_of(m, opened, wanted.file)) return answer(0);  // nobody else can open it
   wanted.owner = word(m, opening_word((u32)stream - kFirstOpening, kOpeningSerial));
-  u32 own = file_lock_count(m);
-  while (own-- > 0 && !file_lock(m, own).has_same_owner(wanted)) {  // NOLINT(bugprone-inc-dec-in-conditions)
+  u32 own = kNoLock;
+  for (u32 number = file_lock_count(m); number-- > 0;) {
+    if (file_lock(m, number).has_same_owner(wanted)) own = number;
   }
   const bool has_lock = own != kNoLock;
   if (operation == kFree ? !has_lock : has_lock && file_lock(m, own).writes == wanted.writes) return answer(0);
@@ -295,7 +287,9 @@ MYR_OUTLINE Result flock(M& m) {
     note_freed_locks(m);
   }
   if (operation == kFree) return answer(0);
-  if (find_hindrance(m, wanted) != kNoLock) return waits ? wait_for_lock(m, kLockOfNoProcess) : error(kEAGAIN);
+  if (find_hindrance(m, wanted) != kNoLock) {
+    return waits ? wait_here(m, wait_until_ready(m), kLockEvent, 0, kLockOfNoProcess) : error(kEAGAIN);
+  }
   if (file_lock_count(m) == kMostFileLocks) return error(kENOLCK);
   add_file_lock(m, wanted);
   return answer(0);

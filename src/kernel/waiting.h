@@ -176,13 +176,15 @@ MYR_FN Result make_again(M& m, const Wait& wait, u64 end, u64 done) {
   m.set_pc(m.pc() - 4);
   return replaced(-(i64)kEINTR);
 }
-/// Lets other threads run until what the call waits for may be there (`event`): it is made again then.
+/// Lets other threads run until what the call waits for may be there (`event`): it is made again then. `bits`: what its head tells
+/// meanwhile, not 0.
 template <Machine M>
-MYR_OUTLINE Result begin_event_wait(M& m, const Wait& wait, u64 blocked, u64 event, u64 end, u64 done) {
+MYR_OUTLINE Result begin_event_wait(M& m, const Wait& wait, u64 blocked, u64 event, u64 end, u64 done,
+                                    u64 bits = ~(u64)0) {
   if (!own_heads(m)) return again();
   set_word(m, kWaitEnd, end);
   set_word(m, kWaitDone, done);
-  return begin_wait(m, wait, blocked, wait_key(WaitOn::event, event));
+  return begin_wait(m, wait, blocked, wait_key(WaitOn::event, event), bits);
 }
 /// To be called, and to have returned true, before wait_here().
 template <Machine M>
@@ -190,10 +192,12 @@ MYR_FN bool own_wait(M& m) {
   return own_word(m, kBlocked) && (!waits_among_others(m) || own_heads(m));
 }
 /// Ends an attempt of a call that waits for an event without a limit and has moved `done`, after own_wait(). As on Linux, a signal
-/// ends the call with what it has moved. What would wait for ever ends with that too, or with EDEADLK.
+/// ends the call with what it has moved. What would wait for ever ends with that too, or with EDEADLK. `bits`: as for
+/// begin_event_wait().
 template <Machine M>
-MYR_OUTLINE Result wait_here(M& m, const Wait& wait, u64 event, u64 done) {
-  if (wait.end == WaitEnd::begins) return begin_event_wait(m, wait, word(m, kBlocked), event, kRestartableWait, done);
+MYR_OUTLINE Result wait_here(M& m, const Wait& wait, u64 event, u64 done, u64 bits = ~(u64)0) {
+  if (wait.end == WaitEnd::begins)
+    return begin_event_wait(m, wait, word(m, kBlocked), event, kRestartableWait, done, bits);
   if (wait.end == WaitEnd::ready) return make_again(m, wait, kRestartableWait, done);
   forget_wait(m);
   if (wait.end == WaitEnd::never) return done != 0 ? answer((i64)done) : error(kEDEADLK);
