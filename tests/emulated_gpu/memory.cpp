@@ -6,6 +6,7 @@
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <driver_types.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -143,6 +144,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, 
       {"cuModuleUnload", reinterpret_cast<void*>(cuModuleUnload)},
       {"cuModuleGetFunction", reinterpret_cast<void*>(cuModuleGetFunction)},
       {"cuModuleGetGlobal", reinterpret_cast<void*>(cuModuleGetGlobal)},
+      {"cuFuncSetAttribute", reinterpret_cast<void*>(cuFuncSetAttribute)},
       {"cuLaunchKernel", reinterpret_cast<void*>(cuLaunchKernel)},
       {"cuCtxGetCurrent", reinterpret_cast<void*>(cuCtxGetCurrent)},
       {"cuCtxSetCurrent", reinterpret_cast<void*>(cuCtxSetCurrent)},
@@ -177,6 +179,10 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
     case cudaDevAttrMultiProcessorCount: *value = kMultiprocessors; break;
     case cudaDevAttrComputeCapabilityMajor: *value = 7; break;
     case cudaDevAttrComputeCapabilityMinor: *value = 5; break;
+    default:
+      if (attribute == cudaDevAttrMaxSharedMemoryPerMultiprocessor) *value = 64 << 10;
+      else if (attribute == cudaDevAttrReservedSharedMemoryPerBlock) *value = 0;
+      else return cudaErrorInvalidValue;
   }
   return cudaSuccess;
 }

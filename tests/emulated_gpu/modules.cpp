@@ -4,6 +4,7 @@
 #include <emulated_gpu/modules.h>
 
 #include <cuda.h>
+#include <driver_types.h>
 
 #include <cstdio>
 #include <map>
@@ -132,6 +133,11 @@ CUresult cuModuleGetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module,
   *address = reinterpret_cast<CUdeviceptr>(module->array.data());
   *bytes = module->array.size() * sizeof(uint64_t);
   return CUDA_SUCCESS;
+}
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute, int value) {
+  return cudaFuncSetAttribute(function, cudaFuncAttributePreferredSharedMemoryCarveout, value) == cudaSuccess
+             ? CUDA_SUCCESS
+             : CUDA_ERROR_INVALID_VALUE;
 }
 CUresult cuLaunchKernel(CUfunction function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,
                         unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes,

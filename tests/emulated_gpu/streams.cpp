@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Streams, events, graphs and launches of an emulated GPU. A stream is a thread that does what it was given, in order.
+#include <driver_types.h>
+
 #include <atomic>
 #include <cfenv>
 #include <condition_variable>
@@ -193,6 +195,10 @@ cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stre
   return cudaSuccess;
 }
 
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+  const bool known = kernel != nullptr && attribute == cudaFuncAttributePreferredSharedMemoryCarveout;
+  return known && value >= -1 && value <= 100 ? cudaSuccess : cudaErrorInvalidValue;
+}
 cudaError_t cudaLaunchKernel(const void* kernel, dim3 blocks, dim3 threads, void** arguments, size_t shared_bytes,
                              cudaStream_t stream) {
   Work work = emulated_gpu::bound(kernel, arguments);

@@ -69,8 +69,7 @@ CudaBackend::CudaBackend(const Image& image, const FleetOptions& options, int de
         std::to_string(image.kernel_pages >> 8) +
         " MiB for its files and pipes, are too much for a CUDA device; ask for less than 4096 MiB together");
   }
-  check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, device),
-        "asking for the device's size");
+  multiprocessors_ = multiprocessors_of(device);
   own_stream_ = make_stream();
   stream_ = own_stream_.get();
   view_.lanes = lanes_;

@@ -14,8 +14,10 @@
 #include "backends/cuda/code_kernels.h"
 #include "backends/cuda/code_variants.h"
 #include "backends/cuda/device_memory.h"
+#include "backends/cuda/first_level_cache.h"
 #include "backends/cuda/interpreter/program_pace.h"
 #include "backends/cuda/kernels.h"
+#include "backends/cuda/launch_choice.h"
 #include "backends/cuda/process/differing_pages.h"
 #include "backends/cuda/process/processes.h"
 #include "backends/cuda/saved_lanes.h"
@@ -241,7 +243,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
   const u32* upload_lanes(std::span<const u32> lanes);
 
   int device_;
-  int multiprocessors_ = 0;
+  Multiprocessors multiprocessors_ = {};
   u64 lanes_;
   MemoryPolicy policy_;
   bool pool_is_automatic_;
@@ -323,6 +325,8 @@ class CudaBackend final : public Backend, private HostedSpaces {
   bool asks_to_translate_ = false;        // the launch that began last, of a run with Engine::translate
   bool runs_translated_ = false;          // the same: its kernel is the one of translated code
   bool is_compared_ = false;              // it counts for the choice of the next one's kernel
+  bool compares_caches_ = false;          // it counts for cache_choice_
+  LaunchChoice cache_choice_{8, 1};       // 1: fewer blocks at once, with more cache
   std::chrono::steady_clock::time_point began_at_;
   std::atomic<u64> retired_translated_{0};   // in launches of translated code, also by interpretation
   std::atomic<u64> retired_interpreted_{0};  // in others, if they ask to translate

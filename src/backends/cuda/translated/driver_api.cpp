@@ -17,6 +17,7 @@ DriverApi find_all() {
   find_driver_function(api.module_unload, "cuModuleUnload");
   find_driver_function(api.module_get_function, "cuModuleGetFunction");
   find_driver_function(api.module_get_global, "cuModuleGetGlobal");
+  find_driver_function(api.function_set_attribute, "cuFuncSetAttribute");
   find_driver_function(api.launch_kernel, "cuLaunchKernel");
   find_driver_function(api.ctx_get_current, "cuCtxGetCurrent");
   find_driver_function(api.ctx_set_current, "cuCtxSetCurrent");

@@ -18,6 +18,7 @@ struct DriverApi {
   decltype(&cuModuleUnload) module_unload;
   decltype(&cuModuleGetFunction) module_get_function;
   decltype(&cuModuleGetGlobal_v2) module_get_global;
+  decltype(&cuFuncSetAttribute) function_set_attribute;
   decltype(&cuLaunchKernel) launch_kernel;
   decltype(&cuCtxGetCurrent) ctx_get_current;
   decltype(&cuCtxSetCurrent) ctx_set_current;

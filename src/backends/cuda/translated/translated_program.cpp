@@ -320,13 +320,17 @@ void TranslatedProgram::between_launches(u64 retired, cudaStream_t stream) {
 
 u64 TranslatedProgram::launch_ticks() const { return makers_->open() != 0 ? std::min(ticks_, kMakingTicks) : ticks_; }
 
-void TranslatedProgram::launch(const View& view, cudaStream_t stream) const {
+void TranslatedProgram::launch(const View& view, const Multiprocessors& device, cudaStream_t stream) const {
   View view_argument = view;
   RegionTable table_argument = table_;
   void* arguments[] = {&view_argument, &table_argument};
   constexpr u32 kShared = kWarps * (kSharedSlots * kTeam * sizeof(u64) + sizeof(translate::DeviceTeamFacts));
-  check(driver_api().launch_kernel(linked_->kernel(), (view.teams + kWarps - 1) / kWarps, 1, 1, kWarps * kTeam, 1, 1,
-                                   kShared, stream, arguments, nullptr),
+  const u32 blocks = blocks_of_teams(view.teams);
+  // As divide_for(): only a request.
+  driver_api().function_set_attribute(linked_->kernel(), CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                                      shared_percent(device, blocks_at_once(blocks, device, false), kShared));
+  check(driver_api().launch_kernel(linked_->kernel(), blocks, 1, 1, kWarps * kTeam, 1, 1, kShared, stream, arguments,
+                                   nullptr),
         "starting translated code");
 }
 

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "backends/cuda/device_memory.h"
+#include "backends/cuda/first_level_cache.h"
 #include "backends/cuda/long_array.h"
 #include "backends/cuda/translated/hot_places.h"
 #include "backends/cuda/translated/kernel_choice.h"
@@ -38,7 +39,7 @@ class TranslatedProgram {
   /// until `cancelled`. Does nothing if an earlier call was not cancelled.
   void translate_all(u64 entry, bool each_word, const std::function<bool()>& cancelled, cudaStream_t stream);
 
-  void launch(const View& view, cudaStream_t stream) const;
+  void launch(const View& view, const Multiprocessors& device, cudaStream_t stream) const;
   /// How long the next launch may last, in ticks of Control, so that what has become hot, or was made, is seen.
   u64 launch_ticks() const;
   /// Which kernel runs it. For tests everything is translated, and then always the one of translated code.
