@@ -180,8 +180,8 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
     case cudaDevAttrComputeCapabilityMajor: *value = 7; break;
     case cudaDevAttrComputeCapabilityMinor: *value = 5; break;
     default:
-      if (attribute == cudaDevAttrMaxSharedMemoryPerMultiprocessor) *value = 64 << 10;
-      else if (attribute == cudaDevAttrReservedSharedMemoryPerBlock) *value = 0;
+      if (attribute == cudaDevAttrMaxSharedMemoryPerMultiprocessor) *value = 228 << 10;
+      else if (attribute == cudaDevAttrReservedSharedMemoryPerBlock) *value = 1 << 10;
       else return cudaErrorInvalidValue;
   }
   return cudaSuccess;

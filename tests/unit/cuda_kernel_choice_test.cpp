@@ -45,23 +45,6 @@ TEST(KernelChoice, ATrialIsShort) {
   EXPECT_EQ(choice.most_ticks(), 0u);
 }
 
-TEST(LaunchChoice, TriesTheOtherWayAsSoonAndForAsLongAsItIsTold) {
-  LaunchChoice choice(8, 1);
-  choice.ended(1000, 1);
-  EXPECT_EQ(choice.next(), 1u);
-  EXPECT_EQ(choice.best(), 0u);
-  EXPECT_EQ(choice.most_ticks(), 8u);
-  choice.ended(1000, 1);  // no faster: it waits for twice as many launches each time
-  for (int pause : {2, 4, 8, 16}) {
-    for (int i = 0; i < pause; i++) {
-      EXPECT_EQ(choice.next(), 0u);
-      choice.ended(1000, 1);
-    }
-    EXPECT_EQ(choice.next(), 1u);
-    choice.ended(1000, 1);
-  }
-}
-
 TEST(KernelChoice, ALaunchWithoutTimeSaysNothing) {
   KernelChoice choice;
   for (int i = 0; i < 100; i++) choice.ended(1000, 0);

@@ -112,6 +112,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
   /// One batch, or a chain of batches, without waiting for it. The report is that of the launch that began last.
   void begin_dispatch(const Control& control, Engine engine);
   Report end_dispatch();
+  void compare_blocks(const Report& report, double seconds);
   /// Takes what lanes put out, until the launch has ended.
   void take_output_meanwhile();
   class InputLoop;  // cuda_inputs.cpp
@@ -325,8 +326,9 @@ class CudaBackend final : public Backend, private HostedSpaces {
   bool asks_to_translate_ = false;        // the launch that began last, of a run with Engine::translate
   bool runs_translated_ = false;          // the same: its kernel is the one of translated code
   bool is_compared_ = false;              // it counts for the choice of the next one's kernel
-  bool compares_caches_ = false;          // it counts for cache_choice_
-  LaunchChoice cache_choice_{8, 1};       // 1: fewer blocks at once, with more cache
+  enum BlocksAtOnce : u32 { kMostBlocksAtOnce, kFewBlocksAtOnce };
+  bool compares_blocks_ = false;  // it counts for the choice of how many blocks of the next one run at once
+  LaunchChoice blocks_choice_{8};
   std::chrono::steady_clock::time_point began_at_;
   std::atomic<u64> retired_translated_{0};   // in launches of translated code, also by interpretation
   std::atomic<u64> retired_interpreted_{0};  // in others, if they ask to translate

@@ -17,8 +17,8 @@ namespace {
 /// For how long a launch goes on while a lane waits for the host to serve its call, in ticks of 2 ms.
 constexpr u64 kHostTicks = 1;
 
-/// How long a launch goes on whose multiprocessors divide their memory in the best way, as far as is known: 0.3 s.
-constexpr u64 kCacheTicks = 128;
+/// How long a launch goes on whose fleet compares numbers of blocks, unless one is only tried: 0.27 s.
+constexpr u64 kComparedTicks = 128;
 
 /// Between two looks at a launch the host sleeps for this part of the time that it has taken, but no longer than a chunk of
 /// output may wait, and not at all where the system cannot sleep for so short a time.
@@ -31,18 +31,17 @@ void pause_since(std::chrono::steady_clock::time_point begin) {
   else std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(part, kMostPause));
 }
 
+/// Launches one batch, as *view.control says; the counts of *view.report must be zero.
+void launch_run(const Launch& launch, const View& view, cudaStream_t stream) {
+  View argument = view;
+  void* arguments[] = {&argument};
+  cudaLaunchKernel(launch.kernel, launch.blocks, launch.threads, arguments, launch.shared_bytes, stream);
+}
+
 }  // namespace
 
 Launch run_launch(const View& view, u32 multiprocessors, Engine engine) {
   return engine == Engine::stepper ? stepper_launch(view) : interpreter_launch(view, multiprocessors);
-}
-
-void launch_run(const View& view, const Multiprocessors& device, Engine engine, bool caches, cudaStream_t stream) {
-  const Launch launch = run_launch(view, device.count, engine);
-  divide_for(launch, device, blocks_at_once(launch.blocks, device, caches));
-  View argument = view;
-  void* arguments[] = {&argument};
-  cudaLaunchKernel(launch.kernel, launch.blocks, launch.threads, arguments, launch.shared_bytes, stream);
 }
 
 void CudaBackend::begin_dispatch(const Control& control, Engine engine) {
@@ -53,16 +52,18 @@ void CudaBackend::begin_dispatch(const Control& control, Engine engine) {
   const bool interprets = is_compared_ && translated->choice().next() == KernelChoice::kInterpreted;
   runs_translated_ = translated != nullptr && !interprets;
   asks_to_translate_ = engine == Engine::translate;
-  // Launches of other fleets have no end by time. Inputs of a queue that waits say nothing, and translated code and pages that differ have
-  // comparisons of their own.
-  compares_caches_ = processes_ && queue_host_ == nullptr && view_.processes.pages_differ == 0 && !translates &&
-                     engine != Engine::stepper && control.batches <= 1 &&
-                     cache_is_a_choice(blocks_of_teams(view_.teams), multiprocessors_);
+  const Launch launch = run_launch(view_, multiprocessors_.count, engine);
+  // Launches of fleets without processes have no end by time, those of queues may find no input, and the kernels for pages that differ
+  // were not measured with few blocks.
+  compares_blocks_ = processes_ && queue_host_ == nullptr && view_.processes.pages_differ == 0 &&
+                     translated == nullptr && engine != Engine::stepper && control.batches <= 1 &&
+                     few_is_a_choice(launch.blocks, launch.shared_bytes, multiprocessors_);
+  const bool few = compares_blocks_ && blocks_choice_.next() == kFewBlocksAtOnce;
   if (processes_) processes_->output().begin(stream_);
   *host_control_.data() = control;
-  if (compares_caches_) {
+  if (compares_blocks_) {
     u64& ticks = host_control_.data()->launch_ticks;
-    const u64 trial = cache_choice_.most_ticks(), most = trial != 0 ? trial : kCacheTicks;
+    const u64 trial = blocks_choice_.most_ticks(), most = trial != 0 ? trial : kComparedTicks;
     ticks = ticks != 0 ? std::min(ticks, most) : most;
   }
   if (translated != nullptr) {
@@ -79,13 +80,12 @@ void CudaBackend::begin_dispatch(const Control& control, Engine engine) {
   host_report_.data()->wants_code = code_wanted_;
   check(cudaMemcpyAsync(report_.data(), host_report_.data(), sizeof(Report), cudaMemcpyHostToDevice, stream_),
         "starting the engine");
-  if (control.batches > 1) {
-    chain(engine).launch(stream_);
-  } else if (runs_translated_) {
+  if (runs_translated_) {
     translated->launch(view_, multiprocessors_, stream_);
   } else {
-    const u32 way = compares_caches_ ? cache_choice_.next() : cache_choice_.best();
-    launch_run(view_, multiprocessors_, engine, processes_ && way != 0, stream_);
+    divide_for(launch, multiprocessors_, few);
+    if (control.batches > 1) chain(engine).launch(stream_);
+    else launch_run(launch, view_, stream_);
   }
   check(cudaGetLastError(), "starting the engine");
   // From here on: the first launch of a kernel loads it, which takes 0.1 s.
@@ -101,12 +101,7 @@ Report CudaBackend::end_dispatch() {
   code_wanted_ |= report.wants_code != 0;
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began_at_;
   if (is_compared_) translated_->choice().ended(report.retired, took.count());
-  if (compares_caches_) {
-    const u32 blocks = blocks_of_teams(view_.teams);
-    const u32 at_once = blocks_at_once(blocks, multiprocessors_, cache_choice_.next() != 0);
-    const double full = full_part(blocks, multiprocessors_, at_once);
-    cache_choice_.ended(static_cast<u64>(static_cast<double>(report.retired) * full), took.count());
-  }
+  if (compares_blocks_) compare_blocks(report, took.count());
   if (asks_to_translate_ && !runs_translated_) retired_interpreted_ += report.retired;
   if (runs_translated_) {
     retired_translated_ += report.retired;
@@ -114,6 +109,16 @@ Report CudaBackend::end_dispatch() {
   }
   if (host_control_.data()->batches <= 1) report.batches = 1;
   return report;
+}
+
+void CudaBackend::compare_blocks(const Report& report, double seconds) {
+  // Where all lanes have ended, most multiprocessors may have waited for some.
+  if (report.stops[static_cast<u32>(StopCode::none)] == 0) return blocks_choice_.ended_otherwise();
+  const Launch launch = run_launch(view_, multiprocessors_.count, Engine::interpreter);
+  const bool few = blocks_choice_.next() == kFewBlocksAtOnce;
+  const u32 at_once = blocks_at_once(launch.blocks, launch.shared_bytes, multiprocessors_, few);
+  const double full = full_part(launch.blocks, multiprocessors_, at_once);
+  blocks_choice_.ended(static_cast<u64>(static_cast<double>(report.retired) * full), seconds);
 }
 
 void CudaBackend::take_output_meanwhile() {
@@ -132,8 +137,6 @@ Chain& CudaBackend::chain(Engine engine) {
   const u8* bytes = reinterpret_cast<const u8*>(&view_);
   if (chain_ == nullptr || chain_engine_ != engine || !std::equal(chain_view_.begin(), chain_view_.end(), bytes)) {
     chain_.reset();
-    const Launch launch = run_launch(view_, multiprocessors_.count, engine);
-    divide_for(launch, multiprocessors_, blocks_at_once(launch.blocks, multiprocessors_, false));
     chain_ = std::make_unique<Chain>(view_, multiprocessors_.count, engine, stream_);
     chain_view_.assign(bytes, bytes + sizeof view_);
     chain_engine_ = engine;

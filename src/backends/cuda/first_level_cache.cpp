@@ -23,10 +23,11 @@ Multiprocessors multiprocessors_of(int device) {
           attribute_of(device, cudaDevAttrReservedSharedMemoryPerBlock)};
 }
 
-void divide_for(const Launch& launch, const Multiprocessors& device, u32 at_once) {
+void divide_for(const Launch& launch, const Multiprocessors& device, bool few) {
   if (launch.shared_bytes == 0) return;
+  check(cudaGetLastError(), "starting the engine");
   // Only a request: a launch is as right without it, so a refusal is none of the run's.
-  const int percent = shared_percent(device, at_once, launch.shared_bytes);
+  const int percent = shared_percent(launch.blocks, launch.shared_bytes, device, few);
   if (cudaFuncSetAttribute(launch.kernel, cudaFuncAttributePreferredSharedMemoryCarveout, percent) != cudaSuccess)
     cudaGetLastError();
 }

@@ -15,12 +15,8 @@
 
 namespace myriarm::cuda {
 
-struct Multiprocessors;
-
 /// The launch of an engine.
 Launch run_launch(const View& view, u32 multiprocessors, Engine engine);
-/// Launches one batch, as *view.control says; the counts of *view.report must be zero. `caches`: see blocks_at_once().
-void launch_run(const View& view, const Multiprocessors& device, Engine engine, bool caches, cudaStream_t stream);
 
 /// A CUDA graph that runs batch after batch. Each batch launches the next one from the device, until
 /// view.control->batches are done, no lane is left, a lane is out of memory and the pool may grow, the run is cancelled,

@@ -11,15 +11,16 @@ namespace myriarm::cuda {
 
 class LaunchChoice {
  public:
-  /// The other way is tried for so many ticks of Control, and first after so many launches.
-  explicit LaunchChoice(u64 trial_ticks = 4, u32 first_pause = kLeastPause)
-      : trial_ticks_(trial_ticks), pause_(first_pause) {}
+  /// The other way is tried for so many ticks of Control.
+  explicit LaunchChoice(u64 trial_ticks = 4) : trial_ticks_(trial_ticks) {}
   /// For the next launch: 0 or 1, and 0 at first. It has one result until ended() is called.
   u32 next() const { return next_; }
-  /// The way that launches go unless the other one is tried.
-  u32 best() const { return best_; }
   /// The most ticks of Control of the next launch if a way is only tried; 0: as many as there may be.
   u64 most_ticks() const { return next_ != best_ ? trial_ticks_ : 0; }
+  /// A launch says nothing about the way that it went.
+  void ended_otherwise() {
+    if (next_ != best_) next_ = best_, launches_ = 0;
+  }
   /// A launch has retired so many instructions in so many seconds.
   void ended(u64 retired, double seconds) {
     if (seconds <= 0) return;
@@ -48,7 +49,7 @@ class LaunchChoice {
 
   double rate_[2] = {0, 0};  // instructions a second, of the last launch
   u64 trial_ticks_;
-  u32 best_ = 0, next_ = 0, launches_ = 0, pause_;
+  u32 best_ = 0, next_ = 0, launches_ = 0, pause_ = kLeastPause;
 };
 
 }  // namespace myriarm::cuda

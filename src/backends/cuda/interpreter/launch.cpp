@@ -2,12 +2,14 @@
 // Which kernel of the interpreter runs a fleet. Compiled by the C++ compiler, without the instruction table.
 #include "backends/cuda/launch.h"
 
+#include "backends/cuda/first_level_cache.h"
+
 #include "backends/cuda/interpreter/kernels.h"
 
 namespace myriarm::cuda {
 
 Launch interpreter_launch(const View& view, u32 multiprocessors) {
-  const u32 blocks = (view.teams + kWarps - 1) / kWarps;
+  const u32 blocks = blocks_of_teams(view.teams);
   const bool few = blocks <= multiprocessors * kFewBlocks;
   const bool several = view.common_code.words == nullptr, processes = view.processes.facts != nullptr;
   const void* kernel;

@@ -328,7 +328,7 @@ void TranslatedProgram::launch(const View& view, const Multiprocessors& device, 
   const u32 blocks = blocks_of_teams(view.teams);
   // As divide_for(): only a request.
   driver_api().function_set_attribute(linked_->kernel(), CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                                      shared_percent(device, blocks_at_once(blocks, device, false), kShared));
+                                      shared_percent(blocks, kShared, device, false));
   check(driver_api().launch_kernel(linked_->kernel(), blocks, 1, 1, kWarps * kTeam, 1, 1, kShared, stream, arguments,
                                    nullptr),
         "starting translated code");
