@@ -112,6 +112,7 @@ class CudaBackend final : public Backend, private HostedSpaces {
   /// One batch, or a chain of batches, without waiting for it. The report is that of the launch that began last.
   void begin_dispatch(const Control& control, Engine engine);
   Report end_dispatch();
+  /// Tells blocks_choice_ what a launch of so many seconds has retired.
   void compare_blocks(const Report& report, double seconds);
   /// Takes what lanes put out, until the launch has ended.
   void take_output_meanwhile();
@@ -327,8 +328,8 @@ class CudaBackend final : public Backend, private HostedSpaces {
   bool runs_translated_ = false;          // the same: its kernel is the one of translated code
   bool is_compared_ = false;              // it counts for the choice of the next one's kernel
   enum BlocksAtOnce : u32 { kMostBlocksAtOnce, kFewBlocksAtOnce };
-  bool compares_blocks_ = false;  // it counts for the choice of how many blocks of the next one run at once
-  LaunchChoice blocks_choice_{8};
+  bool compares_blocks_ = false;   // it counts for the choice of how many blocks of the next one run at once
+  LaunchChoice blocks_choice_{8};  // between BlocksAtOnce; a trial takes 8 ticks, 16 ms
   std::chrono::steady_clock::time_point began_at_;
   std::atomic<u64> retired_translated_{0};   // in launches of translated code, also by interpretation
   std::atomic<u64> retired_interpreted_{0};  // in others, if they ask to translate
