@@ -17,6 +17,7 @@
 #include "backends/cuda/first_level_cache.h"
 #include "backends/cuda/interpreter/program_pace.h"
 #include "backends/cuda/kernels.h"
+#include "backends/cuda/lanes_in_step.h"
 #include "backends/cuda/launch_choice.h"
 #include "backends/cuda/process/differing_pages.h"
 #include "backends/cuda/process/processes.h"
@@ -114,6 +115,10 @@ class CudaBackend final : public Backend, private HostedSpaces {
   Report end_dispatch();
   /// Tells blocks_choice_ what a launch of so many seconds has retired.
   void compare_blocks(const Report& report, double seconds);
+  /// How the lanes of a run keep in step, if they do.
+  LanesInStep steps_of(const RunOrder& order) const;
+  /// Begins the next step of lanes that have ended one. Returns the phase of its first launch.
+  Phase begin_step(LanesInStep& in_step);
   /// Takes what lanes put out, until the launch has ended.
   void take_output_meanwhile();
   class InputLoop;  // cuda_inputs.cpp
@@ -331,6 +336,8 @@ class CudaBackend final : public Backend, private HostedSpaces {
   bool compares_blocks_ = false;   // it counts for the choice of how many blocks of the next one run at once
   LaunchChoice blocks_choice_{8};  // between BlocksAtOnce; a trial takes 8 ticks, 16 ms
   std::chrono::steady_clock::time_point began_at_;
+  double launch_seconds_ = 0;                // that the launch which ended last took
+  std::atomic<bool> lanes_in_step_ = false;  // lanes with StopCode::budget may be at the end of a step: see progress()
   std::atomic<u64> retired_translated_{0};   // in launches of translated code, also by interpretation
   std::atomic<u64> retired_interpreted_{0};  // in others, if they ask to translate
   std::unique_ptr<Chain> chain_;

@@ -100,6 +100,7 @@ Report CudaBackend::end_dispatch() {
   Report report = *host_report_.data();
   code_wanted_ |= report.wants_code != 0;
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began_at_;
+  launch_seconds_ = took.count();
   if (is_compared_) translated_->choice().ended(report.retired, took.count());
   if (compares_blocks_) compare_blocks(report, took.count());
   if (asks_to_translate_ && !runs_translated_) retired_interpreted_ += report.retired;
@@ -112,13 +113,38 @@ Report CudaBackend::end_dispatch() {
 }
 
 void CudaBackend::compare_blocks(const Report& report, double seconds) {
-  // Where all lanes have ended, most multiprocessors may have waited for some.
-  if (report.stops[static_cast<u32>(StopCode::none)] == 0) return blocks_choice_.ended_otherwise();
   const Launch launch = run_launch(view_, multiprocessors_.count, Engine::interpreter);
   const bool few = blocks_choice_.next() == kFewBlocksAtOnce;
   const u32 at_once = blocks_at_once(launch.blocks, launch.shared_bytes, multiprocessors_, few);
+  // With fewer lanes than the device runs at once under way, as where they have ended or wait for their next step, multiprocessors may have
+  // waited for others.
+  const u64 lanes_at_once = u64{at_once} * multiprocessors_.count * kWarps * kTeam;
+  if (report.stops[static_cast<u32>(StopCode::none)] < lanes_at_once) return blocks_choice_.ended_otherwise();
   const double full = full_part(launch.blocks, multiprocessors_, at_once);
   blocks_choice_.ended(static_cast<u64>(static_cast<double>(report.retired) * full), seconds);
+}
+
+LanesInStep CudaBackend::steps_of(const RunOrder& order) const {
+  // A queue gives each lane its own input; a run whose caller serves calls, or asks for batches, comes back to it in between; and launches of
+  // translated code were not measured.
+  const bool steps = processes_ && queue_host_ == nullptr && view_.teams > 1 && order.engine == Engine::interpreter &&
+                     order.batch == ~u64{0} && !order.returns_for_calls;
+  const Launch launch = run_launch(view_, multiprocessors_.count, Engine::interpreter);
+  const u32 at_once = blocks_at_once(launch.blocks, launch.shared_bytes, multiprocessors_, false);
+  return {steps, rounded_up(launch.blocks, u64{at_once} * multiprocessors_.count)};
+}
+
+Phase CudaBackend::begin_step(LanesInStep& in_step) {
+  Phase phase = Phase::again;
+  if (in_step.tries()) {
+    if (in_step.end_trial()) processes_->align_batches(view_, stream_);
+  } else {
+    const Processes::Apart lanes = processes_->lanes_apart(view_, stream_);
+    in_step.begin_next(lanes.compared, lanes.apart);
+    phase = Phase::next;
+  }
+  lanes_in_step_ = in_step.is_in_use();
+  return phase;
 }
 
 void CudaBackend::take_output_meanwhile() {
@@ -183,6 +209,8 @@ RunReport CudaBackend::run(const RunOrder& order) {
   u64 progress = 0;  // instructions
   bool pool_grows = pool_is_automatic_;
   const bool predecodes = order.engine != Engine::stepper;
+  LanesInStep in_step = steps_of(order);
+  lanes_in_step_ = in_step.is_in_use();
   auto cancelled = [&] { return is_cancelled(); };
   auto resume_starved = [&] {
     if (starved == 0) return false;  // the host has refused the output of the lanes
@@ -205,7 +233,8 @@ RunReport CudaBackend::run(const RunOrder& order) {
       if (predecodes) predecode_if_due();
       control.pool_may_grow = pool_grows || !code_blocks_.empty();
       control.yield_ticks = code_delay_.ticks_left(std::chrono::steady_clock::now());
-      control.launch_ticks = 0;
+      control.launch_ticks = in_step.most_ticks();
+      if (control.phase != Phase::again) control.batch = in_step.is_in_use() ? in_step.instructions() : order.batch;
       if (predecodes) choose_kernel(control);
       begin_dispatch(control, order.engine);
       const Report report = end_dispatch();
@@ -214,7 +243,7 @@ RunReport CudaBackend::run(const RunOrder& order) {
       progress += report.retired;
       done.retired += report.retired;
       if (control.phase == phase) done.batches = report.batches;
-      done.left += report.left;
+      if (!in_step.is_in_use()) done.left += report.left;
       for (u32 code = 0; code < kStopCodes; code++) done.stops[code] += report.stops[code];
       // Lanes that left for code to be predecoded, or for the host to serve calls, go on with their batch.
       done.stops[kYielded] = 0;
@@ -222,7 +251,8 @@ RunReport CudaBackend::run(const RunOrder& order) {
       if (processes_) served = attend_to_processes(report, done);
       starved += served.starved;
       const u64 paused = report.stops[kYielded] + served.answered;
-      if (paused == 0) return done;
+      if (in_step.is_in_use()) in_step.launch_ended(report.retired, report.left, paused, launch_seconds_);
+      if (paused == 0 && in_step.waiting() == 0) return done;
       // Lanes that starve would else wait until no other one goes on.
       if (pool_grows && starved != 0 && !is_cancelled() && resume_starved()) {
         done.stops[static_cast<u32>(StopCode::out_of_memory)] -= starved;
@@ -230,6 +260,7 @@ RunReport CudaBackend::run(const RunOrder& order) {
       }
       control.phase = Phase::again;
       control.batches = 1;
+      if (in_step.is_over()) control.phase = begin_step(in_step);
       if (report.orders & kYieldOrder) guests_have_changed_code();
       update_common_code();
       if (returns && served.calling == 0 && done.stops[static_cast<u32>(StopCode::syscall)] != 0) {
@@ -239,6 +270,7 @@ RunReport CudaBackend::run(const RunOrder& order) {
     }
   };
   const RunReport report = run_batches(order, dispatch_batches, cancelled, resume_starved);
+  lanes_in_step_ = false;
   if (!held_back.empty()) scatter_stops(held_back, kept);
   std::ranges::sort(given_back_);
   tell_of_given_back(std::vector<u32>(given_back_));
@@ -251,7 +283,12 @@ void CudaBackend::clear_cancel() { std::atomic_ref(*cancel_.data()).store(0); }
 
 void CudaBackend::progress(std::span<u64> retired, std::span<StopCode> codes) const {
   // Read the stop first: the device writes the count that belongs to it before it.
-  for (size_t i = 0; i < codes.size(); i++) codes[i] = std::atomic_ref(codes_.data()[i]).load();
+  // A lane at the end of a step goes on. One that has used up its own limit is told from it when the run has ended.
+  const bool in_step = lanes_in_step_;
+  for (size_t i = 0; i < codes.size(); i++) {
+    const StopCode code = std::atomic_ref(codes_.data()[i]).load();
+    codes[i] = in_step && code == StopCode::budget ? StopCode::none : code;
+  }
   for (size_t i = 0; i < retired.size(); i++)
     retired[i] = std::atomic_ref(progress_.data()[i]).load(std::memory_order_relaxed);
 }

@@ -56,6 +56,42 @@ __global__ void count_differing_kernel(const __grid_constant__ View view, u32* t
   if (differs && threadIdx.x % kWarp == 0) atomicAdd(teams, 1);
 }
 
+/// One warp for each team but the last.
+__global__ void count_apart_kernel(const __grid_constant__ View view, u32* counts) {
+  const u64 team = thread_index() / kWarp;
+  if (team + 1 >= view.teams) return;
+  const u32 place = threadIdx.x % kTeam;
+  const u64 lane = lane_at((u32)team, place), other = lane_at((u32)team + 1, place);
+  bool compared = false, apart = false;
+  if (other < view.lanes) {
+    compared = view.stops[lane].code == StopCode::budget && view.stops[other].code == StopCode::budget;
+    for (const u32 plane : {kPlanePc, kPlaneInstructions}) {
+      apart |= compared && view.state[plane * view.lanes + lane] != view.state[plane * view.lanes + other];
+    }
+  }
+  const u32 lanes = __popc(__ballot_sync(~0u, compared)), lanes_apart = __popc(__ballot_sync(~0u, apart));
+  if (place != 0) return;
+  if (lanes != 0) atomicAdd(&counts[0], lanes);
+  if (lanes_apart != 0) atomicAdd(&counts[1], lanes_apart);
+}
+
+/// Whether a lane goes on within its batch.
+__device__ inline bool is_under_way(const View& view, u64 lane) {
+  const StopCode code = view.stops[lane].code;
+  return (code == StopCode::none || code == StopCode::syscall) && view.state[kPlaneBatchEnd * view.lanes + lane] != 0;
+}
+__global__ void find_most_retired_kernel(const __grid_constant__ View view, u64* most) {
+  const u64 lane = thread_index();
+  if (lane >= view.lanes || !is_under_way(view, lane)) return;
+  atomicMax((unsigned long long*)most, (unsigned long long)view.state[kPlaneInstructions * view.lanes + lane]);
+}
+__global__ void align_batches_kernel(const __grid_constant__ View view, const u64* most) {
+  const u64 lane = thread_index();
+  if (lane >= view.lanes || !is_under_way(view, lane)) return;
+  view.state[kPlaneBatchEnd * view.lanes + lane] =
+      smaller(RunEnd{view.state[kPlaneRunEnd * view.lanes + lane]}.count(), *most);
+}
+
 /// One warp for each team of the list.
 __global__ void forget_spaces_kernel(const __grid_constant__ View view, const TeamMask* teams, u64 count) {
   const u64 index = thread_index() / kWarp;
@@ -115,6 +151,13 @@ void launch_place_inputs(const u32* lanes, const kernel::ProcessInput* values, u
 }
 void launch_free_given_up(const View& view, cudaStream_t stream) {
   start(free_given_up_kernel, blocks_for(view.table_count), kBlock, stream, view);
+}
+void launch_count_apart(const View& view, u32* counts, cudaStream_t stream) {
+  start(count_apart_kernel, blocks_for((u64)view.teams * kWarp), kBlock, stream, view, counts);
+}
+void launch_align_batches(const View& view, u64* most, cudaStream_t stream) {
+  start(find_most_retired_kernel, blocks_for(view.lanes), kBlock, stream, view, most);
+  start(align_batches_kernel, blocks_for(view.lanes), kBlock, stream, view, most);
 }
 void launch_count_differing(const View& view, u32* teams, cudaStream_t stream) {
   start(count_differing_kernel, blocks_for((u64)view.table_count * kWarp), kBlock, stream, view, teams);

@@ -17,7 +17,8 @@ Processes::Processes(const Image& image, const ProcessOptions& options, u64 lane
   check(cudaMemsetAsync(inputs_.data(), 0, inputs_.bytes(), stream), "allocating the processes' state");
   host_calls_.resize(lanes, "allocating the processes' state");
   wanted_files_.resize(lanes, "allocating the processes' state");
-  differing_teams_.resize(1, "allocating the processes' state");
+  most_retired_.resize(1, "allocating the processes' state");
+  counts_.resize(2, "allocating the processes' state");
   view_.facts = device_facts_.data();
   view_.inputs = inputs_.data();
   view_.output = output_.ring();
@@ -111,11 +112,28 @@ void Processes::report_missing(cudaStream_t stream) {
 u32 Processes::teams_that_differ(const View& view, cudaStream_t stream) {
   constexpr const char* kDoing = "looking for pages in which lanes differ";
   u32 teams = 0;
-  check(cudaMemsetAsync(differing_teams_.data(), 0, sizeof teams, stream), kDoing);
-  launch_count_differing(view, differing_teams_.data(), stream);
-  check(cudaMemcpyAsync(&teams, differing_teams_.data(), sizeof teams, cudaMemcpyDeviceToHost, stream), kDoing);
+  check(cudaMemsetAsync(counts_.data(), 0, sizeof teams, stream), kDoing);
+  launch_count_differing(view, counts_.data(), stream);
+  check(cudaMemcpyAsync(&teams, counts_.data(), sizeof teams, cudaMemcpyDeviceToHost, stream), kDoing);
   check(cudaStreamSynchronize(stream), kDoing);
   return teams;
+}
+
+Processes::Apart Processes::lanes_apart(const View& view, cudaStream_t stream) {
+  constexpr const char* kDoing = "looking which lanes are in step";
+  u32 counts[2] = {};
+  check(cudaMemsetAsync(counts_.data(), 0, sizeof counts, stream), kDoing);
+  launch_count_apart(view, counts_.data(), stream);
+  check(cudaMemcpyAsync(counts, counts_.data(), sizeof counts, cudaMemcpyDeviceToHost, stream), kDoing);
+  check(cudaStreamSynchronize(stream), kDoing);
+  return {counts[0], counts[1]};
+}
+
+void Processes::align_batches(const View& view, cudaStream_t stream) {
+  constexpr const char* kDoing = "bringing lanes into step";
+  check(cudaMemsetAsync(most_retired_.data(), 0, sizeof(u64), stream), kDoing);
+  launch_align_batches(view, most_retired_.data(), stream);
+  check(cudaGetLastError(), kDoing);
 }
 
 std::vector<HostCall> Processes::waiting(u32 count, cudaStream_t stream) {

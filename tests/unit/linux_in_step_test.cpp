@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fleets whose lanes run the same code for longer than a step of a GPU's run (docs/design/lanes-in-step.md): what lanes retire, where they
+// stop and what others see of them is as if they did not wait for each other. When they wait is cuda_lanes_in_step_test.cpp's subject.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "linux_caller.h"
+#include "myriarm/linux.h"
+#include "until.h"
+
+namespace myriarm {
+namespace {
+
+using namespace test;
+
+constexpr uint32_t kLanes = 70;                 // of three teams, the last one with few
+constexpr uint64_t kSteps = 100'000;            // of instructions: some steps
+constexpr uint32_t kStoreX1 = 0xf9000021;       // str x1, [x1]
+constexpr uint32_t kCountDownX19 = 0xf1000673;  // subs x19, x19, #1
+constexpr uint32_t kFourBackNe = 0x54ffff81;    // b.ne -4
+
+/// Each lane stores, calls getpid(), and counts x19 down. Then it exits.
+const std::vector<uint32_t> kCalls = {kStoreX1,    0xd2801588 /* mov x8, #172 */, kSvc, kCountDownX19,
+                                      kFourBackNe, 0xd2800ba8 /* mov x8, #93 */,  kSvc, kBrk};
+
+void begin(Fleet& fleet, const std::vector<uint64_t>& rounds) {
+  fleet.set_all(x(19), rounds);
+  fleet.fill(x(1), kData);
+}
+
+TEST(LinuxInStep, LanesRetireWhatTheyWouldAlone) {
+  LinuxFleet machine(image_of(kCalls), fleet_of(kLanes), LinuxOptions{});
+  Fleet& fleet = machine.fleet();
+  std::vector<uint64_t> rounds(kLanes, kSteps / 5), limits(kLanes, kEndless);
+  rounds[3] = 10;           // ends in the first step
+  rounds[40] = kSteps / 2;  // and this one after all others
+  limits[5] = 23'457;       // of instructions, within a step
+  limits[64] = 16'384;      // at the end of the first one
+  begin(fleet, rounds);
+  fleet.set_all(Field::limit, limits);
+  machine.run();
+  std::vector<uint64_t> retired(kLanes);
+  fleet.get_all(Field::instructions, retired);
+  for (uint32_t lane = 0; lane < kLanes; lane++) {
+    const bool limited = limits[lane] != kEndless;
+    EXPECT_EQ(retired[lane], limited ? limits[lane] : 5 * rounds[lane] + 2) << lane;
+    EXPECT_EQ(machine.outcome(lane).stop.reason, limited ? StopReason::budget : StopReason::exited) << lane;
+  }
+  fleet.fill(Field::limit, kEndless);
+  machine.run();
+  fleet.get_all(Field::instructions, retired);
+  for (const uint32_t lane : {5, 64}) EXPECT_EQ(retired[lane], 5 * rounds[lane] + 2) << "a limit is no end of a step";
+}
+
+TEST(LinuxInStep, ATeamThatIsMuchSlowerIsNotWaitedForForEver) {
+  LinuxFleet machine(image_of({kStoreX1, kCountDownX19, 0x54ffffc1 /* b.ne -8 */, kBrk}), fleet_of(kLanes),
+                     LinuxOptions{});
+  Fleet& fleet = machine.fleet();
+  begin(fleet, std::vector<uint64_t>(kLanes, kSteps / 4));
+  fleet.set(x(1), 33, kData + 0x1000 - 3);  // a store to two pages is no simple one
+  machine.run();
+  for (uint32_t lane = 0; lane < kLanes; lane++) {
+    EXPECT_EQ(machine.outcome(lane).stop.reason, StopReason::breakpoint) << lane;
+    EXPECT_EQ(fleet.get(Field::instructions, lane), 3 * (kSteps / 4)) << lane;
+  }
+}
+
+TEST(LinuxInStep, NobodySeesALaneStopBetweenTwoSteps) {
+  if (test_device() == "cpu") GTEST_SKIP() << "a CPU runs lanes in slices, and shows where these end";
+  LinuxFleet machine(image_of({kStoreX1, 0x17ffffff /* b -4 */}), fleet_of(kLanes), LinuxOptions{});
+  Fleet& fleet = machine.fleet();
+  begin(fleet, std::vector<uint64_t>(kLanes));
+  uint64_t stopped = 0;
+  std::thread other([&] {
+    std::vector<Signal> signals(kLanes);
+    std::vector<uint64_t> retired(kLanes);
+    until([&] {
+      fleet.poll_lanes(retired, signals);
+      if (fleet.is_running()) stopped += std::count(signals.begin(), signals.end(), Signal::checkpoint);
+      return *std::min_element(retired.begin(), retired.end()) > 200'000;
+    });
+    machine.cancel();
+  });
+  machine.run();
+  other.join();
+  EXPECT_EQ(stopped, 0u);
+  for (uint32_t lane = 0; lane < kLanes; lane++) EXPECT_EQ(machine.outcome(lane).stop.reason, StopReason::cancelled);
+}
+
+}  // namespace
+}  // namespace myriarm
