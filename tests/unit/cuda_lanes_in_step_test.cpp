@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace myriarm::cuda {
 namespace {
 
@@ -23,18 +25,40 @@ void step_until_a_trial(LanesInStep& lanes, double rate) {
   ASSERT_TRUE(lanes.tries());
 }
 
-TEST(LanesInStep, StepsGrowUntilTheyAreNotShort) {
-  for (const u32 rounds : {1u, 3u}) {
+TEST(LanesInStep, StepsGrowUntilTheyAreNotShortAndShrinkWhereTheyAreLong) {
+  for (const u32 rounds : {2u, 3u}) {
     LanesInStep lanes(true, rounds);
     EXPECT_EQ(lanes.instructions(), LanesInStep::kFirst);
-    step_until_a_trial(lanes, kRate);
-    lanes.launch_ended(0, 0, kLanes, 100);
-    ASSERT_TRUE(lanes.is_over());
-    ASSERT_TRUE(lanes.end_trial());
-    const double seconds = static_cast<double>(lanes.instructions()) / kRate;
-    EXPECT_GE(seconds, LanesInStep::kShort * rounds);
-    EXPECT_LE(seconds, LanesInStep::kLong * rounds);
+    const auto seconds = [&](double rate) { return static_cast<double>(lanes.instructions()) / rate; };
+    while (seconds(kRate) < LanesInStep::kShort * rounds) step(lanes, kRate);
+    EXPECT_LE(seconds(kRate), LanesInStep::kLong * rounds);
+    const u64 instructions = lanes.instructions();
+    step(lanes, kRate);
+    EXPECT_EQ(lanes.instructions(), instructions);
+    step(lanes, kRate / 8);
+    EXPECT_EQ(lanes.instructions(), instructions / 2);
   }
+}
+
+TEST(LanesInStep, WithSeveralRoundsOfBlocksTheLastOneIsNoSlowLane) {
+  LanesInStep lanes(true, 2);
+  for (int i = 0; i < 40; i++) step(lanes, kRate);
+  EXPECT_FALSE(lanes.tries()) << "only the first round would run";
+  lanes.launch_ended(1, kLanes / 2, kLanes / 2, 100);
+  EXPECT_FALSE(lanes.is_over());
+  lanes.launch_ended(1, kLanes / 2 - 1, 1, 1);
+  ASSERT_TRUE(lanes.is_over());
+  lanes.begin_next(kCompared, 0);
+  EXPECT_FALSE(lanes.is_in_use());
+}
+
+TEST(LanesInStep, LanesThatFoundMemoryEndTheirStepFirst) {
+  LanesInStep lanes(true, 1);
+  lanes.launch_ended(1, kLanes - 10, 0, 0.01);
+  lanes.resumed(10);
+  EXPECT_FALSE(lanes.is_over());
+  lanes.launch_ended(1, 10, 0, 0.01);
+  EXPECT_TRUE(lanes.is_over());
 }
 
 TEST(LanesInStep, LanesThatAreElsewhereWaitNoMore) {
@@ -57,7 +81,7 @@ TEST(LanesInStep, ALaneThatTakesMuchLongerIsWaitedForOnce) {
   EXPECT_GE(lanes.most_ticks(), 2 * expected * 470);
   lanes.launch_ended(1, kLanes - 1, 1, 1.9 * expected);
   EXPECT_FALSE(lanes.is_over());
-  EXPECT_EQ(lanes.most_ticks(), LanesInStep::kLookingTicks);
+  EXPECT_LE(lanes.most_ticks(), std::max(static_cast<u64>(0.11 * expected * 476), LanesInStep::kLookingTicks));
   lanes.launch_ended(1, 0, 1, 0.2 * expected);
   ASSERT_TRUE(lanes.is_over());
   lanes.begin_next(kCompared, 0);
@@ -88,7 +112,7 @@ TEST(LanesInStep, ATrialThatIsClearlyFasterIsTheLast) {
   EXPECT_EQ(lanes.instructions(), ~u64{0});
   EXPECT_GE(lanes.most_ticks(), LanesInStep::kShort / 4 * 470);
   // First lanes get out of step, and that does not count.
-  launch(lanes, 0.5);
+  for (int i = 0; i < 2; i++) launch(lanes, 0.5);
   // Then they become faster.
   for (const double times : {1.05, 1.1, 1.14, 1.16}) launch(lanes, times);
   ASSERT_TRUE(lanes.is_over());
@@ -99,13 +123,12 @@ TEST(LanesInStep, ATrialThatIsClearlyFasterIsTheLast) {
 TEST(LanesInStep, ATrialIsShortWhereLanesAreSlowerAndTakesTwoStepsAtMost) {
   LanesInStep lanes(true, 1);
   step_until_a_trial(lanes, kRate);
-  launch(lanes, 1.1);
-  launch(lanes, 0.99);
+  for (const double times : {1.1, 1.1, 0.96}) launch(lanes, times);
   ASSERT_TRUE(lanes.is_over());
   EXPECT_TRUE(lanes.end_trial());
   step(lanes, kRate);  // to the same count
   step_until_a_trial(lanes, kRate);
-  for (int i = 0; i < 8; i++) launch(lanes, i == 3 ? 1.1 : 1.01);
+  for (int i = 0; i < 8; i++) launch(lanes, i == 3 ? 1.1 : 0.98);
   ASSERT_TRUE(lanes.is_over());
   EXPECT_TRUE(lanes.end_trial());
 }
@@ -124,8 +147,7 @@ TEST(LanesInStep, ATrialThatIsHardlyFasterIsMadeMoreSeldom) {
   LanesInStep lanes(true, 1);
   step_until_a_trial(lanes, kRate);
   for (const int pause : {4, 8, 16, 32, 64, 64}) {
-    launch(lanes, 0.9);
-    launch(lanes, 0.9);
+    for (int i = 0; i < 3; i++) launch(lanes, 0.9);
     ASSERT_TRUE(lanes.is_over());
     ASSERT_TRUE(lanes.end_trial());
     // Lanes come to the same count: that says nothing about how long a step takes.

@@ -117,8 +117,8 @@ class CudaBackend final : public Backend, private HostedSpaces {
   void compare_blocks(const Report& report, double seconds);
   /// How the lanes of a run keep in step, if they do.
   LanesInStep steps_of(const RunOrder& order) const;
-  /// Begins the next step of lanes that have ended one. Returns the phase of its first launch.
-  Phase begin_step(LanesInStep& in_step);
+  /// Begins the next step of lanes that have ended one, or what follows a trial. The next launch goes on with the same batch.
+  void begin_step(LanesInStep& in_step);
   /// Takes what lanes put out, until the launch has ended.
   void take_output_meanwhile();
   class InputLoop;  // cuda_inputs.cpp

@@ -128,23 +128,22 @@ LanesInStep CudaBackend::steps_of(const RunOrder& order) const {
   // A queue gives each lane its own input; a run whose caller serves calls, or asks for batches, comes back to it in between; and launches of
   // translated code were not measured.
   const bool steps = processes_ && queue_host_ == nullptr && view_.teams > 1 && order.engine == Engine::interpreter &&
-                     order.batch == ~u64{0} && !order.returns_for_calls;
+                     order.batch == ~u64{0} && order.batches <= 1 && order.budget >= LanesInStep::kLeastBudget &&
+                     !order.returns_for_calls;
   const Launch launch = run_launch(view_, multiprocessors_.count, Engine::interpreter);
   const u32 at_once = blocks_at_once(launch.blocks, launch.shared_bytes, multiprocessors_, false);
   return {steps, rounded_up(launch.blocks, u64{at_once} * multiprocessors_.count)};
 }
 
-Phase CudaBackend::begin_step(LanesInStep& in_step) {
-  Phase phase = Phase::again;
+void CudaBackend::begin_step(LanesInStep& in_step) {
   if (in_step.tries()) {
     if (in_step.end_trial()) processes_->align_batches(view_, stream_);
   } else {
     const Processes::Apart lanes = processes_->lanes_apart(view_, stream_);
     in_step.begin_next(lanes.compared, lanes.apart);
-    phase = Phase::next;
+    launch_begin_step(view_, in_step.instructions(), stream_);
   }
   lanes_in_step_ = in_step.is_in_use();
-  return phase;
 }
 
 void CudaBackend::take_output_meanwhile() {
@@ -211,6 +210,10 @@ RunReport CudaBackend::run(const RunOrder& order) {
   const bool predecodes = order.engine != Engine::stepper;
   LanesInStep in_step = steps_of(order);
   lanes_in_step_ = in_step.is_in_use();
+  const struct Ends {
+    std::atomic<bool>& in_step;
+    ~Ends() { in_step = false; }
+  } ends{lanes_in_step_};
   auto cancelled = [&] { return is_cancelled(); };
   auto resume_starved = [&] {
     if (starved == 0) return false;  // the host has refused the output of the lanes
@@ -234,7 +237,7 @@ RunReport CudaBackend::run(const RunOrder& order) {
       control.pool_may_grow = pool_grows || !code_blocks_.empty();
       control.yield_ticks = code_delay_.ticks_left(std::chrono::steady_clock::now());
       control.launch_ticks = in_step.most_ticks();
-      if (control.phase != Phase::again) control.batch = in_step.is_in_use() ? in_step.instructions() : order.batch;
+      control.batch = in_step.is_in_use() ? in_step.instructions() : order.batch;
       if (predecodes) choose_kernel(control);
       begin_dispatch(control, order.engine);
       const Report report = end_dispatch();
@@ -256,11 +259,12 @@ RunReport CudaBackend::run(const RunOrder& order) {
       // Lanes that starve would else wait until no other one goes on.
       if (pool_grows && starved != 0 && !is_cancelled() && resume_starved()) {
         done.stops[static_cast<u32>(StopCode::out_of_memory)] -= starved;
+        in_step.resumed(starved);
         starved = progress = 0;
       }
+      if (in_step.is_over()) begin_step(in_step);
       control.phase = Phase::again;
       control.batches = 1;
-      if (in_step.is_over()) control.phase = begin_step(in_step);
       if (report.orders & kYieldOrder) guests_have_changed_code();
       update_common_code();
       if (returns && served.calling == 0 && done.stops[static_cast<u32>(StopCode::syscall)] != 0) {
@@ -270,7 +274,6 @@ RunReport CudaBackend::run(const RunOrder& order) {
     }
   };
   const RunReport report = run_batches(order, dispatch_batches, cancelled, resume_starved);
-  lanes_in_step_ = false;
   if (!held_back.empty()) scatter_stops(held_back, kept);
   std::ranges::sort(given_back_);
   tell_of_given_back(std::vector<u32>(given_back_));
@@ -283,7 +286,7 @@ void CudaBackend::clear_cancel() { std::atomic_ref(*cancel_.data()).store(0); }
 
 void CudaBackend::progress(std::span<u64> retired, std::span<StopCode> codes) const {
   // Read the stop first: the device writes the count that belongs to it before it.
-  // A lane at the end of a step goes on. One that has used up its own limit is told from it when the run has ended.
+  // A lane at the end of a step goes on. One that has used up its limit is told from it when the run has ended.
   const bool in_step = lanes_in_step_;
   for (size_t i = 0; i < codes.size(); i++) {
     const StopCode code = std::atomic_ref(codes_.data()[i]).load();

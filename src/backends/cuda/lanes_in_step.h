@@ -14,15 +14,18 @@ class LanesInStep {
  public:
   /// Instructions of a first step, some milliseconds: by then lanes with inputs of their own may have parted.
   static constexpr u64 kFirst = u64{1} << 14;
-  /// A step that takes less than this for each round of blocks is short, since multiprocessors wait for each other at its end; in one that
-  /// takes more than the other number, lanes get out of step. In seconds.
-  static constexpr double kShort = 0.4, kLong = 1.6;
+  /// In seconds for each round of blocks. A step that takes less is short: multiprocessors wait for each other at its end.
+  static constexpr double kShort = 0.4;
+  /// The same. In a step that takes more, lanes get out of step, and the next one has half the instructions.
+  static constexpr double kLong = 1.6;
   /// How long a launch goes on at most, in ticks of 2 ms, in a step that takes longer than was expected.
   static constexpr u64 kLookingTicks = 32;
+  /// Runs that retire less have no steps: they would be over after some.
+  static constexpr u64 kLeastBudget = u64{1} << 20;
 
   /// For a run. `rounds`: of blocks that run at once, one behind the other.
   LanesInStep(bool steps, u32 rounds)
-      : way_(steps ? Way::steps : Way::free), short_(kShort * rounds), long_(kLong * rounds) {}
+      : way_(steps ? Way::steps : Way::free), rounds_(rounds), short_(kShort * rounds), long_(kLong * rounds) {}
 
   /// Whether the run may go on in steps.
   bool is_in_use() const { return way_ != Way::free; }
@@ -33,7 +36,7 @@ class LanesInStep {
   u64 most_ticks() const {
     if (way_ == Way::free) return 0;
     if (way_ == Way::trial) return std::max(ticks(trial_seconds_ * kPart), u64{1});
-    return seconds_ != 0 ? kLookingTicks : std::max(ticks(most_seconds()), kLookingTicks);
+    return std::max(ticks(most_seconds() - seconds_), kLookingTicks);
   }
   /// A launch of so many seconds has ended: what it has retired, how many lanes have come to the end of their step in it, and how many are
   /// within theirs.
@@ -46,11 +49,15 @@ class LanesInStep {
   }
   /// Lanes that wait for the next step.
   u64 waiting() const { return at_end_; }
+  /// Lanes that had stopped for want of memory go on within their step.
+  void resumed(u64 lanes) { under_way_ += lanes; }
   /// Whether all lanes that go on wait for the next step, or most do and the others take much longer; or the trial has ended.
   bool is_over() const {
     if (way_ == Way::trial) return trial_ended_;
     if (at_end_ == 0) return false;
-    return under_way_ == 0 || (under_way_ <= at_end_ && seconds_ > most_seconds());
+    // With several rounds of blocks the last one is under way while the others wait.
+    const u64 few = rounds_ == 1 ? at_end_ : at_end_ / kFewOf;
+    return under_way_ == 0 || (under_way_ <= few && seconds_ > most_seconds());
   }
   /// Whether lanes do not wait for each other for once.
   bool tries() const { return way_ == Way::trial; }
@@ -68,7 +75,8 @@ class LanesInStep {
       else if (took < short_) instructions_ *= 2;
       else if (took > long_) instructions_ = std::max(instructions_ / 2, kFirst);
       expected_ = took * (static_cast<double>(instructions_) / static_cast<double>(before));
-      if (way_ == Way::steps && long_steps_ >= pause_) {
+      // Where launches are ended by time, only the first round of blocks runs in a trial, and the others would have to catch up with it.
+      if (way_ == Way::steps && long_steps_ >= pause_ && rounds_ == 1) {
         way_ = Way::trial;
         trial_ended_ = is_faster_free_ = false;
         trial_seconds_ = took;
@@ -88,7 +96,7 @@ class LanesInStep {
 
  private:
   enum class Way { steps, trial, free };
-  static constexpr u32 kMostApart = 8;  // one of so many lanes
+  static constexpr u32 kMostApart = 8, kFewOf = 8;  // one of so many lanes
   static constexpr u32 kLeastPause = 2, kMostPause = 64;
   static constexpr double kTicksOfSecond = 476;
   /// Of the time of a step: for how long a launch of a trial goes on, for how long lanes get out of step before it counts, and how long it
@@ -100,16 +108,17 @@ class LanesInStep {
 
   static u64 ticks(double seconds) { return seconds > 0 ? static_cast<u64>(seconds * kTicksOfSecond) : 0; }
   /// A step may take twice as long as is expected of it. Nothing is known of the first one.
-  double most_seconds() const { return 2 * std::max(expected_, kShort / 8); }
+  double most_seconds() const { return 2 * std::max(expected_, short_ / 8); }
   /// Lanes that share machine instructions are slower the further they get out of step, and a trial in which they are is short. Lanes that
   /// got in each other's way become faster.
   void look_at_trial(u64 retired, double seconds) {
-    constexpr double kNearly = 0.9, kLongEnough = 0.5;
+    constexpr double kNearly = 0.9, kLongEnough = 0.5, kSlower = 0.97;
     trial_ended_ = seconds_ >= trial_seconds_ * kMost * kNearly;
-    if (seconds_ < trial_seconds_ * kBefore * kNearly || seconds < trial_seconds_ * kPart * kLongEnough) return;
+    if (seconds_ - seconds < trial_seconds_ * kBefore * kNearly || seconds < trial_seconds_ * kPart * kLongEnough)
+      return;
     const double rate = static_cast<double>(retired) / seconds;
     is_faster_free_ = rate > rate_ * kClearlyFaster;
-    trial_ended_ |= is_faster_free_ || rate < rate_;
+    trial_ended_ |= is_faster_free_ || rate < rate_ * kSlower;
   }
   void begin() {
     catches_up_ = false;
@@ -118,6 +127,7 @@ class LanesInStep {
   }
 
   Way way_;
+  u32 rounds_;
   double short_, long_;
   u64 instructions_ = kFirst;
   bool catches_up_ = false;                       // the step only brings lanes to the same count

@@ -24,7 +24,9 @@ class DifferingPages {
     may_differ_ = teams != 0;
     view.processes.pages_differ = differ;
     control.differ_ticks = differ ? 0 : delay_;
-    if (differ && control.launch_ticks == 0) control.launch_ticks = kMostDelay;  // then the host looks again
+    // Then the host looks again.
+    if (differ)
+      control.launch_ticks = control.launch_ticks == 0 ? kMostDelay : std::min(control.launch_ticks, kMostDelay);
   }
   /// After it.
   void end(const Report& report) {

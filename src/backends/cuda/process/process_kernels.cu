@@ -56,6 +56,29 @@ __global__ void count_differing_kernel(const __grid_constant__ View view, u32* t
   if (differs && threadIdx.x % kWarp == 0) atomicAdd(teams, 1);
 }
 
+/// Whether a lane goes on within its batch.
+__device__ inline bool is_under_way(const View& view, u64 lane) {
+  const StopCode code = view.stops[lane].code;
+  return (code == StopCode::none || code == StopCode::syscall) && view.state[kPlaneBatchEnd * view.lanes + lane] != 0;
+}
+/// Whether a lane has ended its batch, and its run goes on.
+__device__ inline bool waits_for_step(const View& view, u64 lane) {
+  const RunEnd end{view.state[kPlaneRunEnd * view.lanes + lane]};
+  return view.stops[lane].code == StopCode::budget &&
+         has_budget(end, view.state[kPlaneInstructions * view.lanes + lane]);
+}
+__global__ void begin_step_kernel(const __grid_constant__ View view, u64 instructions) {
+  const u64 lane = thread_index();
+  if (lane >= view.lanes) return;
+  const bool waits = waits_for_step(view, lane);
+  if (!waits && !is_under_way(view, lane)) return;
+  view.state[kPlaneBatchEnd * view.lanes + lane] =
+      end_of_batch(RunEnd{view.state[kPlaneRunEnd * view.lanes + lane]},
+                   view.state[kPlaneInstructions * view.lanes + lane], instructions);
+  if (!waits) return;
+  view.stops[lane] = {};
+  *(volatile StopCode*)&view.codes[lane] = StopCode::none;
+}
 /// One warp for each team but the last.
 __global__ void count_apart_kernel(const __grid_constant__ View view, u32* counts) {
   const u64 team = thread_index() / kWarp;
@@ -64,7 +87,7 @@ __global__ void count_apart_kernel(const __grid_constant__ View view, u32* count
   const u64 lane = lane_at((u32)team, place), other = lane_at((u32)team + 1, place);
   bool compared = false, apart = false;
   if (other < view.lanes) {
-    compared = view.stops[lane].code == StopCode::budget && view.stops[other].code == StopCode::budget;
+    compared = waits_for_step(view, lane) && waits_for_step(view, other);
     for (const u32 plane : {kPlanePc, kPlaneInstructions}) {
       apart |= compared && view.state[plane * view.lanes + lane] != view.state[plane * view.lanes + other];
     }
@@ -75,11 +98,6 @@ __global__ void count_apart_kernel(const __grid_constant__ View view, u32* count
   if (lanes_apart != 0) atomicAdd(&counts[1], lanes_apart);
 }
 
-/// Whether a lane goes on within its batch.
-__device__ inline bool is_under_way(const View& view, u64 lane) {
-  const StopCode code = view.stops[lane].code;
-  return (code == StopCode::none || code == StopCode::syscall) && view.state[kPlaneBatchEnd * view.lanes + lane] != 0;
-}
 __global__ void find_most_retired_kernel(const __grid_constant__ View view, u64* most) {
   const u64 lane = thread_index();
   if (lane >= view.lanes || !is_under_way(view, lane)) return;
@@ -151,6 +169,9 @@ void launch_place_inputs(const u32* lanes, const kernel::ProcessInput* values, u
 }
 void launch_free_given_up(const View& view, cudaStream_t stream) {
   start(free_given_up_kernel, blocks_for(view.table_count), kBlock, stream, view);
+}
+void launch_begin_step(const View& view, u64 instructions, cudaStream_t stream) {
+  start(begin_step_kernel, blocks_for(view.lanes), kBlock, stream, view, instructions);
 }
 void launch_count_apart(const View& view, u32* counts, cudaStream_t stream) {
   start(count_apart_kernel, blocks_for((u64)view.teams * kWarp), kBlock, stream, view, counts);
