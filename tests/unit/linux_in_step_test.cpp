@@ -16,7 +16,7 @@ namespace {
 using namespace test;
 
 constexpr uint32_t kLanes = 70;                 // of three teams, the last one with few
-constexpr uint64_t kSteps = 100'000;            // of instructions: some steps
+constexpr uint64_t kInstructions = 100'000;     // of a lane: some steps
 constexpr uint32_t kStoreX1 = 0xf9000021;       // str x1, [x1]
 constexpr uint32_t kCountDownX19 = 0xf1000673;  // subs x19, x19, #1
 constexpr uint32_t kFourBackNe = 0x54ffff81;    // b.ne -4
@@ -33,11 +33,11 @@ void begin(Fleet& fleet, const std::vector<uint64_t>& rounds) {
 TEST(LinuxInStep, LanesRetireWhatTheyWouldAlone) {
   LinuxFleet machine(image_of(kCalls), fleet_of(kLanes), LinuxOptions{});
   Fleet& fleet = machine.fleet();
-  std::vector<uint64_t> rounds(kLanes, kSteps / 5), limits(kLanes, kEndless);
-  rounds[3] = 10;           // ends in the first step
-  rounds[40] = kSteps / 2;  // and this one after all others
-  limits[5] = 23'457;       // of instructions, within a step
-  limits[64] = 16'384;      // at the end of the first one
+  std::vector<uint64_t> rounds(kLanes, kInstructions / 5), limits(kLanes, kEndless);
+  rounds[3] = 10;                  // ends in the first step
+  rounds[40] = kInstructions / 2;  // and this one after all others
+  limits[5] = 23'457;              // of instructions, within a step
+  limits[64] = 16'384;             // at the end of the first one
   // And wherever lanes may be when they are brought to the same count after a trial.
   for (uint32_t i = 0; i < 32; i++) limits[(i % 2 == 0 ? 8 : 42) + i / 2] = 11'111 + 2'750 * i;
   begin(fleet, rounds);
@@ -57,16 +57,16 @@ TEST(LinuxInStep, LanesRetireWhatTheyWouldAlone) {
   for (uint32_t lane = 0; lane < kLanes; lane++) EXPECT_EQ(retired[lane], 5 * rounds[lane] + 2) << lane;
 }
 
-TEST(LinuxInStep, ATeamThatIsMuchSlowerIsNotWaitedForForEver) {
+TEST(LinuxInStep, ATeamThatIsMuchSlowerAndTheOthersRetireAll) {
   LinuxFleet machine(image_of({kStoreX1, kCountDownX19, 0x54ffffc1 /* b.ne -8 */, kBrk}), fleet_of(kLanes),
                      LinuxOptions{});
   Fleet& fleet = machine.fleet();
-  begin(fleet, std::vector<uint64_t>(kLanes, kSteps / 4));
+  begin(fleet, std::vector<uint64_t>(kLanes, kInstructions / 4));
   fleet.set(x(1), 33, kData + 0x1000 - 3);
   machine.run();
   for (uint32_t lane = 0; lane < kLanes; lane++) {
     EXPECT_EQ(machine.outcome(lane).stop.reason, StopReason::breakpoint) << lane;
-    EXPECT_EQ(fleet.get(Field::instructions, lane), 3 * (kSteps / 4)) << lane;
+    EXPECT_EQ(fleet.get(Field::instructions, lane), 3 * (kInstructions / 4)) << lane;
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/code_delay.h"
 #include "core/portable.h"
 
 namespace myriarm::cuda {
@@ -20,7 +21,7 @@ class LanesInStep {
   static constexpr double kLong = 1.6;
   /// How long a launch goes on at most, in ticks of 2 ms, in a step that takes longer than was expected.
   static constexpr u64 kLookingTicks = 32;
-  /// Runs that retire less have no steps: they would be over after some.
+  /// Runs of fewer instructions for each lane have no steps: they would end within the first short ones.
   static constexpr u64 kLeastBudget = u64{1} << 20;
 
   /// For a run. `rounds`: of blocks that run at once, one behind the other.
@@ -98,7 +99,7 @@ class LanesInStep {
   enum class Way { steps, trial, free };
   static constexpr u32 kMostApart = 8, kFewOf = 8;  // one of so many lanes
   static constexpr u32 kLeastPause = 2, kMostPause = 64;
-  static constexpr double kTicksOfSecond = 476;
+  static constexpr double kTicksOfSecond = 1e9 / CodeDelay::kTickNanoseconds;
   /// Of the time of a step: for how long a launch of a trial goes on, for how long lanes get out of step before it counts, and how long it
   /// takes at most.
   static constexpr double kPart = 0.25, kBefore = 0.5, kMost = 2;
