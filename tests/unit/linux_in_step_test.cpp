@@ -19,7 +19,8 @@ constexpr uint32_t kLanes = 70;                 // of three teams, the last one 
 constexpr uint64_t kInstructions = 100'000;     // of a lane: some steps
 constexpr uint32_t kStoreX1 = 0xf9000021;       // str x1, [x1]
 constexpr uint32_t kCountDownX19 = 0xf1000673;  // subs x19, x19, #1
-constexpr uint32_t kFourBackNe = 0x54ffff81;    // b.ne -4
+constexpr uint32_t kNop = 0xd503201f;
+constexpr uint32_t kFourBackNe = 0x54ffff81;  // b.ne -4
 
 /// Each lane stores, calls getpid(), and counts x19 down. Then it exits.
 const std::vector<uint32_t> kCalls = {kStoreX1,    0xd2801588 /* mov x8, #172 */, kSvc, kCountDownX19,
@@ -67,6 +68,37 @@ TEST(LinuxInStep, ATeamThatIsMuchSlowerAndTheOthersRetireAll) {
   for (uint32_t lane = 0; lane < kLanes; lane++) {
     EXPECT_EQ(machine.outcome(lane).stop.reason, StopReason::breakpoint) << lane;
     EXPECT_EQ(fleet.get(Field::instructions, lane), 3 * (kInstructions / 4)) << lane;
+  }
+}
+
+TEST(LinuxInStep, LanesOfATeamThatAreAtOnePcStayThereWhateverTheirCounts) {
+  if (test_device() == "cpu") GTEST_SKIP() << "a CPU runs one lane after the other";
+  // A lane whose x2 is not 0 retires two instructions more. All meet at the call, and then there is none any more.
+  LinuxFleet machine(image_of({0xb4000062 /* cbz x2, 12 */, kNop, kNop, 0x94000001 /* bl 4 */, kStoreX1, kCountDownX19,
+                               0x17fffffe /* b -8 */}),
+                     fleet_of(kLanes), LinuxOptions{});
+  Fleet& fleet = machine.fleet();
+  begin(fleet, std::vector<uint64_t>(kLanes));
+  std::vector<uint64_t> more(kLanes);
+  for (uint32_t lane = 0; lane < kLanes; lane++) more[lane] = lane % 3 == 0;
+  fleet.set_all(x(2), more);
+  std::thread other([&] {
+    std::vector<Signal> signals(kLanes);
+    std::vector<uint64_t> retired(kLanes);
+    until([&] {
+      fleet.poll_lanes(retired, signals);
+      return *std::min_element(retired.begin(), retired.end()) > 200'000;
+    });
+    machine.cancel();
+  });
+  machine.run();
+  other.join();
+  for (uint32_t lane = 0; lane < kLanes; lane++) {
+    const uint32_t first = lane / 32 * 32;
+    EXPECT_EQ(fleet.get(Field::pc, lane), fleet.get(Field::pc, first)) << lane;
+    EXPECT_EQ(fleet.get(Field::instructions, lane) + 2 * more[first],
+              fleet.get(Field::instructions, first) + 2 * more[lane])
+        << lane;
   }
 }
 

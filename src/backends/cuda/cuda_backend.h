@@ -337,7 +337,6 @@ class CudaBackend final : public Backend, private HostedSpaces {
   LaunchChoice blocks_choice_{8};  // between BlocksAtOnce; a trial takes 8 ticks, 16 ms
   std::chrono::steady_clock::time_point began_at_;
   double launch_seconds_ = 0;                // that the launch which ended last took
-  std::atomic<bool> lanes_in_step_ = false;  // lanes with StopCode::budget may be at the end of a step: see progress()
   std::atomic<u64> retired_translated_{0};   // in launches of translated code, also by interpretation
   std::atomic<u64> retired_interpreted_{0};  // in others, if they ask to translate
   std::unique_ptr<Chain> chain_;

@@ -136,14 +136,9 @@ LanesInStep CudaBackend::steps_of(const RunOrder& order) const {
 }
 
 void CudaBackend::begin_step(LanesInStep& in_step) {
-  if (in_step.tries()) {
-    if (in_step.end_trial()) processes_->align_batches(view_, stream_);
-  } else {
-    const Processes::Apart lanes = processes_->lanes_apart(view_, stream_);
-    in_step.begin_next(lanes.compared, lanes.apart);
-    launch_begin_step(view_, in_step.instructions(), stream_);
-  }
-  lanes_in_step_ = in_step.is_in_use();
+  const Processes::Apart lanes = processes_->lanes_apart(view_, stream_);
+  in_step.begin_next(lanes.compared, lanes.apart);
+  launch_begin_step(view_, in_step.instructions(), stream_);
 }
 
 void CudaBackend::take_output_meanwhile() {
@@ -209,11 +204,6 @@ RunReport CudaBackend::run(const RunOrder& order) {
   bool pool_grows = pool_is_automatic_;
   const bool predecodes = order.engine != Engine::stepper;
   LanesInStep in_step = steps_of(order);
-  lanes_in_step_ = in_step.is_in_use();
-  const struct Ends {
-    std::atomic<bool>& in_step;
-    ~Ends() { in_step = false; }
-  } ends{lanes_in_step_};
   auto cancelled = [&] { return is_cancelled(); };
   auto resume_starved = [&] {
     if (starved == 0) return false;  // the host has refused the output of the lanes
@@ -237,6 +227,7 @@ RunReport CudaBackend::run(const RunOrder& order) {
       control.pool_may_grow = pool_grows || !code_blocks_.empty();
       control.yield_ticks = code_delay_.ticks_left(std::chrono::steady_clock::now());
       control.launch_ticks = in_step.most_ticks();
+      control.in_steps = in_step.is_in_use();
       control.batch = in_step.is_in_use() ? in_step.instructions() : order.batch;
       if (predecodes) choose_kernel(control);
       begin_dispatch(control, order.engine);
@@ -254,7 +245,7 @@ RunReport CudaBackend::run(const RunOrder& order) {
       if (processes_) served = attend_to_processes(report, done);
       starved += served.starved;
       const u64 paused = report.stops[kYielded] + served.answered;
-      if (in_step.is_in_use()) in_step.launch_ended(report.retired, report.left, paused, launch_seconds_);
+      if (in_step.is_in_use()) in_step.launch_ended(report.left, paused, launch_seconds_);
       if (paused == 0 && in_step.waiting() == 0) return done;
       // Lanes that starve would else wait until no other one goes on.
       if (pool_grows && starved != 0 && !is_cancelled() && resume_starved()) {
@@ -286,12 +277,7 @@ void CudaBackend::clear_cancel() { std::atomic_ref(*cancel_.data()).store(0); }
 
 void CudaBackend::progress(std::span<u64> retired, std::span<StopCode> codes) const {
   // Read the stop first: the device writes the count that belongs to it before it.
-  // A lane at the end of a step goes on. One that has used up its limit is told from it when the run has ended.
-  const bool in_step = lanes_in_step_;
-  for (size_t i = 0; i < codes.size(); i++) {
-    const StopCode code = std::atomic_ref(codes_.data()[i]).load();
-    codes[i] = in_step && code == StopCode::budget ? StopCode::none : code;
-  }
+  for (size_t i = 0; i < codes.size(); i++) codes[i] = std::atomic_ref(codes_.data()[i]).load();
   for (size_t i = 0; i < retired.size(); i++)
     retired[i] = std::atomic_ref(progress_.data()[i]).load(std::memory_order_relaxed);
 }

@@ -72,6 +72,12 @@ static __device__ inline LaneBounds begin_lane(const View& view, u32 lane) {
   return {batch_end, alive, calls};
 }
 
+/// Whether a lane that is under way has come to the end of its step.
+static __device__ inline bool is_at_end_of_step(const View& view, u32 lane, u64 retired) {
+  return view.control->in_steps != 0 && retired >= state_of(view, kPlaneBatchEnd, lane) &&
+         has_budget(RunEnd{state_of(view, kPlaneRunEnd, lane)}, retired);
+}
+
 /// Publishes a lane's count and stop, which the host may read at any time. The count is written first, so that a host
 /// that reads a stop then reads the count that belongs to it.
 static __device__ __noinline__ void publish(const View& view, u32 lane, u64 retired, StopCode code) {
@@ -150,7 +156,13 @@ static __device__ inline u32 end_lane(const View& view, u32 members, u32 lane, b
     }
   }
   const StopCode stop = view.stops[lane].code;
-  const bool left = took_part && is_left(stop, RunEnd{state_of(view, kPlaneRunEnd, lane)}, retired);
+  bool left = took_part && is_left(stop, RunEnd{state_of(view, kPlaneRunEnd, lane)}, retired);
+  if constexpr (kProcesses) {
+    if (view.control->in_steps != 0) {
+      const bool under_way = took_part && stop == StopCode::none;
+      left = __any_sync(members, under_way && is_at_end_of_step(view, lane, retired)) && under_way;
+    }
+  }
   u64& count = state_of(view, kPlaneInstructions, lane);
   add_to_report(view.report, members, retired - count, took_part, stop, left);
   if (!took_part) return 0;

@@ -132,6 +132,18 @@ __device__ inline void check_common_code(const View& view, volatile Kept& kept, 
   kept.reported = (clock_now() - kReportCycles) | (kept.reported & (kNoWaiting | kByProgress));
 }
 
+/// In steps, lets the lanes of a team that are at one pc come to the end of the step together, though they have retired different numbers of
+/// instructions: none goes further than the first of them can. Lanes that are at several pcs are looked at more often than they would
+/// be, but at least kLeastLook instructions apart. All members call it.
+__device__ inline void look_with_first(const View& view, volatile Kept& kept, u32 members, u64 end) {
+  constexpr u32 kLeastLook = 256;
+  if (view.control->in_steps == 0) return;
+  const u64 retired = kept.retired, rest = end > retired ? end - retired : 0;
+  const u32 first = least(members, kept.alive ? (u32)smaller(rest, kNone) : kNone);
+  const u64 look_at = retired + (first < kLeastLook ? kLeastLook : first);
+  if (look_at < kept.look_at) kept.look_at = look_at;
+}
+
 /// What a warp does between two turns: it publishes progress and follows orders, copies pages and serves calls. The general
 /// registers are in shared memory. All members call it. Out of line, as everything is that needs registers of run_kernel
 /// for a short time.
@@ -144,12 +156,14 @@ __device__ __noinline__ void attend(const View& view, volatile Kept& kept) {
   const u64 end = state_of(view, kPlaneBatchEnd, lane);
   if (copy_pending_pages<true>(view, team, members, pending, alive)) kept.reported = kept.reported - kReportCycles;
   Wants wants = Wants::nothing;
+  bool ends_step = false;
   if (pending == Pending::call || (pending == Pending::stopped && is_to_be_served(view, lane))) {
     wants = Wants::call;
   } else if (pending == Pending::stopped && is_signal(view, lane)) {
     wants = Wants::fault;
   } else if (pending == Pending::look && alive) {
-    if (kept.retired >= end) {
+    ends_step = is_at_end_of_step(view, lane, kept.retired);
+    if (!ends_step && kept.retired >= end) {
       view.stops[lane] = stop_record(StopCode::budget);
       alive = false;
     } else if (process_of(view, team) != nullptr) {
@@ -175,10 +189,18 @@ __device__ __noinline__ void attend(const View& view, volatile Kept& kept) {
   kept.alive = alive;
   // While there is an order, warps that have left wait for the others.
   const bool ordered = *(volatile u32*)&view.report->orders != 0;
-  if (__any_sync(members, ordered || (u32)clock() - kept.reported >= kReportCycles)) {
+  // All lanes of a team end a step with the first of them. If each went on to its own end, those that have retired less would end at
+  // another pc, and in a loop without calls they would never meet again.
+  look_with_first(view, kept, members, end);
+  ends_step = __any_sync(members, ends_step);
+  if (__any_sync(members, ordered || ends_step || (u32)clock() - kept.reported >= kReportCycles)) {
     kept.reported = clock_now() | keep_pace(view, kept, team, members, alive);
     if (kept.was_alive) publish(view, lane, kept.retired, alive ? StopCode::none : view.stops[lane].code);
     kept.leaves = follow_orders<kSeveral, true>(view, members, lane, kept.at, alive);
+    if (ends_step && !kept.leaves) {
+      if (alive) view.stops[lane] = {};
+      kept.leaves = true;
+    }
   }
 }
 

@@ -61,23 +61,12 @@ __device__ inline bool is_under_way(const View& view, u64 lane) {
   const StopCode code = view.stops[lane].code;
   return (code == StopCode::none || code == StopCode::syscall) && view.state[kPlaneBatchEnd * view.lanes + lane] != 0;
 }
-/// Whether a lane has ended its batch, and its run goes on.
-__device__ inline bool waits_for_step(const View& view, u64 lane) {
-  const RunEnd end{view.state[kPlaneRunEnd * view.lanes + lane]};
-  return view.stops[lane].code == StopCode::budget &&
-         has_budget(end, view.state[kPlaneInstructions * view.lanes + lane]);
-}
 __global__ void begin_step_kernel(const __grid_constant__ View view, u64 instructions) {
   const u64 lane = thread_index();
-  if (lane >= view.lanes) return;
-  const bool waits = waits_for_step(view, lane);
-  if (!waits && !is_under_way(view, lane)) return;
+  if (lane >= view.lanes || !is_under_way(view, lane)) return;
   view.state[kPlaneBatchEnd * view.lanes + lane] =
       end_of_batch(RunEnd{view.state[kPlaneRunEnd * view.lanes + lane]},
                    view.state[kPlaneInstructions * view.lanes + lane], instructions);
-  if (!waits) return;
-  view.stops[lane] = {};
-  *(volatile StopCode*)&view.codes[lane] = StopCode::none;
 }
 /// One warp for each team but the last.
 __global__ void count_apart_kernel(const __grid_constant__ View view, u32* counts) {
@@ -87,7 +76,7 @@ __global__ void count_apart_kernel(const __grid_constant__ View view, u32* count
   const u64 lane = lane_at((u32)team, place), other = lane_at((u32)team + 1, place);
   bool compared = false, apart = false;
   if (other < view.lanes) {
-    compared = waits_for_step(view, lane) && waits_for_step(view, other);
+    compared = is_under_way(view, lane) && is_under_way(view, other);
     for (const u32 plane : {kPlanePc, kPlaneInstructions}) {
       apart |= compared && view.state[plane * view.lanes + lane] != view.state[plane * view.lanes + other];
     }
@@ -96,18 +85,6 @@ __global__ void count_apart_kernel(const __grid_constant__ View view, u32* count
   if (place != 0) return;
   if (lanes != 0) atomicAdd(&counts[0], lanes);
   if (lanes_apart != 0) atomicAdd(&counts[1], lanes_apart);
-}
-
-__global__ void find_most_retired_kernel(const __grid_constant__ View view, u64* most) {
-  const u64 lane = thread_index();
-  if (lane >= view.lanes || !is_under_way(view, lane)) return;
-  atomicMax((unsigned long long*)most, (unsigned long long)view.state[kPlaneInstructions * view.lanes + lane]);
-}
-__global__ void align_batches_kernel(const __grid_constant__ View view, const u64* most) {
-  const u64 lane = thread_index();
-  if (lane >= view.lanes || !is_under_way(view, lane)) return;
-  view.state[kPlaneBatchEnd * view.lanes + lane] =
-      smaller(RunEnd{view.state[kPlaneRunEnd * view.lanes + lane]}.count(), *most);
 }
 
 /// One warp for each team of the list.
@@ -175,10 +152,6 @@ void launch_begin_step(const View& view, u64 instructions, cudaStream_t stream) 
 }
 void launch_count_apart(const View& view, u32* counts, cudaStream_t stream) {
   start(count_apart_kernel, blocks_for((u64)view.teams * kWarp), kBlock, stream, view, counts);
-}
-void launch_align_batches(const View& view, u64* most, cudaStream_t stream) {
-  start(find_most_retired_kernel, blocks_for(view.lanes), kBlock, stream, view, most);
-  start(align_batches_kernel, blocks_for(view.lanes), kBlock, stream, view, most);
 }
 void launch_count_differing(const View& view, u32* teams, cudaStream_t stream) {
   start(count_differing_kernel, blocks_for((u64)view.table_count * kWarp), kBlock, stream, view, teams);

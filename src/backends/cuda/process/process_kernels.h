@@ -34,14 +34,11 @@ void launch_change_space(const View& view, u32 lane, u32 number, bool enters, cu
 
 /// Adds to `teams` the number of those in which a guest may access a page that is simple by lane alone: is_simple_by_lane().
 void launch_count_differing(const View& view, u32* teams, cudaStream_t stream);
-/// Lets lanes that have ended their batch, and those that are within theirs, go on for so many instructions, or to the end of their run.
-/// Lanes that have stopped for something else keep the end of their batch.
+/// Lets lanes that are under way go on for so many instructions, or to the end of their run. Lanes that have stopped keep the end of their
+/// batch.
 void launch_begin_step(const View& view, u64 instructions, cudaStream_t stream);
-/// Adds to counts[0] the number of lanes at the end of their batch whose place's lane in the next team is too, and to counts[1] how many of
-/// these are at another instruction, or have retired another number of them.
+/// Adds to counts[0] the number of lanes under way whose place's lane in the next team is too, and to counts[1] how many of these are at
+/// another instruction, or have retired another number of them.
 void launch_count_apart(const View& view, u32* counts, cudaStream_t stream);
-/// Lets the batch of all lanes that go on end where the one that has retired the most is, or where a lane's run ends if that is before.
-/// `most`: room for that count, which is 0.
-void launch_align_batches(const View& view, u64* most, cudaStream_t stream);
 
 }  // namespace myriarm::cuda

@@ -17,7 +17,6 @@ Processes::Processes(const Image& image, const ProcessOptions& options, u64 lane
   check(cudaMemsetAsync(inputs_.data(), 0, inputs_.bytes(), stream), "allocating the processes' state");
   host_calls_.resize(lanes, "allocating the processes' state");
   wanted_files_.resize(lanes, "allocating the processes' state");
-  most_retired_.resize(1, "allocating the processes' state");
   counts_.resize(2, "allocating the processes' state");
   view_.facts = device_facts_.data();
   view_.inputs = inputs_.data();
@@ -127,13 +126,6 @@ Processes::Apart Processes::lanes_apart(const View& view, cudaStream_t stream) {
   check(cudaMemcpyAsync(counts, counts_.data(), sizeof counts, cudaMemcpyDeviceToHost, stream), kDoing);
   check(cudaStreamSynchronize(stream), kDoing);
   return {counts[0], counts[1]};
-}
-
-void Processes::align_batches(const View& view, cudaStream_t stream) {
-  constexpr const char* kDoing = "bringing lanes into step";
-  check(cudaMemsetAsync(most_retired_.data(), 0, sizeof(u64), stream), kDoing);
-  launch_align_batches(view, most_retired_.data(), stream);
-  check(cudaGetLastError(), kDoing);
 }
 
 std::vector<HostCall> Processes::waiting(u32 count, cudaStream_t stream) {

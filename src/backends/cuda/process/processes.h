@@ -48,13 +48,11 @@ class Processes {
   void report_missing(cudaStream_t stream);
   /// The teams in which guests may access a page that is simple by lane alone: is_simple_by_lane().
   u32 teams_that_differ(const View& view, cudaStream_t stream);
-  /// Of lanes at the end of their batch, how many can be compared with one of the next team, and how many of these are elsewhere.
+  /// Of lanes under way, how many can be compared with one of the next team, and how many of these are elsewhere.
   struct Apart {
     u32 compared, apart;
   };
   Apart lanes_apart(const View& view, cudaStream_t stream);
-  /// Lets the batches of all lanes end at the same count: launch_align_batches().
-  void align_batches(const View& view, cudaStream_t stream);
   /// The first `count` lanes of ProcessView::host_calls, in rising order.
   std::vector<HostCall> waiting(u32 count, cudaStream_t stream);
   /// What contents of the root's files take of the device's memory at most.
@@ -76,7 +74,6 @@ class Processes {
   DeviceArray<kernel::ProcessFacts> device_facts_;
   DeviceArray<kernel::ProcessInput> inputs_, input_values_;
   DeviceArray<u32> input_lanes_, host_calls_, wanted_files_, counts_;
-  DeviceArray<u64> most_retired_;
   DeviceArray<MissingCall> missing_;
   std::vector<u64> lowest_;  // MissingCall::lowest, as it was sent last
   OutputTaker output_;
