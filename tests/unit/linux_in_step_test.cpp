@@ -31,7 +31,9 @@ void begin(Fleet& fleet, const std::vector<uint64_t>& rounds) {
   fleet.fill(x(1), kData);
 }
 
-TEST(LinuxInStep, LanesRetireWhatTheyWouldAlone) {
+void expect_what_lanes_would_retire_alone(Engine engine) {
+  LinuxRunOptions options;
+  options.engine = engine;
   LinuxFleet machine(image_of(kCalls), fleet_of(kLanes), LinuxOptions{});
   Fleet& fleet = machine.fleet();
   std::vector<uint64_t> rounds(kLanes, kInstructions / 5), limits(kLanes, kEndless);
@@ -44,7 +46,7 @@ TEST(LinuxInStep, LanesRetireWhatTheyWouldAlone) {
   begin(fleet, rounds);
   fleet.set_all(Field::limit, limits);
   fleet.set(x(1), 33, kData + 0x1000 - 3);  // a store to two pages is no simple one, so that this team falls behind
-  machine.run();
+  machine.run(options);
   std::vector<uint64_t> retired(kLanes);
   fleet.get_all(Field::instructions, retired);
   for (uint32_t lane = 0; lane < kLanes; lane++) {
@@ -53,10 +55,13 @@ TEST(LinuxInStep, LanesRetireWhatTheyWouldAlone) {
     EXPECT_EQ(machine.outcome(lane).stop.reason, limited ? StopReason::budget : StopReason::exited) << lane;
   }
   fleet.fill(Field::limit, kEndless);
-  machine.run();
+  machine.run(options);
   fleet.get_all(Field::instructions, retired);
   for (uint32_t lane = 0; lane < kLanes; lane++) EXPECT_EQ(retired[lane], 5 * rounds[lane] + 2) << lane;
 }
+
+TEST(LinuxInStep, LanesRetireWhatTheyWouldAlone) { expect_what_lanes_would_retire_alone(Engine::interpreter); }
+TEST(LinuxInStep, TranslatedLanesRetireWhatTheyWouldAlone) { expect_what_lanes_would_retire_alone(Engine::translate); }
 
 TEST(LinuxInStep, ATeamThatIsMuchSlowerAndTheOthersRetireAll) {
   LinuxFleet machine(image_of({kStoreX1, kCountDownX19, 0x54ffffc1 /* b.ne -8 */, kBrk}), fleet_of(kLanes),

@@ -101,7 +101,11 @@ Report CudaBackend::end_dispatch() {
   code_wanted_ |= report.wants_code != 0;
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began_at_;
   launch_seconds_ = took.count();
-  if (is_compared_) translated_->choice().ended(report.retired, took.count());
+  if (is_compared_) {
+    // While lanes wait for their next step, multiprocessors may have nothing to do.
+    if (report.left != 0) translated_->choice().ended_otherwise();
+    else translated_->choice().ended(report.retired, took.count());
+  }
   if (compares_blocks_) compare_blocks(report, took.count());
   if (asks_to_translate_ && !runs_translated_) retired_interpreted_ += report.retired;
   if (runs_translated_) {
@@ -125,9 +129,9 @@ void CudaBackend::compare_blocks(const Report& report, double seconds) {
 }
 
 LanesInStep CudaBackend::steps_of(const RunOrder& order) const {
-  // A queue gives each lane its own input; a run whose caller serves calls, or asks for batches, comes back to it in between; and launches of
-  // translated code were not measured.
-  const bool steps = processes_ && queue_host_ == nullptr && view_.teams > 1 && order.engine == Engine::interpreter &&
+  // A queue gives each lane its own input; a run whose caller serves calls, or asks for batches, comes back to it in between; and the stepper
+  // does not take its machine instructions from a cache that is too small for them.
+  const bool steps = processes_ && queue_host_ == nullptr && view_.teams > 1 && order.engine != Engine::stepper &&
                      order.batch == ~u64{0} && order.batches <= 1 && order.budget >= LanesInStep::kLeastBudget &&
                      !order.returns_for_calls;
   const Launch launch = run_launch(view_, multiprocessors_.count, Engine::interpreter);
