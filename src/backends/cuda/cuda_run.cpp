@@ -103,7 +103,7 @@ Report CudaBackend::end_dispatch() {
   launch_seconds_ = took.count();
   if (is_compared_) {
     // While lanes wait for their next step, multiprocessors may have nothing to do.
-    if (report.left != 0) translated_->choice().ended_otherwise();
+    if (host_control_.data()->in_steps != 0 && report.left != 0) translated_->choice().ended_otherwise();
     else translated_->choice().ended(report.retired, took.count());
   }
   if (compares_blocks_) compare_blocks(report, took.count());
