@@ -125,16 +125,15 @@ def test_a_device_that_fails_gives_its_inputs_back():
 def test_a_process_that_is_killed_gives_its_inputs_back(ordered):
     texts = messages(150)
     with shared() as queue:
-        results = []
+        given, results = [], []
+        # Else all inputs may have their results before the process has been killed.
+        inputs = texts_until(lambda: queue.failures, texts, given)
         with pytest.warns(RuntimeWarning, match="its process was killed by signal 9"):
-            for result in queue.run(iter(texts), ordered=ordered):
+            for result in queue.run(inputs, ordered=ordered):
                 results.append(result)
                 if len(results) == 10:
-                    killed = queue.processes[1]
-                    os.kill(killed, signal.SIGKILL)
-                    # Else the run may end before the process does.
-                    os.waitid(os.P_PID, killed, os.WEXITED | os.WNOWAIT)
-        assert sorted(results) == of_one_queue(texts)
+                    os.kill(queue.processes[1], signal.SIGKILL)
+        assert sorted(results) == of_one_queue(given)
         assert not ordered or results == sorted(results)
         assert queue.failures == [("cpu", "its process was killed by signal 9")]
         assert len(list(queue.run(texts))) == 150 and queue.failures == [], "it is tried again"
