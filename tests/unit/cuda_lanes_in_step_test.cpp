@@ -47,7 +47,7 @@ TEST(LanesInStep, WithSeveralRoundsOfBlocksTheLastOneIsNoSlowLane) {
   EXPECT_FALSE(lanes.is_in_use());
 }
 
-TEST(LanesInStep, LanesThatFoundMemoryGoOnFirst) {
+TEST(LanesInStep, AStepIsNotOverBeforeLanesThatFoundMemoryHaveGoneOn) {
   LanesInStep lanes(true, 1);
   lanes.launch_ended(kLanes - 10, 0, 0.01);
   lanes.resumed(10);

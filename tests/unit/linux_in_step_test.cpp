@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <thread>
 
 #include "linux_caller.h"
@@ -31,6 +32,22 @@ void begin(Fleet& fleet, const std::vector<uint64_t>& rounds) {
   fleet.fill(x(1), kData);
 }
 
+/// Runs lanes that never end until each has retired 200,000 instructions, and gives `see` their signals again and again meanwhile.
+void run_for_some_steps(LinuxFleet& machine, const std::function<void(const std::vector<Signal>&)>& see) {
+  std::thread other([&] {
+    std::vector<Signal> signals(kLanes);
+    std::vector<uint64_t> retired(kLanes);
+    until([&] {
+      machine.fleet().poll_lanes(retired, signals);
+      see(signals);
+      return *std::min_element(retired.begin(), retired.end()) > 200'000;
+    });
+    machine.cancel();
+  });
+  machine.run();
+  other.join();
+}
+
 void expect_what_lanes_would_retire_alone(Engine engine) {
   LinuxRunOptions options;
   options.engine = engine;
@@ -41,7 +58,7 @@ void expect_what_lanes_would_retire_alone(Engine engine) {
   rounds[40] = kInstructions / 2;  // and this one after all others
   limits[5] = 23'457;              // of instructions, within a step
   limits[64] = 16'384;             // at the end of the first one
-  // And wherever lanes may be when they are brought to the same count after a trial.
+  // And at many other counts, in two teams.
   for (uint32_t i = 0; i < 32; i++) limits[(i % 2 == 0 ? 8 : 42) + i / 2] = 11'111 + 2'750 * i;
   begin(fleet, rounds);
   fleet.set_all(Field::limit, limits);
@@ -87,17 +104,7 @@ TEST(LinuxInStep, LanesOfATeamThatAreAtOnePcStayThereWhateverTheirCounts) {
   std::vector<uint64_t> more(kLanes);
   for (uint32_t lane = 0; lane < kLanes; lane++) more[lane] = lane % 3 == 0;
   fleet.set_all(x(2), more);
-  std::thread other([&] {
-    std::vector<Signal> signals(kLanes);
-    std::vector<uint64_t> retired(kLanes);
-    until([&] {
-      fleet.poll_lanes(retired, signals);
-      return *std::min_element(retired.begin(), retired.end()) > 200'000;
-    });
-    machine.cancel();
-  });
-  machine.run();
-  other.join();
+  run_for_some_steps(machine, [](const std::vector<Signal>&) {});
   for (uint32_t lane = 0; lane < kLanes; lane++) {
     const uint32_t first = lane / 32 * 32;
     EXPECT_EQ(fleet.get(Field::pc, lane), fleet.get(Field::pc, first)) << lane;
@@ -113,18 +120,9 @@ TEST(LinuxInStep, NobodySeesALaneStopBetweenTwoSteps) {
   Fleet& fleet = machine.fleet();
   begin(fleet, std::vector<uint64_t>(kLanes));
   uint64_t stopped = 0;
-  std::thread other([&] {
-    std::vector<Signal> signals(kLanes);
-    std::vector<uint64_t> retired(kLanes);
-    until([&] {
-      fleet.poll_lanes(retired, signals);
-      if (fleet.is_running()) stopped += std::count(signals.begin(), signals.end(), Signal::checkpoint);
-      return *std::min_element(retired.begin(), retired.end()) > 200'000;
-    });
-    machine.cancel();
+  run_for_some_steps(machine, [&](const std::vector<Signal>& signals) {
+    if (fleet.is_running()) stopped += std::count(signals.begin(), signals.end(), Signal::checkpoint);
   });
-  machine.run();
-  other.join();
   EXPECT_EQ(stopped, 0u);
   for (uint32_t lane = 0; lane < kLanes; lane++) EXPECT_EQ(machine.outcome(lane).stop.reason, StopReason::cancelled);
 }

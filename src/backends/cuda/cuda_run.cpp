@@ -129,8 +129,8 @@ void CudaBackend::compare_blocks(const Report& report, double seconds) {
 }
 
 LanesInStep CudaBackend::steps_of(const RunOrder& order) const {
-  // A queue gives each lane its own input; a run whose caller serves calls, or asks for batches, comes back to it in between; and the stepper
-  // does not take its machine instructions from a cache that is too small for them.
+  // A queue gives each lane its own input; a run whose caller serves calls, or asks for batches, comes back to it in between; and the stepper's
+  // kernel knows no steps.
   const bool steps = processes_ && queue_host_ == nullptr && view_.teams > 1 && order.engine != Engine::stepper &&
                      order.batch == ~u64{0} && order.batches <= 1 && order.budget >= LanesInStep::kLeastBudget &&
                      !order.returns_for_calls;

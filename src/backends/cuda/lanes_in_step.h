@@ -44,7 +44,7 @@ class LanesInStep {
   }
   /// Lanes that wait for the next step.
   u64 waiting() const { return at_end_; }
-  /// Lanes that had stopped for want of memory go on within their step.
+  /// Lanes that had stopped for want of memory go on: within their step, unless their team has ended it.
   void resumed(u64 lanes) { under_way_ += lanes; }
   /// Whether all lanes that go on wait for the next step, or most do and the others take much longer.
   bool is_over() const {
@@ -54,7 +54,7 @@ class LanesInStep {
     return under_way_ == 0 || (under_way_ <= few && seconds_ > most_seconds());
   }
 
-  /// Begins the next step. `apart`: of so many lanes at the end of their step that were compared with another one, how many were elsewhere.
+  /// Begins the next step. `apart`: of so many lanes under way that were compared with another one, how many were elsewhere.
   /// Lanes that differ, or take much longer than others, gain nothing from waiting, and none of this run waits again.
   void begin_next(u32 compared, u32 apart) {
     if (apart > compared / kMostApart || under_way_ != 0) steps_ = false;

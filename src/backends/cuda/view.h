@@ -71,14 +71,14 @@ struct Control {
                        // that; 0: without limit
   u32 stops_at_calls;  // CallStops
   u32 serves_stopped;  // in the first batch of a chain alone
-  u32 in_steps;  // 1: a batch is a step (lanes_in_step.h): at its end lanes do not stop, and their team leaves the launch
+  u32 in_steps;        // 1: a batch is a step (lanes_in_step.h), at whose end a team leaves without a stop
 };
 /// The result of a launch.
 struct Report {
   u64 retired;
   u64 batches;
-  u64 left;  // lanes with StopCode::budget that have budget left, after the last batch; with Control::in_steps, the
-             // lanes under way of teams that are at the end of their step
+  u64 left;               // lanes with StopCode::budget that have budget left, after the last batch; with
+                          // Control::in_steps, lanes under way whose team is at the end of its step
   u64 stops[kStopCodes];  // lanes that have this stop now and did not before; budget: those with none left; none:
                           // those that left for kYieldOrder or kHostOrder
   u64 checked_at;         // when a warp last decided on `orders`, in ticks of 2^21 ns
